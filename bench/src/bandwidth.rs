@@ -1,26 +1,26 @@
-//! How fast one core of this machine reads memory: the yardstick for scans.
+//! The memory read bandwidth of one core, the yardstick for scans.
 //!
-//! A buffer is summed as 64-bit words, over and over, with independent sums, which compilers make vector loads of, for the widest
-//! vectors that the CPU has; the median of many
-//! passes counts, as it does for queries. A buffer that fits into a cache is measured as a query over resident lanes finds
-//! its data: there from the last pass.
+//! A buffer is summed as 64-bit words, repeatedly and with independent sums, which compilers turn
+//! into vector loads of the widest vectors of the CPU. The result is the median of many passes, as
+//! for queries. A buffer that fits into a cache is measured in the state in which a query over
+//! resident lanes finds its data: cached by the previous pass.
 
 use crate::statistics::Times;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Buffers below this are measured at it: a pass has to take much longer than reading the clock.
+/// The smallest measured buffer: a pass has to take much longer than reading the clock.
 const BYTES_MIN: usize = 64 << 10;
 const PASSES_MIN: usize = 9;
 const PASSES_MAX: usize = 2000;
 const BUDGET: Duration = Duration::from_millis(300);
-/// Words summed side by side: eight vectors of 32 bytes.
+/// The number of words summed side by side: eight vectors of 32 bytes.
 const WORDS: usize = 32;
 
-/// Bytes a second that one core reads from a buffer of this size.
+/// Returns the bytes per second that one core reads from a buffer of this size.
 pub fn read_bandwidth(bytes: usize) -> f64 {
     let words = bytes.max(BYTES_MIN) / 8 / WORDS * WORDS;
-    // Written before it is read: untouched pages would all be one page of zeros.
+    // The buffer is written first: untouched pages would all be the same page of zeros.
     let buffer: Vec<u64> = (0..words as u64).collect();
     let mut passes = Vec::new();
     let begin = Instant::now();
@@ -34,14 +34,14 @@ pub fn read_bandwidth(bytes: usize) -> f64 {
     (words * 8) as f64 / seconds
 }
 
-/// The sum with the widest vectors that this CPU has: narrower ones do not reach what a cache can deliver.
+/// Sums with the widest vectors of this CPU. Narrower ones do not reach the bandwidth of a cache.
 fn sum(buffer: &[u64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") {
-        // SAFETY: the CPU has the one feature that the function asks for.
+        // SAFETY: `is_x86_feature_detected` has found the one feature that the function requires.
         return unsafe { sum_avx512(buffer) };
     } else if is_x86_feature_detected!("avx2") {
-        // SAFETY: as above.
+        // SAFETY: `is_x86_feature_detected` has found the one feature that the function requires.
         return unsafe { sum_avx2(buffer) };
     }
     sum_words(buffer)
@@ -59,7 +59,7 @@ fn sum_avx2(buffer: &[u64]) -> u64 {
     sum_words(buffer)
 }
 
-/// Compiled into each of its callers, for the vectors that they may use.
+/// Sums the words. The function is inlined into each caller and compiled for the caller's vectors.
 #[inline(always)]
 fn sum_words(buffer: &[u64]) -> u64 {
     let mut sums = [0u64; WORDS];

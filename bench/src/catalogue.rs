@@ -1,4 +1,4 @@
-//! The list of all scenarios, and how one is run.
+//! The list of all scenarios, and the order of running one.
 
 use crate::machine::Machine;
 use crate::scenario::{Findings, Options, Run};
@@ -10,15 +10,15 @@ use std::time::Instant;
 
 /// A scenario.
 pub struct Scenario {
-    /// Its name, of its sub-command and its files.
+    /// The name of the scenario, its sub-command and its files.
     pub name: &'static str,
-    /// What it measures, for the command line's help.
+    /// The scenario's description in the command line's help.
     pub help: &'static str,
-    /// Measures it.
+    /// The function that runs it.
     pub run: fn(&Run) -> Result<Findings>,
 }
 
-/// All of them, in the order in which `lanes-bench all` runs them.
+/// All scenarios, in the order in which `lanes-bench all` runs them.
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "events",
@@ -97,15 +97,15 @@ pub const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-/// The scenario of a name.
+/// Returns the scenario of a name.
 pub fn find(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.iter().find(|scenario| scenario.name == name)
 }
 
-/// Runs a scenario, shows its table, writes its files and the report of all there are.
+/// Runs a scenario, prints its table, and writes its files and the report of all results.
 ///
 /// # Errors
-/// A scenario that could not run at all; a figure that could not be had is a record that says so.
+/// The scenario could not run at all. A figure that could not be measured is a record that says so.
 pub fn execute(scenario: &Scenario, options: &Options, machine: &Machine) -> Result<Findings> {
     let run = Run::read(scenario.name, options)?;
     place::make_folder(&options.folder)?;
@@ -131,10 +131,10 @@ pub fn execute(scenario: &Scenario, options: &Options, machine: &Machine) -> Res
     Ok(findings)
 }
 
-/// Runs several, whatever becomes of single ones.
+/// Runs several scenarios. A failure does not prevent the others from running.
 ///
 /// # Errors
-/// Names those that could not run.
+/// The names of the scenarios that could not run.
 pub fn execute_all(scenarios: &[&Scenario], options: &Options) -> Result<()> {
     println!("==> examining the machine");
     let machine = Machine::examine();

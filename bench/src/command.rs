@@ -28,10 +28,11 @@ fn command() -> Command {
         .subcommand(Command::new(REPORT).about("Writes report.html again from the results that are there"))
 }
 
-/// Does what the command line asks for; shows help and ends when that is asked for, or what is wrong.
+/// Runs the command line's sub-command. Prints help, or the mistake, and ends the program if the
+/// command line requires that.
 ///
 /// # Errors
-/// Those of the work.
+/// The sub-command fails.
 pub fn run() -> Result<()> {
     let matches = command().get_matches();
     match matches.subcommand() {
@@ -49,7 +50,7 @@ pub fn run() -> Result<()> {
     }
 }
 
-/// All scenarios, then SQL; what fails does not keep the others from running.
+/// Runs all scenarios, then SQL. A failure does not prevent the others from running.
 fn all(options: &Options) -> Result<()> {
     let scenarios: Vec<&Scenario> = SCENARIOS.iter().collect();
     let measured = catalogue::execute_all(&scenarios, options);

@@ -1,4 +1,5 @@
-//! Ctrl-C ends the servers too: they are in process groups of their own, so the terminal's signal does not reach them.
+//! Ends the servers on Ctrl-C. They are in separate process groups, so the terminal's signal does
+//! not reach them.
 
 use lanes_support::process::{Signal, children, send};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -7,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// What a shell reports for a program that SIGINT ended.
+/// The exit code that a shell reports for a program ended by SIGINT.
 const EXIT_CODE: i32 = 130;
 
-/// Watches for SIGINT and SIGTERM; then ends all children at once and this process with them. What they leave in the temporary
-/// folder is removed by the next run.
+/// Watches for SIGINT and SIGTERM, then ends all children at once, and this process with them. The
+/// next run removes their files from the temporary folder.
 pub fn end_children_when_interrupted() {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -25,7 +26,8 @@ pub fn end_children_when_interrupted() {
         }
         eprintln!("interrupted");
         for child in children(std::process::id()) {
-            // PostgreSQL ends at once on this one, with its own children; the others know no better.
+            // PostgreSQL ends at once on SIGQUIT, together with its own children. The other servers
+            // end on it too.
             send(child, Signal::QUIT);
         }
         std::process::exit(EXIT_CODE);

@@ -1,4 +1,4 @@
-//! Benchmarks of pg_lanes: SQL beside other engines, and what the gateway and PostgreSQL take together under load.
+//! Benchmarks of pg_lanes: SQL beside other engines, and the gateway with PostgreSQL under load.
 //!
 //! ```text
 //! scenarios/*.toml ─► scenario ──► system: a private cluster and a gateway, or peers ◄─┐ requests
@@ -9,37 +9,39 @@
 //!                                 record ──► table, target/bench/<scenario>.json, report.html
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
 //! | [`command`] | the command line |
-//! | [`catalogue`] | the list of all scenarios, and how one is run |
-//! | [`interrupt`] | Ctrl-C ends the servers too |
-//! | [`machine`], [`bandwidth`] | what this machine is, and how fast one core reads memory |
+//! | [`catalogue`] | the list of all scenarios, and the order of running one |
+//! | [`interrupt`] | ends the servers on Ctrl-C |
+//! | [`machine`], [`bandwidth`] | the properties of this machine, and its memory read bandwidth |
 //! | [`statistics`] | the median and percentiles of measured times |
-//! | [`usage`], [`pinning`] | CPU and memory of process trees; which processors may be used |
+//! | [`usage`], [`pinning`] | CPU and memory of process trees; the usable processors |
 //! | [`load`] | the HTTP load generator |
-//! | [`scenario`] | what is measured: one file a scenario, its records, the report |
-//! | [`peers`] | systems that take remote write, ours and others, as child processes |
-//! | [`fleet`] | what a fleet of node_exporters sends: series, values, request bodies |
-//! | [`remote_write`] | the scenarios that compare them |
-//! | [`overload`] | the scenario that sends more than can be taken |
+//! | [`scenario`] | the framework of scenarios, records and the report; scenarios of the gateway |
+//! | [`peers`] | the systems that receive remote write, as child processes |
+//! | [`fleet`] | the data of a fleet of node_exporters: series, values, request bodies |
+//! | [`remote_write`] | the scenarios that compare these systems |
+//! | [`overload`] | the scenario with more requests than the gateway can process |
 //! | [`dashboards`] | the scenario of Grafana's panels |
 //! | [`devops`] | the scenario of a fleet's queries and star joins |
 //! | [`sealed`] | the scenarios of sealed rows: size, scans, object storage |
 //! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
 //!
 //! # Rules
-//! - A wrong answer has no figure: what was acknowledged is counted and summed by SQL before a rate is printed.
-//! - An open loop's latency counts from the time at which a request was meant to be sent, so a server that stalls is seen to stall.
-//! - A row whose requests in flight differ from rate times latency by more than a fifth is marked, and so is a row that the
-//!   client bounds.
-//! - CPU and memory are of every process of a system: the gateway with all of PostgreSQL.
-//! - Figures of one run are compared with figures of that run only, in turns (A B B A); published figures of others are quoted
-//!   with their hardware and never made a ratio of.
+//! - A wrong answer has no figure: acknowledged rows are counted and summed by SQL before a rate is
+//!   reported.
+//! - Latency in an open loop counts from the time at which a request was due, so a stall of the
+//!   server shows in it.
+//! - A row is marked if its requests in flight differ from rate times latency by more than a fifth,
+//!   or if the client bounds it.
+//! - CPU and memory include every process of a system: the gateway with all of PostgreSQL.
+//! - Figures are only compared with figures of the same run, in turns (A B B A). Published figures
+//!   of others are quoted with their hardware, and no ratio is formed with them.
 
 #![deny(unsafe_code)]
 
-// Calls functions compiled for vectors that the CPU was asked for.
+// The module calls functions compiled for vectors, after it has checked that the CPU has them.
 #[allow(unsafe_code)]
 mod bandwidth;
 pub mod catalogue;

@@ -1,4 +1,5 @@
-//! What this machine is, as far as it matters for the figures; a fact that cannot be read is left out.
+//! The properties of this machine that matter for the figures. A property that cannot be read is
+//! left out.
 
 use crate::bandwidth::read_bandwidth;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use std::path::Path;
 /// A data cache of the first core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cache {
-    /// 1, 2, 3.
+    /// The cache's level: 1, 2 or 3.
     pub level: u32,
     /// Its size in bytes.
     pub bytes: usize,
@@ -23,18 +24,19 @@ pub struct Machine {
     memory_bytes: u64,
     kernel: String,
     huge_pages: String,
-    /// Runnable processes before anything was started here: figures of a busy machine are of little use.
+    /// Runnable processes before the bench started any. Figures of a busy machine are of little
+    /// use.
     load_average: String,
-    /// (what, bytes of the buffer, bytes a second)
+    /// The buffer's name, its bytes, and bytes per second.
     bandwidth: Vec<(&'static str, usize, f64)>,
 }
 
 const MEBIBYTE: usize = 1 << 20;
-/// For machines whose caches cannot be read.
+/// The size of the last cache of machines whose caches cannot be read.
 const LAST_CACHE_BYTES_DEFAULT: usize = 32 * MEBIBYTE;
 
 impl Machine {
-    /// Reads what there is to read, and measures; takes about a second.
+    /// Reads the properties and measures the bandwidth, in about a second.
     pub fn examine() -> Machine {
         let processor = read("/proc/cpuinfo");
         let caches = caches();
@@ -68,12 +70,12 @@ impl Machine {
         }
     }
 
-    /// How many cores may be used.
+    /// Returns the number of usable cores.
     pub fn cores(&self) -> usize {
         self.cores
     }
 
-    /// Lines for people.
+    /// Formats the machine for people.
     pub fn describe(&self) -> String {
         let caches: Vec<String> = self
             .caches
@@ -101,7 +103,7 @@ impl Machine {
         text
     }
 
-    /// The same for programs.
+    /// Formats the machine for programs.
     pub fn to_json(&self) -> Value {
         let caches: Vec<Value> = self
             .caches
@@ -124,7 +126,7 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value of the first line `name : value`.
+/// Returns the value of the first line `name : value`.
 fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -162,7 +164,7 @@ fn caches() -> Vec<Cache> {
     caches
 }
 
-/// `32K`, `32M` as bytes.
+/// Converts `32K` or `32M` to bytes.
 fn cache_bytes(text: &str) -> Option<usize> {
     let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
     let unit = match unit {

@@ -1,4 +1,4 @@
-//! `lanes-bench`: see the library for what it does and how.
+//! `lanes-bench`: see the library for a description.
 
 #![forbid(unsafe_code)]
 

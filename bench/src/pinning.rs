@@ -1,17 +1,19 @@
-//! Which processors the servers and the client may use. Children inherit what the thread that starts them may use.
+//! The processors that the servers and the client may use. A child process inherits those of the
+//! thread that starts it.
 
 use lanes_support::error::{Error, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// A set of processors, by number; empty means all that this process may use.
+/// A set of processors by number. The empty set stands for all processors that this process may
+/// use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Processors(Vec<usize>);
 
 impl Processors {
-    /// Reads a list as `taskset -c` takes it: `0,2-3`.
+    /// Reads a list in the format of `taskset -c`: `0,2-3`.
     ///
     /// # Errors
-    /// The part that is neither a number nor a range.
+    /// A part is neither a number nor a range.
     pub fn parse(text: &str) -> Result<Processors> {
         let mut numbers = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -34,12 +36,12 @@ impl Processors {
         Ok(Processors(numbers))
     }
 
-    /// Whether no choice was made.
+    /// Whether the set is empty and stands for all processors.
     pub fn is_all(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The numbers, for people.
+    /// Formats the numbers for people.
     pub fn describe(&self) -> String {
         match self.is_all() {
             true => "all".to_owned(),
@@ -52,10 +54,10 @@ impl Processors {
         }
     }
 
-    /// Holds the calling thread, and the children that it starts, to these processors.
+    /// Restricts the calling thread, and the children that it starts, to these processors.
     ///
     /// # Errors
-    /// None of them may be used here.
+    /// None of the processors may be used here.
     pub fn hold_thread(&self) -> Result<()> {
         if self.is_all() {
             return Ok(());
@@ -66,10 +68,11 @@ impl Processors {
             .map_err(|error| Error::Other(format!("processors {}: {error}", self.describe())))
     }
 
-    /// Runs something whose children shall keep to these processors; the calling thread gets its own back afterwards.
+    /// Runs `start`, whose child processes are restricted to these processors. The calling thread
+    /// gets its own processors back afterwards.
     ///
     /// # Errors
-    /// Those of `start`, and processors that may not be used.
+    /// `start` fails, or the processors may not be used.
     pub fn starting<T>(&self, start: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.is_all() {
             return start();

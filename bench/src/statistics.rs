@@ -1,13 +1,13 @@
 //! Medians and percentiles of measured times.
 
-/// Times of one query on one system, ascending.
+/// Times of one query on one system, in ascending order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Times {
     ascending: Vec<f64>,
 }
 
 impl Times {
-    /// Takes times in any order; `None` when there are none.
+    /// Takes times in any order. Returns `None` if there are none.
     pub fn new(mut times: Vec<f64>) -> Option<Times> {
         if times.is_empty() {
             return None;
@@ -16,12 +16,12 @@ impl Times {
         Some(Times { ascending: times })
     }
 
-    /// How many executions.
+    /// Returns the number of executions.
     pub fn count(&self) -> usize {
         self.ascending.len()
     }
 
-    /// The middle one, or the mean of the two in the middle.
+    /// Returns the median. With an even number of times it is the mean of the two in the middle.
     pub fn median(&self) -> f64 {
         let middle = self.ascending.len() / 2;
         if self.ascending.len() % 2 == 1 {
@@ -31,8 +31,8 @@ impl Times {
         }
     }
 
-    /// The smallest time that at least 99 of 100 executions do not exceed (nearest rank): the slowest one while there are
-    /// fewer than 100.
+    /// Returns the smallest time that at least 99 of 100 executions do not exceed (nearest rank).
+    /// With fewer than 100 it is the slowest one.
     pub fn p99(&self) -> f64 {
         let rank = (self.ascending.len() * 99).div_ceil(100);
         self.ascending[rank - 1]

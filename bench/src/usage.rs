@@ -1,37 +1,39 @@
-//! CPU and memory of process trees, from `/proc`: a system's figures count every one of its processes.
+//! CPU and memory of process trees, from `/proc`. The figures of a system include every one of its
+//! processes.
 //!
-//! A process that has ended and was waited for is part of its parent's figures, so CPU of a tree is the sum, over the
-//! processes that are there, of their own time and that of the children they have waited for: nothing is lost when PostgreSQL
-//! ends a backend between two looks. Memory is the proportional set size, which counts a shared page once however many processes
-//! map it: resident sizes of PostgreSQL's processes would count its shared memory over and over.
+//! A parent's figures include its children that have ended and were waited for. The CPU time of a
+//! tree is the sum, over the running processes, of their own time and that of such children;
+//! nothing is lost when PostgreSQL ends a backend between two readings. Memory is the proportional
+//! set size, which counts a shared page once however many processes map it. Resident sizes of
+//! PostgreSQL's processes would count its shared memory several times.
 
 use std::collections::BTreeMap;
 
-/// The kernel's clock ticks a second in `/proc/<pid>/stat`, a constant of its interface to programs.
+/// The kernel's clock ticks per second in `/proc/<pid>/stat`, a constant of its interface.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What a tree has used up to now.
+/// The usage of a tree so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
-    /// Seconds of CPU, user and system.
+    /// CPU seconds, user and system.
     pub cpu_seconds: f64,
-    /// Proportional set size in bytes; resident size where the kernel does not give it.
+    /// The proportional set size in bytes, or the resident size if the kernel does not report it.
     pub memory_bytes: u64,
-    /// How many processes.
+    /// The number of processes.
     pub processes: usize,
 }
 
-/// A system: processes by their first ones.
+/// The processes of a system, given by their roots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// What people call it.
+    /// The system's name.
     pub name: String,
-    /// Process ids whose descendants belong to it too.
+    /// The ids of the root processes. Their descendants belong to the system.
     pub roots: Vec<u32>,
 }
 
 impl Tree {
-    /// A tree of these roots.
+    /// Creates a tree with these roots.
     pub fn new(name: &str, roots: impl IntoIterator<Item = u32>) -> Tree {
         Tree {
             name: name.to_owned(),
@@ -39,17 +41,17 @@ impl Tree {
         }
     }
 
-    /// Looks at all of its processes now. One that has ended counts as nothing.
+    /// Reads the usage of all processes. A process that has ended counts as nothing.
     pub fn usage(&self) -> Usage {
         self.look(memory_bytes)
     }
 
-    /// Seconds of CPU now, without the look at memory, which costs milliseconds for large processes.
+    /// Returns CPU seconds without reading memory, which takes milliseconds for large processes.
     pub fn cpu_seconds(&self) -> f64 {
         self.look(|_| 0).cpu_seconds
     }
 
-    /// Seconds of CPU now, by what each process does: see [`Work`]. They add up to [`Tree::cpu_seconds`].
+    /// Returns CPU seconds by kind of [`Work`]. They add up to [`Tree::cpu_seconds`].
     pub fn cpu_by_work(&self) -> BTreeMap<Work, f64> {
         let processes = processes();
         let mut seconds = BTreeMap::new();
@@ -61,7 +63,7 @@ impl Tree {
         seconds
     }
 
-    /// What each process has used up to now, to the nanosecond: see [`Clock`].
+    /// Reads the CPU time of each process to the nanosecond: see [`Clock`].
     pub fn clock(&self) -> Clock {
         let ids = descendants(&processes(), &self.roots);
         Clock(ids.into_iter().map(|id| (id, nanoseconds(id))).collect())
@@ -79,21 +81,22 @@ impl Tree {
     }
 }
 
-/// What a process of a system does.
+/// The kind of work of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
-    /// It is no process of PostgreSQL.
+    /// A process that is not PostgreSQL's.
     Gateway,
-    /// It serves a session of PostgreSQL.
+    /// A process that serves a session of PostgreSQL.
     Sessions,
-    /// It seals, or is the postmaster, which inherits the time of workers that have ended: of sealing, nearly all.
+    /// A process that seals, or the postmaster, which inherits the time of workers that have ended,
+    /// nearly all of which sealed.
     Sealing,
-    /// It is another of PostgreSQL's own: WAL writer, checkpointer, autovacuum.
+    /// Another process of PostgreSQL: WAL writer, checkpointer, autovacuum.
     Server,
 }
 
 impl Work {
-    /// For people.
+    /// Returns the name for people.
     pub fn name(self) -> &'static str {
         match self {
             Work::Gateway => "gateway",
@@ -104,7 +107,8 @@ impl Work {
     }
 }
 
-/// Of a process with this command line, which PostgreSQL's processes write their titles over.
+/// Returns the kind of work of a process by its command line, which PostgreSQL's processes
+/// overwrite with their titles.
 fn work(command: &str) -> Work {
     const OWN: [&str; 8] = [
         "archiver",
@@ -126,13 +130,14 @@ fn work(command: &str) -> Work {
     }
 }
 
-/// What each process of a tree has used, from the scheduler's own count: for work of milliseconds, which the clock ticks of [`Usage`] cannot
-/// tell. What a process used that ends between two looks is lost, so nothing should end in between.
+/// The CPU time of each process of a tree, from the scheduler's count. It suits work of
+/// milliseconds, which the clock ticks of [`Usage`] cannot resolve. The time of a process that ends
+/// between two readings is lost, so none should.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clock(BTreeMap<u32, u64>);
 
 impl Clock {
-    /// Seconds of CPU that the processes of this look have used since an earlier one.
+    /// Returns the CPU seconds of the processes of this reading since an earlier one.
     pub fn seconds_since(&self, earlier: &Clock) -> f64 {
         let used = self.0.iter().map(|(id, now)| {
             let before = earlier.0.get(id).copied().unwrap_or_default();
@@ -142,7 +147,7 @@ impl Clock {
     }
 }
 
-/// Nanoseconds of CPU of all threads of a process; 0 once it has ended.
+/// Returns the CPU nanoseconds of all threads of a process, or 0 once it has ended.
 fn nanoseconds(id: u32) -> u64 {
     let threads = std::fs::read_dir(format!("/proc/{id}/task"));
     let of_thread = |thread: std::fs::DirEntry| {
@@ -157,8 +162,8 @@ fn nanoseconds(id: u32) -> u64 {
         .sum()
 }
 
-/// The time of all processors so far, in clock ticks, and how much of it the host of a virtual machine kept for others: what was slow
-/// while that was much says little of the system.
+/// The time of all processors in clock ticks, and the part that the host of a virtual machine used
+/// for others (steal). A measurement with much steal says little about the system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Processors {
     all: u64,
@@ -166,19 +171,20 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Up to now; nothing where the kernel does not tell.
+    /// Reads the times. They are zero if the kernel does not report them.
     pub fn now() -> Processors {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         Processors::read(&text).unwrap_or_default()
     }
 
-    /// Which share of the time since an earlier look was stolen.
+    /// Returns the share of the time since an earlier reading that was stolen.
     pub fn stolen_since(&self, earlier: &Processors) -> f64 {
         let all = self.all.saturating_sub(earlier.all).max(1);
         self.stolen.saturating_sub(earlier.stolen) as f64 / all as f64
     }
 
-    /// The first line: user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in the first two.
+    /// Parses the first line: user, nice, system, idle, iowait, irq, softirq, steal. Guests' time
+    /// is contained in the first two.
     fn read(text: &str) -> Option<Processors> {
         let fields = text.lines().next()?.strip_prefix("cpu ")?;
         let ticks = fields.split_whitespace().take(8).map(str::parse);
@@ -190,11 +196,11 @@ impl Processors {
     }
 }
 
-/// What `/proc/<pid>/stat` says.
+/// The content of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     parent: u32,
-    /// Own time and that of children waited for.
+    /// The process's own time and that of the children it has waited for.
     ticks: u64,
 }
 
@@ -212,7 +218,8 @@ fn processes() -> BTreeMap<u32, Process> {
         .collect()
 }
 
-/// Reads a line of `stat`. The name in parentheses may hold anything, so fields count from the last parenthesis.
+/// Parses a line of `stat`. The name in parentheses may contain anything, so fields count from the
+/// last parenthesis.
 fn stat(text: &str) -> Option<Process> {
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -224,11 +231,11 @@ fn stat(text: &str) -> Option<Process> {
     })
 }
 
-/// The roots that are there, and all that descend from them.
+/// Returns the running roots and all their descendants.
 fn descendants(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> Vec<u32> {
     let belongs = |id: &u32| {
         let mut next = *id;
-        // No chain of parents is longer than there are processes.
+        // No chain of parents is longer than the number of processes.
         for _ in 0..=processes.len() {
             if roots.contains(&next) {
                 return true;
@@ -243,7 +250,7 @@ fn descendants(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> Vec<u32> {
     processes.keys().copied().filter(belongs).collect()
 }
 
-/// The largest resident size that a process has had, in bytes.
+/// Returns the greatest resident size of a process, in bytes.
 pub fn peak_bytes(id: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -349,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_childs_work_counts_while_it_runs_and_after_it_was_waited_for() {
-        // The shell waits for a child that works and then lives on, until its standard input closes.
+        // The shell waits for a child that works, and then runs until its standard input closes.
         let mut shell = Command::new("sh")
             .args([
                 "-c",

@@ -1,14 +1,14 @@
-//! The answer to a panel's query, and when two answers are the same.
+//! The answer to a panel's query, and the comparison of two answers.
 
 use std::collections::BTreeMap;
 
-/// The values of each line of a panel, in the order of time; the line's name is its labels' values.
+/// The values of each line of a panel in the order of time. The line's name is its labels' values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     lines: BTreeMap<String, Vec<f64>>,
 }
 
-/// Sums of doubles depend on the order of adding.
+/// Sums of doubles depend on the order of addition.
 const TOLERANCE: f64 = 1e-9;
 
 impl Answer {
@@ -22,12 +22,12 @@ impl Answer {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn values(&self) -> usize {
         self.lines.values().map(Vec::len).sum()
     }
 
-    /// The first difference to another answer, in words; `None` when both are the same.
+    /// Returns the first difference from another answer, in words, or `None` if both are equal.
     pub fn difference(&self, other: &Answer) -> Option<String> {
         if self.values() == 0 {
             return Some("the answer is empty".to_owned());
@@ -58,7 +58,7 @@ impl Answer {
 }
 
 fn same(ours: f64, theirs: f64) -> bool {
-    // A difference of two sums may be small beside either.
+    // The difference of two sums may be small relative to either.
     (ours - theirs).abs() <= TOLERANCE * ours.abs().max(theirs.abs()).max(1.0)
         || (ours.is_nan() && theirs.is_nan())
 }

@@ -1,11 +1,12 @@
-//! Many clients that each ask all panels in turn.
+//! Many clients that each query all panels in turn.
 
 use super::data_source::DataSource;
 use lanes_support::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asks all panels of every data source at once, each source from a panel of its own on, until `beside` has ended;
-/// gives its result and the milliseconds of all questions that were answered.
+/// Queries all panels of every data source concurrently until `beside` has ended. Each source
+/// starts with a different panel. Returns the result of `beside`, and the milliseconds of all
+/// queries.
 ///
 /// # Errors
 /// A data source refuses a panel, or `beside` fails.

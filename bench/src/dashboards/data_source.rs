@@ -1,4 +1,4 @@
-//! The two data sources: a connection to PostgreSQL, one to a server of Prometheus' API.
+//! The two data sources: a connection to PostgreSQL, and one to a server of Prometheus's API.
 
 use super::answer::Answer;
 use super::panel::{Dashboard, Panel, PrometheusRequest};
@@ -8,12 +8,13 @@ use postgres::{Client, SimpleQueryMessage};
 use serde_json::Value;
 use std::time::Instant;
 
-/// Something that panels are asked of.
+/// A data source of panels.
 pub trait DataSource {
-    /// Asks a panel; gives what it shows, and the milliseconds until the last byte of the answer was there.
+    /// Queries a panel. Returns its content, and the milliseconds until the last byte of the answer
+    /// was received.
     ///
     /// # Errors
-    /// A refusal, or an answer that is none.
+    /// The server refuses the query, or the answer cannot be parsed.
     fn ask(&mut self, panel: usize) -> Result<(Answer, f64)>;
 }
 
@@ -24,10 +25,10 @@ pub struct PostgresSource {
 }
 
 impl PostgresSource {
-    /// A data source that asks the panels of a dashboard over this connection.
+    /// Creates a data source that queries the panels of a dashboard over this connection.
     ///
     /// # Errors
-    /// A panel with a macro that is not known.
+    /// A panel has an unknown macro.
     pub fn new(client: Client, panels: &[Panel], dashboard: &Dashboard) -> Result<PostgresSource> {
         let statements = panels.iter().map(|panel| panel.expanded_sql(dashboard));
         Ok(PostgresSource {
@@ -55,7 +56,7 @@ impl DataSource for PostgresSource {
                 row.get(place)
             };
             let line = of_column("metric").unwrap_or_default();
-            // A list of values has lines only.
+            // A list of values has lines without values.
             let value = of_column("value").map_or(Ok(1.0), str::parse);
             let value = value.map_err(|error| Error::Other(format!("a value of SQL: {error}")))?;
             answer.add(line, value);
@@ -72,7 +73,8 @@ pub struct PrometheusSource {
 }
 
 impl PrometheusSource {
-    /// A data source that asks the panels of a dashboard of the server at this address.
+    /// Creates a data source that queries the panels of a dashboard from the server at this
+    /// address.
     pub fn new(base: &str, panels: &[Panel], dashboard: &Dashboard) -> PrometheusSource {
         let requests = panels
             .iter()
@@ -104,7 +106,7 @@ impl DataSource for PrometheusSource {
     }
 }
 
-/// Reads an answer of Prometheus' HTTP API; the labels in `by` tell its lines apart.
+/// Parses an answer of Prometheus's HTTP API. The labels in `by` distinguish its lines.
 fn shown(json: &Value, by: &[String]) -> std::result::Result<Answer, String> {
     let odd = || format!("not an answer of Prometheus' API: {json}");
     let mut answer = Answer::default();

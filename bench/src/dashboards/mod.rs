@@ -1,4 +1,5 @@
-//! Scenario `dashboards`: what Grafana's panels ask, of PostgreSQL with lanes and of VictoriaMetrics.
+//! The scenario `dashboards`: queries of Grafana's panels to PostgreSQL with lanes and to
+//! VictoriaMetrics.
 //!
 //! ```text
 //! scenarios/dashboards.toml ─► panel: SQL and PromQL, macros expanded ─► data_source: PostgreSQL, Prometheus ─► answer: compared
@@ -6,19 +7,19 @@
 //!                                                      scenario: warm, cold ──┴── clients: eight at once, with ingest and without
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`panel`] | a panel of the data file, and the texts that Grafana makes of it |
-//! | [`data_source`] | the two data sources: a connection to PostgreSQL, one to a server of Prometheus' API |
-//! | [`answer`] | what a panel shows, and when two answers are the same |
-//! | [`clients`] | many clients that each ask all panels in turn |
+//! | [`panel`] | a panel of the data file, and the texts that Grafana generates from it |
+//! | [`data_source`] | the two data sources: a connection to PostgreSQL, and one to a server of Prometheus's API |
+//! | [`answer`] | the content of a panel, and the comparison of two answers |
+//! | [`clients`] | many clients that each query all panels in turn |
 //! | [`scenario`] | the scenario itself |
 //!
 //! # Invariants
 //! - A panel whose two answers differ has no figure.
-//! - SQL's minute `[t, t + 60 s)` is PromQL's window `(t - 1 ms, t + 60 s - 1 ms]`: times of samples are whole
-//!   milliseconds.
-//! - Both systems answer with text over a connection that stays; parsing it is not timed.
+//! - SQL's minute `[t, t + 60 s)` is PromQL's window `(t - 1 ms, t + 60 s - 1 ms]`: times of
+//!   samples are whole milliseconds.
+//! - Both systems answer in text over an open connection. Parsing the text is not timed.
 
 pub mod answer;
 pub mod clients;

@@ -1,9 +1,9 @@
-//! A panel of the data file, and the texts that Grafana makes of it.
+//! A panel of the data file, and the texts that Grafana generates from it.
 
 use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 
-/// A panel, as the data file has it.
+/// A panel in the data file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
@@ -13,21 +13,22 @@ pub struct Panel {
     pub sql: String,
     /// The query for VictoriaMetrics, with Grafana's variables.
     pub promql: String,
-    /// The labels that tell PromQL's lines apart; SQL's are told apart by the column `metric`.
+    /// The labels that distinguish PromQL's lines. SQL's lines are distinguished by the column
+    /// `metric`.
     #[serde(default)]
     pub by: Vec<String>,
-    /// Seconds between two values of a line.
+    /// The seconds between two values of a line.
     #[serde(default = "a_minute")]
     pub step_seconds: i64,
-    /// The panel shows so many minutes, up to the end of the dashboard's time range.
+    /// The minutes that the panel shows, up to the end of the dashboard's time range.
     #[serde(default = "an_hour")]
     pub minutes: i64,
-    /// Whether the panel shows one value a line, at the end of the time range.
+    /// Whether the panel shows one value per line, at the end of the time range.
     #[serde(default)]
     pub is_instant: bool,
-    /// The panel lists the values of this label, of the series that the selector in `promql` finds.
+    /// The label whose values the panel lists, for the series of the selector in `promql`.
     pub label_values: Option<String>,
-    /// The panel's median time in milliseconds may be at most this, however long VictoriaMetrics takes.
+    /// The greatest median time of the panel in milliseconds, however long VictoriaMetrics takes.
     pub most_ms: Option<f64>,
 }
 
@@ -42,7 +43,7 @@ fn an_hour() -> i64 {
 /// The time range and the variables of a dashboard.
 #[derive(Debug, Clone)]
 pub struct Dashboard {
-    /// The last millisecond that is shown, since 1970: that before a whole minute.
+    /// The last millisecond of the time range, since 1970: the one before a whole minute.
     pub to: i64,
     /// The value of `$instance`.
     pub instance: String,
@@ -50,7 +51,7 @@ pub struct Dashboard {
     pub instances: Vec<String>,
 }
 
-/// A GET request for a server that speaks Prometheus' HTTP API.
+/// A GET request to a server of Prometheus's HTTP API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrometheusRequest {
     /// The request's path.
@@ -64,10 +65,10 @@ impl Panel {
         dashboard.to + 1 - self.minutes * 60_000
     }
 
-    /// The statement that Grafana's PostgreSQL data source sends.
+    /// Returns the statement that Grafana's PostgreSQL data source sends.
     ///
     /// # Errors
-    /// A macro that is not known.
+    /// A macro is unknown.
     pub fn expanded_sql(&self, dashboard: &Dashboard) -> Result<String> {
         let (from, to) = (utc(self.from(dashboard)), utc(dashboard.to));
         let quoted: Vec<String> = dashboard
@@ -96,9 +97,10 @@ impl Panel {
         Ok(text.trim().to_owned())
     }
 
-    /// The request that Grafana's Prometheus data source sends, told to leave the server's cache of answers aside.
+    /// Returns the request that Grafana's Prometheus data source sends, with the server's cache
+    /// disabled.
     pub fn prometheus_request(&self, dashboard: &Dashboard) -> PrometheusRequest {
-        // Grafana escapes what a pattern would take for more than a letter.
+        // Grafana escapes the special characters of patterns.
         let escaped: Vec<String> = dashboard
             .instances
             .iter()
@@ -128,7 +130,7 @@ impl Panel {
                 parameters,
             };
         }
-        // The end of each step: its window is what SQL groups under its beginning.
+        // The end of each step: SQL groups its window under the start of the step.
         let first = from + self.step_seconds * 1000 - 1;
         parameters.extend([
             ("start", seconds(first)),
@@ -142,12 +144,12 @@ impl Panel {
     }
 }
 
-/// Grafana's expression for the minute of a time.
+/// Returns Grafana's expression for the minute of a time.
 fn group(column: &str) -> String {
     format!("floor(extract(epoch from {column})/60)*60")
 }
 
-/// A time as Grafana writes it: RFC 3339, UTC.
+/// Formats a time as Grafana does: RFC 3339, UTC.
 fn utc(milliseconds: i64) -> String {
     chrono::DateTime::from_timestamp_millis(milliseconds)
         .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Scenario `dashboards`: panels cold, warm, and of many clients beside ingest.
+//! The scenario `dashboards`: panels cold, warm, and of many clients beside ingest.
 
 use super::clients::ask_beside;
 use super::data_source::{DataSource, PostgresSource, PrometheusSource};
@@ -20,26 +20,26 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Ours, by its level of acknowledgement.
+    /// The system, by its level of acknowledgement.
     system: String,
     /// The version of VictoriaMetrics.
     yardstick: String,
     targets: usize,
-    /// Scrapes of each target: 361 are an hour at 10 s.
+    /// The number of scrapes of each target: 361 are an hour at 10 s.
     scrapes: usize,
     scrapes_a_round: usize,
     connections: usize,
-    /// How often a panel is asked before it counts.
+    /// The number of queries of a panel before the measurement.
     warm_up: usize,
-    /// How often a panel is asked in one turn at most.
+    /// The greatest number of queries of a panel in one turn.
     repeat: usize,
-    /// After so many seconds a turn of a panel ends.
+    /// The time after which a panel's turn ends, in seconds.
     budget_seconds: f64,
-    /// So long the bench waits until the views of all metrics have their labels as columns.
+    /// The time until the views of all metrics have their labels as columns, in seconds.
     ready_seconds: f64,
     fleet: Fleet,
     busy: Busy,
@@ -52,16 +52,16 @@ struct Definition {
 #[serde(deny_unknown_fields)]
 struct Busy {
     clients: usize,
-    /// How long ingest alone lasts, and ingest beside clients.
+    /// The duration of ingest alone, and of ingest beside clients.
     seconds: f64,
     samples_a_second: f64,
 }
 
-/// The bars that the figures of ours have to reach.
+/// The bars of pg_lanes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
-    /// The bar of a panel's median time, relative to VictoriaMetrics'.
+    /// The bar of a panel's median time, relative to VictoriaMetrics.
     panel: RelativeBar,
     busy: BusyBars,
 }
@@ -70,22 +70,23 @@ struct Bars {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BusyBars {
-    /// The bar of the p99 of all panels' times, relative to VictoriaMetrics'.
+    /// The bar of the p99 of all panels' times, relative to VictoriaMetrics.
     panels: RelativeBar,
-    /// The p99 of ingest may be at most so many times that of ingest without clients.
+    /// The greatest p99 of ingest, as a multiple of that without clients.
     ingest: f64,
 }
 
 const UNIT: &str = "ms";
 const COLD: &str = "all panels once, cold";
-/// Samples of the past end so long before now, so that those of the busy phases are not of the future.
+/// The time between the past samples and now. It keeps the samples of the busy phases out of the
+/// future.
 const ROOM_SECONDS: i64 = 3600;
 const MINUTE: i64 = 60_000;
 
 /// Runs the scenario.
 ///
 /// # Errors
-/// The data cannot be made; a panel without a figure is a record that says so.
+/// The data cannot be created. A panel without a figure is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("dashboards");
@@ -143,8 +144,8 @@ pub fn run(run: &Run) -> Result<Findings> {
     measured.map(|()| findings)
 }
 
-/// Seals what has come, and waits until every label is a column of its metric's view, as the background worker makes
-/// it.
+/// Seals the rows, and waits until the background worker has made every label a column of its
+/// metric's view.
 fn make_ready(ours: &Lanes, seconds: f64) -> Result<()> {
     let mut client = ours.connect()?;
     for statement in [
@@ -173,7 +174,7 @@ struct Dashboards<'a> {
     run: &'a Run,
     definition: &'a Definition,
     dashboard: &'a Dashboard,
-    /// Ours, theirs.
+    /// The names of pg_lanes and of VictoriaMetrics.
     names: [String; 2],
 }
 
@@ -224,7 +225,8 @@ impl Dashboards<'_> {
         PrometheusSource::new(&theirs.base(), &self.definition.panels, self.dashboard)
     }
 
-    /// Each panel once, after a restart: all together, since the first one pays for what all need.
+    /// Queries each panel once after a restart. The report shows their sum, because the first panel
+    /// pays for what all need.
     fn cold(
         &self,
         ours: &mut PostgresSource,
@@ -253,7 +255,7 @@ impl Dashboards<'_> {
         Ok(())
     }
 
-    /// The panels one by one; gives the numbers of those whose answers are right.
+    /// Measures the panels one by one, and returns the numbers of those with correct answers.
     fn warm(
         &self,
         ours: &mut PostgresSource,
@@ -283,7 +285,8 @@ impl Dashboards<'_> {
         right
     }
 
-    /// Times a panel on both systems in turns: ours, theirs, theirs, ours.
+    /// Times a panel on both systems in turns: pg_lanes, VictoriaMetrics, VictoriaMetrics,
+    /// pg_lanes.
     fn times(
         &self,
         panel: usize,
@@ -343,7 +346,7 @@ impl Dashboards<'_> {
         figures.record(findings, row, UNIT, &self.names, bars, None);
     }
 
-    /// Ingest alone, then ingest with all clients.
+    /// Measures ingest alone, then ingest with all clients.
     fn busy<S: DataSource + Send>(
         &self,
         system: &mut dyn System,
@@ -362,7 +365,7 @@ impl Dashboards<'_> {
         })
     }
 
-    /// Samples at the wanted rate, for the wanted time.
+    /// Sends samples at the requested rate for the requested time.
     fn ingest(&self, system: &mut dyn System, sender: &mut Sender) -> Result<Phase> {
         let (definition, busy) = (self.definition, &self.definition.busy);
         let of_scrape = definition.targets * definition.fleet.series_per_target;
@@ -424,14 +427,15 @@ impl Dashboards<'_> {
     }
 }
 
-/// The measurements of one system: ingest alone, ingest beside many clients, and the times of their panels.
+/// The measurements of one system: ingest alone, ingest beside many clients, and the times of their
+/// panels.
 struct BusyFigures {
     alone: Phase,
     beside: Phase,
     times: Times,
 }
 
-/// Fails when the two answers differ; gives how many values they have.
+/// Fails if the two answers differ. Returns their number of values.
 fn compare(
     panel: usize,
     ours: &mut PostgresSource,

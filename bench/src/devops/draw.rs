@@ -1,11 +1,11 @@
-//! The hosts and times that a query is asked with, drawn from a fixed seed.
+//! The hosts and times that a query refers to, drawn from a fixed seed.
 //!
-//! | in the text | becomes |
+//! | in the text | replaced by |
 //! |---|---|
-//! | `$hosts`, `$ids` | names, numbers of the hosts drawn, with commas between |
-//! | `$host`, `$id`, `$uuid` | name, number, key of the first of them |
-//! | `$from`, `$to` | a span of the wanted hours within the data |
-//! | `$region`, `$team` | one of them |
+//! | `$hosts`, `$ids` | the names or numbers of the drawn hosts, separated by commas |
+//! | `$host`, `$id`, `$uuid` | the name, number or uuid of the first of them |
+//! | `$from`, `$to` | a span of the query's hours within the data |
+//! | `$region`, `$team` | a region, a team |
 
 use super::fleet_data::{Fleet, FleetSize, REGIONS, START, TEAMS, hostname};
 use super::query::{Dialect, Query};
@@ -21,17 +21,17 @@ const HOUR_SECONDS: i64 = 3600;
 pub struct Draw {
     hosts: Vec<usize>,
     uuid: String,
-    /// Microseconds since 1970, whole seconds.
+    /// The start in microseconds since 1970, a whole second.
     from: i64,
     to: i64,
     region: &'static str,
     team: &'static str,
 }
 
-/// Draws as often as it is wanted; once for a query in which nothing is drawn.
+/// Draws `count` times, or once for a query without draws.
 ///
 /// # Errors
-/// The query wants more hosts or hours than there are.
+/// The query needs more hosts or hours than there are.
 pub fn draws(
     query: &Query,
     count: usize,
@@ -66,7 +66,7 @@ pub fn draws(
 }
 
 impl Draw {
-    /// The text with what was drawn.
+    /// Returns the text with the drawn values.
     pub fn fill(&self, text: &str, dialect: Dialect) -> String {
         let quoted = |text: &str| format!("'{text}'");
         let list = |of: &dyn Fn(usize) -> String| {
@@ -82,7 +82,7 @@ impl Draw {
             }
         };
         let id = |host: usize| (host + 1).to_string();
-        // Host names that begin as another one does come first.
+        // A name that begins with another one is replaced first.
         let values = [
             ("$hosts", list(&|host| quoted(&hostname(host)))),
             ("$host", quoted(&hostname(self.hosts[0]))),

@@ -1,5 +1,5 @@
-//! The fleet: gauges of each host's CPU in the shape of TSBS' case cpu-only, the hosts' tags, and small tables beside
-//! them.
+//! The fleet: gauges of each host's CPU in the shape of TSBS's case cpu-only, the hosts' tags, and
+//! small tables.
 //!
 //! | table | rows | columns |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | owners | hosts | tags_id, owner |
 //! | ratings | 101 | usage, level |
 //!
-//! A gauge begins anywhere between 0 and 100 and moves by a random number of about the normal distribution at each
-//! step; what is stored is its whole part.
+//! A gauge starts anywhere between 0 and 100 and moves by an approximately normal random number at
+//! each step. The stored value is its whole part.
 
 use super::table::{Table, Values};
 use crate::sql::random::SplitMix64;
@@ -47,11 +47,11 @@ const SEED_OF_TAGS: u64 = 12;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FleetSize {
-    /// How many hosts.
+    /// The number of hosts.
     pub hosts: usize,
-    /// How long they were watched.
+    /// The duration of the observation.
     pub hours: i64,
-    /// How often.
+    /// The interval between observations.
     pub interval_seconds: i64,
 }
 
@@ -64,19 +64,19 @@ impl FleetSize {
 /// A fleet.
 #[derive(Debug, Clone)]
 pub struct Fleet {
-    /// `cpu` first.
+    /// The tables, `cpu` first.
     pub tables: Vec<Table>,
-    /// The keys of hosts, in their order.
+    /// The uuids of the hosts, in the hosts' order.
     pub uuids: Vec<String>,
 }
 
-/// The name of a host by its number, which begins at 0; its `id` is one more.
+/// Returns the name of a host by its number, which starts at 0; its `id` is one greater.
 pub fn hostname(host: usize) -> String {
     format!("host_{host}")
 }
 
 impl Fleet {
-    /// Makes one of this size.
+    /// Generates a fleet.
     pub fn generate(size: FleetSize) -> Fleet {
         let uuids = uuids(size.hosts);
         Fleet {
@@ -124,8 +124,8 @@ fn cpu(size: FleetSize) -> Table {
     }
 }
 
-/// About a normal distribution of variance 1: a sum of twelve numbers, without a function that differs between
-/// libraries.
+/// Returns an approximately normal number of variance 1: a sum of twelve numbers, without a
+/// function that differs between libraries.
 fn normal(random: &mut SplitMix64) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
@@ -262,7 +262,7 @@ mod tests {
                     .iter()
                     .all(|value| (0.0..=100.0).contains(value) && value.fract() == 0.0)
             );
-            // The next value of a host is a row of the next step.
+            // The next value of a host is in a row of the next step.
             let steps = values.iter().zip(&values[SIZE.hosts..]);
             let changes: Vec<f64> = steps.map(|(a, b)| (b - a).abs()).collect();
             assert!(changes.iter().all(|change| *change <= 7.0), "{name}");

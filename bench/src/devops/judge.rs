@@ -1,4 +1,5 @@
-//! The records of a query, with the bar of ours: so many times the better peer's time, or so many milliseconds.
+//! The records of a query. The bar of pg_lanes is a multiple of the faster peer's time, or a number
+//! of milliseconds.
 
 use super::turns::Outcome;
 use crate::scenario::Record;
@@ -7,17 +8,17 @@ use serde::Deserialize;
 
 const UNIT: &str = "ms";
 
-/// What ours has to reach.
+/// The bar of a query.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryBar {
-    /// How many times the better peer's median a query may take.
+    /// The greatest time of a query, as a multiple of the faster peer's median.
     pub times: f64,
-    /// A median of so many milliseconds is enough, whatever the peers take.
+    /// A median that is sufficient whatever the peers take, in milliseconds.
     pub most_ms: Option<f64>,
 }
 
-/// The records of a row.
+/// Returns the records of a row.
 pub fn records(row: &str, outcomes: &[Outcome], bar: QueryBar) -> Vec<Record> {
     let peers = outcomes.iter().filter(|outcome| !outcome.is_ours);
     let best = peers

@@ -1,4 +1,4 @@
-//! DuckDB and Polars as stores: engines in their own processes, which time themselves.
+//! DuckDB and Polars as stores: engines in separate processes, which time themselves.
 
 use super::query::{Dialect, Query};
 use super::store::Store;
@@ -11,14 +11,14 @@ use std::time::Duration;
 pub struct PeerStore<'a> {
     start: Start<'a>,
     dialect: Dialect,
-    /// Statements that make what the files do not have.
+    /// Statements that create the tables that are not in the files.
     statements: Vec<String>,
-    /// The running process; none until it is needed, and once it has not answered.
+    /// The running process. `None` until it is needed, and after it failed to respond.
     peer: Option<Peer>,
 }
 
 impl PeerStore<'_> {
-    /// An engine that makes itself ready when it is first asked.
+    /// Creates a store whose engine starts with its first query.
     pub fn new<'a>(start: Start<'a>, dialect: Dialect, statements: &[String]) -> PeerStore<'a> {
         PeerStore {
             start,
@@ -28,7 +28,7 @@ impl PeerStore<'_> {
         }
     }
 
-    /// Its version, once it was asked.
+    /// Returns the engine's version, once it has started.
     pub fn version(&self) -> Option<&str> {
         self.peer.as_ref().map(|peer| peer.version.as_str())
     }

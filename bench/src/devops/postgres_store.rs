@@ -1,4 +1,4 @@
-//! PostgreSQL as a store: the tables of one schema, asked over the Unix socket.
+//! PostgreSQL as a store: the tables of one schema, queried over the Unix socket.
 
 use super::query::{Dialect, Query};
 use super::store::Store;
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// The database of all schemas.
 pub const DATABASE: &str = "postgres";
-/// A statement that takes longer is given up.
+/// A statement that takes longer is cancelled.
 const STATEMENT_SECONDS_MAX: u32 = 60;
 
 /// A schema and its session.
@@ -26,10 +26,10 @@ pub struct PostgresStore<'a> {
 }
 
 impl PostgresStore<'_> {
-    /// The lanes tables, or the heap tables: makes their schema, empty.
+    /// Creates the empty schema of the lanes tables or of the heap tables.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn make(cluster: &Cluster, dialect: Dialect) -> Result<PostgresStore<'_>> {
         let name = match dialect {
             Dialect::Lanes => "lanes",
@@ -47,11 +47,12 @@ impl PostgresStore<'_> {
         })
     }
 
-    /// Fills the schema: tables, then statements; then lanes tables are sealed and all are vacuumed. `order_of` gives
-    /// the order by which a table's rows are sealed; a table without stays in heap.
+    /// Fills the schema: tables, then statements. Then lanes tables are sealed and all tables are
+    /// vacuumed. `order_of` returns the order in which a table's rows are sealed; a table without
+    /// one stays in heap.
     ///
     /// # Errors
-    /// PostgreSQL's; rows that stay open.
+    /// PostgreSQL fails, or rows stay open.
     pub fn load(
         &mut self,
         tables: &[Table],
@@ -107,7 +108,8 @@ impl PostgresStore<'_> {
     }
 }
 
-/// What makes a table one of lanes that is sealed in this order; of no columns when it is empty.
+/// Returns the clause of CREATE TABLE for a lanes table that is sealed in this order, which may be
+/// empty.
 pub fn lanes_storage(order: &str) -> String {
     match order {
         "" => "USING lanes".to_owned(),
@@ -133,7 +135,7 @@ impl Store for PostgresStore<'_> {
     }
 
     fn begin(&mut self, query: &Query) -> std::result::Result<(), String> {
-        // A statement before this one may have ended its session.
+        // An earlier statement may have ended the session.
         let ready = match self.client.is_closed() {
             true => session(self.cluster, self.name).map(|client| self.client = client),
             false => Ok(()),

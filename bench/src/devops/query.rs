@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// How a store wants a text.
+/// The dialect of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// PostgreSQL, on lanes tables.
@@ -19,23 +19,23 @@ pub enum Dialect {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
-    /// Its row in the report.
+    /// The query's row in the report.
     pub name: String,
-    /// How many hosts are drawn.
+    /// The number of drawn hosts.
     #[serde(default = "one")]
     pub hosts: usize,
-    /// How many hours `$from` and `$to` are apart.
+    /// The number of hours between `$from` and `$to`.
     #[serde(default = "one_hour")]
     pub hours: i64,
-    /// A statement of PostgreSQL that prepares what `sql` executes; its plan is generic.
+    /// A statement that prepares the query executed by `sql` in PostgreSQL. Its plan is generic.
     pub prepare: Option<String>,
-    /// The text, for stores that have none of their own.
+    /// The text for stores without a text of their own.
     pub sql: String,
-    /// For heap, where what `sql` says is there for lanes only.
+    /// The text for heap, if `sql` uses what only lanes tables have.
     pub heap: Option<String>,
-    /// For DuckDB, where it says it in another way.
+    /// The text for DuckDB, if its dialect differs.
     pub duckdb: Option<String>,
-    /// For Polars, which is not asked without.
+    /// The text for Polars, which runs only queries that have one.
     pub polars: Option<String>,
 }
 
@@ -48,7 +48,7 @@ fn one_hour() -> i64 {
 }
 
 impl Query {
-    /// The text for a store; none if the store is not asked.
+    /// Returns the text for a store, or `None` if the store does not run the query.
     pub fn text(&self, dialect: Dialect) -> Option<&str> {
         let own = match dialect {
             Dialect::Lanes => None,
@@ -59,7 +59,7 @@ impl Query {
         Some(own.unwrap_or(&self.sql))
     }
 
-    /// Whether anything in it is drawn; else it is asked as it stands.
+    /// Whether the text contains draws.
     pub fn is_drawn(&self) -> bool {
         self.sql.contains('$')
     }

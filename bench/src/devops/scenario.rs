@@ -1,4 +1,4 @@
-//! Scenario `devops`: the fleet's queries, then star joins of each size.
+//! The scenario `devops`: the fleet's queries, then star joins of each size.
 
 use super::draw::{Draw, draws};
 use super::fleet_data::{Fleet, FleetSize};
@@ -22,19 +22,19 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// How many draws a query is asked with.
+    /// The number of draws of a query.
     draws: usize,
-    /// Executions of a draw that do not count, at most.
+    /// The greatest number of executions of a draw that do not count.
     warm_up: usize,
-    /// Executions of a draw in one turn, at most.
+    /// The greatest number of executions of a draw in one turn.
     repeat: usize,
-    /// After so many seconds a draw's turn ends.
+    /// The time after which a draw's turn ends, in seconds.
     budget_seconds: f64,
-    /// How many threads DuckDB and Polars have.
+    /// The number of threads of DuckDB and of Polars.
     threads: usize,
     fleet: FleetSize,
     stars: Stars,
@@ -48,13 +48,13 @@ struct Definition {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stars {
-    /// How many facts, one size after another.
+    /// The numbers of facts.
     rows: Vec<usize>,
-    /// Heap takes part up to so many.
+    /// The greatest number of facts with which heap takes part.
     heap_rows_most: usize,
 }
 
-/// What ours has to reach.
+/// The bars of pg_lanes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
@@ -62,7 +62,7 @@ struct Bars {
     stars: QueryBar,
 }
 
-/// The order by which a table's rows are sealed; none of tables that stay in heap.
+/// Returns the order in which a table's rows are sealed, or `None` for a table that stays in heap.
 fn order_of(table: &str) -> Option<&'static str> {
     match table {
         "cpu" => Some("tags_id, time"),
@@ -71,7 +71,8 @@ fn order_of(table: &str) -> Option<&'static str> {
     }
 }
 
-/// The rows of the fleet with hosts told by text and by uuid, for PostgreSQL.
+/// Returns the statements that create, in PostgreSQL, the fleet's rows with hosts by text and by
+/// uuid.
 fn other_keys(dialect: Dialect) -> Vec<String> {
     let storage = match dialect {
         Dialect::Lanes => lanes_storage("host, time"),
@@ -92,7 +93,7 @@ fn other_keys(dialect: Dialect) -> Vec<String> {
 }
 
 const UUID_TAGS: &str = "ALTER TABLE tags ALTER COLUMN uuid TYPE uuid USING uuid::varchar::uuid";
-/// The keys of the small tables, which are heap on both sides.
+/// The keys of the small tables, which are heap tables on both sides.
 const KEYS: &str = "
     ALTER TABLE tags ADD PRIMARY KEY (id); CREATE UNIQUE INDEX ON tags (hostname); CREATE UNIQUE INDEX ON tags (uuid);
     ALTER TABLE teams ADD PRIMARY KEY (team); ALTER TABLE owners ADD PRIMARY KEY (tags_id);
@@ -103,7 +104,7 @@ const HEAP_INDEXES: &str = "
     CREATE INDEX ON cpu_by_uuid (host, time DESC); CREATE INDEX ON cpu_by_uuid (time DESC)";
 const STAR_KEYS: &str =
     "ALTER TABLE dimension ADD PRIMARY KEY (key); CREATE UNIQUE INDEX ON dimension (code)";
-/// DuckDB makes those tables itself.
+/// The statements by which DuckDB creates the tables of [`other_keys`].
 const DUCKDB_OTHER_KEYS: [&str; 2] = [
     "CREATE TABLE cpu_by_name AS SELECT c.time, t.hostname AS host, c.usage_user
        FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time",
@@ -111,14 +112,15 @@ const DUCKDB_OTHER_KEYS: [&str; 2] = [
        FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time",
 ];
 const SEED_OF_DRAWS: u64 = 31;
-/// Executions of a draw in a turn at least, however long they take.
+/// The least number of executions of a draw in a turn, however long they take.
 const REPEAT_MIN: usize = 1;
 const PLANS: &str = "devops-plans.txt";
 
 /// Runs the scenario.
 ///
 /// # Errors
-/// PostgreSQL does not start or cannot be filled; a query without a figure is a record that says so.
+/// PostgreSQL does not start, or cannot be loaded. A query without a figure is a record that says
+/// so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let servers = &run.options.servers;
@@ -162,10 +164,10 @@ struct Devops<'a> {
     options: &'a Options,
     definition: &'a Definition,
     cluster: &'a Cluster,
-    /// The peers' data.
+    /// The folder of the peers' data.
     folder: PathBuf,
     findings: Findings,
-    /// How ours executed what missed its bar.
+    /// The plans of queries that missed their bar.
     plans: String,
 }
 
@@ -205,7 +207,7 @@ impl<'a> Devops<'a> {
         Ok(())
     }
 
-    /// The joins of so many facts.
+    /// Runs the star joins of a number of facts.
     fn star(&mut self, rows: usize) -> Result<()> {
         let queries: Vec<Query> = self.definition.star_queries.to_vec();
         let named = queries.into_iter().map(|query| Query {
@@ -237,7 +239,7 @@ impl<'a> Devops<'a> {
         stores.extend(heap.as_mut().map(|heap| heap as &mut dyn Store));
         stores.push(&mut duckdb);
         stores.push(&mut polars);
-        // Nothing is drawn in them.
+        // Their queries have no draws.
         let (size, mut random) = (self.definition.fleet, SplitMix64(SEED_OF_DRAWS));
         let fleet = Fleet::generate(FleetSize { hours: 1, ..size });
         for query in &queries {
@@ -272,7 +274,7 @@ impl<'a> Devops<'a> {
         }
     }
 
-    /// Keeps how ours executes a query that missed its bar.
+    /// Records the plan of a query that missed its bar.
     fn keep_plan(&mut self, stores: &mut [&mut dyn Store], query: &Query, draws: &[Draw]) {
         let Some(draw) = draws.first() else {
             return;
@@ -288,7 +290,8 @@ impl<'a> Devops<'a> {
         }
     }
 
-    /// Writes the peers' files; where they are, or why they are not.
+    /// Writes the peers' files and returns their folder, or a path that does not exist if that
+    /// failed.
     fn files(&self, name: &str, tables: &[Table]) -> PathBuf {
         let folder = self.folder.join(name);
         let files: Vec<_> = tables
@@ -303,7 +306,7 @@ impl<'a> Devops<'a> {
             ))),
         };
         if let Err(error) = written {
-            // The peers' rows say it once more, in their own words.
+            // The records of the peers report the failure again.
             println!("  the peers have no data: {error}");
         }
         folder
@@ -321,7 +324,7 @@ impl<'a> Devops<'a> {
         }
     }
 
-    /// Notes the versions of peers.
+    /// Records the versions of the peers.
     fn told(&mut self, peers: &[&PeerStore]) {
         for version in peers.iter().filter_map(|peer| peer.version()) {
             let systems = &mut self.findings.systems;
@@ -332,12 +335,12 @@ impl<'a> Devops<'a> {
     }
 }
 
-/// The Python program that has the peers' packages.
+/// Returns the Python program that has the peers' packages.
 fn python(options: &Options) -> PathBuf {
     options.folder.join("venv/bin/python")
 }
 
-/// `20M`, or all digits.
+/// Formats a number as `20M`, or with all its digits.
 fn in_millions(rows: usize) -> String {
     match rows.is_multiple_of(1_000_000) {
         true => format!("{}M", rows / 1_000_000),

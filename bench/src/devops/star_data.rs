@@ -3,7 +3,7 @@
 //! | table | rows | columns |
 //! |---|---|---|
 //! | facts | any | key, code, value: two decimals |
-//! | dimension | 1,000 | key, code: a text for each key; category: 40 of them |
+//! | dimension | 1,000 | key, code: a text for each key; category: 40 distinct ones |
 
 use super::table::{Table, Values};
 use crate::sql::random::SplitMix64;
@@ -12,7 +12,7 @@ const KEYS: usize = 1000;
 const CATEGORIES: usize = 40;
 const SEED: u64 = 21;
 
-/// Makes facts of so many rows, and their dimension.
+/// Generates facts of a number of rows, and their dimension.
 pub fn generate(rows: usize) -> Vec<Table> {
     let mut random = SplitMix64(SEED);
     let keys: Vec<u16> = (0..rows)

@@ -4,23 +4,24 @@ use super::query::{Dialect, Query};
 use crate::sql::answer::Answer;
 use crate::sql::peer::Timing;
 
-/// Something that answers queries.
+/// A system that answers queries.
 pub trait Store {
-    /// As the report calls it.
+    /// The store's name in the report.
     fn name(&self) -> &str;
-    /// How it wants a text.
+    /// The dialect of its queries.
     fn dialect(&self) -> Dialect;
-    /// Makes it ready for a query.
+    /// Prepares the store for a query.
     ///
     /// # Errors
-    /// Why it cannot answer.
+    /// The reason why it cannot answer.
     fn begin(&mut self, query: &Query) -> Result<(), String>;
-    /// Executes a text as often as it is wanted; the last answer, and the milliseconds of each execution that counts.
+    /// Executes a text as often as requested. Returns the last answer, and the milliseconds of each
+    /// execution that counts.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     fn ask(&mut self, text: &str, timing: Timing) -> Result<(Answer, Vec<f64>), String>;
-    /// How it executes a text, in its own words; none if it does not tell.
+    /// Returns the plan of a text, or `None` if the store does not report plans.
     fn plan(&mut self, _text: &str) -> Option<String> {
         None
     }

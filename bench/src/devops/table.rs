@@ -8,7 +8,7 @@ use postgres::Client;
 /// The values of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    /// Microseconds since 1970.
+    /// Times in microseconds since 1970.
     Time(Vec<i64>),
     /// Integers of four bytes.
     Integer(Vec<i32>),
@@ -24,7 +24,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Texts of their own in each row.
+    /// Creates texts without repetition.
     pub fn texts(items: Vec<String>) -> Values {
         Values::Text {
             codes: (0..items.len()).map(|code| code as u16).collect(),
@@ -51,25 +51,26 @@ impl Values {
     }
 }
 
-/// A table; its columns have one length.
+/// A table whose columns have the same length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// Names and values of its columns.
+    /// The names and values of its columns.
     pub columns: Vec<(&'static str, Values)>,
 }
 
 impl Table {
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, values)| values.rows())
     }
 
-    /// Makes the table where the search path says, and fills it; `storage` comes behind its columns.
+    /// Creates the table in the schema of the search path and fills it. `storage` follows the
+    /// columns in CREATE TABLE.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn load(&self, client: &mut Client, storage: &str) -> Result<()> {
         let columns = self.columns.iter();
         let columns: Vec<String> = columns
@@ -95,7 +96,7 @@ impl Table {
         })
     }
 
-    /// The columns as the peers' files have them.
+    /// Returns the columns for the peers' files.
     pub fn files(&self) -> Vec<ColumnFile> {
         let file = |(name, values): &(&'static str, Values)| match values {
             Values::Time(values) => ColumnFile::new(

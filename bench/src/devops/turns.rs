@@ -1,4 +1,5 @@
-//! A query on all stores: every answer is compared, then the stores are timed in turns, forth and back.
+//! A query on all stores: every answer is compared, then the stores are timed in turns, forwards
+//! and backwards.
 
 use super::draw::Draw;
 use super::query::{Dialect, Query};
@@ -8,16 +9,16 @@ use crate::sql::peer::Timing;
 use crate::statistics::Times;
 use std::time::Duration;
 
-/// What a query gave on a store.
+/// The result of a query on a store.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The store.
     pub system: String,
-    /// Whether it is ours.
+    /// Whether the store is pg_lanes.
     pub is_ours: bool,
-    /// The times of all draws, or why there are none.
+    /// The times of all draws, or the reason why there are none.
     pub times: Result<Times, String>,
-    /// How many rows the first draw's answer has.
+    /// The number of rows of the first draw's answer.
     pub rows: usize,
 }
 
@@ -55,7 +56,7 @@ pub fn measure(
         .iter()
         .map(|store| store.dialect() == Dialect::Lanes)
         .collect();
-    // Ours is the last one: what it is compared with has to come from somebody else.
+    // pg_lanes is last, because its answer has to be compared with another store's.
     let mut order: Vec<usize> = (0..stores.len()).collect();
     order.sort_by_key(|place| is_ours[*place]);
     let mut expected: Vec<Option<(Answer, usize)>> = vec![None; draws.len()];
@@ -152,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Outcomes of three stores that give these answers, and what was asked.
+    /// Returns the outcomes of three stores with these answers, and the texts that they ran.
     fn outcomes(answers: [Result<i64, &str>; 3], sql: &str) -> (Vec<Outcome>, Vec<String>) {
         let asked = RefCell::new(Vec::new());
         let [ours, heap, duckdb] = answers.map(|answer| answer.map_err(str::to_owned));

@@ -1,4 +1,4 @@
-//! Remote write requests of a scrape, encoded and compressed, with what they hold.
+//! Remote-write requests of a scrape, encoded and compressed, with their counts and sums.
 
 use super::shape::{EncodedLabels, Shape, encoded_instance};
 use super::values::Values;
@@ -6,32 +6,33 @@ use lanes_support::error::{Error, Result};
 use lanes_support::remote_write::{delimited, sample};
 use std::ops::Range;
 
-/// A request's body, ready to be sent, and what a store holds more once it has taken it.
+/// The body of a request, and its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Body {
-    /// Protobuf, compressed with snappy.
+    /// The encoded message: protobuf, compressed with snappy.
     pub bytes: Vec<u8>,
-    /// What is in it.
+    /// The number and the sum of its samples.
     pub holds: Held,
 }
 
-/// Samples and their sum: what is sent, or what a store says it has.
+/// The number and the sum of samples, either sent or stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Held {
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
     /// The sum of their values.
     pub sum: f64,
 }
 
 impl Held {
-    /// Adds what another one holds.
+    /// Adds the number and the sum of other samples.
     pub fn add(&mut self, other: Held) {
         self.samples += other.samples;
         self.sum += other.sum;
     }
 
-    /// Whether both say the same: equal counts, and sums that differ by no more than the order of adding explains.
+    /// Whether both agree: equal counts, and sums whose difference is explained by the order of
+    /// addition.
     pub fn agrees(&self, other: &Held) -> bool {
         const SUM_TOLERANCE: f64 = 1e-9;
         let size = self.sum.abs().max(other.sum.abs());
@@ -39,11 +40,11 @@ impl Held {
     }
 }
 
-/// Makes the bodies of a range of targets.
+/// The bodies of a range of targets.
 pub struct Bodies {
-    /// For each series: its labels but for the target's name.
+    /// The labels of each series, without the target's name.
     labels: Vec<EncodedLabels>,
-    /// For each target of the range: its encoded name.
+    /// The encoded name of each target in the range.
     instances: Vec<Vec<u8>>,
     targets: Range<usize>,
     targets_per_request: usize,
@@ -52,7 +53,7 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// For these targets of a fleet, so many of them in a request.
+    /// Creates the bodies of a range of a fleet's targets, with a number of targets per request.
     pub fn new(shape: &Shape, targets: Range<usize>, targets_per_request: usize) -> Bodies {
         Bodies {
             labels: shape.encoded_labels(),
@@ -67,7 +68,7 @@ impl Bodies {
         }
     }
 
-    /// Puts another machine in the place of a target: from now on all of its series are new.
+    /// Replaces the machine of a target: from now on all of its series are new.
     pub fn replace(&mut self, target: usize, revision: usize) {
         let place = target.checked_sub(self.targets.start);
         if let Some(instance) = place.and_then(|place| self.instances.get_mut(place)) {
@@ -75,8 +76,9 @@ impl Bodies {
         }
     }
 
-    /// The bodies of one scrape of the first `count` targets. Targets are scraped one after another over `spread_milliseconds` from `time`
-    /// (milliseconds since 1970), as a scraper spreads them; all samples of a target have its time.
+    /// Returns the bodies of one scrape of the first `count` targets. Targets are scraped one after
+    /// another over `spread_milliseconds` from `time` (milliseconds since 1970), as a scraper
+    /// spreads them. All samples of a target have the same time.
     pub fn scrape(
         &mut self,
         values: &Values,

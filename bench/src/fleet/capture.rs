@@ -1,4 +1,4 @@
-//! The pages of a real node_exporter of this machine, taken at the time of the run.
+//! Pages of a real node_exporter of this machine, read during the run.
 
 use super::page::{Page, parse};
 use lanes_support::error::{Error, Result};
@@ -11,10 +11,10 @@ use std::time::Duration;
 /// Debian's node_exporter.
 pub const NODE_EXPORTER: &str = "/usr/bin/prometheus-node-exporter";
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between the two pages: rates are per second.
+/// The time between the two pages. Rates are per second.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Two pages, a second apart; node_exporter runs only for them.
+/// Returns two pages, a second apart. node_exporter runs only for them.
 pub fn capture(folder: &Path) -> Result<[Page; 2]> {
     let mut exporter = NodeExporter::start(folder)?;
     let first = parse(&exporter.page()?)?;
@@ -32,7 +32,7 @@ pub struct NodeExporter {
 }
 
 impl NodeExporter {
-    /// Starts it with its defaults on a free port and waits until it answers.
+    /// Starts it with its defaults on a free port and waits until it responds.
     pub fn start(folder: &Path) -> Result<NodeExporter> {
         if !Path::new(NODE_EXPORTER).exists() {
             return Err(Error::Missing {
@@ -56,12 +56,12 @@ impl NodeExporter {
         Ok(NodeExporter { process, port })
     }
 
-    /// Its port on 127.0.0.1.
+    /// Returns its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its page of metrics now.
+    /// Returns its current page of metrics.
     pub fn page(&self) -> Result<String> {
         let url = format!("http://127.0.0.1:{}/metrics", self.port);
         let text = ureq::get(&url)
@@ -73,7 +73,7 @@ impl NodeExporter {
         })
     }
 
-    /// Ends it.
+    /// Stops it.
     pub fn stop(&mut self) -> Result<()> {
         self.process.stop(Signal::TERM, START_TIMEOUT).map(|_| ())
     }

@@ -1,4 +1,5 @@
-//! Prometheus's text format, as far as exporters write it: `# TYPE` lines, and `name{label="value",…} value` lines.
+//! Prometheus's text format as exporters write it: `# TYPE` lines, and `name{label="value",…}
+//! value` lines.
 
 use lanes_support::error::{Error, Result};
 use std::collections::HashMap;
@@ -10,18 +11,18 @@ pub struct Line {
     pub metric: String,
     /// Name and value of each label, as on the page.
     pub labels: Vec<(String, String)>,
-    /// The value as text, which tells how many decimals it has.
+    /// The value as text, which shows the number of decimals.
     pub text: String,
     /// The value.
     pub value: f64,
-    /// Whether it may only grow: a counter, or a part of a summary or histogram.
+    /// Whether the value can only grow: a counter, or a part of a summary or histogram.
     pub is_counter: bool,
 }
 
 /// A page of metrics, in its order.
 pub type Page = Vec<Line>;
 
-/// Reads a page. Comments other than types are skipped.
+/// Parses a page. Comments other than types are skipped.
 pub fn parse(text: &str) -> Result<Page> {
     let mut types: HashMap<&str, &str> = HashMap::new();
     let mut page = Page::new();
@@ -61,7 +62,7 @@ fn parse_line(line: &str, types: &HashMap<&str, &str>) -> Option<Line> {
     })
 }
 
-/// The text up to the closing quotation mark, and what follows the mark.
+/// Returns the text up to the closing quotation mark, and the text after the mark.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -1,41 +1,43 @@
-//! What all targets have in common: label sets, and how each value moves.
+//! The common properties of all targets: label sets, and the movement of each value.
 
 use super::page::{Line, Page};
 use lanes_support::remote_write::{delimited, label};
 use std::collections::{HashMap, HashSet};
 
-/// How the value of a series moves from scrape to scrape.
+/// The movement of a series's value from scrape to scrape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Movement {
-    /// It stays.
+    /// The value is constant.
     Still,
-    /// A counter: it grows by about this much a second.
+    /// The value is a counter that grows by about this much per second.
     Grows(f64),
-    /// A gauge: it walks around its captured value in steps of about this size.
+    /// The value is a gauge that walks around its captured value in steps of about this size.
     Walks(f64),
 }
 
 /// A series of every target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesShape {
-    /// Name and value of each label, sorted by name, `__name__` first; without those of the target.
+    /// The name and the value of each label, sorted by name with `__name__` first, without the
+    /// target's labels.
     pub labels: Vec<(String, String)>,
     /// The captured value.
     pub value: f64,
-    /// Values are multiples of one over this power of ten; `None` for values in scientific notation, kept as they are.
+    /// Values are multiples of one over this power of ten. `None` for values in scientific
+    /// notation, which are not rounded.
     pub scale: Option<f64>,
-    /// How it moves.
+    /// The movement of the value.
     pub movement: Movement,
 }
 
 /// The series of every target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// In the order of the page.
+    /// The series in the order of the page.
     pub series: Vec<SeriesShape>,
 }
 
-/// The label that a scrape adds to say which target it was.
+/// The label that a scrape adds to identify the target.
 const INSTANCE: &str = "instance";
 /// The labels that a scrape adds.
 const TARGET_LABELS: [&str; 2] = [INSTANCE, "job"];
@@ -43,7 +45,7 @@ const TARGET_LABELS: [&str; 2] = [INSTANCE, "job"];
 pub const JOB: &str = "node_exporter";
 
 impl Shape {
-    /// The shape of a target with this many series, from two pages a second apart.
+    /// Creates the shape of a target with this many series from two pages a second apart.
     pub fn of(pages: &[Page; 2], series_per_target: usize) -> Shape {
         let key = |line: &Line| (line.metric.clone(), line.labels.clone());
         let later: HashMap<_, f64> = pages[1]
@@ -67,19 +69,20 @@ impl Shape {
         }
     }
 
-    /// What is the same in the labels of all targets.
+    /// Returns the parts of the labels that all targets share.
     pub fn encoded_labels(&self) -> Vec<EncodedLabels> {
         self.series.iter().map(EncodedLabels::of).collect()
     }
 }
 
-/// The labels of a series as the fields `labels` of a `TimeSeries` message, in two parts: what is before `instance` and what is after
-/// it. The labels of eight thousand targets, written out, would take a gigabyte.
+/// The labels of a series as the fields `labels` of a `TimeSeries` message, in two parts: those
+/// before `instance` and those after it. The complete labels of eight thousand targets would take a
+/// gigabyte.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncodedLabels {
     /// The labels whose names sort before `instance`.
     pub before: Vec<u8>,
-    /// Those that sort after it.
+    /// The labels whose names sort after `instance`.
     pub after: Vec<u8>,
 }
 
@@ -105,7 +108,8 @@ impl EncodedLabels {
     }
 }
 
-/// The encoded label that names a target. A target of a later revision is another machine in its place: all of its series are new.
+/// Returns the encoded label that names a target. A later revision of a target is another machine
+/// in its place, whose series are all new.
 pub fn encoded_instance(target: usize, revision: usize) -> Vec<u8> {
     let name = match revision {
         0 => format!("node-{target:05}.example.com:9100"),
@@ -141,7 +145,8 @@ impl SeriesShape {
     }
 }
 
-/// Ten to the number of decimals; `None` in scientific notation with a negative exponent.
+/// Returns ten to the number of decimals, or `None` for scientific notation with a negative
+/// exponent.
 fn scale(text: &str) -> Option<f64> {
     /// More digits than this are noise of a division, which rounding would only imitate.
     const DECIMALS_MAX: usize = 9;
@@ -157,7 +162,7 @@ fn scale(text: &str) -> Option<f64> {
     (decimals <= DECIMALS_MAX).then(|| 10f64.powi(decimals as i32))
 }
 
-/// Brings the page to the wanted number of series: more CPUs, or without its last series.
+/// Adjusts the page to the requested number of series: adds CPUs, or drops its last series.
 fn grow(mut series: Vec<SeriesShape>, wanted: usize) -> Vec<SeriesShape> {
     let cpu_of = |one: &SeriesShape| {
         one.labels
@@ -195,7 +200,8 @@ pub(super) mod tests {
     use super::super::page::parse;
     use super::*;
 
-    /// A shape from a page of four lines: a counter that grows, one that stands, a gauge that moves, a gauge in scientific notation.
+    /// Creates a shape from a page of four lines: a growing counter, a constant one, a moving
+    /// gauge, and a gauge in scientific notation.
     pub fn small(series_per_target: usize) -> Shape {
         let page = |cpu: &str, load: &str| {
             parse(&format!(

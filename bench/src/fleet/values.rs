@@ -1,19 +1,20 @@
-//! The value of each series of each target now, moved on scrape by scrape.
+//! The current value of each series of each target, advanced scrape by scrape.
 
 use super::shape::{Movement, Shape};
 
-/// The values of a range of targets. Two fleets of the same shape and seed have the same values at the same scrape.
+/// The values of a range of targets. Two fleets of equal shape and seed have equal values at each
+/// scrape.
 #[derive(Debug, Clone)]
 pub struct Values {
-    /// `targets × series` values, a target after another.
+    /// `targets × series` values, target after target.
     now: Vec<f64>,
-    /// How much faster or slower than the captured machine each target is.
+    /// The speed of each target relative to the captured machine.
     speed: Vec<f64>,
     random: Random,
 }
 
 impl Values {
-    /// The values at the first scrape: each target's counters begin somewhere else.
+    /// Creates the values of the first scrape. Each target's counters start at a different value.
     pub fn new(shape: &Shape, targets: usize, seed: u64) -> Values {
         let mut random = Random(seed);
         let mut now = Vec::with_capacity(targets * shape.series.len());
@@ -33,18 +34,18 @@ impl Values {
         Values { now, speed, random }
     }
 
-    /// How many targets there are.
+    /// Returns the number of targets.
     pub fn targets(&self) -> usize {
         self.speed.len()
     }
 
-    /// The values of one target, in the order of the shape.
+    /// Returns the values of one target, in the order of the shape.
     pub fn of(&self, target: usize) -> &[f64] {
         let series = self.now.len() / self.speed.len().max(1);
         &self.now[target * series..(target + 1) * series]
     }
 
-    /// Moves all values on by this many seconds.
+    /// Advances all values by this many seconds.
     pub fn advance(&mut self, shape: &Shape, seconds: f64) {
         let targets = self.now.chunks_exact_mut(shape.series.len());
         for (values, speed) in targets.zip(&self.speed) {
@@ -52,13 +53,14 @@ impl Values {
                 match one.movement {
                     Movement::Still => {}
                     Movement::Grows(rate) => {
-                        // A share of what it would grow by: from nothing to twice as much.
+                        // The growth is random, from zero to twice the average.
                         let grown = rate * speed * seconds * 2.0 * self.random.unit();
                         *value += rounded(grown, one.scale);
                         *value = rounded(*value, one.scale);
                     }
                     Movement::Walks(step) => {
-                        // Pulled back a little, so that it stays near where it was captured; never below nothing when it was not.
+                        // A gauge is pulled back slightly towards its captured value. It never
+                        // becomes negative unless that value is negative.
                         let home = one.value * speed;
                         let moved = *value + step * (2.0 * self.random.unit() - 1.0)
                             - (*value - home) * 0.05;
@@ -81,12 +83,12 @@ fn rounded(value: f64, scale: Option<f64>) -> f64 {
     scale.map_or(value, |scale| (value * scale).round() / scale)
 }
 
-/// SplitMix64: the same on every machine and with every version of every library.
+/// SplitMix64, identical on every machine and with every version of every library.
 #[derive(Debug, Clone)]
 struct Random(u64);
 
 impl Random {
-    /// From 0 to below 1.
+    /// Returns a number from 0 to below 1.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -1,4 +1,5 @@
-//! One keep-alive connection: bytes to send, and the requests that wait for their answers, in order.
+//! One keep-alive connection: the bytes to send, and the requests that wait for their responses, in
+//! order.
 
 use super::response::{Answer, Answers, Malformed};
 use rustix::io::Errno;
@@ -13,24 +14,24 @@ use std::os::fd::OwnedFd;
 pub struct Sent {
     /// Its number.
     pub number: u64,
-    /// From when its latency counts, in nanoseconds since the start.
+    /// The start of its latency, in nanoseconds since the start of the run.
     pub intended: u64,
-    /// How often it was answered with a refusal before.
+    /// The number of earlier refusals.
     pub attempts: u32,
 }
 
-/// Why a connection is of no use any more.
+/// The reason why a connection cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     /// It could not be opened.
     Connect,
-    /// The server, or the network, ended it; in order, when nothing was waiting for an answer.
+    /// The server or the network closed it. This is no error if no request was waiting.
     Closed,
-    /// What came is no answer.
+    /// The received bytes are no HTTP response.
     Malformed,
 }
 
-/// A connection that is open or being opened.
+/// A connection that is open or is being opened.
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
@@ -42,10 +43,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Begins to open one; it is ready when the socket is writable.
+    /// Starts to open a connection. It is ready when the socket is writable.
     ///
     /// # Errors
-    /// The system's: no more sockets or ports.
+    /// The system has no more sockets or ports.
     pub fn open(address: SocketAddr) -> Result<Connection, Errno> {
         let family = match address {
             SocketAddr::V4(_) => AddressFamily::INET,
@@ -69,7 +70,7 @@ impl Connection {
         })
     }
 
-    /// The socket, to be told of its events.
+    /// Returns the socket, to register it for events.
     pub fn socket(&self) -> &OwnedFd {
         &self.socket
     }
@@ -79,17 +80,18 @@ impl Connection {
         self.is_open
     }
 
-    /// How many requests wait for answers.
+    /// Returns the number of requests that wait for responses.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The requests that wait for answers, given up.
+    /// Abandons and returns the requests that wait for responses.
     pub fn give_up(&mut self) -> impl Iterator<Item = Sent> + '_ {
         self.waiting.drain(..)
     }
 
-    /// Adds a request, whose bytes `write` appends; [`Connection::flush`] sends it. `false` when there is none.
+    /// Adds a request, whose bytes `write` appends. [`Connection::flush`] sends it. Returns `false`
+    /// if there is no request.
     pub fn add(&mut self, request: Sent, write: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         let added = write(&mut self.out);
         if added {
@@ -98,7 +100,7 @@ impl Connection {
         added
     }
 
-    /// Sends as much as the socket takes; the rest when it is writable again.
+    /// Sends as much as the socket accepts. The rest is sent when the socket is writable again.
     ///
     /// # Errors
     /// The connection is broken.
@@ -119,7 +121,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The socket is writable, or failed: ends the handshake, or sends what is left. `true` when it has just opened.
+    /// Handles a socket that is writable or has failed: finishes the handshake, or sends the
+    /// remaining bytes. Returns `true` if the connection has just opened.
     ///
     /// # Errors
     /// The connection is broken.
@@ -134,10 +137,12 @@ impl Connection {
         self.flush().map(|()| opens)
     }
 
-    /// Receives all there is and tells of each answer with the request that it belongs to. `scratch` is room to receive in.
+    /// Receives all available bytes and reports each response with its request. `scratch` is the
+    /// receive buffer.
     ///
     /// # Errors
-    /// The connection is broken, or the server has said that it closes it; answers before that have been told of.
+    /// The connection is broken, or the server announced that it closes the connection. Earlier
+    /// responses have been reported.
     pub fn readable(
         &mut self,
         scratch: &mut [u8],
@@ -160,7 +165,8 @@ impl Connection {
                 }
                 Ok((_, count)) => {
                     let taken = answers.take(&scratch[..count], &mut on_answer);
-                    // Less than there was room for: there is no more, and the next arrival is a new event.
+                    // The read did not fill the buffer, so there are no more bytes; the next
+                    // arrival is a new event.
                     if taken == Err(Malformed) {
                         return Err(Broken::Malformed);
                     }

@@ -2,16 +2,16 @@
 
 use hdrhistogram::Histogram;
 
-/// Latencies above this count as this long: ten minutes.
+/// The greatest latency that is recorded: ten minutes. Longer ones count as this long.
 const NANOSECONDS_MAX: u64 = 600_000_000_000;
 const DIGITS: u8 = 3;
 
-/// Collects latencies.
+/// A collection of latencies.
 #[derive(Debug, Clone)]
 pub struct Latencies(Histogram<u64>);
 
 impl Default for Latencies {
-    /// None yet.
+    /// Creates an empty collection.
     fn default() -> Latencies {
         Latencies(
             Histogram::new_with_bounds(1, NANOSECONDS_MAX, DIGITS)
@@ -21,18 +21,18 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Adds one, in nanoseconds.
+    /// Adds a latency in nanoseconds.
     pub fn add(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds.max(1));
     }
 
-    /// Adds all of another.
+    /// Adds all latencies of another collection.
     pub fn add_all(&mut self, other: &Latencies) {
-        // Both have the same bounds, so nothing is out of range.
+        // Both have the same bounds, so no value is out of range.
         let _ = self.0.add(&other.0);
     }
 
-    /// The figures.
+    /// Returns the quantiles.
     pub fn summary(&self) -> Latency {
         let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;
         let at = |quantile| milliseconds(self.0.value_at_quantile(quantile));
@@ -49,24 +49,24 @@ impl Latencies {
     }
 }
 
-/// Latencies in milliseconds; zeros when there are none.
+/// Latencies in milliseconds. All are zero if there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Latency {
-    /// How many.
+    /// The number of latencies.
     pub count: u64,
-    /// The shortest.
+    /// The shortest latency.
     pub min: f64,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// Their median.
+    /// The median.
     pub p50: f64,
-    /// Nine of ten are at most so long.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 99 of 100.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 999 of 1000.
+    /// The 99.9th percentile.
     pub p999: f64,
-    /// The longest.
+    /// The longest latency.
     pub max: f64,
 }
 

@@ -1,4 +1,5 @@
-//! The HTTP load generator: few threads, many keep-alive connections, one system call to send and one to receive.
+//! The HTTP load generator: few threads, many keep-alive connections, one system call to send and
+//! one to receive.
 //!
 //! ```text
 //!  plan ─► run ─┬─► worker (a thread): schedule ─► request ─► connection ─► socket ─► response ─► latency ─┬─► outcome
@@ -6,34 +7,38 @@
 //!     usage of the servers' processes, at both ends of the window ─────────────────────────────────────────┘
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`plan`] | what is asked for |
-//! | [`request`] | requests as bytes that are ready to send, by number |
-//! | [`schedule`] | when each request is meant to be sent |
-//! | [`window`] | when a run begins to count, and when it ends |
-//! | [`response`] | answers, parsed as they come in pieces |
-//! | [`connection`] | one connection: bytes to send, requests that wait for their answers |
+//! | [`plan`] | the parameters of a run |
+//! | [`request`] | requests by number, as bytes that are ready to send |
+//! | [`schedule`] | the time at which each request is due |
+//! | [`window`] | the start and the end of the measured part of a run |
+//! | [`response`] | an incremental parser of responses |
+//! | [`connection`] | one connection: bytes to send, requests that wait for their responses |
 //! | [`worker`] | the loop of one thread over its connections |
 //! | [`latency`] | quantiles |
-//! | [`outcome`] | what came of it, and whether it may be believed: Little's law, the client's own CPU |
+//! | [`outcome`] | the figures, and whether they are plausible: Little's law, the client's own CPU |
 //! | [`run`] | threads, window and watched processes |
 //! | [`ramp`] | the lowest load that reaches 95 % of the peak |
-//! | [`tool`] | `lanes-bench load`: any URL, as wrk or k6 are used |
+//! | [`tool`] | `lanes-bench load`, for any URL, in the manner of wrk and k6 |
 //!
-//! # What is measured
-//! Requests have numbers: 0, 1, 2 … In an *open loop* number `k` is meant to be sent `k / rate` seconds after the start, whether or not
-//! earlier ones were answered; its latency runs from that time to the last byte of its answer, through waiting for a free
-//! connection and through retries. So a server that stalls is seen in the latencies of all requests that it kept waiting, also of
-//! those that could not be sent (no coordinated omission). In a *closed loop* each connection sends its next request when it
-//! has its answer; latency runs from the sending. Only requests whose time lies in the window after the warm-up count.
+//! # Measured latency
+//! Requests have numbers: 0, 1, 2 … In an *open loop* request `k` is due `k / rate` seconds after
+//! the start, whether or not earlier ones have a response. Its latency runs from that time to the
+//! last byte of its response, including the wait for a free connection and retries. The latencies
+//! therefore contain a stall of the server for every request that it delayed, even for those that
+//! could not be sent (no coordinated omission). In a *closed loop* each connection sends its next
+//! request when it has its response, and latency runs from the sending. Only requests whose time
+//! lies in the window after the warm-up count.
 //!
-//! Requests without an answer when the drain ends are counted and enter the latencies with the time they have waited, a lower
-//! bound. A 503 or 429 is tried again after its `Retry-After` when the plan says so; else it is an answer like others.
+//! Requests without a response at the end of the drain are counted, and enter the latencies with
+//! their waiting time, a lower bound. A 503 or 429 is retried after its `Retry-After` if the plan
+//! says so; otherwise it is an ordinary response.
 //!
-//! # Failure
-//! A connection that breaks is opened again; its requests count as errors, and are not sent again, since nobody knows whether they
-//! were applied. Answers that are not HTTP/1.1 end the connection in the same way.
+//! # Failures
+//! A broken connection is opened again. Its requests count as errors and are not sent again,
+//! because it is unknown whether they were applied. Responses that are not HTTP/1.1 end the
+//! connection in the same way.
 
 mod plan;
 mod request;

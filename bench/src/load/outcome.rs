@@ -1,4 +1,4 @@
-//! What came of a load, and whether it may be believed.
+//! The figures of a load, and whether they are plausible.
 
 use super::latency::{Latencies, Latency};
 use super::plan::{Pace, Plan};
@@ -6,66 +6,66 @@ use crate::usage::Usage;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Rate times latency may differ from what is in flight by this share.
+/// The greatest relative difference between rate times latency and the requests in flight.
 pub const LITTLE_SHARE: f64 = 0.2;
-/// A client thread that uses this much of a processor is what bounds the figures.
+/// A client thread that uses this share of a processor bounds the figures.
 const BUSY_SHARE: f64 = 0.9;
 
-/// Requests that got no answer because of their connection.
+/// Requests without a response because of their connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Errors {
-    /// Attempts to connect that failed.
+    /// Failed attempts to connect.
     pub connect: u64,
-    /// Requests whose connection was closed before their answer.
+    /// Requests whose connection was closed before their response.
     pub closed: u64,
-    /// Requests whose answer was not HTTP/1.1.
+    /// Requests whose response was not HTTP/1.1.
     pub malformed: u64,
 }
 
 impl Errors {
-    /// All of them.
+    /// Returns the number of all errors.
     pub fn sum(&self) -> u64 {
         self.connect + self.closed + self.malformed
     }
 }
 
-/// What one worker counted.
+/// The counts of one worker.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Answers by status; of a request that was tried again, the last.
+    /// Responses by status. A request that was retried counts with its last response.
     pub statuses: BTreeMap<u16, u64>,
-    /// Sum of the weights of requests that were answered 2xx.
+    /// The sum of the weights of requests with a 2xx response.
     pub checksum: u64,
-    /// Answers that came within the window.
+    /// Responses within the window.
     pub completed: u64,
-    /// Those of them that were 2xx.
+    /// 2xx responses within the window.
     pub acknowledged_in_window: u64,
-    /// Latencies of the requests that were meant for the window.
+    /// Latencies of the requests that were due in the window.
     pub latencies: Latencies,
-    /// How long after its time each of them was sent.
+    /// The delay between each request's due time and its sending.
     pub lateness: Latencies,
-    /// Requests that were sent again.
+    /// The number of retries.
     pub retries: u64,
     /// Refusals that led to a retry.
     pub refused_again: u64,
-    /// Answers 503 or 429 that do not say when to come again.
+    /// Responses 503 or 429 without `Retry-After`.
     pub refused_for_good: u64,
-    /// Requests whose answer did not come before the drain ended.
+    /// Requests without a response at the end of the drain.
     pub unanswered: u64,
-    /// Requests that no connection was free for.
+    /// Requests for which no connection was free.
     pub unsent: u64,
     /// Broken connections.
     pub errors: Errors,
-    /// CPU of the worker's thread within the window.
+    /// CPU time of the worker's thread within the window.
     pub cpu_seconds: f64,
-    /// When the worker ended, in nanoseconds since the start.
+    /// The time at which the worker ended, in nanoseconds since the start.
     pub ended: u64,
     /// Requests in flight, times nanoseconds.
     population_nanoseconds: f64,
 }
 
 impl Tally {
-    /// Counts an answer for good.
+    /// Counts a final response.
     pub fn answer(&mut self, status: u16, weight: u64) {
         *self.statuses.entry(status).or_default() += 1;
         if (200..300).contains(&status) {
@@ -73,7 +73,7 @@ impl Tally {
         }
     }
 
-    /// So many requests were in flight from one time to another.
+    /// Counts `population` requests in flight from one time to another.
     pub fn count_population(&mut self, population: f64, from: u64, to: u64) {
         self.population_nanoseconds += population * to.saturating_sub(from) as f64;
     }
@@ -101,59 +101,60 @@ impl Tally {
     }
 }
 
-/// A watched system in the window.
+/// The measurements of a watched system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
     /// Its name.
     pub name: String,
-    /// CPU used from the opening of the window until everything was answered.
+    /// CPU time from the opening of the window until every request had a response.
     pub cpu_seconds: f64,
-    /// At the end.
+    /// The usage at the end.
     pub usage: Usage,
 }
 
-/// Little's law: what is in flight is rate times latency.
+/// Little's law: the number of requests in flight is rate times latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gate {
-    /// Mean of what was in flight, counted over time.
+    /// The mean number of requests in flight, counted over time.
     pub in_flight: f64,
-    /// Completions a second times mean latency.
+    /// Responses per second times mean latency.
     pub expected: f64,
 }
 
 impl Gate {
-    /// Whether both agree within a fifth. Less than one request in flight is too little to tell them apart by sampling.
+    /// Whether both agree within a fifth. Less than one request in flight is too little for a
+    /// comparison.
     pub fn holds(&self) -> bool {
         let larger = self.in_flight.max(self.expected);
         larger < 1.0 || (self.in_flight - self.expected).abs() <= LITTLE_SHARE * larger
     }
 }
 
-/// What came of a load.
+/// The outcome of a load.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// All workers' counts together.
+    /// The sum of all workers' counts.
     pub tally: Tally,
-    /// The window in seconds; shorter than asked for when the source ended before.
+    /// The length of the window in seconds. It is shorter than requested if the source ended early.
     pub seconds: f64,
-    /// Latencies of the requests that were meant for the window.
+    /// Latencies of the requests that were due in the window.
     pub latency: Latency,
-    /// How long after its time a request was sent.
+    /// The delay between each request's due time and its sending.
     pub lateness: Latency,
-    /// CPU seconds in the window of each of the client's threads.
+    /// CPU seconds of each client thread within the window.
     pub client_cpu: Vec<f64>,
     /// The systems that were watched.
     pub watched: Vec<Watched>,
-    /// When the window closed: nothing was meant to be sent from then on.
+    /// The time at which the window closed. No request was due afterwards.
     pub closed_at: Instant,
-    /// What was asked for, in an open loop.
+    /// The requested rate of an open loop.
     pub offered: Option<f64>,
-    /// Requests that are under way at any time in a closed loop.
+    /// The number of requests in flight at any time in a closed loop.
     pub concurrency: f64,
 }
 
 impl Outcome {
-    /// Puts the workers' counts together.
+    /// Adds the workers' counts up.
     pub fn new(
         tallies: &[Tally],
         (seconds, closed_at): (f64, Instant),
@@ -178,17 +179,17 @@ impl Outcome {
         }
     }
 
-    /// Answers a second within the window, whatever their status.
+    /// Returns responses per second within the window, whatever their status.
     pub fn rate(&self) -> f64 {
         self.tally.completed as f64 / self.seconds
     }
 
-    /// Answers 2xx a second within the window: what came in the drain was asked for in the window and is no part of it.
+    /// Returns 2xx responses per second within the window. Responses of the drain do not count.
     pub fn goodput(&self) -> f64 {
         self.tally.acknowledged_in_window as f64 / self.seconds
     }
 
-    /// Requests answered 2xx in the whole run, warm-up and drain included.
+    /// Returns the number of 2xx responses in the whole run, including warm-up and drain.
     pub fn acknowledged(&self) -> u64 {
         self.tally
             .statuses
@@ -197,13 +198,13 @@ impl Outcome {
             .sum()
     }
 
-    /// Requests that were answered 503 or 429.
+    /// Returns the number of responses 503 and 429.
     pub fn refused(&self) -> u64 {
         let of_status = |status| self.tally.statuses.get(&status).copied();
         [429, 503].into_iter().filter_map(of_status).sum()
     }
 
-    /// Requests that were not answered 2xx, for any reason.
+    /// Returns the number of requests without a 2xx response, for any reason.
     pub fn failed(&self) -> u64 {
         let answered: u64 = self.tally.statuses.values().sum();
         answered - self.acknowledged()
@@ -212,7 +213,8 @@ impl Outcome {
             + self.tally.unsent
     }
 
-    /// Little's law. What is in flight is known in a closed loop and counted in an open one.
+    /// Returns the comparison by Little's law. The number of requests in flight is known in a
+    /// closed loop and counted in an open one.
     pub fn gate(&self) -> Gate {
         Gate {
             in_flight: match self.offered {
@@ -223,20 +225,20 @@ impl Outcome {
         }
     }
 
-    /// Whether a thread of the client had no time left.
+    /// Whether a client thread was saturated.
     pub fn is_client_bound(&self) -> bool {
         self.client_cpu
             .iter()
             .any(|cpu| *cpu >= BUSY_SHARE * self.seconds)
     }
 
-    /// Whether less was answered than was asked for.
+    /// Whether the rate of responses was below the requested rate.
     pub fn is_overloaded(&self) -> bool {
         self.offered
             .is_some_and(|offered| self.rate() < 0.95 * offered)
     }
 
-    /// What a reader of the figures has to know.
+    /// Returns the notes that belong beside the figures.
     pub fn labels(&self) -> Vec<String> {
         let mut labels = Vec::new();
         let gate = self.gate();
@@ -299,7 +301,8 @@ mod tests {
         }
     }
 
-    /// One worker that answered `completed` requests of `milliseconds` each within a second, in an open loop.
+    /// Returns the outcome of one worker that received `completed` responses after `milliseconds`
+    /// each, within one second of an open loop.
     fn outcome(completed: u64, milliseconds: u64, population: u64, cpu_seconds: f64) -> Outcome {
         let mut tally = Tally {
             completed,
@@ -337,12 +340,13 @@ mod tests {
 
     #[test]
     fn littles_law_gates() {
-        // 1000 a second of 10 ms each: 10 in flight.
+        // 1000 per second with 10 ms each are 10 in flight.
         assert!(outcome(1000, 10, 10, 0.1).gate().holds());
         assert!(outcome(1000, 10, 12, 0.1).gate().holds());
         assert!(!outcome(1000, 10, 13, 0.1).gate().holds());
         assert!(!outcome(1000, 10, 5, 0.1).gate().holds());
-        // A closed loop of 200 connections whose client flushes a backlog: more answers, all late, than could be in flight.
+        // A closed loop of 200 connections whose client flushes a backlog: more responses, all
+        // late, than could be in flight.
         let mut flushed = outcome(5000, 1200, 0, 0.1);
         flushed.offered = None;
         assert!(

@@ -1,4 +1,4 @@
-//! What is asked of the generator.
+//! The parameters of a load.
 
 use super::request::Source;
 use crate::pinning::Processors;
@@ -7,51 +7,54 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When requests are sent.
+/// The pace of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Each connection sends its next request when it has its answer.
+    /// Each connection sends its next request when it has its response.
     Closed,
-    /// So many requests a second, over all connections, whatever is answered when.
+    /// This number of requests per second over all connections, regardless of responses.
     Open(f64),
 }
 
-/// A load.
+/// The parameters of a load.
 #[derive(Clone)]
 pub struct Plan {
-    /// The server.
+    /// The server's address.
     pub address: SocketAddr,
-    /// What is sent.
+    /// The requests.
     pub source: Arc<dyn Source>,
-    /// When it is sent.
+    /// The pace of the requests.
     pub pace: Pace,
-    /// Keep-alive connections, over all threads.
+    /// The number of keep-alive connections over all threads.
     pub connections: usize,
-    /// Threads of the client.
+    /// The number of the client's threads.
     pub threads: usize,
-    /// Requests that may wait for their answers on one connection; more than 1 is HTTP pipelining.
+    /// The greatest number of requests that wait for responses on one connection. More than 1 is
+    /// HTTP pipelining.
     pub depth: usize,
-    /// Over this time the connections are opened, before anything is sent.
+    /// The time over which the connections are opened, before the first request.
     pub ramp: Duration,
-    /// Sent and answered, but not measured.
+    /// The time before the window, whose requests are not measured.
     pub warm_up: Duration,
-    /// The time that is measured.
+    /// The measured time.
     pub window: Duration,
-    /// How long answers are waited for afterwards.
+    /// The longest wait for responses after the window.
     pub drain: Duration,
-    /// In an open loop: what no connection was free for when the window closed is never sent. The load ends with the window, as that of
-    /// clients who all go away; without it the backlog is still sent, for as long as the drain lasts.
+    /// Whether an open loop abandons the requests for which no connection was free when the window
+    /// closed. The load then ends with the window, as if all clients went away. Otherwise the
+    /// backlog is sent until the drain ends.
     pub abandons_backlog: bool,
-    /// How often a 503 or 429 is tried again, after its `Retry-After`; 0 counts it as an answer.
+    /// The number of retries of a 503 or 429, after its `Retry-After`. With 0 it counts as a
+    /// response.
     pub attempts_again: u32,
-    /// Where the client's threads run.
+    /// The processors of the client's threads.
     pub processors: Processors,
-    /// Systems whose CPU and memory are looked at, at both ends of the window.
+    /// The systems whose CPU and memory are measured at both ends of the window.
     pub watched: Vec<Tree>,
 }
 
 impl Plan {
-    /// A closed loop over 32 connections for 5 s, one thread, nothing tried again.
+    /// Creates a closed loop over 32 connections for 5 s with one thread and no retries.
     pub fn new(address: SocketAddr, source: Arc<dyn Source>) -> Plan {
         Plan {
             address,

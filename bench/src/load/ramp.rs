@@ -1,12 +1,12 @@
-//! The lowest load that reaches 95 % of the peak: past it, more load buys latency and nothing else. The peak is where the rate falls, not
-//! where it rises slowly: many clients make larger batches, so that twice as many may do a third more at one step and twice as much at
-//! the next.
+//! The lowest load that reaches 95 % of the peak. Beyond it, more load only adds latency. The peak
+//! is where the rate falls, not where it rises slowly: many clients make larger batches, so
+//! doubling the load may add a third at one step and double the rate at the next.
 
 /// The share of the peak that counts as reaching it.
 pub const PEAK_SHARE: f64 = 0.95;
 
-/// The index of the step with the lowest load whose throughput is at least 95 % of the best one's. Steps are (load, throughput) in any
-/// order; `None` when there are none.
+/// Returns the index of the step with the lowest load whose throughput is at least 95 % of the best
+/// one. Steps are (load, throughput) in any order. Returns `None` if there are no steps.
 pub fn lowest_at_peak(steps: &[(f64, f64)]) -> Option<usize> {
     let peak = steps
         .iter()
@@ -21,8 +21,8 @@ pub fn lowest_at_peak(steps: &[(f64, f64)]) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// Whether a climb through ascending loads goes on: its throughput has not yet been past its best for two steps. One step alone may be
-/// chance.
+/// Whether a climb through ascending loads goes on: its throughput has not been below its best for
+/// two steps. A single step may be chance.
 pub fn goes_on(steps: &[(f64, f64)]) -> bool {
     let best = steps
         .iter()

@@ -1,24 +1,26 @@
-//! Requests as bytes that are ready to send, by number.
+//! Requests by number, as bytes that are ready to send.
 
 use lanes_support::error::{Error, Result};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// Gives the requests of a load. Numbers are asked for in any order, from any thread, and again for a retry.
+/// The requests of a load. Numbers are requested in any order, from any thread, and again for a
+/// retry.
 pub trait Source: Send + Sync {
-    /// Appends the whole request of this number, head and body; `false`, with nothing appended, when there is none and none of a
-    /// higher number.
+    /// Appends the request of a number, head and body. Returns `false`, and appends nothing, if
+    /// there is no request of this or any higher number.
     fn request(&self, number: u64, into: &mut Vec<u8>) -> bool;
 
-    /// What this request adds to the checksum of what was acknowledged, by which the server's answer is verified.
+    /// Returns the request's part of the checksum of acknowledged requests, which verifies the
+    /// server.
     fn weight(&self, _number: u64) -> u64 {
         0
     }
 
-    /// This request was answered 2xx.
+    /// Reports that a request had a 2xx response.
     fn acknowledged(&self, _number: u64) {}
 }
 
-/// The same request for ever.
+/// A source that repeats one request for ever.
 #[derive(Debug, Clone)]
 pub struct Repeated(pub Vec<u8>);
 
@@ -29,7 +31,7 @@ impl Source for Repeated {
     }
 }
 
-/// A request with its head, as it goes over the wire. `headers` are those beside `Host` and `Content-Length`.
+/// Encodes a request with its head. `headers` are those besides `Host` and `Content-Length`.
 pub fn encode(
     method: &str,
     host: &str,
@@ -53,19 +55,20 @@ pub fn encode(
 /// An `http://` URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// Host and port as in the `Host` header.
+    /// Host and port for the `Host` header.
     pub host: String,
-    /// Path and query, at least `/`.
+    /// Path and query; at least `/`.
     pub path: String,
-    /// Where to connect to.
+    /// The address to connect to.
     pub address: SocketAddr,
 }
 
 impl Url {
-    /// Reads a URL and looks its host up.
+    /// Parses a URL and resolves its host.
     ///
     /// # Errors
-    /// Not plain HTTP, or no such host; hosts elsewhere than on this machine when `remote` is false.
+    /// The URL is not plain HTTP, or the host does not exist. The host is on another machine and
+    /// `remote` is false.
     pub fn parse(text: &str, remote: bool) -> Result<Url> {
         let wrong = |reason: &str| Error::Other(format!("{text:?}: {reason}"));
         let rest = text
@@ -85,7 +88,7 @@ impl Url {
         let mut addresses = with_port
             .to_socket_addrs()
             .map_err(|error| wrong(&error.to_string()))?;
-        // IPv4 first: servers of this project listen on 127.0.0.1.
+        // IPv4 comes first: the servers of this project listen on 127.0.0.1.
         let all: Vec<SocketAddr> = addresses.by_ref().collect();
         let address = all
             .iter()

@@ -1,43 +1,44 @@
-//! Answers, parsed as they come in pieces. Bodies are counted past, not kept.
+//! An incremental parser of HTTP responses. Bodies are counted and not kept.
 
 use std::time::Duration;
 
-/// Heads longer than this are no answer of a sane server.
+/// The greatest length of a response's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 64;
 
-/// The end of an answer.
+/// The end of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// `Retry-After` in seconds, where it is a number.
+    /// `Retry-After` in seconds, if it is a number.
     pub retry_after: Option<Duration>,
-    /// The server closes the connection after this answer.
+    /// Whether the server closes the connection after this response.
     pub closes: bool,
 }
 
-/// Bytes that are no HTTP/1.1 answer.
+/// The error for bytes that are no HTTP/1.1 response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What comes next.
+/// The part of the response that the parser expects next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Head,
-    /// So many bytes of a body.
+    /// This number of bytes of a body.
     Body(u64),
-    /// The line with a chunk's length.
+    /// The line with the length of a chunk.
     ChunkLine,
-    /// So many bytes of a chunk, with the line's end after them.
+    /// This number of bytes of a chunk, followed by the end of a line.
     Chunk(u64),
-    /// Lines after the last chunk, until an empty one.
+    /// Lines after the last chunk, until an empty line.
     Trailer,
-    /// The body ends with the connection.
+    /// A body that ends with the connection.
     UntilClose,
 }
 
-/// One connection's answers. A line or head that is not complete is kept until the rest comes.
+/// The parser of one connection's responses. It keeps an incomplete line or head until the rest
+/// arrives.
 #[derive(Debug)]
 pub struct Answers {
     next: Next,
@@ -46,7 +47,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Waits for the first head.
+    /// Creates a parser that expects the first head.
     pub fn new() -> Answers {
         Answers {
             next: Next::Head,
@@ -59,10 +60,10 @@ impl Answers {
         }
     }
 
-    /// Takes bytes as they were received and tells of each answer that they complete.
+    /// Parses received bytes and reports each response that they complete.
     ///
     /// # Errors
-    /// What follows is not HTTP/1.1; answers before that have been told of.
+    /// The bytes are not HTTP/1.1. Earlier responses have been reported.
     pub fn take(&mut self, bytes: &[u8], mut tell: impl FnMut(Answer)) -> Result<(), Malformed> {
         if self.kept.is_empty() {
             return self.take_all(bytes, &mut tell);
@@ -90,7 +91,8 @@ impl Answers {
         Ok(())
     }
 
-    /// The connection was closed in order; tells of the answer that ends with it. `true` when nothing is cut off.
+    /// Handles the end of the connection and reports the response that ends with it. Returns `true`
+    /// if no response is cut off.
     pub fn close(&mut self, mut tell: impl FnMut(Answer)) -> bool {
         match self.next {
             Next::UntilClose => {
@@ -102,7 +104,7 @@ impl Answers {
         }
     }
 
-    /// Uses some bytes up, or `None` when more are needed first.
+    /// Parses one step and returns the number of bytes, or `None` if it needs more bytes.
     fn step(
         &mut self,
         bytes: &[u8],
@@ -165,7 +167,7 @@ impl Answers {
             httparse::Status::Partial => return Ok(None),
         };
         let status = head.code.ok_or(Malformed)?;
-        // 100 Continue and the like come before the answer.
+        // Informational responses such as 100 Continue precede the response.
         if (100..200).contains(&status) {
             return Ok(Some(used));
         }
@@ -216,7 +218,7 @@ impl Answers {
     }
 }
 
-/// A line without its end, and the bytes up to the next one.
+/// Returns a line without its end, and the number of bytes up to the next line.
 fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let line = &bytes[..end];

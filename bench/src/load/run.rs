@@ -1,4 +1,4 @@
-//! Threads, window and watched processes of one load.
+//! The threads, the window and the watched processes of one load.
 
 use super::outcome::{Outcome, Watched};
 use super::plan::{Pace, Plan};
@@ -9,19 +9,20 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// From the moment at which all connections are there until the first request.
+/// The time from the last connection to the first request.
 const HEAD_START: Duration = Duration::from_millis(20);
 
 /// Runs a load to its end.
 ///
 /// # Errors
-/// A plan without connections, threads, depth or rate; processors that may not be used; the system's own limits.
+/// The plan has no connections, threads, depth or rate; the processors may not be used; the
+/// system's limits are reached.
 pub fn run(plan: &Plan) -> Result<Outcome> {
     check(plan)?;
     raise_file_limit();
     let threads = plan.threads.min(plan.connections);
     let window = Window::of(plan);
-    // Workers and this thread, which then knows the time of the start.
+    // The barrier includes this thread, which then knows the start time.
     let ready = Barrier::new(threads + 1);
     let begin = std::sync::OnceLock::new();
     let failed = |error| Error::Other(format!("the load generator: {error}"));
@@ -91,13 +92,14 @@ fn check(plan: &Plan) -> Result<()> {
     }
 }
 
-/// A connection is an open file, here and in servers that are started from here.
+/// Raises the limit of open files, because each connection is one, here and in servers that are
+/// started from here.
 pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // Without it, loads of many connections fail with a clear word.
+    // If this fails, loads with many connections fail with a clear message.
     let _ = setrlimit(Resource::Nofile, raised);
 }

@@ -1,7 +1,7 @@
-//! When each request is meant to be sent, in nanoseconds since the start.
+//! The due time of each request, in nanoseconds since the start.
 //!
-//! A worker of an open loop owns every `workers`-th number, beginning with its own. Times follow from numbers alone: nothing that
-//! happens in the run can move or drop one.
+//! A worker of an open loop owns every `workers`-th number, beginning with its own. Due times
+//! depend on the numbers alone: no event during the run can move or drop one.
 
 /// One worker's share of an open loop.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,12 +9,13 @@ pub struct Schedule {
     worker: u64,
     workers: u64,
     nanoseconds_apart: f64,
-    /// Numbers whose time is not before this are not meant to be sent.
+    /// Numbers whose due time is not before this end are not sent.
     end: u64,
 }
 
 impl Schedule {
-    /// The share of `worker` of `workers`, of `per_second` requests in all, until `end` nanoseconds.
+    /// Creates the share of one of several workers of `per_second` requests in all, until `end`
+    /// nanoseconds.
     pub fn new(worker: usize, workers: usize, per_second: f64, end: u64) -> Schedule {
         Schedule {
             worker: worker as u64,
@@ -24,22 +25,23 @@ impl Schedule {
         }
     }
 
-    /// The number of this worker's `index`-th request.
+    /// Returns the number of this worker's `index`-th request.
     pub fn number(&self, index: u64) -> u64 {
         self.worker + index * self.workers
     }
 
-    /// The time of this worker's `index`-th request; `None` when it lies past the end.
+    /// Returns the due time of this worker's `index`-th request, or `None` if it is past the end.
     pub fn time(&self, index: u64) -> Option<u64> {
         let time = (self.number(index) as f64 * self.nanoseconds_apart) as u64;
         (time < self.end).then_some(time)
     }
 
-    /// How many of this worker's requests are meant to be sent at `now` or before.
+    /// Returns how many of this worker's requests are due at `now`.
     pub fn due(&self, now: u64) -> u64 {
         let now = now.min(self.end.saturating_sub(1)) as f64;
         let guess = (now / self.nanoseconds_apart - self.worker as f64) / self.workers as f64;
-        // Rounding may put the guess one beside the place where the times, which are what counts, pass `now`.
+        // Rounding may put the guess one off the place where the due times, which decide, pass
+        // `now`.
         let mut count = guess.max(0.0) as u64;
         while self.time(count).is_some_and(|time| time as f64 <= now) {
             count += 1;

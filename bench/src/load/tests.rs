@@ -1,5 +1,6 @@
-//! The generator against a server in this process. Nothing here depends on how fast the machine is: stalls are ended by counts of
-//! requests or last a given time at least, and assertions are about counts, or about latencies being at least that long.
+//! The generator against a server in this process. No test depends on the machine's speed: stalls
+//! are ended by counts of requests or last at least a given time, and assertions are about counts,
+//! or about lower bounds of latencies.
 
 use super::toy_server::{Act, BUSY, NO_CONTENT, Script, ToyServer};
 use super::{Outcome, Pace, Plan, Source, encode, run};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A request a number, up to an end; weighs its number.
+/// A request for each number up to an end, with the number as its weight.
 struct Numbered {
     end: u64,
 }
@@ -55,8 +56,8 @@ fn an_open_loop_sends_every_request_of_its_schedule_once() {
 #[test]
 fn a_stall_counts_for_every_request_that_it_kept_waiting() {
     const STALL: Duration = Duration::from_millis(100);
-    // The first request to come stalls the only connection: of 1000 a second, those meant for the next 100 ms wait too. A loop
-    // that waits for its answers would have seen one slow request.
+    // The first request stalls the only connection: at 1000 requests per second, those due in the
+    // next 100 ms wait too. A loop that waits for responses would have seen one slow request.
     let stalled = AtomicBool::new(false);
     let server = ToyServer::start(Arc::new(move |_| {
         if !stalled.swap(true, Ordering::SeqCst) {
@@ -72,13 +73,13 @@ fn a_stall_counts_for_every_request_that_it_kept_waiting() {
     .unwrap();
     assert_eq!(outcome.latency.count, 400);
     assert!(outcome.latency.max >= 100.0, "{:?}", outcome.latency);
-    // Half of the first hundred wait 50 ms or more: at least an eighth of all.
+    // Half of the first hundred requests wait 50 ms or more: at least an eighth of all.
     assert!(outcome.latency.p90 >= 50.0, "{:?}", outcome.latency);
 }
 
 #[test]
 fn requests_that_were_never_answered_are_not_forgotten() {
-    // The server takes one request and never answers.
+    // The server reads one request and never responds.
     let server = ToyServer::start(Arc::new(|_| {
         loop {
             std::thread::park();
@@ -112,7 +113,7 @@ fn a_closed_loop_keeps_each_connection_busy_and_ends_with_its_source() {
         ..plan(&server, Pace::Closed)
     })
     .unwrap();
-    // Each thread has every other number; both reach the end.
+    // Each thread sends every other number; both reach the end.
     assert_eq!(
         (outcome.acknowledged(), outcome.tally.checksum),
         (1000, (0..1000).sum::<u64>())
@@ -136,7 +137,7 @@ fn pipelined_requests_are_answered_in_order() {
     }
 }
 
-/// A server that refuses every third request.
+/// Starts a server that refuses every third request.
 fn refusing() -> ToyServer {
     ToyServer::start(Arc::new(|number| {
         Act::Answer(if number % 3 == 0 { BUSY } else { NO_CONTENT })
@@ -211,7 +212,7 @@ fn the_clients_cpu_is_its_threads_own() {
     let server = ToyServer::start(always(NO_CONTENT));
     let outcome = run(&plan(&server, Pace::Open(200.0))).unwrap();
     assert_eq!(outcome.client_cpu.len(), 2);
-    // No thread uses more than the time that has passed, up to the clocks' difference.
+    // No thread uses more CPU than the elapsed time, apart from the difference of the clocks.
     assert!(
         outcome
             .client_cpu

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The sub-command with its options.
+/// Returns the sub-command with its options.
 pub fn command() -> Command {
     let number = |name: &'static str, default: &'static str, help: &'static str| {
         Arg::new(name)
@@ -84,10 +84,10 @@ pub fn command() -> Command {
         )
 }
 
-/// Loads the URL and prints what came of it.
+/// Loads the URL and prints the outcome.
 ///
 /// # Errors
-/// Options that do not fit, a file that cannot be read, and those of the generator.
+/// The options contradict each other, a file cannot be read, or the generator fails.
 pub fn execute(matches: &ArgMatches) -> Result<()> {
     let plan = plan(matches)?;
     println!("{}", describe(&run(&plan)?));
@@ -143,7 +143,7 @@ fn plan(matches: &ArgMatches) -> Result<Plan> {
     })
 }
 
-/// The outcome for people.
+/// Formats the outcome for people.
 pub fn describe(outcome: &Outcome) -> String {
     let latency = outcome.latency;
     let gate = outcome.gate();

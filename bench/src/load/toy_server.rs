@@ -1,14 +1,14 @@
-//! A server for tests, whose answers and stalls are decided by the number of the request.
+//! A server for tests, whose responses and stalls depend on the number of the request.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What to do with the request that came as number so and so, counted over all connections from 0.
+/// Returns the action for a request by its number, counted over all connections from 0.
 pub type Script = dyn Fn(u64) -> Act + Send + Sync;
 
-/// What the server does with a request.
+/// The server's action on a request.
 pub enum Act {
     /// Sends these bytes.
     Answer(&'static [u8]),
@@ -16,16 +16,16 @@ pub enum Act {
     Close,
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub const NO_CONTENT: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
-/// A refusal that asks to try again at once.
+/// A refusal that can be retried at once.
 pub const BUSY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n";
 
-/// Listens on a free port, a thread a connection; ends with the process.
+/// A server on a free port with a thread for each connection. It ends with the process.
 pub struct ToyServer {
     pub address: SocketAddr,
-    /// How many requests have come.
+    /// The number of received requests.
     pub requests: Arc<AtomicU64>,
 }
 
@@ -45,7 +45,7 @@ impl ToyServer {
     }
 }
 
-/// Requests are heads only: each ends with an empty line.
+/// Serves one connection. Requests have no body, so each ends with an empty line.
 fn serve(mut stream: TcpStream, script: &Script, count: &AtomicU64) {
     let mut buffer = [0; 4096];
     let mut matched = 0;

@@ -1,4 +1,4 @@
-//! When a run begins to count, and when it ends.
+//! The start and the end of the measured part of a run.
 
 use super::plan::Plan;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 /// The times of a run, in nanoseconds since its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// The warm-up is over.
+    /// The end of the warm-up.
     pub opens: u64,
-    /// Nothing more is meant to be sent.
+    /// The time after which no request is due.
     pub closes: u64,
-    /// Answers are waited for no longer.
+    /// The time after which no response is awaited.
     pub gives_up: u64,
 }
 
 impl Window {
-    /// The window of a plan.
+    /// Returns the window of a plan.
     pub fn of(plan: &Plan) -> Window {
         let nanoseconds = |time: Duration| time.as_nanos() as u64;
         let opens = nanoseconds(plan.warm_up);
@@ -27,7 +27,7 @@ impl Window {
         }
     }
 
-    /// Whether a time is one that counts.
+    /// Whether a time is in the measured part.
     pub fn has(&self, time: u64) -> bool {
         (self.opens..self.closes).contains(&time)
     }

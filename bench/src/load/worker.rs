@@ -1,7 +1,8 @@
 //! The loop of one thread over its connections.
 //!
-//! Sockets are edge-triggered and registered once, so the only system calls of a request are one to send it, one to receive its
-//! answer, and a share of one wait for events. Requests that are due go to the connection that has been free for longest.
+//! Sockets are edge-triggered and registered once. The only system calls of a request are one to
+//! send it, one to receive its response, and a share of one that waits for events. Due requests go
+//! to the connection that has been free for longest.
 
 use super::connection::{Broken, Connection, Sent};
 use super::latency::Latencies;
@@ -18,26 +19,27 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Answers of one read; more takes another.
+/// The size of a read; more bytes take another read.
 const SCRATCH_BYTES: usize = 64 << 10;
 const EVENTS_MAX: usize = 1024;
-/// A connection that could not be opened is tried again after this.
+/// The wait before another attempt to open a connection.
 const CONNECT_AGAIN: Duration = Duration::from_millis(100);
-/// A refusal that does not say when to try again.
+/// The wait after a refusal without `Retry-After`.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
 
-/// A connection's place. Another one may have taken it since an event came, which its serial number tells.
+/// The place of a connection. A serial number detects events of an earlier connection in the same
+/// place.
 #[derive(Debug, Default)]
 struct Place {
-    /// `None` while it waits to be opened again.
+    /// `None` while the place waits for a new connection.
     connection: Option<Connection>,
     serial: u32,
-    /// It is in the list of free ones.
+    /// Whether the place is in the list of free ones.
     is_listed: bool,
 }
 
 impl Place {
-    /// What events of its connection carry.
+    /// Returns the value that the events of this connection carry.
     fn mark(&self, index: usize) -> u64 {
         (u64::from(self.serial) << 32) | index as u64
     }
@@ -46,34 +48,36 @@ impl Place {
 /// A worker with its connections.
 pub struct Worker<'a> {
     plan: &'a Plan,
-    /// Its number and how many there are.
+    /// The worker's number and the number of workers.
     place: (usize, usize),
     schedule: Option<Schedule>,
     window: Window,
     epoll: OwnedFd,
     connections: Vec<Place>,
-    /// Places that may take a request, longest free first; one may have lost its room since: see `take_free`.
+    /// Places that may accept a request, longest free first. A place may have become full since:
+    /// see `take_free`.
     free: VecDeque<usize>,
-    /// Refused requests, by the time of their next attempt: (time, number, intended, attempts).
+    /// Refused requests by the time of their next attempt: (time, number, intended, attempts).
     retries: BinaryHeap<Reverse<(u64, u64, u64, u32)>>,
-    /// Places that shall be tried again, in the order of their times.
+    /// Places without a connection, by the time of their next attempt.
     to_open: VecDeque<(u64, usize)>,
-    /// Requests of this worker that were begun; the next has this index.
+    /// The number of requests that this worker has begun, which is the index of the next one.
     begun: u64,
-    /// The source has no more.
+    /// Whether the source has no more requests.
     is_exhausted: bool,
-    /// Requests that wait for an answer on some connection.
+    /// The number of requests that wait for a response on some connection.
     in_flight: u64,
-    /// Until when requests in flight are counted.
+    /// The time up to which requests in flight are counted.
     counted_until: u64,
     tally: Tally,
 }
 
 impl<'a> Worker<'a> {
-    /// Opens the worker's connections, spread over the plan's ramp. Those that cannot be opened are tried again during the run.
+    /// Opens the worker's connections, spread over the plan's ramp. Connections that cannot be
+    /// opened are tried again during the run.
     ///
     /// # Errors
-    /// The system has no event queue for us.
+    /// The system cannot create an event queue.
     pub fn new(plan: &'a Plan, place: (usize, usize)) -> Result<Worker<'a>, Errno> {
         let (worker, workers) = place;
         let window = Window::of(plan);
@@ -108,7 +112,7 @@ impl<'a> Worker<'a> {
         Ok(this)
     }
 
-    /// Runs from `start` until everything is answered or given up.
+    /// Runs from `start` until every request has a response or is abandoned.
     ///
     /// # Errors
     /// The event queue fails.
@@ -134,7 +138,8 @@ impl<'a> Worker<'a> {
             let population = self.population(now);
             let is_over =
                 now >= self.window.closes && (population == 0 || now >= self.window.gives_up);
-            // A source that ends before the window does ends the run too, once everything is answered.
+            // A source that ends before the window also ends the run, once every request has a
+            // response.
             if is_over || (self.is_exhausted && population == 0) {
                 break;
             }
@@ -160,12 +165,14 @@ impl<'a> Worker<'a> {
         Ok(self.tally)
     }
 
-    /// Requests that are under way in the sense of Little's law: meant to be sent, and not answered for good.
+    /// Returns the number of requests in flight in the sense of Little's law: due, and without a
+    /// final response.
     fn population(&self, now: u64) -> u64 {
         self.in_flight + self.retries.len() as u64 + self.backlog(now)
     }
 
-    /// Adds what has been in flight since the last call. Requests that came due meanwhile did so evenly.
+    /// Adds the requests in flight since the last call. Requests that became due meanwhile are
+    /// assumed to be evenly spread.
     fn count_population(&mut self, now: u64) {
         let from = self.counted_until.max(self.window.opens);
         let to = now.min(self.window.closes);
@@ -174,7 +181,7 @@ impl<'a> Worker<'a> {
         self.counted_until = now;
     }
 
-    /// Requests that are due and not begun.
+    /// Returns the number of requests that are due but not begun.
     fn backlog(&self, now: u64) -> u64 {
         match &self.schedule {
             Some(schedule) if !self.is_exhausted => schedule.due(now).saturating_sub(self.begun),
@@ -182,7 +189,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gives up what was not begun before the window closed, where the plan says so.
+    /// Abandons the requests that were not begun before the window closed, if the plan says so.
     fn abandon_backlog(&mut self, now: u64) {
         if self.plan.abandons_backlog && now >= self.window.closes && !self.is_exhausted {
             self.give_up_unsent(now);
@@ -190,7 +197,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// When something is to be done even if no socket has news.
+    /// Returns the time of the next action that does not depend on a socket.
     fn next_time(&self, now: u64) -> u64 {
         let mut next = match now {
             now if now < self.window.opens => self.window.opens,
@@ -200,13 +207,13 @@ impl<'a> Worker<'a> {
         if let Some((time, _)) = self.to_open.front() {
             next = next.min(*time);
         }
-        // One that is due already waits for a connection, whose answer is news.
+        // A retry that is already due waits for a connection, and a response on it is an event.
         if let Some(Reverse((time, ..))) = self.retries.peek()
             && *time > now
         {
             next = next.min(*time);
         }
-        // With a backlog it is an answer that is waited for, not the schedule.
+        // With a backlog the worker waits for a response, not for the schedule.
         if let Some(time) = self
             .schedule
             .as_ref()
@@ -219,7 +226,7 @@ impl<'a> Worker<'a> {
         next
     }
 
-    /// Does what was put off until now.
+    /// Performs the actions that are due.
     fn wake(&mut self, now: u64) {
         while let Some((_, index)) = self.to_open.pop_front_if(|(time, _)| *time <= now) {
             self.open(index, now);
@@ -243,7 +250,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends what the schedule, or the closed loop, wants sent, as far as connections are free.
+    /// Sends the requests that are due by the schedule or the closed loop, as far as connections
+    /// are free.
     fn send_due(&mut self, clock: &impl Fn() -> u64) {
         let now = clock();
         let mut due = match &self.schedule {
@@ -255,7 +263,7 @@ impl<'a> Worker<'a> {
             let Some(index) = self.take_free() else {
                 return;
             };
-            // Requests of a closed loop begin when they are sent, not when the first of many was.
+            // A request of a closed loop begins when it is sent, not when the first of many was.
             let now = clock();
             let room = self.plan.depth
                 - self.connections[index]
@@ -291,7 +299,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A connection that is open and has room; it leaves the list until it is freed again.
+    /// Returns a connection that is open and has room. It leaves the list until it is freed again.
     fn take_free(&mut self) -> Option<usize> {
         while let Some(index) = self.free.pop_front() {
             let place = &mut self.connections[index];
@@ -369,7 +377,8 @@ impl<'a> Worker<'a> {
         }
         self.connections[index].connection = Some(connection);
         match result {
-            // At once, not after the other events: what waits would wait for them too.
+            // Send at once instead of after the remaining events, which would delay the waiting
+            // requests.
             Ok(()) if freed => {
                 self.set_free(index);
                 self.send_due(clock);
@@ -411,7 +420,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gives a connection up, with the requests on it, and opens another in its place.
+    /// Abandons a connection and its requests, and opens another one in its place.
     fn break_off(&mut self, index: usize, broken: Broken, now: u64) {
         let Some(mut connection) = self.connections[index].connection.take() else {
             return;
@@ -458,7 +467,8 @@ impl<'a> Worker<'a> {
             .push_back((now + CONNECT_AGAIN.as_nanos() as u64, index));
     }
 
-    /// Requests without an answer: counted, with the time that they have waited as a lower bound of their latency.
+    /// Abandons requests without a response. They are counted with their waiting time, a lower
+    /// bound of their latency.
     fn give_up(&mut self, end: u64) {
         let window = self.window;
         let mut waited = Latencies::default();
@@ -483,7 +493,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Requests of the schedule that no connection was free for.
+    /// Counts requests of the schedule for which no connection was free.
     fn give_up_unsent(&mut self, end: u64) {
         let Some(schedule) = &self.schedule else {
             return;

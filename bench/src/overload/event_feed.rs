@@ -1,4 +1,4 @@
-//! Batches of events, into a table of their own.
+//! Batches of events, stored in a separate table.
 
 use super::feed::{Feed, Stored};
 use super::probe::ProbeRequest;
@@ -10,7 +10,7 @@ use lanes_support::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Before all events of the load, so that probes can be told from them.
+/// A time before all events of the load, so that the probes' events can be distinguished.
 const PROBE: &str =
     r#"[{"ts": "2000-01-01T00:00:00Z", "service": "probe", "duration": 0, "is_error": false}]"#;
 
@@ -23,7 +23,7 @@ pub struct EventFeed {
 }
 
 impl EventFeed {
-    /// So many events a request, at this level of acknowledgement.
+    /// Creates requests with a number of events, at a level of acknowledgement.
     pub fn new(batch: usize, ack: &str) -> EventFeed {
         EventFeed {
             batch,

@@ -1,4 +1,4 @@
-//! What is sent, and what is stored of each request.
+//! The requests of an overload, and how much of each is stored.
 
 use super::probe::ProbeRequest;
 use crate::load::{Outcome, Plan, Source};
@@ -10,32 +10,33 @@ use std::sync::Arc;
 /// How much of a request is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// All of it, once.
+    /// The whole request, once.
     Whole,
-    /// Something else, but not nothing.
+    /// A part of the request, or more than one copy.
     Otherwise,
 }
 
-/// One kind of requests.
+/// A kind of requests.
 pub trait Feed {
-    /// Runs a closed loop as the plan has it, with requests of its own; what is stored is verified.
+    /// Runs a closed loop according to the plan with its own requests, and verifies what is stored.
     ///
     /// # Errors
-    /// The load's, and of the verification.
+    /// The load or the verification fails.
     fn trial(&mut self, system: &System, plan: &Plan) -> Result<Outcome>;
 
-    /// The requests of the overload, at least so many.
+    /// Returns the requests of the overload, at least `count`.
     ///
     /// # Errors
-    /// They cannot be made.
+    /// The requests cannot be created.
     fn requests(&mut self, system: &System, count: u64) -> Result<Arc<dyn Source>>;
 
-    /// What the probe sends; it goes the way of the overload's requests.
+    /// Returns the request of the probe, which takes the same path as the overload's requests.
     fn probe(&self) -> ProbeRequest;
 
-    /// What is stored of the overload's requests, by their numbers; those of which nothing is stored are left out.
+    /// Returns how much of each of the overload's requests is stored, by the requests' numbers.
+    /// Requests of which nothing is stored are absent.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     fn stored(&mut self, system: &System) -> Result<BTreeMap<u64, Stored>>;
 }

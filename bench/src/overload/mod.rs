@@ -1,25 +1,27 @@
-//! Scenario `overload`: more than can be taken, for some seconds, and then nothing.
+//! The scenario `overload`: for some seconds more requests than the gateway can process, and then
+//! none.
 //!
 //! ```text
 //! feed ─► trials, closed loop ─► the sustainable rate ─► overload, open loop ─► recorded: which were acknowledged ─┐
-//!   │                                probe, all the time ─► when it is as before                                   ▼
-//!   └────────────────────────────────────────────────────────────────────── stored: what SQL says of each ─► findings
+//!   │                                probe, all the time ─► when latency is normal again                           ▼
+//!   └────────────────────────────────────────────────────────────────────── stored, by SQL for each request ─► findings
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`feed`] | what is sent, and what is stored of each request |
+//! | [`feed`] | the requests, and how much of each is stored |
 //! | [`event_feed`] | batches of events |
 //! | [`sample_feed`] | remote write |
 //! | [`recorded`] | requests that remember which of them were acknowledged |
-//! | [`probe`] | small requests, one at a time, before, during and after |
+//! | [`probe`] | small requests, one at a time, before, during and after the load |
 //! | [`scenario`] | the run, its figures and their bars |
 //!
-//! # What has to hold
-//! - A request that was acknowledged is stored, wholly and once. One that was not is stored wholly and once, or not at all: a refusal that
-//!   came because an answer was late does not say which.
-//! - A request is acknowledged, or refused with 503 or 429 and a `Retry-After`; nothing else.
-//! - What is acknowledged while the load lasts is most of the sustainable rate.
+//! # Requirements
+//! - A request that was acknowledged is stored completely and once. A request that was not
+//!   acknowledged is stored completely and once, or not at all: a refusal after a timeout does not
+//!   determine which.
+//! - A request is acknowledged, or refused with 503 or 429 and a `Retry-After`.
+//! - During the load the gateway acknowledges most of the sustainable rate.
 //! - The gateway's memory stays within its budgets and a stated base.
 //! - Within a second after the load a small request takes no longer than before it.
 

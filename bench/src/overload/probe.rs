@@ -1,24 +1,26 @@
-//! Small requests of a client of its own, one at a time: what a request takes before the load, and when it takes that again.
+//! Small requests of a separate client, one at a time. They measure the latency before the load,
+//! and when it is reached again.
 
 use lanes_support::error::{Error, Result};
 use lanes_support::gateway::Gateway;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between an answer and the next probe.
+/// The time between a response and the next probe.
 const PAUSE: Duration = Duration::from_millis(10);
-/// So many in a row take their usual time: one alone may be lucky.
+/// The number of consecutive probes with normal latency that end the wait. A single one may be
+/// chance.
 const IN_A_ROW: usize = 3;
-/// How long a return to the usual is waited for.
+/// The longest wait for normal latency.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is sent.
+/// The request that is sent.
 pub struct ProbeRequest {
-    /// Where.
+    /// The path.
     pub path: String,
-    /// With which headers.
+    /// The headers.
     pub headers: Vec<(String, String)>,
-    /// The body of each number; no two are alike where the gateway recognises repeated ones.
+    /// The body for each number. Bodies differ if the gateway deduplicates equal ones.
     pub body: Box<dyn Fn(u64) -> Vec<u8> + Send + Sync>,
 }
 
@@ -39,37 +41,39 @@ impl ProbeRequest {
     }
 }
 
-/// One of them.
+/// A probe that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent: Instant,
-    /// Until its answer was there.
+    /// The time until its response arrived.
     pub took: Duration,
-    /// Whether that was 2xx.
+    /// Whether the response was 2xx.
     pub is_acknowledged: bool,
 }
 
-/// What a request takes when nothing else is sent.
+/// The latency of a request while nothing else is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usual {
-    /// Half of them took no longer.
+    /// The median.
     pub median: Duration,
-    /// The slowest.
+    /// The greatest latency.
     pub slowest: Duration,
 }
 
 impl Usual {
-    /// Whether a probe was as fast as probes usually are: no slower than the slowest of them, or than twice the median.
+    /// Whether a probe's latency is normal: at most the greatest normal latency, or at most twice
+    /// the median.
     fn is(&self, probe: &Probe) -> bool {
         probe.is_acknowledged && probe.took <= self.slowest.max(2 * self.median)
     }
 }
 
-/// Sends so many, and learns what is usual; the first ones, which find everything cold, do not count.
+/// Sends `count` probes and returns the normal latency. The first probes find cold caches and do
+/// not count.
 ///
 /// # Errors
-/// One of them is not acknowledged.
+/// A probe is not acknowledged.
 pub fn usual(request: &ProbeRequest, gateway: &Gateway, count: usize) -> Result<Usual> {
     let mut took = Vec::new();
     for number in 0..count.max(2) {
@@ -90,10 +94,11 @@ pub fn usual(request: &ProbeRequest, gateway: &Gateway, count: usize) -> Result<
     })
 }
 
-/// Sends them, with numbers from `first`, until the load is over and they take their usual time again, or do not for long.
+/// Sends probes, numbered from `first`, until the load is over and their latency is normal again,
+/// or until the wait is too long.
 ///
 /// # Errors
-/// There was no answer at all.
+/// A probe has no response.
 pub fn watch(
     request: &ProbeRequest,
     gateway: &Gateway,
@@ -118,7 +123,8 @@ pub fn watch(
     Ok(probes)
 }
 
-/// How long after `end` the first of several usual ones in a row, sent after it, was answered.
+/// Returns the time from `end` to the response of the first of several consecutive normal probes
+/// that were sent after `end`.
 pub fn recovered(probes: &[Probe], usual: Usual, end: Instant) -> Option<Duration> {
     let later: Vec<&Probe> = probes.iter().filter(|probe| probe.sent >= end).collect();
     let row = later
@@ -164,7 +170,7 @@ mod tests {
             Some(milliseconds(505))
         );
         assert_eq!(recovered(&slow_refused_slow[..7], usual, end), None);
-        // What was sent before the end tells nothing of the time after it.
+        // A probe that was sent before the end says nothing about the time after it.
         let later = end + milliseconds(550);
         assert_eq!(recovered(&slow_refused_slow, usual, later), None);
     }

@@ -4,14 +4,14 @@ use crate::load::Source;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Requests of another source.
+/// The requests of another source.
 pub struct Recorded {
     source: Arc<dyn Source>,
     acknowledged: Mutex<Vec<u64>>,
 }
 
 impl Recorded {
-    /// None is acknowledged yet.
+    /// Wraps a source. No request is acknowledged at first.
     pub fn new(source: Arc<dyn Source>) -> Recorded {
         Recorded {
             source,
@@ -19,7 +19,7 @@ impl Recorded {
         }
     }
 
-    /// The numbers of those that were.
+    /// Returns the numbers of the acknowledged requests.
     pub fn numbers(&self) -> BTreeSet<u64> {
         let acknowledged = self
             .acknowledged

@@ -1,4 +1,5 @@
-//! Remote write of a fleet whose series are known, and few enough for the gateway to remember. Each request has the scrape of one target, at a time of its own.
+//! Remote write from a fleet whose series are known, and few enough for the gateway's cache. Each
+//! request contains the scrape of one target at a distinct time.
 
 use super::feed::{Feed, Stored};
 use super::probe::ProbeRequest;
@@ -16,29 +17,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requests of a trial: enough to be measured, few enough to be made quickly.
+/// The number of requests of a trial: enough to be measured, few enough to be created quickly.
 const TRIAL_REQUESTS: usize = 3000;
-/// A list of requests ends a trial; one that takes longer than this does not end.
+/// The longest time of a trial. A trial normally ends with its list of requests.
 const TRIAL_TIME_MAX: Duration = Duration::from_secs(120);
-/// 2000-01-01, before all samples of the load, so that probes can be told from them.
+/// 2000-01-01, before all samples of the load, so that the probes' samples can be distinguished.
 const PROBE_START: i64 = 946_684_800_000;
 
-/// A fleet that sends.
+/// Remote write requests of a fleet.
 pub struct SampleFeed<'a> {
     fleet: &'a Fleet,
     targets: usize,
     ack: String,
     sender: Sender<'a>,
     is_known: bool,
-    /// Of the overload's requests: time in milliseconds since 1970, and what it holds.
+    /// The time in milliseconds since 1970 and the content of each of the overload's requests.
     sent: Vec<(i64, Held)>,
 }
 
 impl<'a> SampleFeed<'a> {
-    /// So many targets, at this level of acknowledgement.
+    /// Creates the requests of a number of targets at a level of acknowledgement.
     ///
     /// # Errors
-    /// Two requests would have one time.
+    /// Two requests would have the same time.
     pub fn new(
         shape: &'a Shape,
         fleet: &'a Fleet,
@@ -70,7 +71,7 @@ impl<'a> SampleFeed<'a> {
         Arc::new(Requests::at(port, &self.headers(), Arc::new(bodies)))
     }
 
-    /// Sends one scrape until all of it is taken, so that its series are known.
+    /// Sends one scrape until all of it is acknowledged, so that its series are known.
     fn make_known(&mut self, system: &System, plan: &Plan) -> Result<()> {
         if self.is_known {
             return Ok(());

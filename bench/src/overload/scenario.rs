@@ -18,33 +18,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// How many times the sustainable rate is asked for.
+    /// The requested rate as a multiple of the sustainable rate.
     times: f64,
-    /// For how long.
+    /// The duration of the load.
     seconds: f64,
-    /// Of each closed loop that looks for the sustainable rate.
+    /// The duration of each closed loop that searches for the sustainable rate.
     trial_seconds: f64,
-    /// Connections of these, ascending, until the rate falls.
+    /// The numbers of connections of these loops, in ascending order, until the rate falls.
     trial_connections: Vec<usize>,
-    /// Threads of the client.
+    /// The number of the client's threads.
     threads: usize,
-    /// As many connections are used as requests are answered in this time at the sustainable rate ...
+    /// The number of connections is the number of responses in this time at the sustainable rate
+    /// ...
     connection_seconds: f64,
-    /// ... but no more than this.
+    /// ... but at most this.
     connections_max: usize,
-    /// Probes that tell what is usual.
+    /// The number of probes that measure the normal latency.
     probes: usize,
-    /// The gateway's budget for requests that are not answered yet, in MiB.
+    /// The gateway's budget for requests without a response, in MiB.
     pending_mib: u64,
-    /// The gateway's budget for known series, in MiB; as much again may go into the index of all series.
+    /// The gateway's budget for known series, in MiB. The index of all series may take the same
+    /// amount again.
     series_cache_mib: u64,
-    /// What the gateway may hold for each connection, in KiB: most of them wait, which takes less than the most that one may take.
+    /// The gateway's memory for each connection, in KiB. Most connections wait, and take less than
+    /// the greatest amount.
     connection_kib: u64,
-    /// What it may hold beside these, in MiB: its program and threads, batches on their way and what is kept of them.
+    /// The gateway's other memory, in MiB: its program, threads, and batches in flight with their
+    /// copies.
     base_mib: u64,
     loads: Vec<LoadDefinition>,
     fleet: Fleet,
@@ -53,12 +57,12 @@ struct Definition {
     setup: Setup,
 }
 
-/// What is asked of the figures.
+/// The bars.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
     recovery_seconds: f64,
-    /// Of the sustainable rate, what is acknowledged in the load's own time.
+    /// The share of the sustainable rate that has to be acknowledged during the load.
     goodput_share: f64,
 }
 
@@ -68,12 +72,12 @@ struct Bars {
 struct LoadDefinition {
     name: String,
     kind: Kind,
-    /// `memory`, `wal`.
+    /// The level of acknowledgement, `memory` or `wal`.
     ack: String,
-    /// Events of a request.
+    /// The number of events in a request.
     #[serde(default)]
     batch: usize,
-    /// Targets of the fleet.
+    /// The number of targets of the fleet.
     #[serde(default)]
     targets: usize,
 }
@@ -87,10 +91,10 @@ enum Kind {
 
 const MIB: u64 = 1 << 20;
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// The data cannot be made; a load that cannot be measured is a record that says so.
+/// The data cannot be created. A load that cannot be measured is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let mut definition: Definition = run.definition()?;
     for (setting, mib) in [
@@ -203,7 +207,8 @@ fn measure(
     Ok(())
 }
 
-/// The best rate of closed loops over more and more connections, and the connections that gave it.
+/// Returns the best rate of closed loops over more and more connections, and the number of
+/// connections that reached it.
 fn climb(
     definition: &Definition,
     system: &System,
@@ -234,7 +239,8 @@ fn climb(
     Ok((rate, connections as usize))
 }
 
-/// Probes, the load among them, probes: the load's outcome, how long after it all was as usual, and what that is.
+/// Runs probes, then the load while probing, then probes. Returns the outcome of the load, the time
+/// until latency was normal again, and the normal latency.
 fn overload(
     system: &System,
     feed: &impl Feed,
@@ -258,14 +264,14 @@ fn overload(
     })
 }
 
-/// What is stored, against what was acknowledged.
+/// The comparison of the stored requests with the acknowledged ones.
 #[derive(Debug, PartialEq, Eq)]
 struct Verdict {
-    /// Acknowledged, and not stored wholly and once.
+    /// Requests that were acknowledged but are not stored completely and once.
     lost: u64,
-    /// Not acknowledged, and stored in part or more than once.
+    /// Requests that were not acknowledged but are stored in part or more than once.
     torn: u64,
-    /// Not acknowledged, and stored nevertheless: its answer was late.
+    /// Requests that were not acknowledged but are stored: their response was late.
     late: u64,
 }
 
@@ -289,16 +295,16 @@ impl Verdict {
     }
 }
 
-/// What came of an overload.
+/// The outcome of an overload.
 struct Overload {
-    /// Requests a second.
+    /// The sustainable rate in requests per second.
     sustainable: f64,
     plan: Plan,
     outcome: Outcome,
     verdict: Verdict,
-    /// The most memory that the gateway had, in bytes.
+    /// The gateway's greatest memory, in bytes.
     peak: u64,
-    /// How long after the load all was as usual, if it was.
+    /// The time from the end of the load until latency was normal again, if it was.
     recovery: Option<Duration>,
     usual: Usual,
 }

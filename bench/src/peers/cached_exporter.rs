@@ -1,4 +1,5 @@
-//! node_exporter behind an nginx that keeps its page for a second: any number of targets can be scraped without measuring node_exporter.
+//! node_exporter behind an nginx that caches its page for a second. Any number of targets can be
+//! scraped without measuring node_exporter.
 
 use super::data_folder::{empty, remove};
 use super::http;
@@ -14,7 +15,7 @@ use std::time::Duration;
 const NGINX: &str = "/usr/sbin/nginx";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Both processes; they end with the value.
+/// Both processes. They end with the value.
 #[derive(Debug)]
 pub struct CachedExporter {
     nginx: Process,
@@ -24,7 +25,7 @@ pub struct CachedExporter {
 }
 
 impl CachedExporter {
-    /// Starts both and waits until a page comes through.
+    /// Starts both and waits until the page can be read.
     pub fn start(folder: &Path) -> Result<CachedExporter> {
         if !Path::new(NGINX).exists() {
             return Err(Error::Missing {
@@ -52,12 +53,12 @@ impl CachedExporter {
         })
     }
 
-    /// Where a scraper finds it: a port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1 for a scraper.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// How many series its page has.
+    /// Returns the number of series of the page.
     pub fn series(&self) -> Result<usize> {
         let page = self.exporter.page()?;
         Ok(page.lines().filter(|line| !line.starts_with('#')).count())
@@ -71,7 +72,8 @@ impl CachedExporter {
     }
 }
 
-/// One process in the foreground, files in the folder that `-p` names, no log of requests.
+/// Returns a configuration with one process in the foreground, files in the folder of `-p`, and no
+/// access log.
 fn configuration_text(port: u16, exporter: u16) -> String {
     format!(
         "daemon off;

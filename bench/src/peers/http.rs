@@ -1,19 +1,19 @@
-//! Questions over HTTP to a process of ours.
+//! HTTP requests to child processes.
 
 use crate::fleet::bodies::Held;
 use lanes_support::error::{Error, Result};
 use serde_json::Value;
 use std::time::Duration;
 
-/// A question about everything that is stored may take a while.
+/// The timeout of a request, which may read everything that is stored.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The text that `GET url` gives; another status than success is an error.
+/// Returns the text of `GET url`. A status that is no success is an error.
 pub fn text(url: &str, query: &[(&str, &str)]) -> Result<String> {
     text_by(&agent(), url, query)
 }
 
-/// A client whose connections stay open between questions.
+/// Creates a client that keeps its connections open between requests.
 pub fn agent() -> ureq::Agent {
     ureq::Agent::config_builder()
         .http_status_as_error(false)
@@ -22,7 +22,8 @@ pub fn agent() -> ureq::Agent {
         .new_agent()
 }
 
-/// The text that `GET url` gives this client; another status than success is an error.
+/// Returns the text of `GET url`, requested by this client. A status that is no success is an
+/// error.
 pub fn text_by(agent: &ureq::Agent, url: &str, query: &[(&str, &str)]) -> Result<String> {
     let bad = |reason: String| Error::Http {
         url: url.to_owned(),
@@ -50,7 +51,7 @@ pub fn answers(url: &str) -> bool {
     text(url, &[]).is_ok()
 }
 
-/// The JSON that `GET url` gives.
+/// Returns the JSON of `GET url`.
 pub fn json(url: &str, query: &[(&str, &str)]) -> Result<Value> {
     serde_json::from_str(&text(url, query)?).map_err(|error| Error::Http {
         url: url.to_owned(),
@@ -58,7 +59,8 @@ pub fn json(url: &str, query: &[(&str, &str)]) -> Result<Value> {
     })
 }
 
-/// The one number that an instant query in PromQL gives at a time (seconds since 1970); nothing found is 0.
+/// Returns the number that an instant query in PromQL produces at a time (seconds since 1970), or 0
+/// for an empty result.
 pub fn prometheus_number(
     base: &str,
     promql: &str,
@@ -84,15 +86,15 @@ pub fn prometheus_number(
     }
 }
 
-/// The samples of a selector from a time on (milliseconds since 1970), asked in PromQL.
+/// Returns the samples of a selector from a time on (milliseconds since 1970), queried in PromQL.
 pub fn prometheus_held(
     base: &str,
     selector: &str,
     since: i64,
     extra: &[(&str, &str)],
 ) -> Result<Held> {
-    // A while after now, since senders' clocks may be ahead of their sending; a window is without its left end, or with it: no sample is
-    // a millisecond before `since`.
+    // The query's time is in the future, because senders' clocks may be ahead. A window may or may
+    // not include its left end, but no sample is one millisecond before `since`.
     const AHEAD_SECONDS: i64 = 60;
     let time = now_milliseconds() / 1000 + AHEAD_SECONDS;
     let window = (time * 1000 - since + 1).max(1);
@@ -106,14 +108,14 @@ pub fn prometheus_held(
     })
 }
 
-/// Milliseconds since 1970, now.
+/// Returns the current time in milliseconds since 1970.
 pub fn now_milliseconds() -> i64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as i64)
 }
 
-/// Bytes of all files of a folder and its subfolders, as they are long.
+/// Returns the sum of the lengths of all files in a folder and its subfolders.
 pub fn folder_bytes(folder: &std::path::Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return 0;
@@ -123,7 +125,7 @@ pub fn folder_bytes(folder: &std::path::Path) -> u64 {
         .map(|entry| match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
             Ok(metadata) => metadata.len(),
-            // Removed since it was listed: a part that was merged.
+            // The file has been removed since it was listed, for example by a merge.
             Err(_) => 0,
         })
         .sum()

@@ -12,33 +12,33 @@ use lanes_support::remote_write::{Series, body};
 use postgres::Client;
 use std::time::Instant;
 
-/// A server of its own for one table that much is appended to: buffers and log as PostgreSQL's own advice for such a one has them. It waits
-/// for the disk as a production server does.
+/// Settings for a server with one append-mostly table, as PostgreSQL's documentation recommends
+/// them. The server waits for the disk as in production.
 const POSTGRES_SETTINGS: [(&str, &str); 4] = [
     ("shared_buffers", "512MB"),
     ("max_wal_size", "2GB"),
     ("checkpoint_timeout", "15min"),
     ("lanes.arena_size", "2GB"),
 ];
-/// No samples of its own, as VictoriaMetrics has none by default; labels in any order, as vmagent sends them by default; room for
-/// the series of thousands of targets.
+/// No self-scraping, which VictoriaMetrics does not do by default either; labels in any order, as
+/// vmagent sends them by default; a cache for the series of thousands of targets.
 const GATEWAY_SETTINGS: [(&str, &str); 3] = [
     ("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0"),
     ("LANES_GATEWAY_RECEIVE_LABEL_ORDER", "sort"),
     ("LANES_GATEWAY_SERIES_CACHE_BYTES_MAX", "2GiB"),
 ];
 
-/// Settings beyond the usual ones, which win over them.
+/// Settings in addition to the usual ones, which they override.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Lines of `postgresql.conf`, name and value.
+    /// Lines of `postgresql.conf`, as name and value.
     pub postgres: Vec<(String, String)>,
     /// Environment variables of the gateway.
     pub gateway: Vec<(String, String)>,
 }
 
 impl Settings {
-    /// From names and values.
+    /// Creates the settings from names and values.
     pub fn of(postgres: &[(&str, &str)], gateway: &[(&str, &str)]) -> Settings {
         let owned = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
@@ -52,7 +52,7 @@ impl Settings {
         }
     }
 
-    /// The usual ones, but for those that are set here.
+    /// Returns the usual settings with these applied.
     fn with_usual(&self) -> Settings {
         let both = |usual: &[(&str, &str)], ours: &[(String, String)]| {
             let kept = usual
@@ -72,11 +72,11 @@ impl Settings {
 #[derive(Debug)]
 pub struct Lanes {
     name: String,
-    /// `memory`, `wal` or `replica`.
+    /// The level of acknowledgement, `memory`, `wal` or `replica`.
     level: String,
     version: String,
     settings: Settings,
-    /// Bytes of the database with nothing in it.
+    /// The size of the empty database in bytes.
     empty_bytes: u64,
     passwords: Passwords,
     gateway: Gateway,
@@ -84,12 +84,12 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Starts a new cluster and a gateway that acknowledges at this level.
+    /// Starts a new cluster, and a gateway that acknowledges at this level.
     pub fn start(name: &str, level: &str) -> Result<Lanes> {
         Lanes::start_with(name, level, &Settings::default())
     }
 
-    /// The same with other settings.
+    /// Starts a new cluster and a gateway with other settings.
     pub fn start_with(name: &str, level: &str, settings: &Settings) -> Result<Lanes> {
         let its = settings.with_usual();
         let mut builder = Cluster::builder("bench-remote-write").durable();
@@ -103,7 +103,7 @@ impl Lanes {
         for (variable, value) in &its.gateway {
             settings = settings.environment(variable, value);
         }
-        // For senders that cannot be told to send a header of ours.
+        // The default level, for senders that cannot send the gateway's header.
         let settings = settings.environment("LANES_GATEWAY_ACK_LEVEL", level);
         let version = cluster.scalar(DATABASE, "SELECT split_part(version(), ' on ', 1)")?;
         let mut lanes = Lanes {
@@ -120,36 +120,38 @@ impl Lanes {
         Ok(lanes)
     }
 
-    /// The system of this name, if it is one of ours: `lanes, ack <level>`.
+    /// Returns the level of acknowledgement in the name of a pg_lanes system: `lanes, ack <level>`.
     pub fn level_of(name: &str) -> Option<&str> {
         name.strip_prefix("lanes, ack ")
     }
 
-    /// A connection to the gateway's database, as superuser.
+    /// Connects to the gateway's database as superuser.
     pub fn connect(&self) -> Result<Client> {
         self.cluster.connect(DATABASE)
     }
 
-    /// A connection of the dashboards' role, over TCP.
+    /// Connects as the dashboards' role, over TCP.
     pub fn connect_reader(&self) -> Result<Client> {
         self.cluster
             .connect_as(READER, &self.passwords.reader, DATABASE)
     }
 
-    /// PostgreSQL alone.
+    /// Returns the processes of PostgreSQL alone.
     pub fn postgres_tree(&self) -> Tree {
         Tree::new("PostgreSQL", self.cluster.postmaster())
     }
 
-    /// Stops PostgreSQL in order and starts it again; the gateway finds it again by itself. All connections end, and the arena is empty.
+    /// Restarts PostgreSQL in order; the gateway reconnects by itself. All connections end, and the
+    /// arena is empty.
     pub fn restart_postgres(&mut self) -> Result<()> {
         self.cluster.restart()
     }
 
-    /// Kills the gateway and starts it again: seconds until it is ready, and until it has acknowledged a series that nobody had registered.
+    /// Kills the gateway and starts it again. Returns the seconds until it is ready, and until it
+    /// has acknowledged a new series.
     ///
     /// # Errors
-    /// If it does not start, or refuses the series.
+    /// The gateway does not start, or refuses the series.
     pub fn restart_gateway(&mut self) -> Result<(f64, f64)> {
         self.gateway.kill9()?;
         let started = Instant::now();

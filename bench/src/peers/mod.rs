@@ -1,4 +1,4 @@
-//! Systems that take remote write, as child processes, and what feeds them: started, asked and stopped by the bench.
+//! The systems that receive remote write, and their feeders, as child processes of the bench.
 //!
 //! ```text
 //! fleet's bodies, or vmagent ◄── cached_exporter ◄── node_exporter
@@ -7,23 +7,27 @@
 //! lanes (gateway + PostgreSQL) · victoria_metrics · prometheus
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`http`] | questions over HTTP to a process of ours |
+//! | [`http`] | HTTP requests to child processes |
 //! | [`data_folder`] | the folder in which a peer keeps its data |
 //! | [`system`] | the interface of every system |
 //! | [`start`] | starts any of them by its name |
 //! | [`lanes`] | the gateway with its PostgreSQL |
 //! | [`victoria_metrics`] | VictoriaMetrics, single server |
 //! | [`prometheus`] | Debian's Prometheus as a receiver |
-//! | [`cached_exporter`] | node_exporter behind an nginx that answers for any number of targets |
-//! | [`vmagent`], [`vmagent_metrics`] | vmagent: its targets and configuration; what it says of itself |
+//! | [`cached_exporter`] | node_exporter behind an nginx that responds for any number of targets |
+//! | [`vmagent`], [`vmagent_metrics`] | vmagent: its targets and configuration; its own metrics |
 //!
-//! Each peer runs with the settings that its own documentation gives for a single server, which are nearly all defaults; those that differ
-//! are constants with their reasons. What concerns only the verification (limits of queries) is set so that it can be asked at all.
+//! Each peer runs with the settings that its own documentation recommends for a single server,
+//! nearly all of which are defaults. Other settings are constants with their reasons. Limits of
+//! queries are raised so that the verification can run.
 //!
-//! Invariants: all listen on loopback ports that were free; each keeps everything in a folder of its own, which is removed when it is
-//! stopped; a process ends with its value, and one that died on its own is reported with the end of its log.
+//! # Invariants
+//! - All systems listen on free loopback ports.
+//! - Each system keeps everything in a folder of its own, which is removed when the system is
+//!   stopped.
+//! - A process ends with its value. A process that died is reported with the end of its log.
 
 pub mod cached_exporter;
 pub mod data_folder;

@@ -15,7 +15,7 @@ use std::time::Duration;
 const PROGRAM: &str = "/usr/bin/prometheus";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(120);
-/// The receiver is off by default; the limits concern only the questions of the verification.
+/// The receiver is off by default. The limits concern only the queries of the verification.
 const FLAGS: [&str; 3] = [
     "--web.enable-remote-write-receiver",
     "--query.max-samples=100000000000",
@@ -32,7 +32,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts it with an empty folder, scraping nothing, and waits until it is ready.
+    /// Starts it with an empty folder and no targets, and waits until it is ready.
     pub fn start(folder: &Path) -> Result<Prometheus> {
         let version = run(Command::new(PROGRAM).arg("--version"))?;
         let version = version.lines().next().unwrap_or_default().to_owned();
@@ -83,7 +83,8 @@ impl System for Prometheus {
         Tree::new(self.name(), [self.process.id()])
     }
 
-    /// Asked metric by metric: functions over time drop the name, and Prometheus refuses two metrics that are the same without it.
+    /// Queries each metric separately: functions over time drop the name, and Prometheus refuses
+    /// two series that are equal without it.
     fn held(&self, job: &str, since: i64) -> Result<Held> {
         let url = self.url("/api/v1/label/__name__/values");
         let answer = http::json(&url, &[])?;
@@ -109,7 +110,7 @@ impl System for Prometheus {
         })
     }
 
-    /// Its write-ahead log is all that it has on disk for the first hours; with it, since without it there is nothing.
+    /// Includes the write-ahead log, which is all that Prometheus has on disk for the first hours.
     fn disk_bytes(&self) -> Result<u64> {
         Ok(http::folder_bytes(&self.folder.join("data")))
     }

@@ -14,7 +14,7 @@ pub const SYSTEMS: [&str; 5] = [
     "Prometheus",
 ];
 
-/// Starts a system by its name, its files below a folder.
+/// Starts a system by its name, with its files below a folder.
 pub fn start(name: &str, folder: &Path) -> Result<Box<dyn System>> {
     if let Some(level) = lanes::Lanes::level_of(name) {
         return Ok(Box::new(lanes::Lanes::start(name, level)?));

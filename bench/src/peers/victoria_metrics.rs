@@ -13,13 +13,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Merging all of a run's data.
+/// The time for merging all of a run's data.
 const MERGE_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long its files have to stay as they are to count as merged.
+/// The time for which its files have to be unchanged to count as merged.
 const MERGE_REST: Duration = Duration::from_secs(2);
-/// It writes what it has in memory before it ends.
+/// The time to stop; it writes its memory to disk before it ends.
 const STOP_TIMEOUT: Duration = Duration::from_secs(120);
-/// What concerns only the questions of the verification: see samples at once, and read any number of series. All else is as it comes.
+/// Flags for the queries of the verification: samples are visible at once, and queries may read any
+/// number of series. All other settings are defaults.
 const QUERY_FLAGS: [&str; 4] = [
     "-search.latencyOffset=0s",
     "-search.maxUniqueTimeseries=100000000",
@@ -39,7 +40,7 @@ pub struct VictoriaMetrics {
 }
 
 impl VictoriaMetrics {
-    /// Starts this version with an empty folder and waits until it answers.
+    /// Starts this version with an empty folder and waits until it responds.
     pub fn start(version: &str, folder: &Path) -> Result<VictoriaMetrics> {
         let program = program(version, "victoria-metrics")?;
         let folder = folder.join(format!("victoria-metrics-{version}"));
@@ -58,17 +59,17 @@ impl VictoriaMetrics {
         })
     }
 
-    /// Stops it in order and starts it again with what it has.
+    /// Stops the server in order and starts it again with its data.
     ///
     /// # Errors
-    /// The server does not stop, or does not answer in time.
+    /// The server does not stop, or does not respond in time.
     pub fn restart(&mut self) -> Result<()> {
         self.process.stop(Signal::INT, STOP_TIMEOUT)?;
         self.process = launch(&self.name, &self.program, self.port, &self.folder)?;
         Ok(())
     }
 
-    /// The server's address, below which are all paths.
+    /// Returns the server's base URL.
     pub fn base(&self) -> String {
         self.url("")
     }
@@ -77,19 +78,19 @@ impl VictoriaMetrics {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Makes everything that was taken visible to queries, and writes it to its files.
+    /// Makes all accepted samples visible to queries, and writes them to files.
     fn flush(&self) -> Result<()> {
         http::text(&self.url("/internal/force_flush"), &[]).map(|_| ())
     }
 
-    /// Merges everything into as few files as it ever does, and waits until that is over and the files that were merged are gone: this is as
-    /// small as its data gets.
+    /// Merges everything into as few files as possible, and waits until the merged files are
+    /// removed. Its data is then as small as it gets.
     ///
     /// # Errors
-    /// It does not answer, or does not come to rest.
+    /// The server does not respond, or the size of its files keeps changing.
     pub fn merge(&self) -> Result<()> {
         self.flush()?;
-        // It answers at once and merges after that.
+        // The server responds at once and merges afterwards.
         http::text(&self.url("/internal/force_merge"), &[])?;
         let start = Instant::now();
         let (mut bytes, mut since) = (0, Instant::now());
@@ -164,7 +165,7 @@ impl System for VictoriaMetrics {
     }
 }
 
-/// Starts the program on what the folder holds, and waits until it answers.
+/// Starts the program on the folder's data, and waits until it responds.
 fn launch(name: &str, program: &Path, port: u16, folder: &Path) -> Result<Process> {
     let mut command = Command::new(program);
     command.arg(format!("-httpListenAddr=127.0.0.1:{port}"));
@@ -179,7 +180,7 @@ fn launch(name: &str, program: &Path, port: u16, folder: &Path) -> Result<Proces
     Ok(process)
 }
 
-/// A program of a version that `cargo dev peers` built.
+/// Returns the path of a program of a version, built by `cargo dev peers`.
 pub fn program(version: &str, name: &str) -> Result<PathBuf> {
     let program = place::victoria_metrics(version)?.join("bin").join(name);
     if program.exists() {

@@ -1,7 +1,8 @@
 //! vmagent: its targets and its configuration.
 //!
-//! The targets are one cached page under many names. vmagent reads its list of targets again every few seconds; [`Vmagent::churn`] gives
-//! some of them another name, as machines that are replaced would have, so that all of their series are new.
+//! The targets are one cached page under many names. vmagent reads its list of targets again every
+//! few seconds. [`Vmagent::churn`] renames some of them, as if their machines were replaced, so
+//! that all of their series are new.
 
 use super::data_folder::{empty, remove};
 use super::http;
@@ -16,21 +17,21 @@ use std::process::Command;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How often vmagent looks whether its list of targets has changed.
+/// The interval at which vmagent checks its list of targets for changes.
 const CONFIGURATION_CHECK_INTERVAL: &str = "5s";
-/// The value of the label `job` of all that it scrapes.
+/// The value of the label `job` of all targets.
 pub const JOB: &str = "node_exporter";
 
-/// What it is to do.
+/// The settings of vmagent.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The version that was built.
+    /// The installed version.
     pub version: String,
-    /// Port on 127.0.0.1 of the system that it writes to.
+    /// The port on 127.0.0.1 of the receiving system.
     pub write_port: u16,
-    /// Port on 127.0.0.1 of the page that all targets are.
+    /// The port on 127.0.0.1 of the page that all targets share.
     pub page_port: u16,
-    /// How many targets.
+    /// The number of targets.
     pub targets: usize,
     /// Seconds between scrapes of a target.
     pub interval_seconds: u32,
@@ -42,14 +43,14 @@ pub struct Vmagent {
     settings: Settings,
     port: u16,
     folder: PathBuf,
-    /// How often each target has been replaced; empty once all are gone.
+    /// How often each target has been replaced. Empty once all targets are removed.
     revisions: Vec<usize>,
     next_to_replace: usize,
     process: Process,
 }
 
 impl Vmagent {
-    /// Starts it and waits until it answers.
+    /// Starts vmagent and waits until it responds.
     pub fn start(settings: Settings, folder: &Path) -> Result<Vmagent> {
         let program = program(&settings.version, "vmagent")?;
         let folder = folder.join("vmagent");
@@ -81,7 +82,7 @@ impl Vmagent {
         })
     }
 
-    /// Gives so many targets another name, those whose turn it is; vmagent sees it at its next look.
+    /// Renames a number of targets, in rotation. vmagent notices at its next check.
     pub fn churn(&mut self, targets: usize) -> Result<()> {
         for _ in 0..targets.min(self.revisions.len()) {
             self.revisions[self.next_to_replace] += 1;
@@ -90,7 +91,7 @@ impl Vmagent {
         self.configure()
     }
 
-    /// Takes all targets away and waits until all that was scraped has been sent.
+    /// Removes all targets and waits until everything that was scraped has been sent.
     pub fn drain(&mut self) -> Result<Metrics> {
         self.revisions.clear();
         self.configure()?;
@@ -100,7 +101,7 @@ impl Vmagent {
             let metrics = Metrics::read(&url);
             metrics.is_ok_and(|metrics| metrics.targets() == 0.0)
         })?;
-        // What waits to fill a block is sent after a second at the latest, which no metric shows.
+        // Samples that wait to fill a block are sent within a second, and no metric shows them.
         std::thread::sleep(Duration::from_secs(3));
         process.wait_until("everything sent", TIMEOUT, || {
             Metrics::read(&url).is_ok_and(|metrics| metrics.pending_bytes() == 0.0)
@@ -117,7 +118,7 @@ impl Vmagent {
         )
     }
 
-    /// Its own metrics now.
+    /// Returns its own metrics.
     pub fn metrics(&self) -> Result<Metrics> {
         Metrics::read(&self.metrics_url())
     }
@@ -126,12 +127,12 @@ impl Vmagent {
         format!("http://127.0.0.1:{}/metrics", self.port)
     }
 
-    /// Its processes.
+    /// Returns its processes.
     pub fn tree(&self) -> Tree {
         Tree::new("vmagent", [self.process.id()])
     }
 
-    /// Fails with the end of the log when it has ended on its own.
+    /// Fails with the end of the log if it has died.
     pub fn check(&mut self) -> Result<()> {
         self.process.check()
     }
@@ -148,7 +149,7 @@ fn configuration_file(folder: &Path) -> PathBuf {
 }
 
 fn write_configuration(path: &Path, settings: &Settings, revisions: &[usize]) -> Result<()> {
-    // A new file and a rename: vmagent never reads half a list.
+    // A rename replaces the file atomically, so that vmagent never reads half a list.
     let draft = path.with_extension("new");
     std::fs::write(&draft, configuration_text(settings, revisions))
         .map_err(Error::file("write", &draft))?;

@@ -1,41 +1,43 @@
-//! What vmagent says of itself on its page of metrics.
+//! The metrics that vmagent reports about itself.
 
 use super::http;
 use crate::fleet::page::{Page, parse};
 use lanes_support::error::Result;
 use std::collections::BTreeMap;
 
-/// vmagent's own metrics at one time. It has one destination; what is counted for each of its queues is added up.
+/// vmagent's own metrics at one time. It has one destination; the counts of its queues are added
+/// up.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     page: Page,
 }
 
 impl Metrics {
-    /// Reads the page at a URL.
+    /// Reads the page of metrics at a URL.
     pub fn read(url: &str) -> Result<Metrics> {
         Ok(Metrics {
             page: parse(&http::text(url, &[])?)?,
         })
     }
 
-    /// The sum of all series of a metric.
+    /// Returns the sum of all series of a metric.
     fn sum(&self, metric: &str) -> f64 {
         let lines = self.page.iter().filter(|line| line.metric == metric);
         lines.map(|line| line.value).sum()
     }
 
-    /// Samples that were put into requests, markers of series that ended among them.
+    /// Returns the number of samples that were put into requests, including the markers of series
+    /// that ended.
     pub fn samples_pushed(&self) -> f64 {
         self.sum("vmagent_remotewrite_rows_pushed_after_relabel_total")
     }
 
-    /// Markers of series that ended.
+    /// Returns the number of markers of series that ended.
     pub fn stale_markers(&self) -> f64 {
         self.sum("vm_promscrape_stale_samples_created_total")
     }
 
-    /// How many requests were answered with which status, as `2XX: 71, 415: 1`.
+    /// Returns the number of responses by status, as `2XX: 71, 415: 1`.
     pub fn answers(&self) -> String {
         let mut answers: BTreeMap<&str, f64> = BTreeMap::new();
         for line in &self.page {
@@ -53,39 +55,40 @@ impl Metrics {
         parts.join(", ")
     }
 
-    /// Requests that were sent again.
+    /// Returns the number of retries.
     pub fn retries(&self) -> f64 {
         self.sum("vmagent_remotewrite_retries_count_total")
     }
 
-    /// Requests that were given up.
+    /// Returns the number of abandoned requests.
     pub fn packets_dropped(&self) -> f64 {
         self.sum("vmagent_remotewrite_packets_dropped_total")
     }
 
-    /// Bytes that wait to be sent, in memory and in the queue on disk.
+    /// Returns the number of bytes that wait to be sent, in memory and in the queue on disk.
     pub fn pending_bytes(&self) -> f64 {
         self.sum("vmagent_remotewrite_pending_data_bytes")
     }
 
-    /// Targets that it scrapes, whether or not they answer.
+    /// Returns the number of targets, whether or not they respond.
     pub fn targets(&self) -> f64 {
         self.sum("vm_promscrape_targets")
     }
 
-    /// Scrapes that failed or took too long.
+    /// Returns the number of scrapes that failed or timed out.
     pub fn scrapes_failed(&self) -> f64 {
         self.sum("vm_promscrape_scrapes_failed_total")
             + self.sum("vm_promscrape_scrapes_timed_out_total")
     }
 
-    /// How often another list of targets was taken.
+    /// Returns the number of times that another list of targets was loaded.
     pub fn reloads(&self) -> f64 {
         self.sum("vm_promscrape_config_reloads_total")
     }
 
-    /// How long requests since an earlier time took until they were answered, in seconds, by quantile (0 to 1): the upper end of the
-    /// bucket in which it lies. `None` when there were no requests.
+    /// Returns a quantile (0 to 1) of the durations, in seconds, of the requests since an earlier
+    /// time. It is the upper end of the bucket that contains the quantile. Returns `None` if there
+    /// were no requests.
     pub fn request_duration(&self, since: &Metrics, quantile: f64) -> Option<f64> {
         let earlier = since.duration_buckets();
         let counts = self.duration_buckets().into_iter().map(|(upper, count)| {
@@ -95,7 +98,7 @@ impl Metrics {
         quantile_of(counts.collect(), quantile)
     }
 
-    /// `(upper end, count)` of each bucket that has anything.
+    /// Returns `(upper end, count)` of each bucket that is not empty.
     fn duration_buckets(&self) -> Vec<(f64, f64)> {
         self.page
             .iter()

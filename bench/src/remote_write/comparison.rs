@@ -4,24 +4,25 @@ use crate::peers::system::is_ours;
 use crate::scenario::{Findings, Record};
 use serde::Deserialize;
 
-/// The order of turns: all systems, and all of them backwards, so that a drift of the machine meets each of them alike.
+/// Returns the order of turns: all systems, and all of them backwards, so that a drift of the
+/// machine affects all alike.
 pub fn turns(systems: &[String], rounds: usize) -> Vec<&str> {
     let names = systems.iter().map(String::as_str);
     let round: Vec<&str> = names.clone().chain(names.rev()).collect();
     std::iter::repeat_n(round, rounds).flatten().collect()
 }
 
-/// A bar for ours: at most so many times the figure of another system in the same run.
+/// A bar of pg_lanes: at most a multiple of another system's figure in the same run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelativeBar {
-    /// Our system that it is for.
+    /// The system to which the bar applies.
     pub system: String,
-    /// How many times.
+    /// The multiple.
     pub times: f64,
 }
 
-/// Figures of one row, as they come.
+/// The figures of one row.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
     /// `(system, figure, notes)` of each run.
@@ -34,14 +35,15 @@ impl Figures {
         self.runs.push((system.to_owned(), figure, notes));
     }
 
-    /// The mean of a system's runs.
+    /// Returns the mean of a system's runs.
     pub fn mean(&self, system: &str) -> Option<f64> {
         let of_system = self.of(system);
         let count = of_system.len() as f64;
         (count > 0.0).then(|| of_system.iter().sum::<f64>() / count)
     }
 
-    /// The median of a system's runs, of which some may have met a machine that stood still for a moment.
+    /// Returns the median of a system's runs, of which some may have been disturbed by a pause of
+    /// the machine.
     pub fn median(&self, system: &str) -> Option<f64> {
         let mut of_system = self.of(system);
         of_system.sort_by(f64::total_cmp);
@@ -54,7 +56,8 @@ impl Figures {
         of_system.map(|(_, figure, _)| *figure).collect()
     }
 
-    /// What a reader has to know of a system's runs: each run's figure when there are several, and its notes once.
+    /// Returns the notes on a system's runs: the figure of each run if there are several, and each
+    /// note once.
     pub fn notes(&self, system: &str) -> Vec<String> {
         let of_system: Vec<&(String, f64, Vec<String>)> = self
             .runs
@@ -79,7 +82,8 @@ impl Figures {
         notes
     }
 
-    /// Adds a record for each system that has figures; ours are judged against `yardstick`.
+    /// Adds a record for each system that has figures. Those of pg_lanes are judged against
+    /// `yardstick`.
     pub fn record(
         &self,
         findings: &mut Findings,

@@ -1,7 +1,8 @@
-//! Scenario `remote-write`: what a million samples cost, of new and of known series.
+//! The scenario `remote-write`: the cost of a million samples of new and of known series.
 //!
-//! Each turn is one system from an empty store: first one scrape of all targets, whose series are all new, then some scrapes more, whose
-//! series are all known. Both are sent as fast as a few connections take them.
+//! Each turn is one system with an empty store: first one scrape of all targets, whose series are
+//! all new, then some more scrapes, whose series are all known. Both are sent over a few
+//! connections as fast as the system accepts them.
 
 use super::comparison::{Figures, RelativeBar, turns};
 use super::phase::{Phase, Way, send, verify};
@@ -19,24 +20,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
     systems: Vec<String>,
     /// The system that bars are relative to.
     yardstick: String,
-    /// How often all systems have their two turns.
+    /// The number of rounds; in each, all systems have two turns.
     rounds: usize,
     targets: usize,
-    /// Scrapes of known series.
+    /// The number of scrapes of known series.
     scrapes: usize,
     connections: usize,
     settle_seconds: f64,
     fleet: Fleet,
-    /// CPU for new series.
+    /// The bars of CPU for new series.
     new_bars: Vec<RelativeBar>,
-    /// CPU for known series.
+    /// The bars of CPU for known series.
     known_bars: Vec<RelativeBar>,
 }
 
@@ -66,15 +67,15 @@ impl Rows {
     }
 }
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// The data cannot be made; a system that cannot be measured is a record that says so.
+/// The data cannot be created. A system that cannot be measured is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("remote-write");
     let shape = definition.fleet.shape(&folder)?;
-    // All samples lie in the past, the last one shortly before now: no store refuses them.
+    // All samples are in the past, the last one shortly before now, so that no store refuses them.
     let span = (definition.scrapes as f64 + 1.0) * definition.fleet.interval_seconds * 1000.0;
     let start = now_milliseconds() - span as i64;
     let mut sender = Sender::new(&shape, &definition.fleet, definition.targets, start);
@@ -148,7 +149,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// What one turn gave.
+/// The figures of one turn.
 struct Turn {
     new: Phase,
     known: Phase,

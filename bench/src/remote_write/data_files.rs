@@ -1,10 +1,11 @@
-//! For tests: what the scenarios' data files have in common.
+//! A helper for tests of the scenarios' data files.
 
 use crate::peers::start::SYSTEMS;
 use crate::scenario::{Options, Run};
 use serde::de::DeserializeOwned;
 
-/// The data file of a scenario, in full and in its short form, each of which names systems that there are.
+/// Reads the data file of a scenario in full and in its short form, and checks that the systems
+/// exist.
 pub fn both_forms<D: DeserializeOwned>(
     scenario: &'static str,
     systems: impl Fn(&D) -> &[String],

@@ -1,4 +1,5 @@
-//! Samples of the past: all scrapes of a fleet over a span of time, sent as fast as a system takes them.
+//! Samples of the past: all scrapes of a fleet over a span of time, sent as fast as a system
+//! accepts them.
 
 use super::phase::{Way, send};
 use super::sender::{Fleet, Sender};
@@ -8,17 +9,17 @@ use crate::peers::system::System;
 use lanes_support::error::{Error, Result};
 use std::sync::Arc;
 
-/// The samples of all scrapes of a fleet over a span of time: the same arguments give the same bytes.
+/// The samples of all scrapes of a fleet over a span of time. Equal arguments produce equal bytes.
 pub struct History<'a> {
     /// The series of a target.
     pub shape: &'a Shape,
-    /// How targets are scraped.
+    /// The scrape interval and size of the fleet.
     pub fleet: &'a Fleet,
-    /// How many targets there are.
+    /// The number of targets.
     pub targets: usize,
-    /// Scrapes of each.
+    /// The number of scrapes of each target.
     pub scrapes: usize,
-    /// How many scrapes are sent before `round` is called.
+    /// The number of scrapes between two calls of `round`.
     pub scrapes_a_round: usize,
     /// The time of the first scrape, in milliseconds since 1970.
     pub start: i64,
@@ -27,11 +28,11 @@ pub struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    /// Sends everything; `round` is called after every few scrapes. Gives what the system holds then, and the sender of
-    /// the scrapes that follow.
+    /// Sends everything, and calls `round` after every few scrapes. Returns the content of the
+    /// store, and the sender of the scrapes that follow.
     ///
     /// # Errors
-    /// Samples that are not taken, or a failure of `round`.
+    /// Samples are not acknowledged, or `round` fails.
     pub fn send_all(
         &self,
         system: &mut dyn System,

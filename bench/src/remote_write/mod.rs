@@ -1,26 +1,29 @@
-//! Scenarios of remote write: pg_lanes beside VictoriaMetrics and Prometheus, one at a time, fed with the same bytes.
+//! Scenarios of remote write: pg_lanes, VictoriaMetrics and Prometheus, one at a time, with the
+//! same bytes.
 //!
 //! ```text
-//! fleet ─► bodies ─► requests ─► load ─► a system of `peers` ─► phase: what was sent, taken, used; verified by a query ─► records
+//! fleet ─► bodies ─► requests ─► load ─► a system of `peers` ─► phase: sent, acknowledged, used; verified by a query ─► records
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`requests`] | bodies with their heads, by number, as the load generator asks for them |
-//! | [`sender`] | a fleet whose time goes on: the bodies of its next scrapes |
+//! | [`requests`] | bodies with their heads, by number, for the load generator |
+//! | [`sender`] | a fleet whose time advances: the bodies of its next scrapes |
 //! | [`phase`] | one load on one system: latencies, CPU of every process, verification |
 //! | [`history`] | samples of the past: all scrapes of a fleet over a span of time |
 //! | [`comparison`] | figures of several runs of several systems; bars that are relative to one of them |
-//! | [`cost`] | scenario `remote-write`: CPU for new and for known series |
-//! | [`ramp`] | scenario `ramp`: more and more targets at their scrape interval |
-//! | [`trend`] | whether a figure stays as it is over the rows of a long run |
-//! | [`soak`] | scenario `soak`: the same load for a long time, with machines replaced and samples that age out |
-//! | [`through_vmagent`] | scenario `vmagent`: a real vmagent scrapes and writes |
+//! | [`cost`] | the scenario `remote-write`: CPU for new and for known series |
+//! | [`ramp`] | the scenario `ramp`: more and more targets at their scrape interval |
+//! | [`trend`] | the growth of a figure over the rows of a long run |
+//! | [`soak`] | the scenario `soak`: a constant load for a long time, with machines replaced and samples that expire |
+//! | [`through_vmagent`] | the scenario `vmagent`: a real vmagent scrapes and writes |
 //!
 //! # Rules
-//! - Systems run in turns, A B B A, each time from an empty store; only one runs at a time.
-//! - CPU is counted from the first request until some seconds after the last answer, so that work put off is counted too.
-//! - What a store holds is asked with its own query language and has to be what was acknowledged, or the run gives no figure.
+//! - Systems run in turns, A B B A, each time with an empty store. Only one runs at a time.
+//! - CPU is counted from the first request until some seconds after the last response, so that
+//!   deferred work is counted.
+//! - The content of a store, queried in its own language, has to be what was acknowledged.
+//!   Otherwise the run has no figure.
 
 pub mod comparison;
 pub mod cost;

@@ -12,50 +12,51 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A list of requests ends the load; a system that takes longer than this for them does not answer.
+/// The longest time of a load, which normally ends with its list of requests. A slower system is
+/// considered unresponsive.
 const TIME_MAX: Duration = Duration::from_secs(900);
-/// How long answers are waited for after the last request of an open loop.
+/// The longest wait for responses after the last request of an open loop.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// How often a refused request is sent again while series are made known.
+/// The number of retries of a refused request while series are made known.
 pub const ATTEMPTS_TO_KNOW: u32 = 100;
 
-/// How a phase is sent.
+/// How a phase sends its requests.
 #[derive(Debug, Clone)]
 pub struct Way {
-    /// Requests a second, or each connection as fast as it is answered.
+    /// The pace of the requests.
     pub pace: Pace,
-    /// Keep-alive connections.
+    /// The number of keep-alive connections.
     pub connections: usize,
-    /// Requests that are refused with 429 or 503 are sent again so often.
+    /// The number of retries of requests that are refused with 429 or 503.
     pub attempts_again: u32,
-    /// After the last answer, until CPU is read: work put off is work.
+    /// The time from the last response until CPU is read, so that deferred work is counted.
     pub settle: Duration,
-    /// Where the client runs.
+    /// The client's processors.
     pub client: Processors,
 }
 
-/// What came of it.
+/// The figures of a phase.
 #[derive(Debug, Clone)]
 pub struct Phase {
     /// Requests, latencies, failures, the client's CPU.
     pub outcome: Outcome,
-    /// Samples that were acknowledged.
+    /// The number of acknowledged samples.
     pub samples: u64,
-    /// Samples of requests that were not.
+    /// The number of samples of requests that were not acknowledged.
     pub dropped: u64,
-    /// What a store has more with everything that was sent.
+    /// What a store has gained if it contains everything that was sent.
     pub sent: Held,
-    /// CPU of all processes of the system, with what they did until the settling ended.
+    /// CPU time of all processes of the system until the end of the settling time.
     pub cpu_seconds: f64,
-    /// The same by what processes do.
+    /// The CPU time by the kind of work of the processes.
     pub cpu_by_work: BTreeMap<Work, f64>,
-    /// All processes at the end.
+    /// The usage of all processes at the end.
     pub usage: Usage,
 }
 
 impl Phase {
-    /// CPU seconds of the system for a million samples.
+    /// Returns CPU seconds of the system per million samples.
     pub fn cpu_per_million(&self) -> f64 {
         self.per_million(self.cpu_seconds)
     }
@@ -64,7 +65,7 @@ impl Phase {
         seconds * 1e6 / (self.samples as f64).max(1.0)
     }
 
-    /// Of that, what each kind of work took, where there are several.
+    /// Returns the shares of each kind of work, if there are several.
     pub fn shares(&self) -> Option<String> {
         let shares: Vec<String> = self
             .cpu_by_work
@@ -74,7 +75,7 @@ impl Phase {
         (shares.len() > 1).then(|| shares.join(", "))
     }
 
-    /// Samples acknowledged a second.
+    /// Returns acknowledged samples per second.
     pub fn rate(&self) -> f64 {
         self.samples as f64 / self.outcome.seconds
     }
@@ -121,7 +122,8 @@ pub fn send(system: &mut dyn System, bodies: &Arc<Vec<Body>>, way: &Way) -> Resu
     })
 }
 
-/// Fails when the system does not hold, from a time on (milliseconds since 1970), what was acknowledged. Requests whose answer is not known may be in it or not.
+/// Fails if the system does not contain, from a time on (milliseconds since 1970), what was
+/// acknowledged. Requests with an unknown result may be present or absent.
 pub fn verify(
     system: &dyn System,
     (job, since): (&str, i64),

@@ -1,8 +1,9 @@
-//! Scenario `ramp`: more and more targets at their scrape interval.
+//! The scenario `ramp`: more and more targets at their scrape interval.
 //!
-//! Each system goes through all steps in one turn. A step begins with a scrape as fast as the system takes it, since the series of its new
-//! targets have to be known first; then the targets are scraped at their interval in an open loop, and that is measured. A system that
-//! does not keep up with a step (drops, or answers less than was sent) does not get to the next.
+//! Each system runs all steps in one turn. A step begins with one scrape at full speed, because the
+//! series of its new targets have to be known first. Then the targets are scraped at their interval
+//! in an open loop, which is measured. A system that does not keep up with a step (it drops
+//! samples, or responds more slowly than requests are sent) does not run the next one.
 
 use super::comparison::{Figures, RelativeBar, turns};
 use super::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send, verify};
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
@@ -28,18 +29,18 @@ struct Definition {
     /// The system that bars are relative to.
     yardstick: String,
     rounds: usize,
-    /// Numbers of targets, ascending.
+    /// The numbers of targets, in ascending order.
     targets: Vec<usize>,
-    /// Scrapes that are measured at each step.
+    /// The number of measured scrapes of each step.
     scrapes: usize,
     connections: usize,
     settle_seconds: f64,
     fleet: Fleet,
-    /// p50 and p99.
+    /// The bars of p50 and p99.
     latency_bars: Vec<RelativeBar>,
 }
 
-/// What is shown of each step: `(name, unit, whether the latency bars are for it)`.
+/// The figures of each step: `(name, unit, whether the latency bars apply)`.
 const ROWS: [(&str, &str, bool); 8] = [
     ("samples acknowledged", "samples/s", false),
     ("p50", "ms", true),
@@ -56,12 +57,12 @@ struct Step {
     phase: Phase,
     series: u64,
     disk_bytes: u64,
-    /// All samples that the store holds.
+    /// The number of all samples in the store.
     samples: u64,
 }
 
 impl Step {
-    /// In the order of [`ROWS`].
+    /// Returns the figures in the order of [`ROWS`].
     fn figures(&self) -> [f64; 8] {
         let latency = self.phase.outcome.latency;
         [
@@ -81,10 +82,10 @@ impl Step {
     }
 }
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// The data cannot be made; a system that cannot be measured is a record that says so.
+/// The data cannot be created. A system that cannot be measured is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("ramp");
@@ -97,7 +98,7 @@ pub fn run(run: &Run) -> Result<Findings> {
         .cloned()
         .collect();
     let mut figures: BTreeMap<(usize, usize), Figures> = BTreeMap::new();
-    // Steps that a system did not keep up with: its figures there are shown, and not judged.
+    // The steps that a system did not keep up with. Its figures of these are shown and not judged.
     let mut too_much: Vec<(usize, String)> = Vec::new();
     for name in turns(&wanted, definition.rounds) {
         let mut system = match run.options.servers.starting(|| start::start(name, &folder)) {
@@ -197,7 +198,7 @@ impl<'a> Climb<'a> {
         let way = self.way.clone();
         let first = self.send(system, first, &way)?;
         drop(first);
-        // Samples bear the time at which they will be sent, as a scraper's do.
+        // Samples have the time at which they will be sent, as a scraper's do.
         self.sender.skip_to(now_milliseconds());
         let scrapes = self.sender.scrapes(targets, self.definition.scrapes)?;
         let rate = self.definition.fleet.requests_per_second(targets);

@@ -1,4 +1,4 @@
-//! Bodies with their heads, by number, as the load generator asks for them.
+//! Bodies with their heads, by number, for the load generator.
 
 use crate::fleet::bodies::{Body, Held};
 use crate::load::Source;
@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 /// A finite list of write requests for one system.
 pub struct Requests {
-    /// The head up to the value of `content-length`.
+    /// The head, up to the value of `content-length`.
     head: Vec<u8>,
     bodies: Arc<Vec<Body>>,
 }
 
 impl Requests {
-    /// Requests to a system; several systems share the bodies.
+    /// Creates the requests to a system. Several systems share the bodies.
     pub fn new(system: &dyn System, bodies: Arc<Vec<Body>>) -> Requests {
         Requests::at(system.port(), &system.headers(), bodies)
     }
 
-    /// Requests to a port on this machine, with these headers beyond those that remote write prescribes.
+    /// Creates requests to a port on this machine. `headers` are those besides the headers that
+    /// remote write prescribes.
     pub fn at(port: u16, headers: &[(String, String)], bodies: Arc<Vec<Body>>) -> Requests {
         let mut head = format!(
             "POST /api/v1/write HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/x-protobuf\r\n\
@@ -35,12 +36,12 @@ impl Requests {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of requests.
     pub fn count(&self) -> usize {
         self.bodies.len()
     }
 
-    /// What a store holds more once it has taken all of them.
+    /// Returns what a store contains of these requests once it has accepted all of them.
     pub fn holds(&self) -> Held {
         let mut all = Held::default();
         self.bodies.iter().for_each(|body| all.add(body.holds));
@@ -57,13 +58,13 @@ impl Source for Requests {
             return false;
         };
         into.extend_from_slice(&self.head);
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(into, "{}\r\n\r\n", body.bytes.len());
         into.extend_from_slice(&body.bytes);
         true
     }
 
-    /// The samples of a request: those that were acknowledged are the load's checksum.
+    /// The number of samples of a request: the load's checksum counts those that were acknowledged.
     fn weight(&self, number: u64) -> u64 {
         let body = usize::try_from(number)
             .ok()

@@ -1,4 +1,4 @@
-//! A fleet whose time goes on: the bodies of its next scrapes.
+//! A fleet whose time advances: the bodies of its next scrapes.
 
 use crate::fleet::bodies::{Bodies, Body};
 use crate::fleet::capture::capture;
@@ -8,49 +8,51 @@ use lanes_support::error::Result;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The same values in each run on the same page.
+/// The seed of the values, which are equal in each run with the same page.
 const SEED: u64 = 0x1a9e5;
 
-/// A fleet, as a data file says it.
+/// A fleet as a data file describes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
-    /// Series of a target.
+    /// The number of series of a target.
     pub series_per_target: usize,
-    /// Seconds between scrapes of a target.
+    /// The seconds between scrapes of a target.
     pub interval_seconds: f64,
-    /// Targets in a request.
+    /// The number of targets in a request.
     pub targets_per_request: usize,
 }
 
 impl Fleet {
-    /// Requests a second that so many targets make.
+    /// Returns the requests per second of a number of targets.
     pub fn requests_per_second(&self, targets: usize) -> f64 {
         targets.div_ceil(self.targets_per_request.max(1)) as f64 / self.interval_seconds
     }
 }
 
 impl Fleet {
-    /// The shape of a target, from this machine's node_exporter; its log goes to the folder.
+    /// Returns the shape of a target, from this machine's node_exporter, whose log is written to
+    /// the folder.
     pub fn shape(&self, folder: &Path) -> Result<Shape> {
         Ok(Shape::of(&capture(folder)?, self.series_per_target))
     }
 }
 
-/// Makes the scrapes of a number of targets, one after another.
+/// Generates the scrapes of a number of targets, one after another.
 pub struct Sender<'a> {
     shape: &'a Shape,
     fleet: &'a Fleet,
     values: Values,
     bodies: Bodies,
-    /// Of the next scrape, in milliseconds since 1970.
+    /// The time of the next scrape, in milliseconds since 1970.
     time: i64,
     next_to_replace: usize,
     revision: usize,
 }
 
 impl<'a> Sender<'a> {
-    /// The first scrape is at this time, in milliseconds since 1970. The same arguments give the same bytes.
+    /// Creates a sender whose first scrape is at `time`, in milliseconds since 1970. Equal
+    /// arguments produce equal bytes.
     pub fn new(shape: &'a Shape, fleet: &'a Fleet, targets: usize, time: i64) -> Sender<'a> {
         Sender {
             shape,
@@ -63,7 +65,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// The bodies of the next scrape of the first so many targets.
+    /// Returns the bodies of the next scrape of the first `targets` targets.
     pub fn scrape(&mut self, targets: usize) -> Result<Vec<Body>> {
         let interval = (self.fleet.interval_seconds * 1000.0) as i64;
         let bodies = self
@@ -74,7 +76,7 @@ impl<'a> Sender<'a> {
         Ok(bodies)
     }
 
-    /// The bodies of the next scrapes.
+    /// Returns the bodies of the next `count` scrapes.
     pub fn scrapes(&mut self, targets: usize, count: usize) -> Result<Vec<Body>> {
         let mut bodies = Vec::new();
         for _ in 0..count {
@@ -83,7 +85,7 @@ impl<'a> Sender<'a> {
         Ok(bodies)
     }
 
-    /// Puts other machines in the places of so many targets; gives how many series are new with that.
+    /// Replaces the machines of a number of targets and returns the number of new series.
     pub fn churn(&mut self, targets: usize) -> usize {
         for _ in 0..targets {
             self.bodies.replace(self.next_to_replace, self.revision);
@@ -95,12 +97,12 @@ impl<'a> Sender<'a> {
         targets * self.shape.series.len()
     }
 
-    /// The time of the next scrape, in milliseconds since 1970.
+    /// Returns the time of the next scrape, in milliseconds since 1970.
     pub fn time(&self) -> i64 {
         self.time
     }
 
-    /// The next scrape is at this time, in milliseconds since 1970, unless that of the last one is later.
+    /// Moves the next scrape to a time, in milliseconds since 1970, unless it is already later.
     pub fn skip_to(&mut self, time: i64) {
         self.time = self.time.max(time);
     }

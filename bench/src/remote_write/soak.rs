@@ -1,9 +1,11 @@
-//! Scenario `soak`: the same load for a long time, with machines replaced and samples that age out.
+//! The scenario `soak`: a constant load for a long time, with machines replaced and samples that
+//! expire.
 //!
-//! The load is an open loop without end; while a row's requests are sent, those of the next row are encoded. At the beginning of each row
-//! some targets are replaced by other machines, whose series are all new. How many targets there are is found at the beginning: so many
-//! that their samples are a share of what the first system takes in a closed loop. Ours drops samples that are older than it retains, so
-//! from then on nothing should grow any more; the rows from then on say whether it does.
+//! The load is an open loop without an end; while a row's requests are sent, those of the next row
+//! are encoded. At the start of each row some targets are replaced by other machines, whose series
+//! are all new. The number of targets is determined at the start: their samples are a share of what
+//! the first system accepts in a closed loop. pg_lanes drops samples older than its retention, so
+//! from then on no figure should grow; the rows from then on show whether one does.
 
 use super::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send, verify};
 use super::sender::{Fleet, Sender};
@@ -23,53 +25,56 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Each has its own turn of the whole length.
+    /// The systems; each has one turn of the whole length.
     systems: Vec<String>,
-    /// Targets of the closed loop that finds what the first system takes.
+    /// The number of targets of the closed loop that measures the first system's rate.
     trial_targets: usize,
-    /// Scrapes of that loop.
+    /// The number of scrapes of that loop.
     trial_scrapes: usize,
-    /// The load, as a share of that.
+    /// The load, as a share of that rate.
     share: f64,
-    /// Targets at most.
+    /// The greatest number of targets.
     targets_max: usize,
-    /// The whole length, rounded up to whole rows.
+    /// The whole length in seconds, rounded up to whole rows.
     seconds: f64,
-    /// The length of a row, rounded up to whole scrapes.
+    /// The length of a row in seconds, rounded up to whole scrapes.
     every_seconds: f64,
-    /// How long ours keeps samples, and remembers requests; two rows at least, since a row is verified after it.
+    /// The retention of pg_lanes for samples and for request digests. It is at least two rows,
+    /// because a row is verified after it.
     retain_seconds: u64,
-    /// Targets that are replaced at the beginning of each row.
+    /// The number of targets that are replaced at the start of each row.
     churn_targets: usize,
     connections: usize,
     fleet: Fleet,
     bars: Bars,
 }
 
-/// What is asked of the figures.
+/// The bars.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
-    /// How much a figure may grow over the rows after the first samples have aged out, as a share of its mean.
+    /// The greatest growth of a figure over the rows after the first samples have expired, as a
+    /// share of its mean.
     growth: f64,
-    /// Fewer rows are not judged by that.
+    /// With fewer rows, growth is not judged.
     rows_min: usize,
 }
 
-/// After the first scrape: what new series leave to be done is not the first row's.
+/// The wait after the first scrape, so that deferred work of new series does not fall into the
+/// first row.
 const SETTLE: Duration = Duration::from_secs(6);
-/// A part goes as a whole, when its newest sample is old enough, at a round of the sealer: disk is as full as it gets some time after the first
-/// sample has aged out.
+/// A part is dropped as a whole, at a run of the sealer after its newest sample has expired. Disk
+/// usage therefore reaches its maximum some time after the first sample has expired.
 const FULL_TIMES: f64 = 1.5;
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// The data cannot be made; a system that fails is a record that says so.
+/// The data cannot be created. A system that fails is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("soak");
@@ -102,12 +107,13 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// Ours with retention; VictoriaMetrics keeps samples for a day at least.
+/// Starts a system. pg_lanes has the retention of the definition; VictoriaMetrics keeps samples for
+/// at least a day.
 fn start(definition: &Definition, name: &str, folder: &Path) -> Result<Box<dyn System>> {
     let Some(level) = Lanes::level_of(name) else {
         return start::start(name, folder);
     };
-    // The gateway remembers requests for a minute at least.
+    // The gateway keeps request digests for at least a minute.
     let age = format!("{}s", definition.retain_seconds.max(60));
     let settings = Settings::of(&[], &[("LANES_GATEWAY_REQUESTS_WINDOW", age.as_str())]);
     let lanes = Lanes::start_with(name, level, &settings)?;
@@ -118,14 +124,14 @@ fn start(definition: &Definition, name: &str, folder: &Path) -> Result<Box<dyn S
     Ok(Box::new(lanes))
 }
 
-/// The figures of a row that are shown, and those of them that should stay as they are.
+/// The figures of a row, and those among them that should not grow.
 const P50: &str = "p50";
 const P99: &str = "p99";
 const MEMORY: &str = "memory of all processes";
 const DISK: &str = "on disk";
 const FLAT: [&str; 4] = [P50, P99, MEMORY, DISK];
 
-/// A row: when it ended, in seconds, and its figures.
+/// A row: the time of its end in seconds, and its figures.
 type Row = (f64, Vec<(&'static str, f64)>);
 
 struct Soak<'a> {
@@ -145,7 +151,7 @@ impl Soak<'_> {
         }
     }
 
-    /// As fast as it is taken, until it is.
+    /// Returns a phase at full speed with retries.
     fn unhurried(&self) -> Way {
         Way {
             attempts_again: ATTEMPTS_TO_KNOW,
@@ -154,11 +160,11 @@ impl Soak<'_> {
         }
     }
 
-    /// So many targets that their samples are the wanted share of what the system takes.
+    /// Returns the number of targets whose samples are the requested share of the system's rate.
     fn find_targets(&self, system: &mut dyn System) -> Result<usize> {
         let definition = self.definition;
         let (targets, fleet) = (definition.trial_targets, &definition.fleet);
-        // Before the rows' samples; it ages out before theirs.
+        // These samples precede those of the rows and expire before them.
         let span = (definition.trial_scrapes + 1) as f64 * fleet.interval_seconds * 1000.0;
         let start = now_milliseconds() - span as i64;
         let mut sender = Sender::new(self.shape, fleet, targets, start);
@@ -195,15 +201,16 @@ impl Soak<'_> {
         let rows = (definition.seconds / every).ceil().max(1.0) as usize;
         let way = self.way(Pace::Open(fleet.requests_per_second(targets)));
         let mut sender = Sender::new(self.shape, fleet, targets, now_milliseconds());
-        // A row's samples are of the time at which it is sent, even where encoding and questions take longer than a row: what falls behind
-        // would be too old to be kept one day.
+        // A row's samples have the time at which it is sent, even if encoding and queries take
+        // longer than a row. Otherwise their times would fall behind until they were too old to be
+        // kept.
         let next = |sender: &mut Sender, begins: i64| -> Result<(i64, Arc<Vec<Body>>)> {
             sender.churn(definition.churn_targets);
             sender.skip_to(begins);
             let since = sender.time();
             Ok((since, Arc::new(sender.scrapes(targets, scrapes)?)))
         };
-        // The series of all targets are made known first, as fast as the system takes them.
+        // The series of all targets are first made known at full speed.
         let first = Arc::new(sender.scrape(targets)?);
         send(system, &first, &self.unhurried())?;
         let (mut since, mut bodies) = next(&mut sender, now_milliseconds())?;
@@ -223,7 +230,7 @@ impl Soak<'_> {
                 };
                 Ok((phase, stolen, following))
             })?;
-            // Of this row alone: questions about all of a long run would disturb it.
+            // Verify this row alone: queries over all of a long run would disturb it.
             verify(system, (JOB, since), phase.sent, phase.samples)?;
             dropped += phase.dropped;
             let seconds = row as f64 * every;
@@ -241,7 +248,7 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// Whether anything was dropped, and whether what should stay as it is does.
+    /// Judges whether anything was dropped, and whether a figure grew.
     fn judge(
         &self,
         system: &str,

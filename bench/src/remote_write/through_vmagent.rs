@@ -1,8 +1,9 @@
-//! Scenario `vmagent`: a real vmagent scrapes and writes.
+//! The scenario `vmagent`: a real vmagent scrapes and writes.
 //!
-//! vmagent scrapes one cached page of node_exporter under many names, and writes to one system at a time. Every few seconds its list of
-//! targets is changed: some get other names, so that their series end and as many new ones begin. What vmagent says of its own sending is
-//! what counts for a user: retries, dropped packets, bytes that wait, how long requests take.
+//! vmagent scrapes one cached page of node_exporter under many names, and writes to one system at a
+//! time. Every few seconds some targets get other names: their series end and as many new ones
+//! begin. The figures are what vmagent reports of its sending, as a user would see it: retries,
+//! dropped packets, pending bytes, durations of requests.
 
 use super::comparison::{Figures, turns};
 use crate::fleet::bodies::Held;
@@ -18,25 +19,25 @@ use serde::Deserialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
     systems: Vec<String>,
-    /// Of vmagent.
+    /// The version of vmagent.
     version: String,
     rounds: usize,
     targets: usize,
     interval_seconds: u32,
-    /// Until the measured time begins: the first series are known by then.
+    /// The time before the measurement, in which the first series become known.
     warm_up_seconds: f64,
     seconds: f64,
-    /// How often targets are replaced, and how many.
+    /// The interval at which targets are replaced; the next field is their number.
     churn_every_seconds: f64,
     churn_targets: usize,
 }
 
-/// What is shown: `(name, unit)`.
+/// The figures: `(name, unit)`.
 const ROWS: [(&str, &str); 10] = [
     ("samples written", "samples/s"),
     ("CPU of all processes", "CPU-s/1M"),
@@ -49,13 +50,14 @@ const ROWS: [(&str, &str); 10] = [
     ("scrapes failed, warm-up included", "scrapes"),
     ("changes of the list of targets", "changes"),
 ];
-/// How often vmagent's metrics are looked at for what is pending.
+/// The interval at which vmagent's metrics are read for pending bytes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// node_exporter or nginx does not start; a system that cannot be measured is a record that says so.
+/// node_exporter or nginx does not start. A system that cannot be measured is a record that says
+/// so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("vmagent");
@@ -114,7 +116,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// The figures in the order of [`ROWS`], and what a reader has to know.
+/// The figures in the order of [`ROWS`], and the notes.
 type Measured = ([f64; ROWS.len()], Vec<String>);
 
 fn measure(
@@ -158,7 +160,8 @@ fn measure(
     let (its_cpu, usage) = (its_tree.cpu_seconds() - its_cpu, tree.usage());
     let samples = after.samples_pushed() - before.samples_pushed();
     let end = vmagent.drain()?;
-    // What is stored is all that was pushed, markers of series that ended aside, which no sum has.
+    // All pushed samples are stored, except for the markers of series that ended, which no sum
+    // contains.
     let pushed = (end.samples_pushed() - end.stale_markers()) as u64;
     let held = system.held(JOB, since)?;
     vmagent.stop()?;

@@ -1,7 +1,8 @@
-//! Whether a figure stays as it is over the rows of a long run.
+//! The growth of a figure over the rows of a long run.
 
-/// How much a figure grew from the first to the last of these points `(time, figure)` along the straight line that fits them best, relative
-/// to their mean; `None` for fewer than two times, or figures that are nothing.
+/// Returns the growth of a figure from the first to the last point `(time, figure)`, along the
+/// least-squares line and relative to the figure's mean. Returns `None` for fewer than two times,
+/// or if the figures are zero.
 pub fn growth(points: &[(f64, f64)]) -> Option<f64> {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;

@@ -1,8 +1,9 @@
-//! `lanes.append` beside COPY into heap: rows a second of one session, and the CPU that PostgreSQL takes for them.
+//! `lanes.append` beside COPY into heap: rows per second of one session, and PostgreSQL's CPU time.
 //!
-//! An append is compared with COPY of as many rows a transaction: all in one, or a commit for each batch. COPY into lanes, which
-//! PostgreSQL's own code reads row by row, tells what of it is the batch format and what is the table. Background sealing is part of
-//! what is measured, as far as it gets in that time.
+//! An append is compared with COPY of equally many rows per transaction: all in one, or a commit
+//! for each batch. COPY into lanes, which PostgreSQL reads row by row, separates the effect of the
+//! batch format from that of the table. Background sealing is part of the measurement, as far as it
+//! proceeds in that time.
 
 use super::append_rows::{Rows, Sent};
 use super::definition::Run;
@@ -16,30 +17,30 @@ use postgres::Client;
 use serde::Deserialize;
 use std::time::Instant;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Of each load.
+    /// The number of rows of each load.
     rows: usize,
-    /// Of a batch, and of a transaction where each batch is one.
+    /// The number of rows of a batch, and of a transaction if each batch is one.
     batch_rows: usize,
-    /// How often all loads have their two turns.
+    /// The number of rounds; in each, all loads have two turns.
     rounds: usize,
     bars: Bars,
     #[serde(default)]
     setup: Setup,
 }
 
-/// What is asked of the figures.
+/// The bars.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
-    /// Rows a second of `lanes.append`, as a multiple of those of COPY into heap.
+    /// The bar of rows per second of `lanes.append`, as a multiple of those of COPY into heap.
     times_copy: f64,
 }
 
-/// How the rows get there.
+/// The way in which rows are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Copy,
@@ -51,11 +52,12 @@ enum Way {
 struct Load {
     way: Way,
     access_method: &'static str,
-    /// Each batch is a transaction; else all are one.
+    /// Whether each batch is a transaction. Otherwise all rows are in one.
     commits_each: bool,
 }
 
-/// Heap's COPY of as many rows a transaction comes before what is compared with it.
+/// COPY into heap with equally many rows per transaction precedes each load that is compared with
+/// it.
 const LOADS: [Load; 6] = [
     Load::of(Way::Copy, "heap", false),
     Load::of(Way::Copy, "lanes", false),
@@ -87,18 +89,18 @@ impl Load {
     }
 }
 
-/// What a turn took.
+/// The figures of a turn.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
-    /// Rows a second.
+    /// Rows per second.
     rate: f64,
-    /// Of all of PostgreSQL, for a million rows.
+    /// CPU seconds of all of PostgreSQL, per million rows.
     cpu_seconds: f64,
 }
 
 const UNIT: &str = "rows/s";
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
 /// The cluster does not start.
@@ -124,7 +126,8 @@ pub fn run(run: &Run) -> Result<Findings> {
         .filter(|load| run.options.wants(&load.row()))
         .collect();
     let mut turns: Vec<Result<Vec<Turn>>> = wanted.iter().map(|_| Ok(Vec::new())).collect();
-    // So that there are files of the log to be used again. What fails here fails below too, and is told there.
+    // The first pass creates files of the log that later ones recycle. A failure here also occurs
+    // below, where it is reported.
     for load in &wanted {
         let _ = turn(&cluster, &mut client, load, &rows);
     }
@@ -173,7 +176,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// One load into a new table, verified.
+/// Runs one load into a new table, and verifies it.
 fn turn(cluster: &Cluster, client: &mut Client, load: &Load, rows: &Rows) -> Result<Turn> {
     client.batch_execute(&format!(
         "DROP TABLE IF EXISTS appended;
@@ -207,7 +210,7 @@ fn turn(cluster: &Cluster, client: &mut Client, load: &Load, rows: &Rows) -> Res
     })
 }
 
-/// The middle one of some, or the mean of the middle two; 0 of none.
+/// Returns the median, or 0 if there are no values.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! The rows of scenario `append`, as COPY's binary format and as FlatBuffer batches have them: the same rows, made before they are sent.
+//! The rows of the scenario `append`, in COPY's binary format and as FlatBuffer batches, created
+//! before they are sent.
 
 use lanes_support::error::{Error, Result};
 use lanes_wire::{ColumnSource, ValuesSource};
@@ -15,7 +16,7 @@ const SERIES: usize = 1000;
 /// COPY's signature, flags, and length of the header extension.
 const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// What all loads send.
+/// The rows of all loads.
 pub struct Rows {
     count: usize,
     batches: Vec<Vec<u8>>,
@@ -24,10 +25,10 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// So many rows, so many of them a batch.
+    /// Creates `count` rows in batches of `batch_rows`.
     ///
     /// # Errors
-    /// There are none, or no batch holds them.
+    /// There are no rows, or a batch cannot hold them.
     pub fn new(count: usize, batch_rows: usize) -> Result<Rows> {
         if count == 0 || batch_rows == 0 {
             return Err(Error::Other("there are no rows to append".to_owned()));
@@ -46,41 +47,41 @@ impl Rows {
         })
     }
 
-    /// As FlatBuffers.
+    /// Returns the rows as FlatBuffers.
     pub fn batches(&self) -> &[Vec<u8>] {
         &self.batches
     }
 
-    /// One COPY.
+    /// Returns the rows as one COPY.
     pub fn copied_at_once(&self) -> &[Vec<u8>] {
         &self.at_once
     }
 
-    /// A COPY for each batch.
+    /// Returns the rows as a COPY for each batch.
     pub fn copied_by_batch(&self) -> &[Vec<u8>] {
         &self.by_batch
     }
 
-    /// How many rows, and the sum of their series.
+    /// Returns the number of rows, and the sum of their series.
     pub fn count_and_sum(&self) -> (i64, i64) {
         let sum: i64 = (0..self.count).map(|row| i64::from(series(row))).sum();
         (self.count as i64, sum)
     }
 }
 
-/// What one load sends.
+/// The messages of one load.
 pub enum Sent<'a> {
     /// A COPY, and so a transaction, for each part.
     Copy(&'a [Vec<u8>]),
-    /// A call for each batch; whether each is a transaction.
+    /// A call for each batch, and whether each is a transaction.
     Append(&'a [Vec<u8>], bool),
 }
 
 impl Sent<'_> {
-    /// Sends it, and waits until it is committed.
+    /// Sends the rows, and waits until they are committed.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn send(&self, client: &mut Client, table: &str) -> Result<()> {
         match self {
             Sent::Copy(parts) => {

@@ -1,4 +1,5 @@
-//! Trivial GETs over few and many connections: what the HTTP server alone does, the ceiling of everything that goes through it.
+//! Trivial GETs over few and many connections: the rate of the HTTP server alone, which is the
+//! upper limit of everything that passes through it.
 
 use super::cross_check::{self, CrossCheck};
 use super::definition::Run;
@@ -11,39 +12,40 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// What is fetched.
+    /// The requested path.
     path: String,
-    /// Threads of the client.
+    /// The number of the client's threads.
     threads: usize,
     warm_up_seconds: f64,
     seconds: f64,
-    /// A load over many connections lasts longer by this for each: every connection should have its turn many times.
+    /// The additional seconds per connection of a load over many connections, so that every
+    /// connection has many turns.
     seconds_a_connection: f64,
     sweeps: Vec<Sweep>,
-    /// Shares of the first sweep's peak at which latency is measured in an open loop.
+    /// The shares of the first sweep's peak at which latency is measured in an open loop.
     open_shares: Vec<f64>,
-    /// The same by other generators.
+    /// The comparison with other generators.
     cross_check: CrossCheck,
     #[serde(default)]
     setup: Setup,
 }
 
-/// Loads that differ in their number of connections.
+/// Loads with different numbers of connections.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sweep {
-    /// Requests that wait on a connection; more than 1 is HTTP pipelining.
+    /// The number of requests that wait on a connection. More than 1 is HTTP pipelining.
     depth: usize,
     connections: Vec<usize>,
 }
 
 const UNIT: &str = "requests/s";
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
 /// The system does not start, or a load cannot run.
@@ -131,7 +133,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// A rate with its CPU, and its latencies, which go into the chart if there is one.
+/// Adds a rate with its CPU time and its latencies, and their position in a chart.
 fn add(findings: &mut Findings, record: Record, outcome: &Outcome, chart: Option<&str>) {
     let row = record.row.clone();
     let microseconds = |seconds: f64| 1e6 * seconds / outcome.tally.completed.max(1) as f64;

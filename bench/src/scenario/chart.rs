@@ -6,13 +6,13 @@ use std::fmt::Write;
 /// A chart.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chart {
-    /// What it shows.
+    /// The chart's title.
     pub title: String,
-    /// What the horizontal axis counts.
+    /// The unit of the horizontal axis.
     pub x_unit: String,
-    /// What the vertical axis counts.
+    /// The unit of the vertical axis.
     pub y_unit: String,
-    /// Name and points (x, y) of each line.
+    /// The name and the points (x, y) of each line.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
 }
 
@@ -22,15 +22,15 @@ const LEFT: f64 = 84.0;
 const RIGHT: f64 = 170.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 46.0;
-/// Told apart by people who see few colours.
+/// Colours that people with colour blindness can distinguish.
 const COLOURS: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a00",
 ];
-/// An axis whose largest value is so many times its smallest is logarithmic.
+/// An axis is logarithmic if its largest value is this many times its smallest.
 const LOGARITHMIC_FROM: f64 = 30.0;
 const TICKS: usize = 5;
 
-/// From values to places.
+/// The mapping from values to positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Axis {
     low: f64,
@@ -96,7 +96,7 @@ impl Axis {
     }
 }
 
-/// The chart as an SVG element; empty when there is nothing to show.
+/// Returns the chart as an SVG element, or an empty text if there is nothing to show.
 pub fn svg(chart: &Chart) -> String {
     let points = || {
         let all = chart.series.iter().flat_map(|(_, points)| points);
@@ -192,7 +192,7 @@ fn grid(text: &mut String, chart: &Chart, x_axis: &Axis, y_axis: &Axis) {
     );
 }
 
-/// Text that means itself in HTML and SVG.
+/// Escapes text for HTML and SVG.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

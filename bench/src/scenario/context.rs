@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What figures of a run are worth nothing without.
+/// Describes the circumstances of a run, without which its figures are worthless.
 pub fn describe(run: &Run, findings: &Findings, machine: &Machine) -> Value {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -36,7 +36,7 @@ pub fn describe(run: &Run, findings: &Findings, machine: &Machine) -> Value {
     })
 }
 
-/// Writes it.
+/// Writes the description.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -44,7 +44,7 @@ pub fn write(file: &Path, context: &Value) -> Result<()> {
     std::fs::write(file, format!("{context:#}\n")).map_err(Error::file("write", file))
 }
 
-/// What git says of the checkout; empty without one.
+/// Returns the output of a git command on the checkout, or an empty text without a repository.
 fn git(arguments: &[&str]) -> String {
     let output = Command::new("git")
         .arg("-C")

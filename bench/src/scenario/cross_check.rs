@@ -1,6 +1,7 @@
-//! The same load by three generators: ours, wrk and k6, each in a closed loop over as many connections. What the gateway itself counted
-//! says which of them tell the truth; the CPU that each takes for a request explains how they differ: on a machine that client and server
-//! share, a client that costs more leaves less.
+//! The same load by three generators: this one, wrk and k6, each in a closed loop over equally many
+//! connections. The gateway's own count shows which of them report correctly. The CPU time that
+//! each takes per request explains how they differ: on a shared machine an expensive client leaves
+//! less to the server.
 
 use super::findings::Findings;
 use super::record::{Record, figure};
@@ -15,21 +16,21 @@ use serde_json::Value;
 use std::process::Command;
 use std::time::Duration;
 
-/// How it is asked for.
+/// The scenario's settings.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossCheck {
-    /// Keep-alive connections.
+    /// The number of keep-alive connections.
     connections: usize,
-    /// Of each generator; they have no warm-up, so ours has none either.
+    /// The duration for each generator. The others have no warm-up, so this one has none either.
     seconds: u32,
 }
 
-/// What a generator says of its own load. Times in milliseconds.
+/// What a generator reports about its own load. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Told {
     requests: f64,
-    /// Of these, and of those that got no answer, what was not answered 2xx or 3xx.
+    /// Requests without a 2xx or 3xx response, including those without any response.
     failed: f64,
     rate: f64,
     p50: f64,
@@ -44,7 +45,7 @@ export default function () { http.get(__ENV.URL); }
 
 const ROW: &str = "GET, closed loop, cross-check";
 
-/// Measures it. What fails is a record that says so.
+/// Runs the comparison. A failure is a record that says so.
 pub fn measure(
     check: CrossCheck,
     plan: &Plan,
@@ -79,16 +80,16 @@ pub fn measure(
     }
 }
 
-/// What a generator tells, beside what the gateway counted and what both took.
+/// Returns a generator's report, the gateway's count, and the CPU time of both.
 fn watched(
     generate: &dyn Fn() -> Result<Told>,
     plan: &Plan,
     system: &System,
 ) -> Result<(Told, Vec<String>)> {
-    // A generator that is a child counts once it was waited for.
+    // A generator that is a child process counts once it was waited for.
     let client = Tree::new("client", [std::process::id()]);
     let servers = || -> f64 { plan.watched.iter().map(Tree::cpu_seconds).sum() };
-    // The gateway and PostgreSQL are children of ours too.
+    // The gateway and PostgreSQL are children of this process too.
     let before = (client.cpu_seconds(), servers(), counted(system)?);
     let told = generate()?;
     let after = (client.cpu_seconds(), servers(), counted(system)?);
@@ -111,7 +112,7 @@ fn watched(
     Ok((told, notes))
 }
 
-/// Requests that the gateway has answered by its own count, but for those that ask for it.
+/// Returns the number of requests that the gateway has counted, without those that read the count.
 fn counted(system: &System) -> Result<f64> {
     let text = system.gateway().get("/metrics")?.body;
     let lines = text
@@ -150,7 +151,7 @@ fn wrk(check: CrossCheck, url: &str) -> Result<Told> {
     wrk_told(&text).ok_or_else(|| Error::Other(format!("wrk says {text}")))
 }
 
-/// Reads what wrk prints.
+/// Parses the output of wrk.
 fn wrk_told(text: &str) -> Option<Told> {
     let after = |mark: &str| {
         let line = text.lines().find(|line| line.trim().starts_with(mark))?;
@@ -171,7 +172,7 @@ fn wrk_told(text: &str) -> Option<Told> {
         .lines()
         .find_map(|line| line.trim().split_once(" requests in "))?
         .0;
-    // Lines that wrk prints only where there are any.
+    // wrk prints these lines only if the counts are not zero.
     let refused = after("Non-2xx or 3xx responses:").map_or(Some(0.0), |count| count.parse().ok());
     let errors = text
         .lines()
@@ -212,7 +213,7 @@ fn k6(check: CrossCheck, url: &str) -> Result<Told> {
     k6_told(&text).ok_or_else(|| Error::Other(format!("k6 says {text}")))
 }
 
-/// Reads k6's summary.
+/// Parses the summary of k6.
 fn k6_told(text: &str) -> Option<Told> {
     let summary: Value = serde_json::from_str(text).ok()?;
     let metrics = &summary["metrics"];

@@ -8,7 +8,7 @@
 //! protocol = "…"       # how it is sent, and what counts as done
 //! published = ["…"]    # optional: figures of others, with their hardware
 //!
-//! seconds = 5.0        # … what the scenario itself needs
+//! seconds = 5.0        # … the scenario's own settings
 //!
 //! [short]              # values that replace those above in the short form
 //! seconds = 1.0
@@ -21,19 +21,19 @@ use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// What a reader of the report has to know about a scenario.
+/// The description of a scenario for the reader of the report.
 #[derive(Debug, Clone, Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// What is measured, in words.
+    /// The measured quantities, in words.
     pub title: String,
-    /// What takes part and what does not.
+    /// The systems and parts that take part, and those that do not.
     pub scope: String,
     /// The shape of the data.
     pub data: String,
-    /// How it is sent, and what counts as done.
+    /// How the data is sent, and when a request counts as done.
     pub protocol: String,
-    /// Figures of others, with the hardware that they were measured on.
+    /// Published figures of others, with the hardware that they were measured on.
     #[serde(default)]
     pub published: Vec<String>,
 }
@@ -43,11 +43,11 @@ pub struct About {
 pub struct Run {
     /// The scenario's name.
     pub name: &'static str,
-    /// What is asked.
+    /// The options of the run.
     pub options: Options,
-    /// About the scenario.
+    /// The description of the scenario.
     pub about: About,
-    /// The rest of the data file, as this run wants it.
+    /// The rest of the data file, after the short form and the changes.
     table: Table,
 }
 
@@ -55,7 +55,7 @@ impl Run {
     /// Reads the data file of a scenario and applies the short form and the changes.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not as described above.
+    /// The file cannot be read, or does not have the described form.
     pub fn read(name: &'static str, options: &Options) -> Result<Run> {
         let file = folder().join(format!("{name}.toml"));
         let text = std::fs::read_to_string(&file).map_err(Error::file("read", &file))?;
@@ -89,22 +89,23 @@ impl Run {
         })
     }
 
-    /// The scenario's own part. Its type should deny unknown fields, so that a slip of the pen is found.
+    /// Returns the scenario's own settings. Their type should deny unknown fields, so that typing
+    /// errors are reported.
     ///
     /// # Errors
-    /// The field that is missing or wrong.
+    /// A field is missing or wrong.
     pub fn definition<T: DeserializeOwned>(&self) -> Result<T> {
         let wrong = |error| Error::Other(format!("scenarios/{}.toml: {error}", self.name));
         self.table.clone().try_into().map_err(wrong)
     }
 }
 
-/// Where the data files are.
+/// Returns the folder of the data files.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scenarios")
 }
 
-/// Replaces what is there under a dotted key.
+/// Replaces the value of a dotted key.
 fn replace(table: &mut Table, key: &str, value: Value) -> std::result::Result<(), String> {
     let unknown = || format!("there is no {key} to be changed");
     let place = match key.split_once('.') {
@@ -117,14 +118,14 @@ fn replace(table: &mut Table, key: &str, value: Value) -> std::result::Result<()
         None => table.get_mut(key).ok_or_else(unknown)?,
     };
     *place = match (&*place, value) {
-        // 5 for 5.0 is no slip.
+        // An integer is accepted for a float.
         (Value::Float(_), Value::Integer(number)) => Value::Float(number as f64),
         (_, value) => value,
     };
     Ok(())
 }
 
-/// A TOML value; what is none is text.
+/// Parses a TOML value. Anything else is text.
 fn value(text: &str) -> Value {
     let table: std::result::Result<Table, _> = format!("value = {text}").parse();
     let value = table.ok().and_then(|mut table| table.remove("value"));

@@ -1,9 +1,10 @@
 //! Small durable commits by level of acknowledgement, and point reads of the latest value.
 //!
-//! Commits are one event a request: over one connection, which is a single unloaded commit at a time, and over many. A row with the same
-//! insert by SQL, into a lanes and into a heap table, says what of it is PostgreSQL's own commit. Point reads ask for the latest value of
-//! one of many keys by a prepared statement over the Unix socket, from a lanes table and from a heap table with the index that serves
-//! it; each answer is compared with the one that was loaded.
+//! Commits are one event per request: over one connection, which is a single unloaded commit at a
+//! time, and over many. A row with the same insert by SQL, into a lanes and into a heap table,
+//! shows PostgreSQL's own share of a commit. Point reads return the latest value of one of many
+//! keys by a prepared statement over the Unix socket, from a lanes table and from a heap table with
+//! the best index. Each answer is compared with the loaded value.
 
 use super::definition::Run;
 use super::event_batch::{EventRequests, Format};
@@ -18,29 +19,30 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Levels of acknowledgement.
+    /// The levels of acknowledgement.
     acks: Vec<String>,
-    /// Numbers of connections; one is the unloaded commit.
+    /// The numbers of connections. One connection is the unloaded commit.
     connections: Vec<usize>,
     warm_up_seconds: f64,
     seconds: f64,
-    /// Keys of the table of point reads, and values of each.
+    /// The number of keys in the table of point reads; the next field is the number of values of
+    /// each.
     keys: usize,
     values_a_key: usize,
-    /// Connections of the point reads.
+    /// The numbers of connections of the point reads.
     readers: Vec<usize>,
     #[serde(default)]
     setup: Setup,
 }
 
-/// The level that a standby is needed for.
+/// The level that needs a standby.
 const REPLICA: &str = "replica";
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
 /// The system does not start.
@@ -86,7 +88,7 @@ pub fn run(run: &Run) -> Result<Findings> {
             }
         }
     }
-    // Last: once there is a standby, all else would be measured with it.
+    // These rows are last: the standby would affect every later one.
     let mut replica_rows = definition
         .connections
         .iter()
@@ -111,7 +113,7 @@ fn row(ack: &str, connections: usize) -> String {
     format!("commits of one event, {ack}, {}", counted(connections))
 }
 
-/// Commits at a level, over each number of connections.
+/// Measures commits at a level, over each number of connections.
 fn commits(
     run: &Run,
     definition: &Definition,
@@ -184,7 +186,8 @@ fn report(
     }
 }
 
-/// A rate and its latencies; of an unloaded one also the shortest, the mean and the longest.
+/// Adds a rate and its latencies; for unloaded commits also the shortest, the mean and the longest
+/// latency.
 fn add(
     findings: &mut Findings,
     row: &str,
@@ -215,7 +218,7 @@ fn add(
 
 type Measured = (f64, Latency, Vec<String>);
 
-/// Commits through the gateway, verified.
+/// Measures commits through the gateway, and verifies them.
 fn gateway_commits(
     run: &Run,
     definition: &Definition,

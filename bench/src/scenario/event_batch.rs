@@ -1,10 +1,12 @@
-//! Batches of events in each format, as requests of which each differs, and what they add up to.
+//! Batches of events in each format, as distinct requests, and the sums of their values.
 //!
-//! An event is (ts, service, duration, is_error): a time, one of ten names, a float4, a boolean. The batch of request number `n` with
-//! `rows` events has the times `START + n * rows + i` microseconds, so that no two events of a load are at the same time; the first
-//! event's duration tells the number (modulo [`NUMBERS`]), so that the sum of all durations tells a request that was stored twice from
-//! one that was lost. All durations are multiples of 1/64, so their sums in float8 are exact. Everything else is the same in each
-//! batch, which is encoded once; a request is a copy with its times and its first duration written over.
+//! An event is (ts, service, duration, is_error): a time, one of ten names, a float4, a boolean.
+//! The batch of request `n` with `rows` events has the times `START + n * rows + i` microseconds,
+//! so no two events of a load have the same time. The first event's duration encodes the number
+//! (modulo [`NUMBERS`]), so the sum of all durations distinguishes a request that was stored twice
+//! from one that was lost. All durations are multiples of 1/64, so their sums in float8 are exact.
+//! Everything else is equal in all batches, which are encoded once: a request is a copy in which
+//! the times and the first duration are overwritten.
 
 use crate::load::{Source, encode};
 use arrow_array::types::UInt8Type;
@@ -17,7 +19,7 @@ use lanes_wire::{ColumnSource, ItemsSource, ValuesSource};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Names of services; an event's is chosen by its place in the batch.
+/// The names of services. An event's name depends on its place in the batch.
 pub const SERVICES: [&str; 10] = [
     "api",
     "auth",
@@ -32,17 +34,17 @@ pub const SERVICES: [&str; 10] = [
 ];
 /// 2026-01-01 00:00 UTC in microseconds since 1970.
 pub const START: i64 = 1_767_225_600_000_000;
-/// The same as SQL reads it.
+/// The start as a literal of SQL.
 pub const START_TEXT: &str = "2026-01-01 00:00:00Z";
-/// Columns of the table that takes the events.
+/// The columns of the table of events.
 pub const COLUMNS: &str = "ts timestamptz NOT NULL, service text NOT NULL, duration float4 NOT NULL, is_error bool NOT NULL";
-/// First durations tell numbers modulo this.
+/// First durations encode the request's number modulo this.
 const NUMBERS: u64 = 1 << 16;
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
-/// Durations are multiples of this share of one.
+/// Durations are multiples of one over this number.
 const FRACTION: f32 = 64.0;
 
-/// How a batch is written.
+/// The format of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -55,7 +57,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The media type of a request.
+    /// Returns the media type of a request.
     pub fn content_type(&self) -> &'static str {
         match self {
             Format::FlatBuffer => "application/x-flatbuffers",
@@ -64,7 +66,7 @@ impl Format {
         }
     }
 
-    /// For people.
+    /// Returns the name for people.
     pub fn name(&self) -> &'static str {
         match self {
             Format::FlatBuffer => "FlatBuffer",
@@ -74,7 +76,8 @@ impl Format {
     }
 }
 
-/// What one event's fields are, by its place in the batch; the first event's duration is its request's.
+/// Returns an event's duration by its place in the batch. The first event's duration encodes the
+/// request instead.
 fn duration(place: usize) -> f32 {
     (place * 37 % 1000) as f32 / FRACTION
 }
@@ -87,35 +90,35 @@ fn is_error(place: usize) -> bool {
     place % 16 == 3
 }
 
-/// Requests of batches.
+/// Requests that contain batches.
 #[derive(Debug, Clone)]
 pub struct EventRequests {
     format: Format,
     rows: usize,
-    /// A whole request.
+    /// A complete request.
     template: Vec<u8>,
-    /// Where each event's time is; one place for formats whose times lie side by side.
+    /// The position of each event's time; one position for formats whose times are adjacent.
     times: Vec<usize>,
-    /// Where the first event's duration is.
+    /// The position of the first event's duration.
     duration: usize,
 }
 
-/// What is stored when so many requests are.
+/// The sums of stored events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sums {
-    /// Events.
+    /// The number of events.
     pub rows: u64,
-    /// Sum of the durations.
+    /// The sum of the durations.
     pub durations: f64,
-    /// Events with an error.
+    /// The number of events with an error.
     pub errors: u64,
 }
 
 impl EventRequests {
-    /// Requests of `rows` events each for a table, with the level of acknowledgement.
+    /// Creates requests of `rows` events each for a table, with a level of acknowledgement.
     ///
     /// # Errors
-    /// A batch of no rows, or an encoder that refuses it.
+    /// A batch has no rows, or cannot be encoded.
     pub fn new(
         format: Format,
         rows: usize,
@@ -180,17 +183,17 @@ impl EventRequests {
         })
     }
 
-    /// Bytes of one request, head and body.
+    /// Returns the bytes of one request, head and body.
     pub fn request_bytes(&self) -> usize {
         self.template.len()
     }
 
-    /// Events of one request.
+    /// Returns the number of events of one request.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// What `requests` requests store, whose weights add up to `checksum`.
+    /// Returns the sums of `requests` stored requests whose weights add up to `checksum`.
     pub fn sums(&self, requests: u64, checksum: u64) -> Sums {
         let rest: f64 = (1..self.rows).map(|place| f64::from(duration(place))).sum();
         let errors = (0..self.rows).filter(|place| is_error(*place)).count();
@@ -225,7 +228,7 @@ impl Source for EventRequests {
                     );
                 }
                 let text = format!("{duration:0width$.6}", width = MARK_DURATION_JSON.len());
-                // 0123.5 is no JSON: spaces go before the number instead.
+                // 0123.5 is not valid JSON, so spaces precede the number instead.
                 let digits = text.trim_start_matches('0');
                 let digits = if digits.starts_with('.') {
                     &text[text.len() - digits.len() - 1..]
@@ -246,14 +249,14 @@ impl Source for EventRequests {
     }
 }
 
-/// Stands for the times of a batch until they are written over.
+/// A placeholder for the times of a batch until they are overwritten.
 const MARK_TIME: i64 = 0x0003_1a2b_3c4d_5e6f;
 const MARK_JSON: &str = "9999-99-99T99:99:99.999999Z";
-/// Stands for the first duration.
+/// A placeholder for the first duration.
 const MARK_DURATION: f32 = 123_456.79;
 const MARK_DURATION_JSON: &str = "99999.999999";
 
-/// Writes a time of the first day, so many microseconds after its start, over a mark.
+/// Overwrites a placeholder with a time of the first day, in microseconds after its start.
 fn write_time(field: &mut [u8], microseconds: i64) {
     field.copy_from_slice(b"2026-01-01T00:00:00.000000Z");
     let within = microseconds.rem_euclid(MICROSECONDS_A_DAY) as u64;
@@ -270,7 +273,7 @@ fn write_time(field: &mut [u8], microseconds: i64) {
     digits(20, 6, fraction);
 }
 
-/// Where a text is found, from left to right.
+/// Returns the positions of a text, from left to right.
 fn places<'a>(bytes: &'a [u8], wanted: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let matches = bytes.windows(wanted.len()).enumerate();
     matches
@@ -278,7 +281,7 @@ fn places<'a>(bytes: &'a [u8], wanted: &'a [u8]) -> impl Iterator<Item = usize> 
         .map(|(place, _)| place)
 }
 
-/// Times and durations of the template.
+/// Returns times and durations of the template.
 fn marked(rows: usize) -> (Vec<i64>, Vec<f32>) {
     let durations = (0..rows).map(|place| {
         if place == 0 {
@@ -382,7 +385,7 @@ mod tests {
     use arrow_array::types::{Float32Type, TimestampMicrosecondType};
     use lanes_wire::BatchView;
 
-    /// Times and durations of a request's body.
+    /// Returns times and durations of a request's body.
     fn events(format: Format, rows: usize, number: u64) -> (Vec<i64>, Vec<f32>) {
         let requests = EventRequests::new(format, rows, "h", "events", "memory").unwrap();
         let mut bytes = b"before".to_vec();

@@ -1,4 +1,5 @@
-//! The table that takes the events of one load, and the comparison of what it holds with what was acknowledged.
+//! The table of the events of one load, and the comparison of its content with what was
+//! acknowledged.
 
 use super::event_batch::{COLUMNS, EventRequests, SERVICES, START, START_TEXT, Sums};
 use super::system::System;
@@ -9,18 +10,18 @@ use postgres::Client;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A table of its own for each load: a gateway that knows an earlier one by its identity would first have to learn otherwise,
-/// which is no part of what is measured.
+/// Each load has a table of its own. With a reused name the gateway would first have to notice the
+/// new table's identity, which is not part of the measurement.
 pub struct EventTable {
     client: Client,
     name: String,
 }
 
 impl EventTable {
-    /// Makes a table, and removes those of earlier loads.
+    /// Creates a table, and drops those of earlier loads.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn create(system: &System, logged: bool) -> Result<EventTable> {
         let mut client = system.connect()?;
         let kind = if logged { "" } else { "UNLOGGED" };
@@ -34,21 +35,21 @@ impl EventTable {
              CREATE {kind} TABLE {name} ({COLUMNS}) USING lanes;
              GRANT INSERT, SELECT ON {name} TO {GATEWAY}"
         ))?;
-        // What an earlier load has left to be written is none of this one's business.
+        // Dirty pages of an earlier load would be written during this one.
         client.batch_execute("CHECKPOINT")?;
         Ok(EventTable { client, name })
     }
 
-    /// Its name in URLs.
+    /// Returns the table's name in URLs.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Compares count and sums with those of the requests that were acknowledged.
+    /// Compares count and sums with those of the acknowledged requests.
     ///
     /// # Errors
-    /// They differ. Where requests failed without an answer, nobody knows whether they were stored: then nothing that was
-    /// acknowledged may be missing, and no more may be there than was sent.
+    /// They differ. If requests failed without a response, it is unknown whether they were stored.
+    /// Then no acknowledged event may be missing, and there may not be more events than were sent.
     pub fn verify(mut self, requests: &EventRequests, outcome: &Outcome) -> Result<()> {
         let row = self.client.query_one(
             &format!("SELECT count(*), coalesce(sum(duration::float8), 0), count(*) FILTER (WHERE is_error) FROM {}", self.name),
@@ -87,13 +88,14 @@ impl EventTable {
         self.verify_services(requests, acknowledged)
     }
 
-    /// What is stored of each request, by number. Events before those of all requests do not count.
+    /// Returns how much of each request is stored, by number. Events before those of all requests
+    /// do not count.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn requests_stored(&mut self, requests: &EventRequests) -> Result<BTreeMap<u64, Sums>> {
         let batch = requests.rows() as i64;
-        // The times of a request are those of one bucket.
+        // All times of a request are in one bucket.
         let rows = self.client.query(
             &format!(
                 "SELECT (extract(epoch FROM bucket) * 1000000)::int8, events, durations, errors FROM
@@ -117,7 +119,7 @@ impl EventTable {
         Ok(rows.iter().map(of_row).collect())
     }
 
-    /// Each name has as many events as its places in a batch make.
+    /// Checks that each name has as many events as its places in the batches.
     fn verify_services(&mut self, requests: &EventRequests, acknowledged: u64) -> Result<()> {
         let rows = self.client.query(
             &format!(

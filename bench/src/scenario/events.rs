@@ -1,8 +1,10 @@
-//! Batches of events through `POST /api/v1/events/{table}`: formats, batch sizes, levels of acknowledgement, logged and unlogged tables.
+//! Batches of events through `POST /api/v1/events/{table}`: formats, batch sizes, levels of
+//! acknowledgement, logged and unlogged tables.
 //!
-//! Each row of the data file is a closed loop at several numbers of connections, of which the lowest that reaches 95 % of the peak is
-//! quoted, and an open loop at a share of that rate for latencies without omission. Each load gets a new table, and what the table holds
-//! afterwards is compared with what was acknowledged before a figure is shown.
+//! Each row of the data file is a closed loop at several numbers of connections, of which the
+//! report shows the lowest that reaches 95 % of the peak, and an open loop at a share of that rate
+//! for latencies without omission. Each load has a new table, whose content is compared with what
+//! was acknowledged before a figure is reported.
 
 use super::definition::Run;
 use super::event_batch::{EventRequests, Format};
@@ -16,19 +18,19 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Numbers of connections, ascending, one load each until the rate falls.
+    /// The numbers of connections in ascending order, with one load each until the rate falls.
     connections: Vec<usize>,
-    /// Threads of the client.
+    /// The number of the client's threads.
     threads: usize,
     warm_up_seconds: f64,
     seconds: f64,
-    /// Share of the peak's rate that the open loop asks for; 0 for no open loop.
+    /// The share of the peak rate for the open loop, or 0 for no open loop.
     open_share: f64,
-    /// The short form's rows have `short = true`.
+    /// Whether only rows with `short = true` run.
     rows_of_short_only: bool,
     rows: Vec<Row>,
     #[serde(default)]
@@ -40,23 +42,23 @@ struct Definition {
 #[serde(deny_unknown_fields)]
 struct Row {
     format: Format,
-    /// Events of a request.
+    /// The number of events in a request.
     batch: usize,
-    /// `memory`, `wal`.
+    /// The level of acknowledgement, `memory` or `wal`.
     ack: String,
     /// Whether the table's pages are WAL-logged.
     logged: bool,
-    /// Requests that wait on a connection; more than 1 is HTTP pipelining.
+    /// The number of requests that wait on a connection. More than 1 is HTTP pipelining.
     #[serde(default = "one")]
     depth: usize,
-    /// It is part of the short form.
+    /// Whether the row is part of the short form.
     #[serde(default)]
     short: bool,
-    /// What the rate has to reach, in events a second.
+    /// The bar of the rate, in events per second.
     bar: Option<Bar>,
-    /// What the 99th percentile at that rate has to reach, in milliseconds.
+    /// The bar of the 99th percentile at that rate, in milliseconds.
     p99: Option<Bar>,
-    /// What the number of failed requests has to reach.
+    /// The bar of the number of failed requests.
     failed: Option<Bar>,
 }
 
@@ -82,7 +84,7 @@ impl Row {
 
 const UNIT: &str = "events/s";
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
 /// The system does not start.
@@ -100,7 +102,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// One row; what fails is a record that says so.
+/// Measures one row. A failure is a record that says so.
 fn measure(
     run: &Run,
     definition: &Definition,
@@ -243,7 +245,7 @@ fn try_measure(
     Ok(())
 }
 
-/// A load into a new table, verified.
+/// Runs a load into a new table, and verifies it.
 fn load_once(
     run: &Run,
     definition: &Definition,

@@ -4,25 +4,25 @@ use super::record::{Record, figure};
 use lanes_support::error::{Error, Result};
 use std::path::Path;
 
-/// What a scenario found.
+/// The results of a scenario.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
-    /// The figures, in the order in which they are shown.
+    /// The figures, in the order of the report.
     pub records: Vec<Record>,
-    /// What went wrong beside single figures.
+    /// Failures other than those of single figures.
     pub failures: Vec<String>,
-    /// Versions and settings of the systems that took part.
+    /// The versions and settings of the measured systems.
     pub systems: Vec<String>,
 }
 
 impl Findings {
-    /// Adds a figure, and shows it as it comes.
+    /// Adds a figure and prints it.
     pub fn add(&mut self, record: Record) {
         println!("{}", line(&record));
         self.records.push(record);
     }
 
-    /// How many bars were judged, and how many are met.
+    /// Returns the number of judged bars, and how many of them are met.
     pub fn judged(&self) -> (usize, usize) {
         let judged: Vec<bool> = self
             .records
@@ -32,7 +32,7 @@ impl Findings {
         (judged.len(), judged.iter().filter(|met| **met).count())
     }
 
-    /// The table.
+    /// Formats the table.
     pub fn table(&self) -> String {
         let mut text = String::new();
         for record in &self.records {
@@ -47,7 +47,7 @@ impl Findings {
         text
     }
 
-    /// Writes the list.
+    /// Writes the list of records.
     ///
     /// # Errors
     /// The file cannot be written.

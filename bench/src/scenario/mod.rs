@@ -1,4 +1,4 @@
-//! Scenarios: what is measured, as a data file each (`scenarios/<name>.toml`), and what comes of it.
+//! Scenarios: each has a data file (`scenarios/<name>.toml`) that describes what is measured.
 //!
 //! ```text
 //! scenarios/<name>.toml ─► definition ─► the scenario's own file ─► findings (records) ─┬─► table
@@ -7,28 +7,29 @@
 //!                                                                                        └─► page ─► report.html
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`options`] | what a run is asked to do |
+//! | [`options`] | the options of a run |
 //! | [`definition`] | reads a data file: its short form, changes from the command line |
 //! | [`system`] | the system under test: a private cluster and a gateway, with all their processes |
-//! | [`event_batch`] | batches of events in each format, and what they add up to |
-//! | [`event_table`] | the table that takes them, compared with what was acknowledged |
+//! | [`event_batch`] | batches of events in each format, and the sums of their values |
+//! | [`event_table`] | the table of the events, compared with what was acknowledged |
 //! | [`events`] | formats, batch sizes, levels of acknowledgement |
 //! | [`shards`] | the gateway's workers and sessions, one to many |
 //! | [`append`] | `lanes.append` beside COPY into heap |
-//! | [`append_rows`] | the same rows for both |
+//! | [`append_rows`] | the rows for both |
 //! | [`durability`] | small commits by level of acknowledgement; point reads |
 //! | [`sql_loop`] | closed loops of one prepared statement |
-//! | [`ceiling`] | trivial GETs: what the HTTP server alone does |
+//! | [`ceiling`] | trivial GETs: the rate of the HTTP server alone |
 //! | [`cross_check`] | the same GETs by wrk and k6 |
 //! | [`record`] | a figure with its bar |
 //! | [`findings`] | the records of a run, its table and its files |
 //! | [`context`] | build, hardware and scope of a run |
-//! | [`chart`], [`page`] | the report that a browser shows |
-//! | [`summary`] | its first screen: figures beside the best peer, the worst first |
+//! | [`chart`], [`page`] | the report for a browser |
+//! | [`summary`] | the first screen of the report: figures beside the best peer, the worst first |
 //!
-//! A new scenario is a data file, a module with `run(&Run) -> Result<Findings>`, and a line in [`crate::catalogue`].
+//! A new scenario needs a data file, a module with `run(&Run) -> Result<Findings>`, and a line in
+//! [`crate::catalogue`].
 
 pub mod options;
 

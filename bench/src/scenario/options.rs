@@ -1,4 +1,4 @@
-//! What a run of scenarios is asked to do.
+//! The options of a run of scenarios.
 
 use crate::pinning::Processors;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -11,15 +11,15 @@ use std::path::PathBuf;
 pub struct Options {
     /// The short form: fewer rows, less time.
     pub short: bool,
-    /// Only these rows; all when empty. A row is chosen by a part of its name.
+    /// The rows to run, by parts of their names; all rows if empty.
     pub only: Vec<String>,
-    /// Changes of the data file: dotted key and TOML value.
+    /// Changes of the data file: a dotted key and a TOML value.
     pub changes: Vec<(String, String)>,
-    /// Where the servers run.
+    /// The processors of the servers.
     pub servers: Processors,
-    /// Where the client runs.
+    /// The processors of the client.
     pub client: Processors,
-    /// Where results go.
+    /// The folder of the results.
     pub folder: PathBuf,
 }
 
@@ -61,10 +61,10 @@ impl Options {
             .arg(processors("client-cpus", "processors of the client"))
     }
 
-    /// Reads them.
+    /// Reads the options from the command line.
     ///
     /// # Errors
-    /// A change that is no key and value, or processors that are no numbers.
+    /// A change is not a key and a value, or processors are not numbers.
     pub fn from_matches(matches: &ArgMatches) -> Result<Options> {
         let list = |name: &str| -> Vec<String> {
             let values = matches.get_many::<String>(name);
@@ -91,7 +91,7 @@ impl Options {
         })
     }
 
-    /// Whether a row was asked for.
+    /// Whether a row is to be run.
     pub fn wants(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| row.contains(text.as_str()))
     }

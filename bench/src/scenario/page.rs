@@ -1,4 +1,5 @@
-//! The report that a browser shows: one file, `report.html`, of all results that are in the folder. It needs nothing from elsewhere.
+//! The report for a browser: one file, `report.html`, of all results in the folder. It loads
+//! nothing from elsewhere.
 
 use super::chart::{Chart, escape, svg};
 use super::record::{Point, figure};
@@ -8,9 +9,9 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The report's name in the results' folder.
+/// The name of the report in the results' folder.
 pub const FILE: &str = "report.html";
-/// Ends the name of what a run is described in.
+/// The ending of the file that describes a run.
 const ABOUT: &str = ".about.json";
 
 const STYLE: &str = "
@@ -23,10 +24,10 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15em 1em } dt 
 svg { width: 100%; max-width: 720px; display: block; margin: 1em 0; font: 12px system-ui, sans-serif }
 svg .title { font-weight: 600 } svg .grid { stroke: #e0e0e0 } svg .middle { text-anchor: middle } svg .end { text-anchor: end }";
 
-/// Writes the report of what the folder holds.
+/// Writes the report of the folder's results.
 ///
 /// # Errors
-/// The folder cannot be read, or the file not be written.
+/// The folder cannot be read, or the file cannot be written.
 pub fn write(folder: &Path) -> Result<()> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .map_err(Error::file("read", folder))?
@@ -96,7 +97,7 @@ fn section(name: &str, records: &[Value], about: &Value) -> String {
     text
 }
 
-/// Scope, build, hardware, data, protocol, failures.
+/// Returns scope, build, hardware, data, protocol and failures.
 fn facts(about: &Value) -> String {
     let mut text = String::from("<dl>");
     let mut fact = |name: &str, value: &str| {
@@ -160,7 +161,7 @@ fn facts(about: &Value) -> String {
 
 fn row(record: &Value) -> String {
     let text = |name: &str| escape(record[name].as_str().unwrap_or_default());
-    // Rows of SQL have a median where others have a value.
+    // Rows of SQL have a median instead of a value.
     let value = match record["value"].as_f64().or(record["median"].as_f64()) {
         Some(value) => figure(value),
         None => "-".to_owned(),
@@ -197,7 +198,7 @@ fn row(record: &Value) -> String {
     )
 }
 
-/// The records that have a place in a chart, chart by chart.
+/// Returns the charts, each with its records.
 fn charts(records: &[Value]) -> Vec<Chart> {
     let mut charts: Vec<Chart> = Vec::new();
     for record in records {

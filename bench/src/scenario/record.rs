@@ -1,8 +1,8 @@
-//! A figure with its bar: `{row, system, value, unit, bar, met}`, and what else a reader should know.
+//! A figure with its bar, `{row, system, value, unit, bar, met}`, and notes for the reader.
 
 use serde::{Deserialize, Serialize};
 
-/// What a figure has to reach.
+/// A bar for a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Bar {
@@ -13,7 +13,7 @@ pub enum Bar {
 }
 
 impl Bar {
-    /// Whether a figure reaches it.
+    /// Whether a figure meets the bar.
     pub fn is_met(&self, value: f64) -> bool {
         match self {
             Bar::Least(least) => value >= *least,
@@ -21,7 +21,7 @@ impl Bar {
         }
     }
 
-    /// For people.
+    /// Formats the bar for people.
     pub fn describe(&self, unit: &str) -> String {
         match self {
             Bar::Least(least) => format!(">= {} {unit}", figure(*least)),
@@ -30,47 +30,47 @@ impl Bar {
     }
 }
 
-/// A place in a chart of the report: the value is its height.
+/// The position in a chart of the report. The height is the record's value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The chart's title.
     pub chart: String,
-    /// Which of its lines.
+    /// The name of the line in the chart.
     pub series: String,
-    /// How far to the right.
+    /// The horizontal position.
     pub x: f64,
-    /// What `x` counts.
+    /// The unit of `x`.
     pub x_unit: String,
 }
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was measured.
+    /// The measured row.
     pub row: String,
-    /// On which system.
+    /// The measured system.
     pub system: String,
-    /// The figure; none when it could not be had, for the reason in `error`.
+    /// The figure. `None` if it could not be measured, for the reason in `error`.
     pub value: Option<f64>,
-    /// Its unit.
+    /// The figure's unit.
     pub unit: String,
-    /// What it has to reach.
+    /// The bar.
     pub bar: Option<String>,
-    /// Whether it does; none without a bar.
+    /// Whether the bar is met. `None` without a bar.
     pub met: Option<bool>,
-    /// What a reader has to know, such as `client-bound`.
+    /// Notes for the reader, such as `client-bound`.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Why there is no figure.
+    /// The reason why there is no figure.
     #[serde(default)]
     pub error: Option<String>,
-    /// Its place in a chart.
+    /// The position in a chart.
     #[serde(default)]
     pub point: Option<Point>,
 }
 
 impl Record {
-    /// A figure without a bar.
+    /// Creates a figure without a bar.
     pub fn new(row: impl Into<String>, system: &str, value: f64, unit: &str) -> Record {
         Record {
             row: row.into(),
@@ -85,7 +85,7 @@ impl Record {
         }
     }
 
-    /// A figure that could not be had. A bar on it is missed.
+    /// Creates a record of a figure that could not be measured. A bar on it is missed.
     pub fn failed(
         row: impl Into<String>,
         system: &str,
@@ -99,7 +99,7 @@ impl Record {
         }
     }
 
-    /// Judges it.
+    /// Judges the figure.
     pub fn bar(mut self, bar: Option<Bar>) -> Record {
         if let Some(bar) = bar {
             self.bar = Some(bar.describe(&self.unit));
@@ -108,13 +108,13 @@ impl Record {
         self
     }
 
-    /// Adds what a reader has to know.
+    /// Adds notes for the reader.
     pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Record {
         self.notes.extend(notes);
         self
     }
 
-    /// Puts it into a chart.
+    /// Adds the position in a chart.
     pub fn point(mut self, chart: &str, series: &str, x: f64, x_unit: &str) -> Record {
         self.point = Some(Point {
             chart: chart.to_owned(),
@@ -126,7 +126,7 @@ impl Record {
     }
 }
 
-/// A number as people read it: three or four digits that count, thousands apart.
+/// Formats a number for people: three or four significant digits, with separators of thousands.
 pub fn figure(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,

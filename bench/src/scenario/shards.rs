@@ -1,7 +1,9 @@
-//! How far the gateway scales: its workers, and the sessions through which it appends, one to many of each.
+//! The scaling of the gateway with its workers, and with the sessions through which it appends, one
+//! to many of each.
 //!
-//! The same closed loop of event batches is run with each number of workers and, apart from that, each number of sessions; where the
-//! processors are used up by PostgreSQL and the gateway together, more of either buys nothing, which the CPU columns show.
+//! The same closed loop of event batches runs with each number of workers and, separately, with
+//! each number of sessions. Once PostgreSQL and the gateway together use all processors, more of
+//! either has no effect, as the CPU columns show.
 
 use super::definition::Run;
 use super::event_batch::{EventRequests, Format};
@@ -15,40 +17,40 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// The gateway's setting that counts workers, and its values.
+    /// The gateway's setting for the number of workers, and its values.
     workers: Sweep,
-    /// The setting that counts sessions, and its values.
+    /// The gateway's setting for the number of sessions, and its values.
     sessions: Sweep,
     connections: usize,
     threads: usize,
     warm_up_seconds: f64,
     seconds: f64,
-    /// Events of a request.
+    /// The number of events in a request.
     batch: usize,
-    /// Levels of acknowledgement, each with both sweeps.
+    /// The levels of acknowledgement, each with both sweeps.
     acks: Vec<String>,
     logged: bool,
     #[serde(default)]
     setup: Setup,
 }
 
-/// A setting of the gateway that is varied.
+/// A setting of the gateway that varies.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sweep {
     setting: String,
     values: Vec<usize>,
-    /// While the other one is varied.
+    /// The value while the other setting varies.
     otherwise: usize,
 }
 
 const UNIT: &str = "events/s";
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
 /// The system does not start.
@@ -98,7 +100,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// One load on a gateway with these settings, verified.
+/// Runs one load on a gateway with these settings, and verifies it.
 fn measure(
     run: &Run,
     definition: &Definition,

@@ -1,4 +1,4 @@
-//! Closed loops of one prepared statement over several connections of PostgreSQL.
+//! Closed loops of one prepared statement over several connections to PostgreSQL.
 
 use super::system::System;
 use crate::load::{Latencies, Latency};
@@ -6,29 +6,30 @@ use lanes_support::error::{Error, Result};
 use postgres::{Client, Statement};
 use std::time::{Duration, Instant};
 
-/// What a loop is asked to do.
+/// The settings of a loop.
 #[derive(Debug, Clone, Copy)]
 pub struct SqlLoop<'a> {
-    /// Of the table.
+    /// The access method of the table.
     pub access_method: &'a str,
-    /// Each in a thread of its own.
+    /// The number of connections, each in its own thread.
     pub connections: usize,
-    /// `synchronous_commit`.
+    /// The setting `synchronous_commit`.
     pub synchronous: bool,
-    /// Keys of the table of point reads.
+    /// The number of keys in the table of point reads.
     pub keys: usize,
-    /// Values of each key.
+    /// The number of values of each key.
     pub values_a_key: usize,
-    /// Executed, but not measured.
+    /// The time before the measurement.
     pub warm_up: Duration,
-    /// The time that is measured.
+    /// The measured time.
     pub window: Duration,
 }
 
-/// Inserts of one row, each its own transaction: commits a second and their latencies. What was committed is counted afterwards.
+/// Inserts single rows, each in its own transaction. Returns commits per second and their
+/// latencies. The committed rows are counted afterwards.
 ///
 /// # Errors
-/// PostgreSQL's, and a table that holds something else than was committed.
+/// PostgreSQL fails, or the table does not contain what was committed.
 pub fn commits(system: &System, settings: &SqlLoop<'_>) -> Result<(f64, Latency)> {
     let mut client = system.connect()?;
     client.batch_execute(&format!(
@@ -59,10 +60,11 @@ pub fn commits(system: &System, settings: &SqlLoop<'_>) -> Result<(f64, Latency)
     }
 }
 
-/// Reads of the latest value of one key: reads a second and their latencies. Each answer is compared with what was loaded.
+/// Reads the latest value of single keys. Returns reads per second and their latencies. Each answer
+/// is compared with the loaded value.
 ///
 /// # Errors
-/// PostgreSQL's, and a wrong answer.
+/// PostgreSQL fails, or an answer is wrong.
 pub fn latest_reads(system: &System, settings: &SqlLoop<'_>) -> Result<(f64, Latency)> {
     let (keys, values) = (settings.keys as i64, settings.values_a_key as i64);
     let mut client = system.connect()?;
@@ -81,11 +83,11 @@ pub fn latest_reads(system: &System, settings: &SqlLoop<'_>) -> Result<(f64, Lat
     if settings.access_method == "heap" {
         client.batch_execute("CREATE INDEX ON latest (key, ts) INCLUDE (value)")?;
     }
-    // VACUUM wants to be alone.
+    // VACUUM cannot run in a transaction with other statements.
     client.batch_execute("VACUUM ANALYZE latest")?;
     client.batch_execute("CHECKPOINT")?;
     let read = |client: &mut Client, statement: &Statement, number: u64| {
-        // Keys in an order that is far from theirs.
+        // The keys are in an order that differs from the stored one.
         let key = (number.wrapping_mul(2_654_435_761) % keys as u64) as i64;
         let found: f64 = client.query_one(statement, &[&(key as i32)])?.get(0);
         let expected = ((values - 1) * keys + key) as f64;
@@ -100,7 +102,8 @@ pub fn latest_reads(system: &System, settings: &SqlLoop<'_>) -> Result<(f64, Lat
     closed_loop(system, settings, text, read).map(|(rate, latency, _)| (rate, latency))
 }
 
-/// Executes one statement over and over, on each connection; executions a second, latencies in the window, and all executions.
+/// Executes one statement repeatedly on each connection. Returns executions per second, the
+/// latencies in the window, and the number of all executions.
 fn closed_loop(
     system: &System,
     settings: &SqlLoop<'_>,

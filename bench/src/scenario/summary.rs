@@ -1,12 +1,12 @@
-//! The report's first screen: every figure of ours beside the best peer of its row, the worst first, and every bar that
-//! is missed.
+//! The first screen of the report: every figure of pg_lanes beside the best peer of its row, the
+//! worst first, and every missed bar.
 
 use super::chart::escape;
 use super::record::figure;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Systems of others begin with these.
+/// The beginnings of the peers' names.
 const PEERS: [&str; 6] = [
     "VictoriaMetrics",
     "Prometheus",
@@ -16,7 +16,7 @@ const PEERS: [&str; 6] = [
     "chdb",
 ];
 
-/// A figure of ours, with that of the best peer if one was measured in the same unit.
+/// A figure of pg_lanes, with that of the best peer if one was measured in the same unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     scenario: String,
@@ -24,14 +24,14 @@ pub struct Comparison {
     system: String,
     unit: String,
     ours: Option<f64>,
-    /// Name and figure of the best peer.
+    /// The name and the figure of the best peer.
     peer: Option<(String, f64)>,
-    /// The bar of the figure, and whether the figure reaches it.
+    /// The bar of the figure, and whether it is met.
     bar: Option<(String, bool)>,
 }
 
 impl Comparison {
-    /// How many times as good as the best peer ours is.
+    /// Returns how many times as good as the best peer the figure is.
     fn times(&self) -> Option<f64> {
         let (ours, (_, theirs)) = (self.ours?, self.peer.as_ref()?);
         let (better, worse) = match is_more_better(&self.unit)? {
@@ -42,7 +42,7 @@ impl Comparison {
     }
 }
 
-/// Whether more of a unit is better; none for what is only counted.
+/// Whether more of a unit is better. `None` for mere counts.
 fn is_more_better(unit: &str) -> Option<bool> {
     if unit.ends_with("/s") {
         return Some(true);
@@ -57,10 +57,10 @@ fn is_ours(system: &str) -> bool {
     matches!(system, "lanes" | "pg_lanes") || system.starts_with("lanes, ack")
 }
 
-/// The comparisons of a scenario's records: of rows that a peer has too, and of bars that are missed.
+/// Returns the comparisons of a scenario's records: of rows with a peer, and of missed bars.
 pub fn comparisons(scenario: &str, records: &[Value]) -> Vec<Comparison> {
     let text = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
-    // Rows of SQL have a median where others have a value.
+    // Rows of SQL have a median instead of a value.
     let value = |record: &Value| record["value"].as_f64().or(record["median"].as_f64());
     let ours = records
         .iter()
@@ -96,7 +96,7 @@ pub fn comparisons(scenario: &str, records: &[Value]) -> Vec<Comparison> {
         .collect()
 }
 
-/// The first screen of all scenarios; empty if nothing was compared.
+/// Returns the first screen of all scenarios. It is empty if there are no comparisons.
 pub fn screen(mut all: Vec<Comparison>, records: &[&[Value]]) -> String {
     if all.is_empty() {
         return String::new();
@@ -169,7 +169,7 @@ const TOP: f64 = 34.0;
 const LANE: f64 = 22.0;
 const BOTTOM: f64 = 26.0;
 
-/// A chart with a line for each scenario and a dot for each ratio, on a logarithmic axis.
+/// Draws a chart with a line for each scenario and a dot for each ratio, on a logarithmic axis.
 fn strip(all: &[Comparison]) -> String {
     let mut scenarios: Vec<&str> = Vec::new();
     let (mut least, mut most) = (0.5_f64, 2.0_f64);

@@ -12,17 +12,17 @@ use serde::Deserialize;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What the records call it.
+/// The system's name in records.
 pub const NAME: &str = "pg_lanes";
 
-/// How the system is set up, as a data file says it.
+/// The settings of the system in a data file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
     /// Lines of `postgresql.conf`.
     #[serde(default)]
     pub postgres: std::collections::BTreeMap<String, String>,
-    /// Settings of the gateway, by their names in its configuration, like `batch.rows_max`.
+    /// Settings of the gateway by their names in its configuration, like `batch.rows_max`.
     #[serde(default)]
     pub gateway: std::collections::BTreeMap<String, String>,
 }
@@ -30,19 +30,20 @@ pub struct Setup {
 /// A running cluster and gateway. Both end with the value.
 #[derive(Debug)]
 pub struct System {
-    // Dropped in this order: the gateway delivers what it has first.
+    // The order of dropping: the gateway first delivers its pending batches.
     gateway: Gateway,
     cluster: Cluster,
     standby: Option<Cluster>,
 }
 
-/// The standby's name, as the primary knows it.
+/// The standby's name on the primary.
 const STANDBY: &str = "bench-standby";
-/// Until it has connected.
+/// The time until the standby has connected.
 const STANDBY_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl System {
-    /// Starts PostgreSQL, then the gateway, both as release builds that wait for the disk as a production system does.
+    /// Starts PostgreSQL, then the gateway. Both are release builds that wait for the disk as in
+    /// production.
     ///
     /// # Errors
     /// Either is not installed or does not start.
@@ -50,7 +51,7 @@ impl System {
         System::start_with(name, setup, &[], processors)
     }
 
-    /// The same with more environment variables of the gateway.
+    /// Starts PostgreSQL, then the gateway with additional environment variables.
     ///
     /// # Errors
     /// Either is not installed or does not start.
@@ -85,10 +86,11 @@ impl System {
         })
     }
 
-    /// Gives the cluster a streaming standby, for which commits at level `replica` wait from now on. It is one of the system's processes.
+    /// Adds a streaming standby, for which commits at level `replica` wait from now on. It is one
+    /// of the system's processes.
     ///
     /// # Errors
-    /// It does not start, or is not synchronous in time.
+    /// The standby does not start, or is not synchronous in time.
     pub fn add_standby(&mut self, processors: &Processors) -> Result<()> {
         if self.standby.is_some() {
             return Ok(());
@@ -108,15 +110,15 @@ impl System {
             std::thread::sleep(Duration::from_millis(50));
         }
         self.standby = Some(standby);
-        // The gateway looks for standbys once a second.
+        // The gateway checks for standbys once a second.
         std::thread::sleep(Duration::from_secs(2));
         Ok(())
     }
 
-    /// Starts the gateway again with other settings; the cluster goes on.
+    /// Restarts the gateway with other settings. The cluster keeps running.
     ///
     /// # Errors
-    /// It does not stop or start.
+    /// The gateway does not stop or start.
     pub fn restart_gateway(&mut self, setup: &Setup, processors: &Processors) -> Result<()> {
         self.gateway.stop()?;
         processors.starting(|| {
@@ -131,18 +133,19 @@ impl System {
         })
     }
 
-    /// Stops PostgreSQL in order and starts it again; the gateway finds it again by itself. All connections end, and the arena is empty.
+    /// Restarts PostgreSQL in order; the gateway reconnects by itself. All connections end, and the
+    /// arena is empty.
     ///
     /// # Errors
-    /// It does not stop or start.
+    /// PostgreSQL does not stop or start.
     pub fn restart_postgres(&mut self) -> Result<()> {
         self.cluster.restart()
     }
 
-    /// All processes of the system.
+    /// Returns all processes of the system.
     ///
     /// # Errors
-    /// One of the two has ended.
+    /// The gateway or PostgreSQL has ended.
     pub fn tree(&mut self) -> Result<Tree> {
         self.gateway.check()?;
         let ended = |what: &str| Error::Other(format!("{what} has ended"));
@@ -161,10 +164,10 @@ impl System {
         ))
     }
 
-    /// Its two parts apart: gateway, PostgreSQL.
+    /// Returns the processes of the gateway and those of PostgreSQL.
     ///
     /// # Errors
-    /// One of the two has ended.
+    /// The gateway or PostgreSQL has ended.
     pub fn parts(&mut self) -> Result<[Tree; 2]> {
         let mut roots = self.tree()?.roots;
         let of_postgres = roots.split_off(1);
@@ -174,30 +177,30 @@ impl System {
         ])
     }
 
-    /// Where the gateway listens.
+    /// Returns the gateway's address.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.gateway.port()))
     }
 
-    /// The gateway.
+    /// Returns the gateway.
     pub fn gateway(&self) -> &Gateway {
         &self.gateway
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// A connection to the gateway's database, as superuser.
+    /// Connects to the gateway's database as superuser.
     ///
     /// # Errors
-    /// PostgreSQL does not take it.
+    /// PostgreSQL refuses the connection.
     pub fn connect(&self) -> Result<Client> {
         self.cluster.connect(DATABASE)
     }
 
-    /// Versions of what runs.
+    /// Returns the versions of the running programs.
     ///
     /// # Errors
     /// PostgreSQL does not answer.
@@ -217,7 +220,8 @@ impl System {
     }
 }
 
-/// A setting's environment variable: `batch.rows_max` is `LANES_GATEWAY_BATCH_ROWS_MAX`.
+/// Returns the environment variable of a setting: `batch.rows_max` is
+/// `LANES_GATEWAY_BATCH_ROWS_MAX`.
 fn variable(setting: &str) -> String {
     format!("LANES_GATEWAY_{}", setting.to_uppercase().replace('.', "_"))
 }

@@ -1,4 +1,5 @@
-//! Scenarios of sealed rows: how small they are and at what cost, how fast they are read, and what all that does to ingest.
+//! Scenarios of sealed rows: their size, the cost of sealing, the speed of reading, and the effect
+//! on ingest.
 //!
 //! ```text
 //! fleet's bodies ─► gateway ─► lanes.samples ─► VACUUM, lanes.seal() ─► bytes, CPU            size      beside VictoriaMetrics
@@ -7,15 +8,15 @@
 //! fleet's bodies ─► open loop ─► gateway, beside the background worker and an object_store    offload   p99
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`object_store`] | where segments go: a directory, or MinIO |
-//! | [`sample_table`] | a table of samples whose every value is known |
-//! | [`size`] | scenario `size`: bytes a sample, CPU of sealing and merging |
-//! | [`scenario`] | scenario `sealed`: whole tables, one series of many, the same out of a store |
-//! | [`offload`] | scenario `offload`: p99 of ingest while rows are sealed and put away |
+//! | [`object_store`] | the object store of a gateway: a directory, or MinIO |
+//! | [`sample_table`] | a table of samples with known values |
+//! | [`size`] | the scenario `size`: bytes per sample, CPU of sealing and merging |
+//! | [`scenario`] | the scenario `sealed`: whole tables, one series of many, and reads from an object store |
+//! | [`offload`] | the scenario `offload`: p99 of ingest while rows are sealed and offloaded |
 //!
-//! How long all of that can go on is scenario `soak` of [`crate::remote_write`].
+//! The scenario `soak` of [`crate::remote_write`] runs the same operations for a long time.
 
 pub mod object_store;
 

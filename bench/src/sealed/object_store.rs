@@ -1,4 +1,4 @@
-//! Where segments go: a directory, or MinIO, each as settings of a gateway.
+//! The object store of a gateway: a directory, or MinIO, as settings of the gateway.
 
 use crate::peers::data_folder::remove;
 use lanes_support::error::Result;
@@ -6,18 +6,18 @@ use lanes_support::minio::{self, Minio};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// A kind of store, as a data file names it.
+/// A kind of store, named as in a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Files of a local directory.
+    /// A local directory.
     Directory,
     /// MinIO on this machine, over S3.
     Minio,
 }
 
 impl Kind {
-    /// For people.
+    /// Returns the kind's name for people.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Directory => "a directory",
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// A store that is there as long as the value.
+/// A store that exists as long as the value.
 pub struct ObjectStore {
     environment: Vec<(String, String)>,
     directory: Option<PathBuf>,
@@ -34,10 +34,10 @@ pub struct ObjectStore {
 }
 
 impl ObjectStore {
-    /// An empty store, its files below a folder.
+    /// Starts an empty store with its files below a folder.
     ///
     /// # Errors
-    /// MinIO is not built or does not start; files of an earlier run cannot be removed.
+    /// MinIO is not built or does not start. Files of an earlier run cannot be removed.
     pub fn start(kind: Kind, folder: &Path) -> Result<ObjectStore> {
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match kind {
@@ -72,7 +72,7 @@ impl ObjectStore {
         }
     }
 
-    /// Environment variables of a gateway that uses it.
+    /// Returns the environment variables of a gateway that uses the store.
     pub fn environment(&self) -> &[(String, String)] {
         &self.environment
     }
@@ -81,7 +81,7 @@ impl ObjectStore {
 impl Drop for ObjectStore {
     fn drop(&mut self) {
         if let Some(directory) = &self.directory {
-            // What is left of it is removed before the next run.
+            // Files that remain are removed before the next run.
             let _ = remove(directory);
         }
     }

@@ -1,8 +1,9 @@
-//! Scenario `offload`: what sealing, and putting away what is sealed, do to the latency of ingest.
+//! The scenario `offload`: the effect of sealing and offloading on the latency of ingest.
 //!
-//! The rate is a share of what a closed loop reaches at the beginning, the same in all turns. Each turn begins with an empty table; only
-//! what happens beside ingest differs; figures are the medians of the turns. Samples are of the past, so that whatever is sealed is at
-//! once old enough to be put away.
+//! The rate is a share of what a closed loop reaches at the start, and equal in all turns. Each
+//! turn begins with an empty table, and turns differ only in what happens beside ingest. Figures
+//! are medians over the turns. Samples are of the past, so that sealed rows are at once old enough
+//! to be offloaded.
 
 use super::object_store::{Kind, ObjectStore};
 use crate::fleet::bodies::Body;
@@ -21,28 +22,28 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Ours, by its level of acknowledgement.
+    /// The system, by its level of acknowledgement.
     system: String,
-    /// What happens beside ingest, in turns forth and back.
+    /// The activities beside ingest, in turns forwards and backwards.
     beside: Vec<Beside>,
     rounds: usize,
     targets: usize,
-    /// Scrapes of the closed loop that finds the sustainable rate.
+    /// The number of scrapes of the closed loop that measures the sustainable rate.
     trial_scrapes: usize,
     /// The rate, as a share of the sustainable one.
     share: f64,
-    /// Of each turn.
+    /// The duration of each turn.
     seconds: f64,
     connections: usize,
-    /// Until all that was sealed is away, after a turn.
+    /// The time after a turn until all sealed rows are offloaded.
     rest_seconds: f64,
     fleet: Fleet,
     store: Kind,
-    /// Of the p99, as a multiple of that without.
+    /// The bar of p99, as a multiple of that without the activities.
     bar: Bar,
 }
 
@@ -64,12 +65,13 @@ impl Beside {
     }
 }
 
-/// How far in the past the first sample is: more than all turns together have of data.
+/// The age of the first sample: more than the data of all turns.
 const PAST_MILLISECONDS: i64 = 24 * 3_600_000;
-/// Between a change of settings and the turn: the background worker sees it, and what the last turn left is over.
+/// The pause between a change of settings and the turn, in which the background worker reads the
+/// settings and finishes the work of the last turn.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Figures of each kind of turn, and what was sealed in it.
+/// The figures of each kind of turn, and the sealed rows.
 #[derive(Default)]
 struct Rows {
     p99: Figures,
@@ -80,10 +82,10 @@ struct Rows {
     away: Figures,
 }
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// The system does not start, or takes nothing; a turn that fails is a record that says so.
+/// The system does not start, or acknowledges nothing. A turn that fails is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("offload");
@@ -145,7 +147,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-/// Samples a second that a closed loop gets acknowledged, once all series are known.
+/// Returns the samples per second that a closed loop gets acknowledged once all series are known.
 fn sustainable(
     run: &Run,
     definition: &Definition,
@@ -165,7 +167,7 @@ fn sustainable(
     Ok(send(system, &trial, &way)?.rate())
 }
 
-/// What became of the rows while they came in, as shares of them.
+/// The shares of the rows that were sealed and offloaded during ingest.
 struct Done {
     sealed: f64,
     away: f64,
@@ -175,7 +177,7 @@ struct Turn<'a> {
     run: &'a Run,
     definition: &'a Definition,
     beside: Beside,
-    /// Samples a second.
+    /// Samples per second.
     rate: f64,
 }
 
@@ -228,14 +230,14 @@ impl Turn<'_> {
         Ok(Arc::new(sender.scrapes(targets, scrapes)?))
     }
 
-    /// An empty table, and the settings for what is to happen beside.
+    /// Empties the table and applies the settings of a turn.
     fn prepare(&self, client: &mut Client) -> Result<()> {
         let (naptime, hot) = match self.beside {
             Beside::Nothing => (0, "RESET (hot)"),
             Beside::Sealing => (1, "RESET (hot)"),
             Beside::SealingAndOffloading => (1, "SET (hot = '1 second')"),
         };
-        // Each on its own: no ALTER SYSTEM within a transaction.
+        // Each statement runs alone: ALTER SYSTEM cannot run in a transaction.
         for statement in [
             "ALTER SYSTEM SET lanes.seal_naptime = 0",
             "SELECT pg_reload_conf()",
@@ -251,7 +253,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The object store is seen to take all that is due, so that no turn leaves work to the next.
+    /// Waits until all due segments are in the object store, so that no turn leaves work to the
+    /// next.
     fn wait_until_away(&self, client: &mut Client) -> Result<()> {
         let start = Instant::now();
         let due = "SELECT count(*) FROM lanes.offload_list(1)";

@@ -1,4 +1,5 @@
-//! A table of samples whose every value is known: loaded by `lanes.append` as scrapes would bring them, read by series, each answer verified.
+//! A table of samples with known values: loaded by `lanes.append` in the order of scrapes, and read
+//! by series. Each answer is verified.
 
 use crate::peers::http::now_milliseconds;
 use lanes_support::error::{Error, Result};
@@ -8,22 +9,23 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The table's name.
 pub const NAME: &str = "sample_table";
-/// Rows of an append at least; whole scrapes of a part of the series.
+/// The least number of rows of an append, which contains whole scrapes of a part of the series.
 const APPEND_ROWS: usize = 1 << 17;
 
-/// What the table holds: a sample of each series at each step.
+/// The content of the table: a sample of each series at each step.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleTable {
     series: usize,
     steps: usize,
-    /// Microseconds between steps.
+    /// The microseconds between steps.
     interval: i64,
-    /// Of the first step, in microseconds since 1970.
+    /// The time of the first step, in microseconds since 1970.
     start: i64,
 }
 
 impl SampleTable {
-    /// So many series with so many samples each, this far apart; the last ones were taken an hour ago.
+    /// Describes a table of `series` series with `steps` samples each. The last samples are an hour
+    /// old.
     pub fn new(series: usize, steps: usize, interval: Duration) -> SampleTable {
         const AGO_MILLISECONDS: i64 = 3_600_000;
         let interval = interval.as_micros() as i64;
@@ -36,7 +38,7 @@ impl SampleTable {
         }
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.series * self.steps
     }
@@ -45,7 +47,8 @@ impl SampleTable {
         self.start + self.interval * step as i64
     }
 
-    /// A third of the series are counters that stand still, a third counters that grow, a third gauges with two decimals.
+    /// Returns a sample's value. A third of the series are constant counters, a third are growing
+    /// counters, and a third are gauges with two decimals.
     fn value(series: usize, step: usize) -> f64 {
         let mixed = ((series as u64) << 32) | step as u64;
         let random = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64;
@@ -56,10 +59,10 @@ impl SampleTable {
         }
     }
 
-    /// Makes the table and fills it, step by step, each step's series one after another.
+    /// Creates the table and fills it step by step, and within a step series by series.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn load(&self, client: &mut Client) -> Result<()> {
         client.batch_execute(&format!(
             "CREATE TABLE {NAME} (ts timestamptz NOT NULL, series int4 NOT NULL, value float8 NOT NULL)
@@ -107,11 +110,11 @@ impl SampleTable {
         }
     }
 
-    /// Seals all rows as one, and vacuums. A transaction of somebody else that still sees less may keep some from being sealed, so it is
-    /// tried until none is left.
+    /// Seals all rows into one part, and vacuums. An older snapshot of another transaction may keep
+    /// rows from being sealed, so sealing is repeated until no row is open.
     ///
     /// # Errors
-    /// PostgreSQL's; rows that stay open.
+    /// PostgreSQL fails, or rows stay open.
     pub fn seal(&self, client: &mut Client) -> Result<()> {
         const ATTEMPTS_MAX: u32 = 20;
         let open = format!(
@@ -127,16 +130,16 @@ impl SampleTable {
         Err(Error::Other(format!("rows of {NAME} stay open")))
     }
 
-    /// Series that lie far from each other, so many of them.
+    /// Returns `count` series that are far apart.
     pub fn spread(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
         let (series, count) = (self.series, count.clamp(1, self.series));
         (0..count).map(move |place| place * series / count)
     }
 
-    /// A reader on this connection.
+    /// Creates a reader on this connection.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn reader(&self, client: Client) -> Result<Reader> {
         let mut client = client;
         let statement = client.prepare(&format!(
@@ -158,11 +161,11 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// All samples of a series between the table's first and last time: milliseconds from the question to the last row, once the answer is
-    /// found to be right.
+    /// Reads all samples of a series, and verifies them. Returns milliseconds from the query to the
+    /// last row.
     ///
     /// # Errors
-    /// PostgreSQL's, and a wrong answer.
+    /// PostgreSQL fails, or the answer is wrong.
     pub fn read(&mut self, series: usize) -> Result<f64> {
         let table = self.table;
         let time = |step| UNIX_EPOCH + Duration::from_micros(table.time(step) as u64);
@@ -184,17 +187,18 @@ impl Reader {
         }
     }
 
-    /// A question about nothing: milliseconds until its answer, which every other answer takes too.
+    /// Runs an empty query and returns its milliseconds, which are part of every other query's
+    /// time.
     ///
     /// # Errors
-    /// PostgreSQL's.
+    /// PostgreSQL fails.
     pub fn floor(&mut self) -> Result<f64> {
         let start = Instant::now();
         self.client.query("SELECT 1", &[])?;
         Ok(start.elapsed().as_secs_f64() * 1e3)
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub fn client(&mut self) -> &mut Client {
         &mut self.client
     }

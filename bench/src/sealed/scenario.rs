@@ -1,5 +1,5 @@
-//! Scenario `sealed`: reading what is sealed: whole tables beside the same rows open, one series out of many, and the same out of an
-//! object store.
+//! The scenario `sealed`: reading sealed rows: whole tables beside the same rows open, one series
+//! out of many, and one series from an object store.
 
 use super::object_store::{Kind, ObjectStore};
 use super::sample_table::{NAME as TABLE, Reader, SampleTable};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
@@ -28,10 +28,10 @@ struct Definition {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scans {
-    /// Trades and quotes; events are five times as many.
+    /// The number of trades and of quotes; there are five times as many events.
     rows: usize,
     repeat: usize,
-    /// For the timed executions of one query in one turn.
+    /// The time for the timed executions of one query in one turn.
     budget_seconds: f64,
 }
 
@@ -39,43 +39,44 @@ struct Scans {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OneSeries {
-    /// In the table.
+    /// The number of series in the table.
     count: usize,
-    /// Samples of each.
+    /// The number of samples of each series.
     samples: usize,
     interval_seconds: f64,
-    /// Series that are read, one after another.
+    /// The number of series that are read, one after another.
     reads: usize,
-    /// How often all of them are read before it counts.
+    /// The number of rounds over all of these series before the measurement.
     rounds_before: usize,
-    /// Series that are read out of a store.
+    /// The number of series that are read from a store.
     cold_reads: usize,
-    /// Until all segments are in a store.
+    /// The time until all segments are in a store.
     offload_seconds: f64,
     stores: Vec<Kind>,
 }
 
-/// What is asked of the figures.
+/// The bars.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
-    /// Rows a second of sealed rows, as a multiple of those of open ones.
+    /// The bar of rows per second on sealed rows, as a multiple of those on open rows.
     scan: Bar,
-    /// Milliseconds for one series.
+    /// The bar of milliseconds for one series.
     hot: Bar,
-    /// Milliseconds for one series that is nowhere but in a store.
+    /// The bar of milliseconds for one series that is only in a store.
     cold: Bar,
 }
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// What cannot be measured is a record that says so.
+/// There are none: what cannot be measured is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let mut findings = Findings::default();
     scans(run, &definition, &mut findings);
-    // Each store has a system of its own; the first one is also read before anything is put away.
+    // Each store has a system of its own. The first system is also read before anything is
+    // offloaded.
     for (place, kind) in definition.series.stores.iter().enumerate() {
         let row = cold_row(&definition, *kind);
         let reads_hot = place == 0 && run.options.wants(&hot_row(&definition));
@@ -163,8 +164,8 @@ fn series(
     Ok(())
 }
 
-/// Reads series of segments that are in memory: as PostgreSQL plans it by default, and with no parallel workers, whose start takes
-/// longer than such a read.
+/// Reads series of resident segments: with PostgreSQL's default plan, and without parallel workers,
+/// whose start takes longer than such a read.
 fn hot(
     definition: &Definition,
     system: &mut System,
@@ -185,7 +186,7 @@ fn hot(
                 reader.read(series)?;
             }
         }
-        // With parallel workers, which have ended by then.
+        // Parallel workers are included, because they have ended by then.
         let before = tree.cpu_seconds();
         let times = table
             .spread(of.reads)
@@ -203,7 +204,7 @@ fn hot(
     Ok(())
 }
 
-/// Gives everything away, and reads series that are nowhere else any more.
+/// Offloads everything, and reads series that are only in the store.
 fn cold(
     definition: &Definition,
     kind: Kind,
@@ -228,7 +229,8 @@ fn cold(
         std::thread::sleep(Duration::from_millis(100));
     }
     let away_seconds = start.elapsed().as_secs_f64();
-    // So that nothing is in memory; the first read waits until the gateway has found PostgreSQL again.
+    // Nothing is resident after a restart. The first read waits until the gateway has reconnected
+    // to PostgreSQL.
     drop(client);
     system.restart_postgres()?;
     let mut client = system.connect()?;
@@ -243,7 +245,8 @@ fn cold(
         let before = tree.clock();
         let time = reader.read(series)?;
         let used = tree.clock().seconds_since(&before);
-        // Nothing came back: another series of the segment was read before, and it is in memory.
+        // Nothing was recalled: another series of the segment was read before, so the segment is
+        // resident.
         match cache.files()?.is_empty() {
             true => skipped += 1,
             false => {
@@ -283,7 +286,7 @@ fn add(findings: &mut Findings, row: &str, times: Vec<f64>, bar: Option<Bar>, no
     findings.add(record);
 }
 
-/// What a read takes of all processes' CPU, and how long a question about nothing takes.
+/// Returns notes on the CPU time of all processes per read, and on the time of an empty query.
 fn costs(reads: usize, cpu_seconds: f64, floor: Vec<f64>) -> Vec<String> {
     let cpu = cpu_seconds * 1e3 / reads.max(1) as f64;
     let floor = Times::new(floor).map(|floor| format!("SELECT 1: p50 {:.3} ms", floor.median()));
@@ -291,7 +294,7 @@ fn costs(reads: usize, cpu_seconds: f64, floor: Vec<f64>) -> Vec<String> {
     std::iter::once(cpu).chain(floor).collect()
 }
 
-/// How the table lies, and what one read looks at.
+/// Returns notes on the layout of the table, and on the segments that one read visits.
 fn notes(reader: &mut Reader, client: &mut Client, table: &SampleTable) -> Result<Vec<String>> {
     let row = client.query_one(
         &format!(
@@ -321,7 +324,7 @@ fn notes(reader: &mut Reader, client: &mut Client, table: &SampleTable) -> Resul
     Ok(notes)
 }
 
-/// PostgreSQL's files of segments that came back.
+/// PostgreSQL's files of recalled segments.
 struct ColdCache(PathBuf);
 
 impl ColdCache {
@@ -332,7 +335,7 @@ impl ColdCache {
     fn files(&self) -> Result<Vec<PathBuf>> {
         let entries = match std::fs::read_dir(&self.0) {
             Ok(entries) => entries,
-            // Made with the first of them.
+            // The folder is created with the first file.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(Error::file("list", &self.0)(error)),
         };

@@ -1,9 +1,11 @@
-//! Scenario `size`: what an hour of samples takes, beside VictoriaMetrics, and what it costs to make it so small.
+//! The scenario `size`: the bytes of an hour of samples, beside VictoriaMetrics, and the cost of
+//! compressing them.
 //!
-//! Each system is sent the same samples, an hour of them at the scrape interval, as fast as it takes them. Ours is vacuumed after every
-//! few scrapes, as the background worker would do it, so that sealing and the merging of what was sealed before cost what they do in
-//! practice; at the end everything is merged and vacuumed once more. Theirs is asked to merge everything. Then count and sum of all samples
-//! are asked of both, and what both have on disk is compared.
+//! Each system receives the same samples, an hour of them at the scrape interval, as fast as it
+//! accepts them. pg_lanes is vacuumed after every few scrapes, as the background worker would do
+//! it, so that sealing and merging cost what they do in practice. At the end everything is merged
+//! and vacuumed once more; VictoriaMetrics merges everything on request. Then both systems return
+//! count and sum of all samples, and their bytes on disk are compared.
 
 use crate::fleet::shape::JOB;
 use crate::load::Pace;
@@ -23,53 +25,53 @@ use postgres::Client;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The data file's own part.
+/// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Ours, by its level of acknowledgement.
+    /// The system, by its level of acknowledgement.
     system: String,
     /// The version of VictoriaMetrics.
     yardstick: String,
     targets: usize,
-    /// Of each target: 361 are an hour at 10 s.
+    /// The number of scrapes of each target: 361 are an hour at 10 s.
     scrapes: usize,
-    /// How many scrapes come in between two rounds of the sealer.
+    /// The number of scrapes between two runs of the sealer.
     scrapes_a_round: usize,
     connections: usize,
     fleet: Fleet,
     bars: Bars,
 }
 
-/// What is asked of the figures.
+/// The bars.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
-    /// Of bytes a sample, relative to the yardstick.
+    /// The bar of bytes per sample, relative to the yardstick.
     size: RelativeBar,
-    /// Bytes a sample that would be better still; told in a note.
+    /// A more ambitious number of bytes per sample, reported in a note.
     stretch_bytes: f64,
-    /// CPU seconds of sealing and merging, for a million samples.
+    /// The bar of CPU seconds of sealing and merging, per million samples.
     seal_cpu: Bar,
-    /// Bytes of the label index, with the hashes for gateways, for a series.
+    /// The bar of bytes per series of the label index, including the hashes for gateways.
     label_index: Bar,
-    /// Seconds from a gateway's start until a series that is new is acknowledged.
+    /// The bar of seconds from a gateway's start until a new series is acknowledged.
     gateway_start: Bar,
 }
 
-/// What a system holds and how large that is.
+/// The content of a system, and its size.
 #[derive(Debug, Default)]
 struct Filled {
     describes: String,
     samples: u64,
     series: u64,
-    /// Bytes by what they are for.
+    /// The bytes by purpose.
     bytes: Vec<(&'static str, u64)>,
-    /// CPU seconds of sealing as samples come in, and of the merging of everything at the end.
+    /// CPU seconds of sealing during ingest, and of the merging at the end.
     seal_cpu: Option<(f64, f64)>,
-    /// Bytes of the label index, with the hashes for gateways.
+    /// Bytes of the label index, including the hashes for gateways.
     label_index: Option<u64>,
-    /// How long the gateway takes until it is ready, and until it has acknowledged a new series.
+    /// Seconds until the gateway is ready, and until it has acknowledged a new series.
     gateway_start: Option<(f64, f64)>,
 }
 
@@ -85,21 +87,21 @@ impl Filled {
 }
 
 const UNIT: &str = "bytes/sample";
-/// What the bar is for.
+/// The row that the bar is for.
 const ON_DISK: &str = "on disk: samples and series";
 const IN_MEMORY: &str = "in memory, all samples read once: arena and buffers";
 const DECODED: &str =
     "in memory, all samples read so often that they are decoded: arena and buffers";
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
-/// The data cannot be made; a system that cannot be measured is a record that says so.
+/// The data cannot be created. A system that cannot be measured is a record that says so.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("size");
     let shape = definition.fleet.shape(&folder)?;
-    // The last sample is shortly before now: no store refuses any.
+    // The last sample is shortly before now, so that no store refuses any.
     let span = definition.scrapes as f64 * definition.fleet.interval_seconds * 1000.0;
     let history = History {
         shape: &shape,
@@ -215,7 +217,7 @@ fn report(
 fn fill_theirs(history: &History, mut system: VictoriaMetrics) -> Result<Filled> {
     let (sent, _) = history.send_all(&mut system, || Ok(()))?;
     system.merge()?;
-    // Before it is asked: answers make files of their own.
+    // Measure the size before the queries, which create files.
     let on_disk = system.disk_bytes()?;
     verify(&system, (JOB, history.start), sent, sent.samples)?;
     let filled = Filled {
@@ -231,7 +233,7 @@ fn fill_theirs(history: &History, mut system: VictoriaMetrics) -> Result<Filled>
     Ok(filled)
 }
 
-/// Nothing works in the background, so that the cost of sealing can be told from all else.
+/// Starts pg_lanes without background work, so that the cost of sealing is measured alone.
 fn start_ours(definition: &Definition) -> Result<Lanes> {
     let name = definition.system.as_str();
     let level = Lanes::level_of(name)
@@ -248,8 +250,9 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
         sealing += cpu_of(&tree, &mut client, &["VACUUM lanes.samples"])?;
         Ok(())
     })?;
-    // One VACUUM settles what was sealed, frees what it took the place of and moves what lies at the file's end; the next one
-    // shortens the file. A third one, for a snapshot of the gateway's that held the first one up.
+    // One VACUUM installs the sealed parts, frees the space that they replace and moves the end of
+    // the file; the next one truncates the file. A third one is for a snapshot of the gateway that
+    // delayed the first one.
     let all = [
         "SELECT lanes.seal('lanes.samples')",
         "VACUUM lanes.samples",
@@ -257,7 +260,7 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
         "VACUUM lanes.samples",
     ];
     let merging = cpu_of(&tree, &mut client, &all)?;
-    // What the arena still has of rows before they were sealed goes only when room is needed.
+    // The arena keeps rows from before sealing until it needs room.
     drop(client);
     system.restart_postgres()?;
     let mut client = system.connect()?;
@@ -266,14 +269,15 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
         let number: i64 = client.query_one(sql, &[])?.get(0);
         Ok(number as u64)
     };
-    // Of the buffers those of the samples, which hold what is sealed. What is read again is decoded to the arena, as long as it has room.
+    // Buffers count if they belong to the samples, and hold the sealed parts. Rows that are read
+    // again are decoded into the arena as long as it has room.
     let in_memory = "SELECT (SELECT bytes_used FROM lanes.arena())
            + (SELECT count(*) * current_setting('block_size')::int8 FROM pg_buffercache
               WHERE relfilenode = pg_relation_filenode('lanes.samples')
                 AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))";
     client.batch_execute("CREATE EXTENSION IF NOT EXISTS pg_buffercache")?;
     let read_once = number(&mut client, in_memory)?;
-    // The look that was counted last is the one that decodes.
+    // The read that reaches the count is the one that decodes.
     let looks = number(
         &mut client,
         "SELECT current_setting('lanes.decode_after')::int8",
@@ -333,7 +337,7 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
     Ok(filled)
 }
 
-/// CPU seconds of PostgreSQL while these statements run.
+/// Returns CPU seconds of PostgreSQL while these statements run.
 fn cpu_of(tree: &Tree, client: &mut Client, statements: &[&str]) -> Result<f64> {
     let before = tree.clock();
     for statement in statements {

@@ -1,13 +1,14 @@
-//! Answers of queries as values, and when two of them are equal.
+//! Answers of queries as values, and their comparison.
 //!
-//! Rows have no order here: both sides are sorted by their exact values first, and every query's rows differ in them
-//! (or there is one row). A floating-point number may differ by [`TOLERANCE`] of the expected one's size, since engines add in
-//! different orders; integers, times and text may not differ.
+//! Rows have no order: both sides are first sorted by their exact values. Each query's rows differ
+//! in these values, or there is only one row. A floating-point number may differ by [`TOLERANCE`]
+//! times the expected number, because engines add in different orders. Integers, times and text may
+//! not differ.
 
 use serde_json::Value as Json;
 use std::cmp::Ordering;
 
-/// What a floating-point number may differ by, as a share of the expected number.
+/// The greatest difference of a floating-point number, as a share of the expected number.
 pub const TOLERANCE: f64 = 1e-9;
 
 /// One value of an answer.
@@ -26,7 +27,10 @@ pub enum Value {
 /// Rows of values.
 pub type Answer = Vec<Vec<Value>>;
 
-/// Says where the answer differs from the expected one; nothing when it does not.
+/// Compares an answer with the expected one.
+///
+/// # Errors
+/// The first difference, in words.
 pub fn verify(expected: &Answer, actual: &Answer) -> Result<(), String> {
     if expected.len() != actual.len() {
         return Err(format!(
@@ -55,8 +59,8 @@ pub fn verify(expected: &Answer, actual: &Answer) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a value is the expected one. An expected integer may come as a floating-point number (SQL's `sum` has many types)
-/// when that is exact, and the other way round.
+/// Whether a value is the expected one. SQL's `sum` has several types: an integer may be expected
+/// and arrive as a floating-point number if it is exact, and the other way round.
 fn is_equal(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Null, Value::Null) => true,
@@ -73,7 +77,7 @@ fn is_near(expected: f64, actual: f64) -> bool {
     expected == actual || (expected - actual).abs() <= TOLERANCE * expected.abs()
 }
 
-/// The rows, ordered by their columns from left to right.
+/// Returns the rows, ordered by their columns from left to right.
 fn sorted(answer: &Answer) -> Vec<&[Value]> {
     let mut rows: Vec<&[Value]> = answer.iter().map(Vec::as_slice).collect();
     rows.sort_by(|left, right| {
@@ -102,7 +106,7 @@ fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// Reads an answer as the peers send it: a list of lists.
+/// Reads an answer in the peers' format, a list of lists.
 pub fn from_json(json: &Json) -> Result<Answer, String> {
     let list = |json: &Json| {
         json.as_array()
@@ -147,7 +151,7 @@ mod tests {
         assert!(verify(&one(Float(1.0)), &one(Float(f64::NAN))).is_err());
         assert!(verify(&one(Float(2.0)), &one(Integer(2))).is_ok());
         assert!(verify(&one(Integer(2)), &one(Float(2.0 + 1e-12))).is_err());
-        // One microsecond in a time of today is less than the tolerance of a float.
+        // One microsecond of a present-day time is less than the tolerance of a float.
         assert!(
             verify(
                 &one(Integer(1_767_225_600_000_000)),

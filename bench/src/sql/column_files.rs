@@ -1,9 +1,10 @@
-//! The data for the peers: each column as a file of little-endian values, which `peers/convert.py` makes Parquet files of.
+//! The data for the peers: each column is a file of little-endian values, which `peers/convert.py`
+//! converts to Parquet.
 //!
 //! ```text
 //! <folder>/<table>.<column>    the values: int64, int32, uint16 (codes), float64, float32 or uint8 (bool)
-//!          manifest.json       {table: [{name, type, items?}]}; `items` are the texts that codes stand for
-//!          <table>.parquet     what the peers read, written by convert.py
+//!          manifest.json       {table: [{name, type, items?}]}; `items` are the texts of the codes
+//!          <table>.parquet     the file that the peers read, written by convert.py
 //! ```
 
 use crate::sql::generate::{Data, SERVICES, SYMBOLS, service, symbol};
@@ -123,7 +124,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of this type, as the manifest calls it.
+    /// Creates a column of a type, named as in the manifest.
     pub fn new(name: &'static str, kind: &str, bytes: impl Iterator<Item = u8>) -> Column {
         Column {
             name,
@@ -132,7 +133,7 @@ impl Column {
         }
     }
 
-    /// The texts that codes stand for.
+    /// Adds the texts of the codes.
     pub fn with_items(mut self, items: &[String]) -> Column {
         self.entry["items"] = json!(items);
         self

@@ -1,14 +1,14 @@
-//! Rows into PostgreSQL by binary COPY.
+//! Binary COPY of rows into PostgreSQL.
 
 use lanes_support::error::{Error, Result};
 use postgres::Client;
 use std::io::Write;
 
 const POSTGRES_EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
-/// How many bytes of COPY are gathered before they are sent.
+/// The number of bytes that are collected before they are sent.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Copies rows of so many columns; `write_row` gives the fields of a row.
+/// Copies rows of a number of columns; `write_row` writes the fields of a row.
 pub fn copy(
     client: &mut Client,
     table: &str,
@@ -37,18 +37,18 @@ pub fn copy(
     }
 }
 
-/// Fields of a row in COPY's binary format: length, then bytes.
+/// The fields of a row in COPY's binary format: length, then bytes.
 pub struct Fields(Vec<u8>);
 
 impl Fields {
-    /// A field of these bytes.
+    /// Appends a field with these bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0
             .extend_from_slice(&(bytes.len() as i32).to_be_bytes());
         self.0.extend_from_slice(bytes);
     }
 
-    /// A time in microseconds since 1970.
+    /// Appends a time in microseconds since 1970.
     pub fn time(&mut self, microseconds: i64) {
         self.bytes(&(microseconds - POSTGRES_EPOCH_MICROSECONDS).to_be_bytes());
     }

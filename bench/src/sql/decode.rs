@@ -1,4 +1,5 @@
-//! Values to and from PostgreSQL: rows as answers, parameters in the types that a statement asks for.
+//! Conversion of values to and from PostgreSQL: rows to answers, and parameters to the types of a
+//! statement.
 
 use crate::sql::answer::Value;
 use crate::sql::reference::Parameter;
@@ -7,7 +8,7 @@ use postgres::types::{FromSql, ToSql, Type};
 use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The values of a row.
+/// Returns the values of a row.
 pub fn row_values(row: &Row) -> Result<Vec<Value>, String> {
     (0..row.len()).map(|column| value(row, column)).collect()
 }
@@ -43,7 +44,7 @@ fn microseconds(time: SystemTime) -> i64 {
     }
 }
 
-/// A parameter as the statement's type wants it.
+/// Converts a parameter to the statement's type.
 pub fn to_sql(parameter: &Parameter, kind: &Type) -> Result<Box<dyn ToSql + Sync>, String> {
     match (parameter, kind) {
         (Parameter::Float(number), &Type::FLOAT8) => Ok(Box::new(*number)),
@@ -56,7 +57,7 @@ pub fn to_sql(parameter: &Parameter, kind: &Type) -> Result<Box<dyn ToSql + Sync
     }
 }
 
-/// A parameter as text of SQL that takes the type it is used as.
+/// Formats a parameter as a literal of SQL, whose type follows from its use.
 pub fn to_literal(parameter: &Parameter) -> String {
     match parameter {
         Parameter::Float(number) => format!("'{number:?}'"),
@@ -65,12 +66,13 @@ pub fn to_literal(parameter: &Parameter) -> String {
     }
 }
 
-/// A numeric, as near as a float comes.
+/// A numeric, converted to the nearest float.
 struct Numeric(f64);
 
 impl FromSql<'_> for Numeric {
     fn from_sql(_: &Type, bytes: &[u8]) -> Result<Numeric, Box<dyn Error + Sync + Send>> {
-        // Four 16-bit numbers (digits, weight of the first, sign, scale), then digits of base 10,000.
+        // The format is four 16-bit numbers (number of digits, weight of the first, sign, scale),
+        // then digits of base 10,000.
         let words: Vec<u16> = bytes
             .as_chunks::<2>()
             .0

@@ -2,12 +2,12 @@
 //!
 //! ```toml
 //! order = 1                      # its place in the table
-//! title = "…"                    # what is asked, in words
+//! title = "…"                    # what the query computes, in words
 //! answer = "asof"                # the reference answer's name (see `reference`)
 //! parameters = ["since"]         # $1, $2 … of the SQL, by the reference's names; {since} in the peers' text
-//! note = "…"                     # optional: what a reader has to know about the queries
+//! note = "…"                     # optional: a note about the queries, for the reader
 //!
-//! [bar]                          # optional; every given part has to hold
+//! [bar]                          # optional; every part has to hold
 //! milliseconds = 10.0            # the median at most
 //! times_best_peer = 3.0          # the best peer's median is at least this many times ours
 //! bytes_per_row = 12.0           # or: the bytes that have to be read …
@@ -16,11 +16,11 @@
 //! plus_floor = true              #     … after the floor's round trip
 //! engine = true                  # judged by the executor's own time, without the round trip
 //!
-//! [query.lanes]                  # and heap (as lanes when absent), duckdb, polars, chdb (none when absent)
+//! [query.lanes]                  # and heap (default: as lanes), duckdb, polars, chdb (default: none)
 //! setup = ["…"]                  # statements before the query, not timed
 //! text = "SELECT …"              # SQL; for polars a Python expression over trades, quotes, events (frames), pl
 //!
-//! [[variant]]                    # the query for lanes under other settings, or in another form; reported, not judged
+//! [[variant]]                    # the query for lanes with other settings, or in another form; reported, not judged
 //! name = "zone maps off"
 //! settings = ["lanes.zone_maps = off"]
 //! text = "…"                     # optional
@@ -42,16 +42,16 @@ pub struct Definition {
     pub row: String,
     /// Its place in the table.
     pub order: u32,
-    /// What is asked, in words.
+    /// What the query computes, in words.
     pub title: String,
     /// The name of the reference answer.
     pub answer: String,
-    /// Names of the parameters, `$1` first.
+    /// The names of the parameters, `$1` first.
     #[serde(default)]
     pub parameters: Vec<String>,
-    /// What a reader has to know about the queries.
+    /// A note about the queries, for the reader.
     pub note: Option<String>,
-    /// What lanes has to reach.
+    /// The bar for pg_lanes.
     pub bar: Option<Bar>,
     /// The query of each engine.
     pub query: BTreeMap<Engine, Query>,
@@ -60,7 +60,7 @@ pub struct Definition {
     pub variant: Vec<Variant>,
 }
 
-/// Whose dialect a query is written in.
+/// The dialect of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
@@ -73,11 +73,11 @@ pub enum Engine {
     ChDb,
 }
 
-/// What lanes has to reach; every part that is given has to hold.
+/// The bar for pg_lanes; every part has to hold.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bar {
-    /// The median at most, in milliseconds.
+    /// The greatest median, in milliseconds.
     pub milliseconds: Option<f64>,
     /// The best peer's median is at least this many times ours.
     pub times_best_peer: Option<f64>,
@@ -85,7 +85,7 @@ pub struct Bar {
     pub bytes_per_row: Option<f64>,
     /// The table that is read.
     pub table: Option<String>,
-    /// The share of this machine's read bandwidth to reach.
+    /// The share of this machine's read bandwidth that has to be reached.
     pub bandwidth_share: Option<f64>,
     /// Whether the floor's round trip is added to the time for reading.
     #[serde(default)]
@@ -99,7 +99,7 @@ pub struct Bar {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
-    /// Statements before it.
+    /// The statements to run before the query.
     #[serde(default)]
     pub setup: Vec<String>,
     /// The query.
@@ -110,17 +110,17 @@ pub struct Query {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// Follows the system's name in the table.
+    /// The text after the system's name in the table.
     pub name: String,
-    /// `name = value`, for the session.
+    /// Settings of the session, each as `name = value`.
     #[serde(default)]
     pub settings: Vec<String>,
-    /// The query, when it is another one.
+    /// The query, if it differs from that of lanes.
     pub text: Option<String>,
 }
 
 impl Definition {
-    /// Reads a definition and checks that what it names exists.
+    /// Reads a definition and checks that everything it refers to exists.
     pub fn parse(row: &str, text: &str) -> std::result::Result<Definition, String> {
         let mut definition: Definition = toml::from_str(text).map_err(|error| error.to_string())?;
         definition.row = row.to_owned();
@@ -161,7 +161,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// The query for an engine; heap takes that of lanes when it has none of its own.
+    /// Returns the query for an engine. Without a query of its own, heap runs that of lanes.
     pub fn query(&self, engine: Engine) -> Option<&Query> {
         match engine {
             Engine::Heap => self
@@ -172,7 +172,7 @@ impl Definition {
         }
     }
 
-    /// The values of the parameters.
+    /// Returns the values of the parameters.
     pub fn parameters(&self, data: &Data) -> Vec<Parameter> {
         self.parameters
             .iter()
@@ -180,7 +180,8 @@ impl Definition {
             .collect()
     }
 
-    /// A query's text with the parameters in place of their names: text in quotes, times in microseconds.
+    /// Returns a query's text with values in place of the parameters' names: text in quotes, times
+    /// in microseconds.
     pub fn with_values(&self, text: &str, data: &Data) -> String {
         let mut text = text.to_owned();
         for (name, value) in self.parameters.iter().zip(self.parameters(data)) {
@@ -195,7 +196,7 @@ impl Definition {
     }
 }
 
-/// The folder of the definitions.
+/// Returns the folder of the definitions.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("definitions")
 }

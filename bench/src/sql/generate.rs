@@ -1,29 +1,32 @@
-//! Trades, quotes and events from a fixed seed: the same on every machine and with every version of every library.
+//! Trades, quotes and events from a fixed seed. They are identical on every machine and with every
+//! version of every library.
 //!
 //! | table | rows | columns | shape |
 //! |---|---|---|---|
-//! | trades | n | ts, sym, price float8, size int4 | one each 1 ms on average, ts ascending without ties; a symbol has its own price level |
-//! | quotes | n | ts, sym, bid float8, ask float8 | the same; a bid lies below the prices of its symbol |
-//! | events | 5 n | ts, duration float4, is_error bool, service | one each 0.2 ms on average; durations exponential, mean 50; one in fifty an error |
+//! | trades | n | ts, sym, price float8, size int4 | one per 1 ms on average, ts ascending without ties; each symbol has its own price level |
+//! | quotes | n | ts, sym, bid float8, ask float8 | as trades; a bid is below the prices of its symbol |
+//! | events | 5 n | ts, duration float4, is_error bool, service | one per 0.2 ms on average; durations are exponential with mean 50; one in fifty is an error |
 //!
-//! 1,000 symbols `S0000` to `S0999`, uniform; 20 services. At a million rows a symbol is quoted once a second, so a window of
-//! one second holds about one quote. Bids lie below prices so that a sum of differences has no cancellation for the tolerance to trip over.
+//! There are 1,000 symbols, `S0000` to `S0999`, uniformly distributed, and 20 services. With a
+//! million rows a symbol is quoted once a second, so a window of one second contains about one
+//! quote. Bids are below prices so that a sum of differences has no cancellation, which could
+//! exceed the tolerance.
 
 use crate::sql::random::SplitMix64;
 
-/// Symbols in trades and quotes.
+/// The number of symbols in trades and quotes.
 pub const SYMBOLS: u16 = 1000;
-/// Services in events.
+/// The number of services in events.
 pub const SERVICES: u16 = 20;
-/// Events for each trade.
+/// The number of events for each trade.
 pub const EVENTS_PER_TRADE: usize = 5;
 /// 2026-01-05 09:30:00 UTC in microseconds since the Unix epoch.
 pub const START: i64 = 1_767_605_400_000_000;
 
-/// Trades, in time order; the vectors have one length.
+/// Trades in time order. All vectors have the same length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trades {
-    /// Microseconds since the Unix epoch.
+    /// The time in microseconds since the Unix epoch.
     pub ts: Vec<i64>,
     /// Symbol codes; see [`symbol`].
     pub sym: Vec<u16>,
@@ -31,10 +34,10 @@ pub struct Trades {
     pub size: Vec<i32>,
 }
 
-/// Quotes, in time order; the vectors have one length.
+/// Quotes in time order. All vectors have the same length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quotes {
-    /// Microseconds since the Unix epoch.
+    /// The time in microseconds since the Unix epoch.
     pub ts: Vec<i64>,
     /// Symbol codes; see [`symbol`].
     pub sym: Vec<u16>,
@@ -42,10 +45,10 @@ pub struct Quotes {
     pub ask: Vec<f64>,
 }
 
-/// Events, in time order; the vectors have one length.
+/// Events in time order. All vectors have the same length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Events {
-    /// Microseconds since the Unix epoch.
+    /// The time in microseconds since the Unix epoch.
     pub ts: Vec<i64>,
     pub duration: Vec<f32>,
     pub is_error: Vec<bool>,
@@ -61,21 +64,21 @@ pub struct Data {
     pub events: Events,
 }
 
-/// The name of a symbol.
+/// Returns the name of a symbol.
 pub fn symbol(code: u16) -> String {
     format!("S{code:04}")
 }
 
-/// The name of a service.
+/// Returns the name of a service.
 pub fn service(code: u16) -> String {
     format!("service-{code:02}")
 }
 
 impl Data {
-    /// Generates this many trades and quotes, and five times as many events.
+    /// Generates `rows` trades, as many quotes, and five times as many events.
     pub fn generate(rows: usize) -> Data {
         let mut levels = SplitMix64(1);
-        // Decimal places as a market has them: a value is a whole number of ticks of 1/10000.
+        // Prices have a market's decimal places: a value is a whole number of ticks of 1/10000.
         let levels: Vec<f64> = (0..SYMBOLS).map(|_| 50.0 + 100.0 * levels.unit()).collect();
         Data {
             trades: trades(rows, &levels),
@@ -84,7 +87,7 @@ impl Data {
         }
     }
 
-    /// The rows of a table by its name.
+    /// Returns the number of rows of a table.
     pub fn rows(&self, table: &str) -> Option<usize> {
         match table {
             "trades" => Some(self.trades.ts.len()),
@@ -145,7 +148,7 @@ fn events(rows: usize) -> Events {
     }
 }
 
-/// Ascending times without ties, this many microseconds apart on average.
+/// Returns ascending times without ties, `mean_gap` microseconds apart on average.
 fn times(rows: usize, mean_gap: u64, random: &mut SplitMix64) -> Vec<i64> {
     let mut now = START;
     (0..rows)

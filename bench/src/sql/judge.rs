@@ -1,4 +1,4 @@
-//! A row's bar against what was measured.
+//! The comparison of a row's bar with its measurements.
 
 use crate::sql::definition::{Bar, Definition};
 use crate::sql::generate::Data;
@@ -11,27 +11,29 @@ pub const FLOOR: &str = "floor";
 /// A measurement with its bar.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// What was measured.
+    /// The measurement.
     pub measurement: Measurement,
-    /// The bar in words, where there is one for this measurement.
+    /// The bar in words, if this measurement has one.
     pub bar: Option<String>,
-    /// Whether it is met; `None` without a bar, or when it cannot be judged, which the notes then explain.
+    /// Whether the bar is met. `None` without a bar, or if the bar cannot be judged; the notes then
+    /// explain why.
     pub met: Option<bool>,
 }
 
-/// What bars are relative to.
+/// The values that bars are relative to.
 #[derive(Debug, Clone, Default)]
 pub struct Yardstick {
-    /// Whether the number of rows is the one that bars are for.
+    /// Whether the number of rows is the one that the bars are for.
     pub full: bool,
     /// The median round trip of an empty query on lanes, in milliseconds.
     pub floor: Option<f64>,
-    /// Bytes that the row's query has to read, and bytes a second that one core reads from a buffer of that size.
+    /// The number of bytes that the row's query has to read, and the bytes per second that one core
+    /// reads from a buffer of that size.
     pub bandwidth: Option<(f64, f64)>,
 }
 
 impl Bar {
-    /// The bytes that have to be read.
+    /// Returns the number of bytes that the query has to read.
     pub fn bytes(&self, data: &Data) -> Option<f64> {
         let rows = data.rows(self.table.as_ref()?)?;
         Some(self.bytes_per_row? * rows as f64)
@@ -66,7 +68,7 @@ pub fn judge(
     measurements.into_iter().map(judged).collect()
 }
 
-/// Judges the planning time that was added.
+/// Judges the additional planning time.
 pub fn judge_planning(measurements: Vec<Measurement>) -> Vec<Line> {
     let line = |measurement: Measurement| {
         let ours = measurement.kind == Kind::Ours;
@@ -80,7 +82,7 @@ pub fn judge_planning(measurements: Vec<Measurement>) -> Vec<Line> {
     measurements.into_iter().map(line).collect()
 }
 
-/// The fastest of the others: name and median.
+/// Returns the name and the median of the fastest peer.
 fn best_peer(measurements: &[Measurement]) -> Option<(String, f64)> {
     measurements
         .iter()
@@ -95,7 +97,8 @@ fn against(
     best_peer: &Option<(String, f64)>,
     yardstick: &Yardstick,
 ) -> Line {
-    // Upper limits of the median in milliseconds, in words and as numbers; an unknown limit leaves the row without a verdict.
+    // Upper limits of the median in milliseconds, in words and as numbers. An unknown limit leaves
+    // the row without a verdict.
     let mut limits: Vec<(String, Option<f64>)> = Vec::new();
     if let Some(milliseconds) = bar.milliseconds {
         limits.push((format!("<= {milliseconds} ms"), Some(milliseconds)));

@@ -1,7 +1,8 @@
-//! The tables in PostgreSQL: schema `on_lanes` and schema `on_heap`, the same rows in the same order, by binary COPY.
+//! The tables in PostgreSQL: schemas `on_lanes` and `on_heap` with the same rows in the same order,
+//! loaded by binary COPY.
 //!
-//! Heap tables have the indexes that serve the queries best, covering ones where that avoids the table, and are vacuumed, so that
-//! index-only scans need no look at it.
+//! Heap tables have the indexes that serve the queries best, covering ones where that avoids
+//! reading the table. They are vacuumed, so that index-only scans need not visit the table.
 
 use crate::sql::copy::copy;
 use crate::sql::generate::{Data, service, symbol};
@@ -22,7 +23,7 @@ const HEAP_INDEXES: &str = "
     CREATE INDEX ON events (duration);
     CREATE INDEX ON events (ts) WHERE is_error;";
 
-/// Makes the tables in one schema and fills them.
+/// Creates the tables of one schema and fills them.
 pub fn load(client: &mut Client, data: &Data, schema: &str, access_method: &str) -> Result<()> {
     client.batch_execute(&format!(
         "CREATE SCHEMA {schema}; SET search_path = {schema}, public; SET default_table_access_method = {access_method};

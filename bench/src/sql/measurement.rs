@@ -1,15 +1,15 @@
-//! What one system's executions of one row's query gave.
+//! The result of executing one row's query on one system.
 
 use crate::statistics::Times;
 
-/// Whose figure it is, which decides whether a bar is for it.
+/// Whose figure a measurement is. A bar applies to some kinds only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Lanes, from sending the query to its last row received.
+    /// pg_lanes, from sending the query until its last row is received.
     Ours,
-    /// Lanes, the executor's own time.
+    /// pg_lanes, the executor's own time.
     OursInEngine,
-    /// Anyone else.
+    /// Any other system.
     Peer,
 }
 
@@ -21,7 +21,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is printed.
+    /// Returns the unit's name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Milliseconds => "ms",
@@ -30,29 +30,30 @@ impl Unit {
     }
 }
 
-/// What one system's executions of one row's query gave.
+/// The result of executing one row's query on one system.
 #[derive(Debug, Clone)]
 pub struct Measurement {
     /// The row of the table.
     pub row: String,
-    /// The system, as it is printed.
+    /// The system's name in the table.
     pub system: String,
     /// Whose figure it is.
     pub kind: Kind,
     /// The unit of the times.
     pub unit: Unit,
-    /// The times of verified executions, or why there are none.
+    /// The times of verified executions, or the reason why there are none.
     pub times: Result<Times, String>,
-    /// CPU time of the process that answers, in milliseconds an execution.
+    /// CPU time of the server's process per execution, in milliseconds.
     pub server_cpu: Option<f64>,
-    /// CPU time of the process that asks, where that is another one, in milliseconds an execution.
+    /// CPU time of the client's process per execution, in milliseconds, if the client is another
+    /// process.
     pub client_cpu: Option<f64>,
-    /// What a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Measurement {
-    /// A measurement in milliseconds without CPU times and notes.
+    /// Creates a measurement in milliseconds without CPU times and notes.
     pub fn new(row: &str, system: &str, kind: Kind, times: Result<Times, String>) -> Measurement {
         Measurement {
             row: row.to_owned(),
@@ -66,7 +67,7 @@ impl Measurement {
         }
     }
 
-    /// The median, if there is one.
+    /// Returns the median, if there are times.
     pub fn median(&self) -> Option<f64> {
         self.times.as_ref().ok().map(Times::median)
     }

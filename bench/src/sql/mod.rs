@@ -1,7 +1,7 @@
-//! SQL on lanes tables, timed beside heap PostgreSQL, DuckDB, Polars and chDB on the same data, in one run on one machine.
-//! `make bench-sql` sets everything up and runs it.
+//! SQL on lanes tables, timed beside heap PostgreSQL, DuckDB, Polars and chDB, on the same data in
+//! one run on one machine. `make bench-sql` sets everything up and runs it.
 //!
-//! The way of the data:
+//! The path of the data:
 //!
 //! ```text
 //! generate ──► column_files ──► peers/convert.py ──► Parquet ──► peers/*_peer.py   (a process an engine)
@@ -10,31 +10,35 @@
 //! reference ──► expected answers ──► answer: every answer is verified, then ──► statistics ──► judge ──► report
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`options`] | its part of the command line |
+//! | [`options`] | the command line of `lanes-bench sql` |
 //! | [`definition`] | a row of the table: queries per system, reference answer and bar, read from `definitions/*.toml` |
 //! | [`generate`], [`random`] | trades, quotes and events from a fixed seed |
-//! | [`reference`] | the answer to each row, computed plainly from the generated data |
-//! | [`answer`] | answers as values, and when two of them are equal |
-//! | [`column_files`], [`load`], [`copy`] | the data for the peers, and into PostgreSQL |
-//! | [`postgres_run`], [`decode`] | queries through a local connection; rows as answers |
-//! | [`planning`] | planning time that the extension adds to queries that are none of its business |
-//! | [`peer`] | an engine in its own process, spoken to in JSON lines |
-//! | [`measurement`] | what a system measured for a row, or why it has no figure |
-//! | [`judge`] | a row's bar against what was measured |
+//! | [`reference`] | the expected answer to each row, computed plainly from the generated data |
+//! | [`answer`] | answers as values, and their comparison |
+//! | [`column_files`], [`load`], [`copy`] | the data for the peers and for PostgreSQL |
+//! | [`postgres_run`], [`decode`] | queries through a local connection; conversion of rows to answers |
+//! | [`planning`] | the planning time that the extension adds to queries without a lanes table |
+//! | [`peer`] | an engine in its own process, which communicates in JSON lines |
+//! | [`measurement`] | the result of a row's query on one system |
+//! | [`judge`] | the comparison of a row's bar with its measurements |
 //! | [`report`] | the table and `target/bench/sql.json` |
 //! | [`run`] | the order of a whole run |
 //! | [`open_and_sealed`] | the queries on the same rows open and sealed, for the scenario `sealed` |
 //!
 //! # Rules
-//! - A wrong answer has no time: an answer is compared with the reference before its row's times count. Floating-point
-//!   numbers may differ by 1e-9 of their size, everything else not at all.
-//! - One system runs at a time, one query is in flight at a time (a closed loop: latency is what is measured, not throughput).
-//! - Each engine has its own favourite form: in-memory tables, dictionary types, indexes, its own way to write the query.
-//! - A query that fails, or exceeds its time, is a row that says so; the run goes on.
-//! - What is missed is printed as missed. Bars are for the full number of rows; with fewer, nothing is judged.
-//! - A ratio is made only between figures of one run.
+//! - A wrong answer has no time: an answer is compared with the reference before its row's times
+//!   count. Floating-point numbers may differ by 1e-9 times their size; all other values have to be
+//!   equal.
+//! - One system runs at a time, and one query is in flight at a time. This is a closed loop, which
+//!   measures latency and not throughput.
+//! - Each engine has its preferred form: in-memory tables, dictionary types, indexes, its own
+//!   wording of the query.
+//! - A query that fails or exceeds its time has a row that says so, and the run goes on.
+//! - A missed bar is printed as missed. Bars are for the full number of rows; with fewer rows
+//!   nothing is judged.
+//! - A ratio is only formed of figures of the same run.
 
 pub mod options;
 

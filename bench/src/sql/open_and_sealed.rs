@@ -1,8 +1,10 @@
-//! The same rows open, sealed as they came, and sealed by key and time, these two also as the arena keeps them before they were
-//! looked at often: each query on all of them in turns, forth and back.
+//! Compares queries on the same rows in five forms: open, sealed in the order of arrival, and
+//! sealed by key and time. The two sealed forms are also measured with the arena kept from decoding
+//! them. Each query runs on all forms in turns, forwards and backwards.
 //!
-//! What is compared are medians of times until the last row has come, or of the executor's own time where a row's bar is for that: there
-//! a round trip is longer than the query.
+//! The compared figures are medians of the time until the last row has arrived. Where a row's bar
+//! is for the executor's own time, they are medians of that time: there the round trip takes longer
+//! than the query.
 
 use super::definition::{self, Definition, Engine};
 use super::generate::Data;
@@ -18,7 +20,8 @@ use postgres::Client;
 use std::time::Duration;
 
 const DATABASE: &str = "postgres";
-/// Each has the tables, and the storage parameter `order_by` of trades and quotes, and of events.
+/// The forms of the tables, each with the storage parameter `order_by` of trades and quotes, and
+/// that of events.
 const FORMS: [Form; 5] = [
     Form {
         schema: "on_open",
@@ -52,40 +55,40 @@ const FORMS: [Form; 5] = [
     },
 ];
 const BY_KEY: Option<(&str, &str)> = Some(("sym, ts", "service, ts"));
-/// Queries that ask for rows in the order in which they came, which sorting ends.
+/// Queries that need the rows in the order of arrival, which sorting destroys.
 const OF_ROW_ORDER: [&str; 1] = ["ema"];
 
 struct Form {
     schema: &'static str,
     name: &'static str,
     order: Option<Option<(&'static str, &'static str)>>,
-    /// Whether the arena is kept from decoding them, however often they are looked at.
+    /// Whether the arena is kept from decoding the rows, however often they are read.
     as_stored: bool,
 }
 
-/// What is asked of a comparison.
+/// The settings of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Trades and quotes each; events are five times as many.
+    /// The number of trades and of quotes; there are five times as many events.
     pub rows: usize,
-    /// Timed executions of each query in each turn, unless the budget ends first.
+    /// The number of timed executions of each query in each turn, unless the budget ends first.
     pub repeat: usize,
-    /// For these.
+    /// The time for these executions.
     pub budget: Duration,
 }
 
-/// One query's times.
+/// The times of one query.
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// The row's name in the table of queries.
     pub row: String,
-    /// Milliseconds on open rows: the mean of the turns' medians.
+    /// Milliseconds on open rows: the mean of the medians of all turns.
     pub open: std::result::Result<f64, String>,
-    /// On sealed ones, by how they were sealed.
+    /// Milliseconds on sealed rows, by the form in which they are sealed.
     pub sealed: Vec<(&'static str, std::result::Result<f64, String>)>,
 }
 
-/// Loads, seals and compares; each answer is verified.
+/// Loads and seals the tables and compares the queries. Each answer is verified.
 ///
 /// # Errors
 /// The cluster does not start, or a table cannot be loaded.
@@ -123,7 +126,8 @@ pub fn compare(settings: &Settings, wants: impl Fn(&str) -> bool) -> Result<Vec<
     Ok(compared)
 }
 
-/// Room for all tables, nothing in the background, and nothing sealed but by hand.
+/// Starts a cluster with room for all tables, without background work and without automatic
+/// sealing.
 fn start() -> Result<Cluster> {
     Cluster::builder("bench-sealed")
         .setting("shared_buffers", "1GB")
@@ -201,7 +205,7 @@ fn one(
     })
 }
 
-/// The executor's own time where it was measured, which is the last.
+/// Returns the median of the last measurement: the executor's own time if that was measured.
 fn median(measurements: &[Measurement]) -> std::result::Result<f64, String> {
     let last = measurements.last().ok_or("nothing was measured")?;
     last.times

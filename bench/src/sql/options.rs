@@ -6,7 +6,7 @@ use lanes_support::place;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The rows that the bars are for.
+/// The number of rows that the bars are for.
 pub const FULL_ROWS: usize = 1_000_000;
 
 /// The systems in the order in which they run.
@@ -20,32 +20,32 @@ pub const SYSTEMS: [&str; 7] = [
     "chdb",
 ];
 
-/// What a run is asked to do.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Trades, and quotes; events are five times as many.
+    /// The number of trades and of quotes; there are five times as many events.
     pub rows: usize,
-    /// Timed executions of each query, unless `budget` ends first.
+    /// The number of timed executions of each query, unless `budget` ends first.
     pub repeat: usize,
-    /// Time for the timed executions of one query on one system; at least three are made.
+    /// The time for the timed executions of one query on one system. At least three are made.
     pub budget: Duration,
-    /// Only these rows of the table; all when empty.
+    /// The rows of the table to run; all rows if empty.
     pub only: Vec<String>,
-    /// Only these systems.
+    /// The systems to run.
     pub systems: Vec<String>,
     /// The Python program that has the peers' packages.
     pub python: PathBuf,
-    /// Further lines of `postgresql.conf`, name and value.
+    /// Additional lines of `postgresql.conf`, as name and value.
     pub settings: Vec<(String, String)>,
-    /// Where results and the peers' data go.
+    /// The folder of the results and of the peers' data.
     pub folder: PathBuf,
 }
 
 impl Options {
-    /// From the command line that [`command`] describes.
+    /// Reads the options from the command line that [`command`] describes.
     ///
     /// # Errors
-    /// A setting that is not a name and a value.
+    /// A setting is not a name and a value.
     pub fn from_matches(matches: &clap::ArgMatches) -> Result<Options> {
         let list = |name: &str| -> Vec<String> {
             let values = matches.get_many::<String>(name);
@@ -90,7 +90,7 @@ impl Options {
         })
     }
 
-    /// Whether this system takes part.
+    /// Whether a system takes part.
     pub fn has_system(&self, name: &str) -> bool {
         self.systems.iter().any(|system| system == name)
     }
@@ -101,7 +101,7 @@ impl Options {
     }
 }
 
-/// The sub-command with its options.
+/// Returns the sub-command with its options.
 pub fn command() -> Command {
     let number = |name: &'static str, help: &'static str| {
         Arg::new(name)

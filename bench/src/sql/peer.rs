@@ -1,4 +1,5 @@
-//! An engine in its own process, spoken to in JSON lines: `peers/<engine>_peer.py`, on top of `peers/loop.py`.
+//! An engine in its own process, which communicates in JSON lines: `peers/<engine>_peer.py`, built
+//! on `peers/loop.py`.
 //!
 //! ```text
 //! ──► {"setup": ["…"], "query": "…", "warm_up": 6, "repeat": 100, "repeat_min": 3, "budget_seconds": 10.0}
@@ -7,8 +8,9 @@
 //! ◄── {"error": "…"}
 //! ```
 //!
-//! The loop runs inside the engine's process, so that no transport is in its times; an execution ends when its result is
-//! materialised in memory. A process that does not answer in time is killed, and a new one takes the rows that remain.
+//! The timing loop runs inside the engine's process, so the times contain no transport. An
+//! execution ends when its result is materialised in memory. A process that does not respond in
+//! time is killed, and a new one runs the remaining rows.
 
 use crate::sql::answer::{Answer, from_json, verify};
 use crate::sql::measurement::{Kind, Measurement};
@@ -24,22 +26,22 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// ClickHouse compiles an expression when it has met it three times.
+/// ClickHouse compiles an expression once it has met it three times.
 const WARM_UP: usize = 6;
 const REPEAT_MIN: usize = 3;
-/// Loading and indexing.
+/// The time for loading and indexing.
 const READY_TIMEOUT: Duration = Duration::from_secs(300);
-/// Warm-up, the least number of executions and the budget.
+/// The time for the warm-up, the least number of executions and the budget.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// How to start an engine.
+/// The parameters for starting an engine.
 #[derive(Debug, Clone)]
 pub struct Start<'a> {
-    /// The system, as it is printed.
+    /// The system's name in the table.
     pub system: &'a str,
     /// The script's name without `_peer.py`.
     pub script: &'a str,
-    /// Threads that it may use.
+    /// The number of threads that the engine may use.
     pub threads: usize,
     /// The folder of the scripts.
     pub scripts: PathBuf,
@@ -51,16 +53,17 @@ pub struct Start<'a> {
     pub logs: PathBuf,
 }
 
-/// How often a question is executed.
+/// How often a query is executed.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// Executions before the timed ones: as many as a quarter of the budget has room for, one at least.
+    /// The number of executions before the timed ones: at least one, and as many as a quarter of
+    /// the budget has time for.
     pub warm_up: usize,
-    /// Timed executions at most.
+    /// The greatest number of timed executions.
     pub repeat: usize,
-    /// Timed executions at least, however long they take.
+    /// The least number of timed executions, however long they take.
     pub repeat_min: usize,
-    /// Time for all of them.
+    /// The time for all timed executions.
     pub budget: Duration,
 }
 
@@ -70,19 +73,19 @@ pub struct Peer {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
-    /// Name and version, in its own words.
+    /// The engine's name and version, as the engine reports them.
     pub version: String,
 }
 
-/// A query for it.
+/// A query for an engine.
 pub struct Question<'a> {
-    /// The row.
+    /// The row of the table.
     pub row: &'a str,
-    /// Statements before it.
+    /// The statements to run before the query.
     pub setup: Vec<String>,
-    /// What is timed.
+    /// The query that is timed.
     pub text: String,
-    /// The reference.
+    /// The expected answer.
     pub expected: &'a Answer,
 }
 
@@ -141,7 +144,7 @@ impl Peer {
         }
     }
 
-    /// Times a question. The second value says whether the process can be asked again.
+    /// Times a query. The second value is whether the process can run another one.
     pub fn measure(
         &mut self,
         system: &str,
@@ -169,10 +172,10 @@ impl Peer {
         (measurement, usable)
     }
 
-    /// Executes a query as often as it is wanted; what the engine says.
+    /// Executes a query as often as requested and returns the engine's response.
     ///
     /// # Errors
-    /// It does not answer, and cannot be asked again.
+    /// The engine does not respond, and cannot be used again.
     pub fn ask(
         &mut self,
         setup: &[String],
@@ -203,13 +206,13 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // Nothing that it keeps has to be saved.
+        // The engine keeps nothing that has to be saved.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Verifies an answer and gives its times and CPU time an execution, in milliseconds.
+/// Verifies an answer and returns its times and the CPU time of one execution, in milliseconds.
 fn understood(
     answer: &Value,
     question: &Question,
@@ -231,14 +234,14 @@ fn understood(
     ))
 }
 
-/// The milliseconds of the timed executions.
+/// Returns the milliseconds of the timed executions.
 pub fn milliseconds(answer: &Value) -> Vec<f64> {
     let seconds = answer["seconds"].as_array();
     let seconds = seconds.into_iter().flatten().filter_map(Value::as_f64);
     seconds.map(|seconds| seconds * 1e3).collect()
 }
 
-/// Whether a Python program with the packages is there.
+/// Whether the Python program with the peers' packages exists.
 pub fn is_available(python: &Path) -> bool {
     python.exists()
 }

@@ -1,5 +1,6 @@
-//! Planning time that the extension adds to a query that touches no lanes table: the same query planned in turns in a cluster
-//! with the extension and in stock PostgreSQL, by what EXPLAIN prints, whose clock counts in microseconds.
+//! The planning time that the extension adds to a query without a lanes table. The same query is
+//! planned in turns in a cluster with the extension and in stock PostgreSQL; EXPLAIN reports the
+//! time in microseconds.
 
 use crate::sql::measurement::{Kind, Measurement, Unit};
 use crate::sql::postgres_run::{explained, first_line};
@@ -10,7 +11,7 @@ use postgres::Client;
 
 /// The row's name.
 pub const ROW: &str = "planning";
-/// What may be added, in microseconds.
+/// The greatest planning time that the extension may add, in microseconds.
 pub const ADDED_MICROSECONDS_MAX: f64 = 5.0;
 const ROUNDS: usize = 3000;
 const WARM_UP: usize = 300;
@@ -26,7 +27,8 @@ const TABLES: &str = "
 const QUERY: &str = "
     EXPLAIN (SUMMARY) SELECT c.name, sum(o.total) FROM customers c JOIN orders o ON o.customer = c.id WHERE c.id < 10 GROUP BY c.name";
 
-/// Measures it: absolute times of both, and the difference. A failure is the measurement of the difference.
+/// Measures the planning times of both and their difference. A failure is recorded as the
+/// measurement of the difference.
 pub fn measure(with_extension: &Cluster, database: &str) -> Vec<Measurement> {
     match in_turns(with_extension, database) {
         Ok((with, stock)) => {

@@ -1,7 +1,9 @@
-//! Queries through a local connection: a prepared statement over the Unix socket, timed from sending it to its last row received.
+//! Queries through a local connection: a prepared statement over the Unix socket, timed from
+//! sending it until its last row is received.
 //!
-//! A session belongs to one row and one system, so that settings and plans of one are none of another's. Enough executions come before
-//! the timed ones for the plan cache to have decided between custom and generic plans.
+//! A session belongs to one row and one system, so settings and plans do not leak into another row.
+//! The executions before the timed ones are enough for the plan cache to have chosen between custom
+//! and generic plans.
 
 use crate::sql::answer::{Answer, verify};
 use crate::sql::decode::{row_values, to_literal, to_sql};
@@ -18,20 +20,20 @@ use postgres::{Client, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Executions before the timed ones: the plan cache tries five custom plans first.
+/// The number of executions before the timed ones. The plan cache first tries five custom plans.
 const WARM_UP: usize = 6;
-/// Timed executions, however long they take.
+/// The least number of timed executions, however long they take.
 const REPEAT_MIN: usize = 3;
-/// A statement that takes longer is given up.
+/// A statement that takes longer is cancelled.
 const STATEMENT_SECONDS_MAX: u32 = 60;
 
-/// How long a crash recovery may take.
+/// The time for a crash recovery.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A PostgreSQL side of the comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct System<'a> {
-    /// As it is printed.
+    /// The system's name in the table.
     pub name: &'a str,
     /// Lanes or a peer.
     pub kind: Kind,
@@ -39,23 +41,23 @@ pub struct System<'a> {
     pub schema: &'a str,
     /// `max_parallel_workers_per_gather`.
     pub workers: u32,
-    /// More settings, `name = value`.
+    /// Additional settings, each as `name = value`.
     pub settings: &'a [String],
 }
 
-/// A query, what it is given and what it has to give.
+/// A query with its parameters and its expected answer.
 pub struct Question<'a> {
-    /// The row.
+    /// The row of the table.
     pub definition: &'a Definition,
-    /// What is executed, and what comes before.
+    /// The query, and the statements before it.
     pub query: &'a Query,
-    /// `$1` first.
+    /// The parameters, `$1` first.
     pub parameters: &'a [Parameter],
-    /// The reference.
+    /// The expected answer.
     pub expected: &'a Answer,
 }
 
-/// Times a question on a system. Failures are part of the measurement.
+/// Times a query on a system. A failure is recorded in the measurement.
 pub fn measure(
     cluster: &Cluster,
     database: &str,
@@ -124,7 +126,8 @@ impl Session {
         ))?;
         for setting in system.settings {
             let name = setting.split('=').next().unwrap_or_default().trim();
-            // PostgreSQL accepts any name with a dot in it; one that nobody reads would be reported as if it had done something.
+            // PostgreSQL accepts any name that contains a dot. A setting that nothing reads would
+            // be reported as if it had an effect.
             if !has_setting(&mut client, name)? {
                 return Err(Error::Other(format!("this build has no setting {name}")));
             }
@@ -182,14 +185,14 @@ impl Session {
         let times = Times::new(times).ok_or_else(|| "no executions".to_owned());
         let mut measurement =
             Measurement::new(&question.definition.row, system.name, system.kind, times);
-        // The workers of a parallel plan are processes of their own, which have ended.
+        // The workers of a parallel plan are separate processes, which have ended.
         measurement.server_cpu = server_cpu.filter(|_| system.workers == 0);
         measurement.client_cpu = client_cpu;
         Ok(measurement)
     }
 
-    /// The executor's own time (start to end, without planning and transport), as EXPLAIN ANALYZE reports it of the same prepared
-    /// statement; its clock counts in microseconds.
+    /// Returns the executor's own time (start to end, without planning and transport). EXPLAIN
+    /// ANALYZE reports it for the same prepared statement, in microseconds.
     fn engine_times(&mut self, question: &Question, options: &Options) -> Result<Times> {
         self.client
             .batch_execute(&format!("PREPARE question AS {}", question.query.text))?;
@@ -211,7 +214,8 @@ impl Session {
         Times::new(times).ok_or_else(|| Error::Other("no executions".to_owned()))
     }
 
-    /// Why the query did not run in the vectorised executor, in its own words; nothing when it did, or there is no such executor.
+    /// Returns why the query did not run in the vectorised executor, in the executor's words.
+    /// Returns nothing if it did, or if the system has no such executor.
     fn reason_not_vectorised(&mut self) -> Option<String> {
         if !has_setting(&mut self.client, "lanes.vectorize").unwrap_or(false) {
             return Some("this build has no vectorised executor".to_owned());
@@ -228,7 +232,7 @@ impl Session {
     }
 }
 
-/// Connects; waits for a cluster that recovers because a query before this one has crashed its backend.
+/// Connects. If an earlier query has crashed its backend, waits until the cluster has recovered.
 pub fn connect(cluster: &Cluster, database: &str) -> Result<Client> {
     let begin = Instant::now();
     loop {
@@ -245,7 +249,8 @@ fn has_setting(client: &mut Client, name: &str) -> Result<bool> {
         .is_some())
 }
 
-/// Runs a statement up to `count` times, at least `least` times, within the budget; milliseconds of each.
+/// Runs a statement at most `count` times within the budget, but at least `least` times, and
+/// returns the milliseconds of each execution.
 fn repeat(
     count: usize,
     least: usize,
@@ -272,7 +277,7 @@ fn check(rows: &[Row], expected: &Answer) -> Result<()> {
         .map_err(|reason| Error::Other(format!("wrong answer: {reason}")))
 }
 
-/// The milliseconds behind a label in what EXPLAIN prints.
+/// Returns the milliseconds after a label in the output of EXPLAIN.
 pub fn explained(client: &mut Client, sql: &str, label: &str) -> Result<f64> {
     for message in client.simple_query(sql)? {
         if let SimpleQueryMessage::Row(row) = message
@@ -287,7 +292,8 @@ pub fn explained(client: &mut Client, sql: &str, label: &str) -> Result<f64> {
     Err(Error::Other(format!("EXPLAIN did not print `{label}`")))
 }
 
-/// CPU time of a process with one thread, in milliseconds; `None` where the kernel does not tell.
+/// Returns the CPU time of a process with one thread, in milliseconds, or `None` if the kernel does
+/// not report it.
 fn cpu_of(process: i32) -> Option<f64> {
     cpu_in(Path::new(&format!("/proc/{process}/schedstat")))
 }
@@ -296,7 +302,7 @@ fn cpu_of_this_thread() -> Option<f64> {
     cpu_in(Path::new("/proc/thread-self/schedstat"))
 }
 
-/// The first number of the file is nanoseconds on a CPU.
+/// Reads the first number of the file, which is nanoseconds on a CPU.
 fn cpu_in(path: &Path) -> Option<f64> {
     let text = std::fs::read_to_string(path).ok()?;
     let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;

@@ -1,12 +1,12 @@
-//! Random numbers from a seed: the same on every machine and with every version of every library.
+//! Random numbers from a seed, identical on every machine and with every version of every library.
 
-/// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): eight lines that
-/// will not change under us, which a library's default generator may.
+/// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+/// A library's default generator may change between versions; this one cannot.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -15,12 +15,13 @@ impl SplitMix64 {
         bits ^ (bits >> 31)
     }
 
-    /// Uniform in `0..bound`, by the upper half of a product; the bias is below 2^-50 for the bounds here.
+    /// Returns a uniform number in `0..bound`, the upper half of a product. The bias is below 2^-50
+    /// for the bounds used here.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform in `[0, 1)`, 53 bits.
+    /// Returns a uniform number in `[0, 1)` with 53 bits.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -1,5 +1,6 @@
-//! The answer to each row of the table, computed from the generated data by the plainest means, without any engine: what
-//! every system's answer is compared with. Sums are compensated (Neumaier), so the reference's own error is below the tolerance.
+//! The expected answer to each row of the table, computed from the generated data by the plainest
+//! means and without any engine. Sums are compensated (Neumaier), so the reference's own error is
+//! below the tolerance.
 
 use crate::sql::answer::{Answer, Value};
 use crate::sql::generate::{Data, SYMBOLS, symbol};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 pub const PRICE_THRESHOLD: f64 = 100.0;
 /// The duration that the row `events_slow` compares with: one event in seven is longer.
 pub const DURATION_THRESHOLD: f32 = 100.0;
-/// The symbol that the row `point` asks for, by its code.
+/// The code of the symbol that the row `point` reads.
 pub const POINT_SYMBOL: u16 = 77;
 /// The span of the row `ema`.
 pub const EMA_SPAN: f64 = 100.0;
@@ -21,7 +22,7 @@ pub const BUCKET_WIDTH: i64 = 60_000_000;
 /// A parameter of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parameter {
-    /// A number; the statement decides its width.
+    /// A number; the statement determines its width.
     Float(f64),
     /// Text.
     Text(String),
@@ -29,7 +30,7 @@ pub enum Parameter {
     Time(i64),
 }
 
-/// The parameter of this name; definitions name them.
+/// Returns the parameter of a name. Definitions refer to parameters by name.
 pub fn parameter(name: &str, data: &Data) -> Option<Parameter> {
     match name {
         "price_threshold" => Some(Parameter::Float(PRICE_THRESHOLD)),
@@ -40,7 +41,7 @@ pub fn parameter(name: &str, data: &Data) -> Option<Parameter> {
     }
 }
 
-/// The answer of this name; definitions name them.
+/// Returns the answer of a name. Definitions refer to answers by name.
 pub fn answer(name: &str, data: &Data) -> Option<Answer> {
     match name {
         "asof" => Some(asof(data)),
@@ -58,7 +59,7 @@ pub fn answer(name: &str, data: &Data) -> Option<Answer> {
     }
 }
 
-/// The time from which the row `point` reads: nine tenths of the trades are before it.
+/// Returns the time from which the row `point` reads: nine tenths of the trades are before it.
 fn since(data: &Data) -> i64 {
     data.trades
         .ts
@@ -67,7 +68,8 @@ fn since(data: &Data) -> i64 {
         .unwrap_or_default()
 }
 
-/// sum(price - bid of the latest quote of the symbol at or before the trade), and how many trades have one.
+/// Computes sum(price - bid of the symbol's latest quote at or before the trade), and the number of
+/// trades that have such a quote.
 fn asof(data: &Data) -> Answer {
     let (trades, quotes) = (&data.trades, &data.quotes);
     let mut latest: Vec<Option<f64>> = vec![None; usize::from(SYMBOLS)];
@@ -85,7 +87,7 @@ fn asof(data: &Data) -> Answer {
     vec![vec![sum.or_null(count), Value::Integer(count)]]
 }
 
-/// sym, avg(price), max(size).
+/// Computes sym, avg(price), max(size).
 fn group(data: &Data) -> Answer {
     let mut groups: BTreeMap<u16, (Sum, i64, i32)> = BTreeMap::new();
     for row in 0..data.trades.ts.len() {
@@ -109,7 +111,7 @@ fn group(data: &Data) -> Answer {
         .collect()
 }
 
-/// The minute, avg(price).
+/// Computes the minute, avg(price).
 fn bucket(data: &Data) -> Answer {
     let mut buckets: BTreeMap<i64, (Sum, i64)> = BTreeMap::new();
     for (ts, price) in data.trades.ts.iter().zip(&data.trades.price) {
@@ -130,7 +132,7 @@ fn bucket(data: &Data) -> Answer {
         .collect()
 }
 
-/// sum(price), sum(price * size) / sum(size), count(*) above the threshold.
+/// Computes sum(price), sum(price * size) / sum(size) and count(*) above the threshold.
 fn filter(data: &Data) -> Answer {
     let (mut sum, mut weighted, mut weight, mut count) = (Sum::default(), Sum::default(), 0i64, 0);
     for (price, size) in data.trades.price.iter().zip(&data.trades.size) {
@@ -148,7 +150,7 @@ fn filter(data: &Data) -> Answer {
     vec![vec![sum.or_null(count), mean, Value::Integer(count)]]
 }
 
-/// All columns of the trades of one symbol after a time.
+/// Returns all columns of the trades of one symbol after a time.
 fn point(data: &Data) -> Answer {
     let since = since(data);
     (0..data.trades.ts.len())
@@ -164,7 +166,8 @@ fn point(data: &Data) -> Answer {
         .collect()
 }
 
-/// The exponential moving average of the price after the last trade, seeded by the first.
+/// Computes the exponential moving average of the price after the last trade, seeded by the first
+/// price.
 fn ema(data: &Data) -> Answer {
     let alpha = 2.0 / (EMA_SPAN + 1.0);
     let last = data
@@ -176,7 +179,8 @@ fn ema(data: &Data) -> Answer {
     vec![vec![last.map_or(Value::Null, Value::Float)]]
 }
 
-/// Trades, the sum of each trade's average bid in its window, and the sum of the quotes in all windows.
+/// Computes the number of trades, the sum of each trade's average bid in its window, and the number
+/// of quotes in all windows.
 fn window(data: &Data) -> Answer {
     let mut of_symbol: HashMap<u16, Vec<(i64, f64)>> = HashMap::new();
     for row in 0..data.quotes.ts.len() {
@@ -256,7 +260,7 @@ impl Sum {
         self.sum + self.lost
     }
 
-    /// SQL's sum: NULL of no rows.
+    /// Returns SQL's sum, which is NULL if there are no rows.
     fn or_null(self, count: i64) -> Value {
         match count {
             0 => Value::Null,
@@ -273,7 +277,7 @@ mod tests {
 
     const MINUTE: i64 = BUCKET_WIDTH;
 
-    /// Three trades of S0077 and one of S0001, few enough to compute by hand.
+    /// Returns three trades of S0077 and one of S0001, few enough to compute by hand.
     fn tiny() -> Data {
         let at = |milliseconds: &[i64]| {
             milliseconds
@@ -305,13 +309,14 @@ mod tests {
 
     #[test]
     fn asof_takes_the_latest_quote_at_or_before_the_trade() {
-        // 101 - 100 (same time), none for S0001, 103 - 99, 105 - 104.
+        // 101 - 100 (at the same time), none for S0001, 103 - 99, 105 - 104.
         assert_eq!(asof(&tiny()), [[Float(6.0), Integer(3)]]);
     }
 
     #[test]
     fn windows_are_inclusive_and_an_empty_one_has_no_average() {
-        // 1000: quotes at 1000 and 1400 (1501 is 1 ms too late); 2000 of S0001: none; 3000: 3500; 61000: none.
+        // Trade at 1000: quotes at 1000 and 1400 (1501 is 1 ms too late). Trade at 2000, of S0001:
+        // no quote. Trade at 3000: the quote at 3500. Trade at 61000: no quote.
         assert_eq!(
             window(&tiny()),
             [[Integer(4), Float(100.5 + 104.0), Integer(3)]]
@@ -339,7 +344,7 @@ mod tests {
                 Integer(3)
             ]]
         );
-        // Nine tenths of four trades are three: nothing is after the fourth.
+        // Nine tenths of four trades are three, so no trade is after the fourth.
         assert!(point(&tiny()).is_empty());
         let mut data = tiny();
         data.trades.sym.push(77);

@@ -1,5 +1,5 @@
-//! The table for people, and `sql.json` for programs: a list of
-//! `{row, system, median, p99, unit, bar, met, executions, server_cpu_ms, client_cpu_ms, error, notes}`.
+//! The table for people, and `sql.json` for programs. The file is a list of `{row, system, median,
+//! p99, unit, bar, met, executions, server_cpu_ms, client_cpu_ms, error, notes}`.
 
 use crate::sql::definition::Definition;
 use crate::sql::judge::Line;
@@ -8,21 +8,21 @@ use lanes_support::error::{Error, Result};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A row of the table with all of its lines.
+/// A row of the table with all its lines.
 #[derive(Debug)]
 pub struct Section {
     /// The row's name.
     pub row: String,
-    /// What is asked.
+    /// What the query computes.
     pub title: String,
-    /// What a reader has to know.
+    /// A note for the reader.
     pub note: Option<String>,
-    /// A line a system.
+    /// One line per system.
     pub lines: Vec<Line>,
 }
 
 impl Section {
-    /// A definition's section.
+    /// Creates the section of a definition.
     pub fn of(definition: &Definition, lines: Vec<Line>) -> Section {
         Section {
             row: definition.row.clone(),
@@ -33,7 +33,7 @@ impl Section {
     }
 }
 
-/// The table as text.
+/// Formats the table as text.
 pub fn table(sections: &[Section]) -> String {
     let mut text = String::new();
     for section in sections {
@@ -113,13 +113,13 @@ fn row(line: &Line, ours: Option<f64>) -> String {
     text
 }
 
-/// Whether the client that measures used more CPU than the server that answered.
+/// Whether the client used more CPU than the server.
 fn is_client_bound(line: &Line) -> bool {
     let cpu = (line.measurement.client_cpu, line.measurement.server_cpu);
     matches!(cpu, (Some(client), Some(server)) if client > server)
 }
 
-/// The list for programs.
+/// Returns the list for programs.
 pub fn to_json(sections: &[Section]) -> Value {
     let lines = sections
         .iter()

@@ -1,4 +1,5 @@
-//! The order of a whole run: machine, data, reference answers, PostgreSQL, the peers one after another, the report.
+//! The order of a whole run: machine, data, expected answers, PostgreSQL, the peers one after
+//! another, the report.
 
 use crate::bandwidth::read_bandwidth;
 use crate::machine::Machine;
@@ -23,12 +24,12 @@ use std::path::{Path, PathBuf};
 
 const DATABASE: &str = "postgres";
 
-/// Everything that a run has.
+/// The state of a run.
 struct Run<'a> {
     options: &'a Options,
     definitions: Vec<Definition>,
     data: Data,
-    /// The reference answers, in the order of the definitions.
+    /// The expected answers, in the order of the definitions.
     answers: Vec<Answer>,
     machine: Machine,
     versions: Vec<String>,
@@ -57,14 +58,14 @@ pub fn run(options: &Options) -> Result<()> {
         versions: Vec::new(),
         measurements: Vec::new(),
     };
-    // Before anything else runs that could share the memory bus.
+    // Measure the bandwidth before anything else can use the memory bus.
     let yardsticks = run.yardsticks();
     run.postgres()?;
     run.peers()?;
     run.report(yardsticks)
 }
 
-/// The definitions that were asked for; the floor is always with them, since bars refer to it.
+/// Returns the selected definitions. The floor is always included, because bars refer to it.
 fn chosen(mut definitions: Vec<Definition>, options: &Options) -> Result<Vec<Definition>> {
     let known = |name: &String| {
         name == planning::ROW || definitions.iter().any(|definition| definition.row == *name)
@@ -87,7 +88,8 @@ fn chosen(mut definitions: Vec<Definition>, options: &Options) -> Result<Vec<Def
 }
 
 impl Run<'_> {
-    /// What each definition's bar is relative to, as far as that is known before the floor is.
+    /// Returns the yardstick of each definition's bar, except for the floor, which is not measured
+    /// yet.
     fn yardsticks(&self) -> Vec<Yardstick> {
         let yardstick = |definition: &Definition| {
             let bytes = definition
@@ -333,7 +335,7 @@ impl Run<'_> {
     }
 }
 
-/// The private cluster: enough memory for all tables, and nothing that works in the background.
+/// Starts the private cluster, with enough memory for all tables and without background work.
 fn start(options: &Options) -> Result<Cluster> {
     let mut builder = Cluster::builder("bench")
         .setting("shared_buffers", "2GB")
@@ -349,7 +351,7 @@ fn start(options: &Options) -> Result<Cluster> {
     builder.start()
 }
 
-/// The folder of the engines' scripts.
+/// Returns the folder of the engines' scripts.
 pub fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
 }
