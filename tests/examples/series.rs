@@ -1,5 +1,6 @@
-//! CPU seconds of the gateway and all of PostgreSQL together for a million samples by remote write: each of a new series, then of known
-//! ones. Labels are in the manner of node_exporter, 500 metrics a target; requests of 10,000 and of 2,000 samples, one connection, acked
+//! Measures CPU seconds of the gateway and all of PostgreSQL per million samples by remote write:
+//! each sample of a new series, then samples of known series. Labels resemble node_exporter's, with
+//! 500 metrics per target. Requests have 10,000 and 2,000 samples, on one connection, acknowledged
 //! at `wal`. The answer is verified before a figure is printed.
 //!
 //! `make setup`, then `cargo run --release -p lanes-tests --example series [-- series [level]]`.
@@ -53,13 +54,13 @@ fn main() -> Result<()> {
             .collect::<Result<_>>()?;
         if round == "gateway restarted" {
             gateway.kill9()?;
-            // As the sealer does some seconds after a registration.
+            // The sealer does this some seconds after a registration.
             cluster.scalar(DATABASE, "SELECT lanes.index_labels()")?;
             let started = Instant::now();
             gateway.start_again()?;
             gateway.wait_ready()?;
             let ready = started.elapsed();
-            // A series that is new takes knowing all others.
+            // A new series can only be registered once all others are known.
             let answer = gateway.remote_write(&request(series..series + 1, time)?, Some(level))?;
             let registered = started.elapsed();
             println!(
@@ -147,7 +148,8 @@ fn gateway_seconds(gateway: &Gateway) -> Result<f64> {
     }
 }
 
-/// User and system time of processes, their children and those that have ended.
+/// Returns user and system time of processes and of their children, including those that have
+/// ended.
 fn cpu_seconds(processes: &[u32]) -> Result<f64> {
     let mut ticks = 0u64;
     for id in processes {
@@ -160,7 +162,8 @@ fn cpu_seconds(processes: &[u32]) -> Result<f64> {
             .unwrap_or_default()
             .split_whitespace()
             .collect();
-        // utime, stime, cutime, cstime: fields 14 to 17 of all, the first two are before the parenthesis.
+        // utime, stime, cutime and cstime are the fields 14 to 17 of the line; the first two fields
+        // end at the parenthesis.
         for field in fields.get(11..15).unwrap_or_default() {
             ticks += field.parse::<u64>()?;
         }

@@ -1,5 +1,5 @@
-//! What is fuzzed: each entry takes any bytes and panics only if a promise is broken. Shared by the fuzz targets and by the
-//! replay of their corpus in `tests/fuzz_replay`.
+//! The entries of the fuzz targets: each takes any bytes and panics only if an invariant is
+//! violated. The fuzz targets and the replay of their corpus in `tests/fuzz_replay` share them.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
 use lanes_columnar::arena::KeptImage;
@@ -11,30 +11,31 @@ use lanes_columnar::streamed::{ImageBytes, SealedRun, StreamMemory, Streamed};
 use lanes_columnar::{Bound, Column, Image, Lane, LaneData, LaneKind, Zone};
 use std::ops::Range;
 
-/// A batch in the wire format.
+/// Reads a batch in the wire format.
 pub fn batch(data: &[u8]) {
     let _ = lanes_wire::exercise(data);
 }
 
-/// A remote write request, compressed or not.
+/// Reads a remote-write request, compressed or not.
 pub fn remote_write(data: &[u8]) {
     lanes_gateway::receive::fuzz::exercise(data);
 }
 
-/// Events as JSON.
+/// Reads events as JSON.
 pub fn events_json(data: &[u8]) {
     lanes_gateway::events::fuzz::exercise_json(data);
 }
 
-/// Events as an Arrow stream.
+/// Reads events as an Arrow stream.
 pub fn events_arrow(data: &[u8]) {
     lanes_gateway::events::fuzz::exercise_arrow(data);
 }
 
-/// Where an image's checksum lies, and what it covers: everything after it.
+/// The position of an image's checksum, which covers everything after it.
 const CHECKSUM: std::ops::Range<usize> = 1..5;
 
-/// An image of a run, as it is and with its checksum put right, read as every kind of column.
+/// Reads the image of a run as every kind of column, first unchanged and then with a corrected
+/// checksum.
 pub fn image(data: &[u8]) {
     read_image(data);
     read_image(&repaired(data));
@@ -49,7 +50,8 @@ fn repaired(data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The index of a part, as it is and with its checksum put right: what is read of it is what is written again.
+/// Reads the index of a part, first unchanged and then with a corrected checksum. Writing what was
+/// read has to produce the same index.
 pub fn part_index(data: &[u8]) {
     for bytes in [data.to_vec(), repaired(data)] {
         if let Ok(index) = PartIndex::decode(&bytes) {
@@ -62,13 +64,13 @@ pub fn part_index(data: &[u8]) {
     }
 }
 
-/// An entry of the log in the object store.
+/// Reads an entry of the log in the object store.
 pub fn log_entry(data: &[u8]) {
     lanes_gateway::objects::fuzz::exercise_log_entry(data);
 }
 
-/// An encoded lane of a sealed segment, as it is and with its checksum put right, opened and read as every kind of column;
-/// also as if it had been opened before.
+/// Reads an encoded lane of a sealed segment as every kind of column, first unchanged and then with
+/// a corrected checksum, also as if it had been verified before.
 pub fn encoded_lane(data: &[u8]) {
     for bytes in [data.to_vec(), repaired(data)] {
         for kind in KINDS.into_iter().chain(NUMBERS) {
@@ -77,7 +79,7 @@ pub fn encoded_lane(data: &[u8]) {
     }
 }
 
-/// Vectors of a lane that are read: a few bytes can stand for thousands.
+/// The number of vectors of a lane that are read: a few bytes can encode thousands.
 const VECTORS_MAX: usize = 4;
 
 fn read_encoded_lane(data: &[u8], kind: LaneKind) {
@@ -94,7 +96,7 @@ fn read_encoded_lane(data: &[u8], kind: LaneKind) {
             && opened.is_ok()
         {
             let rows = 0..lane.vector_rows(index);
-            // SAFETY: the vector's rows, which nobody changes meanwhile.
+            // SAFETY: the rows are those of the vector, which nothing changes meanwhile.
             unsafe { check_zone(&zone, kind, vector.lane(None), vector.codes(), rows) };
         }
         lane.decode_vector(index, &mut vector);
@@ -119,14 +121,15 @@ fn read_encoded_lane(data: &[u8], kind: LaneKind) {
     }
 }
 
-/// Fails if a zone rules out a value that is there. Codes are those of the lane's own dictionary, if it has some.
+/// Fails if a zone excludes a value that exists. Codes are those of the lane's own dictionary, if
+/// it has one.
 ///
 /// # Safety
 /// The rows are the lane's, and can be read.
 unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], rows: Range<usize>) {
     let mut non_null = 0;
     for row in rows {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is the lane's, as this function requires.
         if unsafe { lane.is_null(row) } && (codes.is_empty() || !lane.validity.is_null()) {
             continue;
         }
@@ -140,7 +143,7 @@ unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], row
         if let (LaneKind::Fixed { width, .. }, &(Bound::Signed(least), Bound::Signed(greatest))) =
             (kind, &(zone.minimum, zone.maximum))
         {
-            // SAFETY: the value of a row that is not NULL has so many bytes.
+            // SAFETY: the value of a row that is not NULL has this many bytes.
             let bytes = unsafe { std::slice::from_raw_parts(lane.pointer(row), width.into()) };
             let mut word = if bytes[bytes.len() - 1] >= 0x80 {
                 [0xff; 8]
@@ -157,7 +160,7 @@ unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], row
         if let (LaneKind::Fixed { width, .. }, &(Bound::Float(least), Bound::Float(greatest))) =
             (kind, &(zone.minimum, zone.maximum))
         {
-            // SAFETY: as above; such a zone is of floats of 4 or 8 bytes.
+            // SAFETY: the row is not NULL, and such a zone is of floats of 4 or 8 bytes.
             let value = unsafe {
                 match width {
                     4 => f64::from(lane.pointer(row).cast::<f32>().read_unaligned()),
@@ -176,19 +179,21 @@ unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], row
     );
 }
 
-/// Bytes before the image that say how it is read.
+/// The bytes before the image, which encode the [`Plan`].
 const PLAN_BYTES: usize = 8;
-/// Ranges of places that are read of an image, none of which has more than so many rows: a few bytes can stand for thousands.
+/// The number of ranges of places that are read, and their greatest length: a few bytes can encode
+/// thousands of rows.
 const RANGES: usize = 3;
 const RANGE_ROWS_MAX: usize = VECTOR_ROWS + 100;
 
-/// A sealed image, read by vector as [`Plan`] says, beside the same rows of the same image decoded at once.
+/// Reads a sealed image vector by vector, according to a [`Plan`], and compares it with the same
+/// image decoded at once.
 pub fn streamed(data: &[u8]) {
     let Some((plan, image)) = data.split_first_chunk::<PLAN_BYTES>() else {
         return;
     };
     let plan = Plan::of(*plan);
-    // As it is, its checksum stands between it and most of what is to be tested.
+    // The unchanged checksum would keep most inputs from reaching the tested code.
     for bytes in [image.to_vec(), repaired(image)] {
         read_streamed(&plan, &bytes);
     }
@@ -196,13 +201,13 @@ pub fn streamed(data: &[u8]) {
 
 /// How an image is read.
 ///
-/// | byte | means |
+/// | byte | meaning |
 /// |---|---|
-/// | 0 | bit 0: the checksum is believed; bit 1: the run is there twice; bit 2: what is missing is a value |
-/// | 1 to 4 | the kind of each column that is wanted |
-/// | 5 | rows before those that are read, in 256ths of all |
-/// | 6 | places before the first row |
-/// | 7 | where the ranges that are read begin, in 256ths of all places |
+/// | 0 | bit 0: the checksum is not verified; bit 1: the run is present twice; bit 2: a missing column has a value |
+/// | 1 to 4 | the kind of each requested column |
+/// | 5 | the number of rows before the range that is read, in 256ths of all rows |
+/// | 6 | the number of places before the first row |
+/// | 7 | the start of the ranges that are read, in 256ths of all places |
 struct Plan {
     is_kept: bool,
     is_twice: bool,
@@ -230,7 +235,7 @@ impl Plan {
         }
     }
 
-    /// A value for the rows of a column that the image does not have.
+    /// Returns a value for the rows of a column that the image does not have.
     fn missing(&self, kind: LaneKind) -> Option<Vec<u8>> {
         let bytes = match kind {
             LaneKind::Absent => return None,
@@ -248,7 +253,7 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
     } else {
         Image::parse(bytes)
     };
-    // Of what is no image the rows are unknown; it has to be refused.
+    // The rows of an invalid image are unknown; the image has to be refused.
     let image_rows = image.as_ref().map_or(1, Image::rows);
     let rows = image_rows * plan.before / 256..image_rows;
     let mut places = 0;
@@ -259,7 +264,7 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
         firsts.push(places);
         runs.push(SealedRun {
             image: if plan.is_kept {
-                // SAFETY: the bytes outlive what is opened here.
+                // SAFETY: the bytes outlive everything that is opened here.
                 unsafe { ImageBytes::kept(KeptImage::without_zones(bytes)) }
             } else {
                 ImageBytes::Own(bytes.to_vec())
@@ -282,7 +287,7 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
         let zones: Vec<_> = (0..plan.kinds.len())
             .map(|column| streamed.zone(column, range.clone()))
             .collect();
-        // One column before the others, as a filter does.
+        // One column is read before the others, as a filter does.
         let first_column = [number % plan.kinds.len().max(1)];
         let filled = streamed
             .fill(range.clone(), Some(&first_column))
@@ -293,12 +298,12 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
         for (column, &kind) in plan.kinds.iter().enumerate() {
             let lane = streamed.lane(column);
             let missing = missing[column].as_deref();
-            // Of a damaged lane nothing is promised but that it is read within bounds.
+            // A damaged lane only has to be read within bounds.
             let is_sound = image
                 .sealed_lane(column)
                 .is_none_or(|place| EncodedLane::open(&bytes[place], kind).is_ok());
             for &first in &firsts {
-                // The rows of the run at these places.
+                // Returns the run's row at a place.
                 let at = |place: usize| rows.start + place.saturating_sub(first).min(rows.len());
                 let wanted = at(range.start)..at(range.end);
                 let place = range.start.max(first);
@@ -309,14 +314,14 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
                     continue;
                 }
                 if let Some(zone) = &zones[column] {
-                    // SAFETY: as above.
+                    // SAFETY: the places were filled.
                     unsafe { check_zone(zone, kind, lane, &[], places) };
                 }
                 let mut alone = Column::new(kind);
                 let decoded = image.decode_range(column, kind, missing, wanted.clone(), &mut alone);
                 assert_eq!(decoded, Ok(()), "what was filled decodes");
                 for row in 0..wanted.len() {
-                    // SAFETY: the place was filled, and the row decoded; both owners live.
+                    // SAFETY: the place was filled and the row decoded, and both owners are alive.
                     unsafe { assert_same(lane, place + row, alone.lane(), row, kind) };
                 }
             }
@@ -330,7 +335,8 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
 /// # Safety
 /// The row can be read.
 unsafe fn read_value(lane: Lane, row: usize) {
-    // SAFETY: the caller's promise; a value that is not NULL has at least one byte, except an item, whose length its user knows.
+    // SAFETY: the row can be read, as this function requires. A value that is not NULL has at least
+    // one byte, except an item, whose length is known to its user.
     unsafe {
         if lane.is_null(row) {
             return;
@@ -346,12 +352,14 @@ unsafe fn read_value(lane: Lane, row: usize) {
     }
 }
 
-/// Fails unless two rows have the same value; of items, whose lengths their users know, as far as their first byte.
+/// Fails unless two rows have the same value. Items, whose length is known to their users, are
+/// compared by their first byte.
 ///
 /// # Safety
 /// Both rows can be read.
 unsafe fn assert_same(lane: Lane, row: usize, other: Lane, other_row: usize, kind: LaneKind) {
-    // SAFETY: the caller's promise; a value that is not NULL has the bytes of its kind.
+    // SAFETY: both rows can be read, as this function requires. A value that is not NULL has the
+    // bytes of its kind.
     unsafe {
         let is_null = lane.is_null(row);
         assert_eq!(is_null, other.is_null(other_row), "NULL at place {row}");

@@ -1,11 +1,13 @@
-//! ASOF joins against an oracle: random small tables and random joins, on lanes and on heap tables, and beside each one a
-//! quadratic query, written without the marker, that keeps a candidate only if there is no better one.
+//! ASOF joins compared with an oracle: random small tables and random joins, on lanes and on heap
+//! tables. The oracle is a quadratic query without the marker, which keeps a candidate only if
+//! there is no better one.
 //!
-//! The tables hold what bites: equal times, NULLs, both infinities, keys that are NULL, late rows, rows that are gone. The
-//! column `id` of the right side says in which order its rows arrived. Aggregates over the same joins have to agree too, and
-//! aggregates of the rows within a stretch of time with what heap tables say.
+//! The tables contain the difficult cases: equal times, NULLs, both infinities, NULL keys, late
+//! rows, deleted rows. The column `id` of the right side is the order in which its rows arrived.
+//! Aggregates over the same joins have to agree too, and aggregates over time windows have to agree
+//! with heap tables.
 //!
-//! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many pairs of tables to make.
+//! `LANES_SEED` replays a run; `LANES_ROUNDS` sets the number of pairs of tables.
 
 use lanes_support::budget::Budget;
 use lanes_support::cluster::Cluster;
@@ -14,24 +16,24 @@ use postgres::{Client, SimpleQueryMessage};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// Pairs of tables in a short run and in a long one.
+/// The numbers of pairs of tables.
 const ROUNDS: Budget = Budget {
     short: 12,
     long: 40,
 };
-/// Joins of each pair.
+/// The number of joins of each pair.
 const JOINS: u32 = 12;
 
-/// A type of times: how a small number is written, and what is added to it.
+/// A type of times: the notation of a small number, and the tolerance that is added.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     name: &'static str,
-    /// `{}` is the number.
+    /// A literal, in which `{}` is the number.
     literal: &'static str,
     infinite: bool,
-    /// Steps of tolerance: the literal, and the same for the oracle.
+    /// The tolerance as a literal, and in the form for the oracle.
     tolerance: &'static str,
-    /// A number that grows as the time does, of `{}`.
+    /// A number that increases with the time `{}`.
     measure: &'static str,
 }
 
@@ -98,7 +100,7 @@ fn fill(pattern: &str, with: &str) -> String {
     pattern.replace("{}", with)
 }
 
-/// A time, seldom NULL or infinite; the domain is small so that equal ones are common.
+/// Returns a time, rarely NULL or infinite. The domain is small, so that equal times are common.
 fn time(random: &mut Random, times: Times) -> String {
     match random.random_range(0..14) {
         0 => "NULL".to_owned(),
@@ -115,7 +117,7 @@ fn key(random: &mut Random) -> String {
     }
 }
 
-/// Fills both sides, the right one in several statements and with rows that are gone again.
+/// Returns statements that fill both sides, the right side in several statements and with deletes.
 fn script(random: &mut Random, left: Times, right: Times) -> String {
     let mut script = format!(
         "DROP TABLE IF EXISTS t, q; CREATE TABLE t (id int, k text, n int, ts {}); CREATE TABLE q (id int, k text, n int, ts {}, v int, seq int);",
@@ -155,20 +157,20 @@ fn script(random: &mut Random, left: Times, right: Times) -> String {
     script
 }
 
-/// A query, with the marker and as the oracle has it.
+/// A query with the marker, and its oracle.
 struct Join {
     marked: String,
     oracle: String,
 }
 
-/// How joined rows are aggregated, and by what.
+/// Aggregates of joined rows, and their groups.
 const GROUPS: [(&str, &str); 3] = [
     ("true", ""),
     ("t.n", "GROUP BY t.n ORDER BY t.n"),
     ("t.k", "GROUP BY t.k ORDER BY t.k"),
 ];
 
-/// The rows within a stretch of time, aggregated; heap is the oracle.
+/// Returns an aggregate over the rows of a time window. The oracle is a heap table.
 fn window(random: &mut Random, left: Times, right: Times) -> Join {
     let step = |random: &mut Random| fill(left.tolerance, &random.random_range(-2..6).to_string());
     let bounds = match random.random_range(0..if left.name == right.name { 4 } else { 2 }) {
@@ -217,7 +219,7 @@ const RESIDUALS: [&str; 7] = [
     "({q}.k = t.k OR {q}.v + t.n > 6)",
 ];
 
-/// The rows of a join, and aggregates of them.
+/// Returns the rows of a join, and aggregates of them.
 fn joins(random: &mut Random, left: Times, right: Times) -> [Join; 2] {
     let mut candidate = vec![
         KEYS.choose(random).unwrap().to_string(),
@@ -228,7 +230,7 @@ fn joins(random: &mut Random, left: Times, right: Times) -> [Join; 2] {
         0 => format!("t.ts + {}", fill(left.tolerance, "1")),
         _ => "t.ts".to_owned(),
     };
-    // Steps of one type mean something on the other side only if the types are the same.
+    // A tolerance of one type applies to the other side only if the types are equal.
     let reach = (left.name == right.name && random.random_bool(0.5))
         .then(|| fill(left.tolerance, &random.random_range(0..5).to_string()));
     let tie = random.random_ratio(1, 3);
@@ -290,7 +292,8 @@ fn joins(random: &mut Random, left: Times, right: Times) -> [Join; 2] {
                 )
             };
             let (of_o, of_q) = (distance("o"), distance("q"));
-            // Of one side the closer in order, so that the last one is nearest to infinity; of two sides by distance.
+            // A candidate of one side is better if it is later in the order, so that the last one
+            // is closest to infinity. Otherwise the distance decides.
             let better = format!(
                 "CASE WHEN o.ts <= {left_time} AND q.ts <= {left_time} THEN o.ts > q.ts OR o.ts = q.ts AND {last} \
                  WHEN o.ts <= {left_time} THEN {of_o} <= {of_q} WHEN q.ts <= {left_time} THEN {of_o} < {of_q} \
@@ -374,7 +377,7 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
     let (mut matches, mut accelerated, mut vectorised) = (0, 0, 0);
     for round in 0..rounds {
         let left = *TIMES.choose(&mut random).unwrap();
-        // Some pairs of types compare without being the same.
+        // Some pairs of different types can be compared.
         let right = match (left.name, random.random_range(0..3)) {
             ("timestamptz" | "timestamp" | "date", 0) => TIMES[random.random_range(0..3)],
             ("int2" | "int4" | "int8", 0) => TIMES[random.random_range(3..6)],
@@ -410,7 +413,8 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
                     "lanes",
                     "SET lanes.enable_asof = on; SET enable_nestloop = on",
                 ),
-                // The tables are small: only this makes the planner choose the accelerated join.
+                // The tables are small, so without this setting the planner would not choose the
+                // accelerated join.
                 (
                     0,
                     "lanes",

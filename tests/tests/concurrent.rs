@@ -1,10 +1,11 @@
-//! Many sessions at once on the same lanes tables: every snapshot is whole, whatever is written, vacuumed, sealed, loaded,
-//! evicted, offloaded and recalled beside it.
+//! Many concurrent sessions on the same lanes tables: every snapshot is consistent while rows are
+//! written, vacuumed, sealed, loaded, evicted, offloaded and recalled.
 //!
-//! - `account`: transfers between rows by UPDATE, some of them computed by the client from rows that it locked; each
-//!   snapshot has all accounts, and the same total.
-//! - `batch`: each transaction inserts a number of rows that each row tells; each snapshot has all rows of a batch or none.
-//!   Some batches are rolled back, some are deleted whole.
+//! - `account`: transfers between rows by UPDATE, some of them computed by the client from rows
+//!   that it locked. Each snapshot has all accounts and the same total.
+//! - `batch`: each transaction inserts a number of rows, and each row contains that number. Each
+//!   snapshot has all rows of a batch or none. Some batches are rolled back, and some are deleted
+//!   as a whole.
 
 use lanes_support::budget::Budget;
 use lanes_support::cluster::{Builder, Cluster};
@@ -28,7 +29,7 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Runs a piece of work over and over in a session of its own.
+    /// Runs a piece of work repeatedly in a session of its own.
     fn repeat(&self, seed: u64, mut piece: impl FnMut(&mut Client, &mut Random)) {
         let mut client = self.config.connect(NoTls).unwrap();
         let mut random = Random::seed_from_u64(seed);
@@ -39,7 +40,7 @@ impl Field<'_> {
     }
 }
 
-/// Moves an amount between two accounts, in an order that cannot deadlock.
+/// Moves an amount between two accounts in an order that cannot deadlock.
 fn transfer(client: &mut Client, random: &mut Random) {
     let from = random.random_range(0..ACCOUNTS - 1);
     let to = random.random_range(from + 1..ACCOUNTS);
@@ -58,8 +59,8 @@ fn transfer(client: &mut Client, random: &mut Random) {
         .unwrap();
 }
 
-/// The same with rows that are read and locked first: were another row locked or changed than the one that was read, the
-/// total would not stay.
+/// Moves an amount that the client computes from locked rows. The total would change if another row
+/// was locked or changed than the one that was read.
 fn transfer_by_client(client: &mut Client, random: &mut Random) {
     let from = random.random_range(0..ACCOUNTS - 1);
     let to = random.random_range(from + 1..ACCOUNTS);
@@ -89,7 +90,7 @@ fn transfer_by_client(client: &mut Client, random: &mut Random) {
     }
 }
 
-/// Inserts a batch in one or two statements, or removes old ones.
+/// Inserts a batch in one or two statements, or deletes old ones.
 fn batch(client: &mut Client, random: &mut Random) {
     let number: i64 = random.random();
     let rows = random.random_range(1..1500);
@@ -119,7 +120,7 @@ fn batch(client: &mut Client, random: &mut Random) {
     }
 }
 
-/// Reads everything twice in one snapshot, and judges it.
+/// Reads everything twice in one snapshot, and checks it.
 fn read(client: &mut Client, random: &mut Random) {
     client
         .batch_execute(
@@ -171,7 +172,7 @@ fn read(client: &mut Client, random: &mut Random) {
     );
 }
 
-/// Maintenance and DDL that leave the rows as they are.
+/// Runs maintenance and DDL that do not change the rows.
 fn maintain(client: &mut Client, random: &mut Random) {
     std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
     let statement = [
@@ -190,7 +191,7 @@ fn maintain(client: &mut Client, random: &mut Random) {
     .choose(random)
     .unwrap();
     if let Err(error) = client.batch_execute(statement) {
-        // ALTER waits behind readers, and they behind it: it gives way.
+        // ALTER and readers wait for each other, so ALTER times out.
         assert_eq!(
             error.code(),
             Some(&SqlState::LOCK_NOT_AVAILABLE),
@@ -199,15 +200,15 @@ fn maintain(client: &mut Client, random: &mut Random) {
     }
 }
 
-/// What a session does over and over.
+/// A piece of work that a session repeats.
 type Piece<'a> = dyn Fn(&mut Client, &mut Random) + Sync + 'a;
 
-/// Offloads what is sealed, and forgets what has come back.
+/// Offloads the sealed segments, and removes recalled ones.
 fn move_away(cluster: &Cluster, objects: &Objects, client: &mut Client, random: &mut Random) {
     std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
     match objects.offload(client) {
         Ok(_) => {}
-        // A part that has been merged since it was listed, or rows that are locked for long.
+        // The part has been merged since it was listed, or its rows are locked for long.
         Err(error) => assert!(
             [
                 Some(&SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -226,7 +227,7 @@ fn run(name: &str, builder: Builder, rows_move_away: bool) {
     let (mut random, _) = seeded(name);
     let builder = builder
         .setting("lock_timeout", "20s")
-        // VACUUM and the background worker seal whatever they can.
+        // VACUUM and the background worker seal as much as they can.
         .setting("lanes.seal_naptime", "1")
         .setting("lanes.seal_rows", "1")
         .setting("lanes.seal_memory", "16MB");
@@ -273,7 +274,8 @@ fn run(name: &str, builder: Builder, rows_move_away: bool) {
                 };
                 let stop = &stop;
                 scope.spawn(move || {
-                    // One that fails ends the others, or the test would only end with its time.
+                    // A session that fails ends the others; otherwise the test would only end with
+                    // its time limit.
                     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                         field.repeat(seed, piece)
                     }));
@@ -304,7 +306,7 @@ fn run(name: &str, builder: Builder, rows_move_away: bool) {
         println!("{name}: {away} segments moved away, {back} came back");
         assert!(away > 0 && back > 0, "{away} moved away, {back} came back");
     }
-    // The same once more from the pages alone.
+    // The digest is computed again from the pages alone.
     let digest = "SELECT (SELECT sum(hashtextextended(a::text, 0)::numeric) FROM account a) || ' ' || (SELECT sum(hashtextextended(b::text, 0)::numeric) FROM batch b)";
     let before = cluster.scalar("postgres", digest).unwrap();
     let mut cluster = cluster;
@@ -322,14 +324,14 @@ fn every_snapshot_is_whole() {
     run("concurrent", Cluster::builder("concurrent"), false);
 }
 
-/// The arena holds a part of the tables only, and gives it up all the time.
+/// The arena holds only a part of the tables, and evicts continuously.
 #[test]
 fn every_snapshot_is_whole_with_a_tiny_arena() {
     let builder = Cluster::builder("concurrent_tiny").setting("lanes.arena_size", "1MB");
     run("concurrent_tiny", builder, false);
 }
 
-/// Rows leave for object storage and come back, time and again.
+/// Rows move to object storage and back continuously.
 #[test]
 fn every_snapshot_is_whole_while_rows_move_away() {
     let builder = Cluster::builder("concurrent_away").setting("lanes.arena_size", "1MB");

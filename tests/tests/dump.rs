@@ -1,5 +1,5 @@
-//! pg_dump and restore: a lanes table is dumped like any other, its access method and parameters with it, and what gateways
-//! stored comes back with the extension's own tables.
+//! pg_dump and restore: a lanes table is dumped like any other, with its access method and
+//! parameters. Rows stored by gateways are restored with the extension's own tables.
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Gateway, Settings};
@@ -113,7 +113,8 @@ fn labels_mean_the_same_in_another_encoding() {
         )
         .unwrap();
     cluster.psql("postgres", "CREATE ROLE reader").unwrap();
-    // Default privileges without EXECUTE for PUBLIC: a reader has what the extension grants, and nothing else.
+    // Without the default privilege EXECUTE for PUBLIC, a reader has only what the extension
+    // grants.
     cluster
         .psql(
             "latin",
@@ -138,7 +139,7 @@ fn labels_mean_the_same_in_another_encoding() {
     program(&cluster, "psql", &load, "unicode");
     assert_eq!(cluster.psql("unicode", sites).unwrap().trim(), "233\n110");
 
-    // What LATIN1 has no letter for is refused where it is read, not made into another.
+    // A text that LATIN1 cannot represent is refused when it is read, and not altered.
     cluster
         .psql(
             "unicode",
@@ -156,7 +157,7 @@ fn labels_mean_the_same_in_another_encoding() {
     let unpack = format!("SELECT lanes.label_sets('{packed}')");
     let refused = cluster.psql("latin", &unpack).unwrap_err().to_string();
     assert!(refused.contains("has no equivalent"), "{refused}");
-    // No text at all: bytes that are no UTF-8, and a NUL.
+    // Bytes that are no text: invalid UTF-8, and a NUL.
     let packed = "\\x0102040902010200".to_owned();
     let unpack = |bytes| format!("SELECT lanes.label_sets('{packed}{bytes}')");
     let sets = cluster.psql("unicode", &unpack("61c3a9")).unwrap();

@@ -1,24 +1,25 @@
-//! The extension's SQL is written by hand: here it is held against the library. And what the library takes at the server's start.
+//! Compares the extension's SQL, which is written by hand, with the library, and tests the
+//! library's settings at server start.
 
 use lanes_support::cluster::Cluster;
 use lanes_support::place;
 use std::collections::BTreeSet;
 
-/// What PostgreSQL asks the library for to learn how a C function is called, before the function's name.
+/// The prefix of the symbols from which PostgreSQL learns the calling convention of a C function.
 const INFORMATION: &str = "pg_finfo_";
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The C functions that the library offers.
+/// Returns the C functions of the library.
 fn offered() -> BTreeSet<String> {
     let library = std::fs::read(place::extension_libraries().join("lanes.so")).unwrap();
     library
         .windows(INFORMATION.len())
         .enumerate()
         .filter(|(place, window)| {
-            // A symbol of its own, and no part of a longer one.
+            // The match is a whole symbol, and not part of a longer one.
             *window == INFORMATION.as_bytes() && library[place - 1] == 0
         })
         .map(|(place, _)| {
@@ -30,7 +31,7 @@ fn offered() -> BTreeSet<String> {
         .collect()
 }
 
-/// The C functions that the SQL names.
+/// Returns the C functions that the SQL names.
 fn named() -> BTreeSet<String> {
     let script = format!("lanes--{}.sql", env!("CARGO_PKG_VERSION"));
     let script = std::fs::read_to_string(place::extension_scripts().join(script)).unwrap();
@@ -40,7 +41,8 @@ fn named() -> BTreeSet<String> {
         .collect()
 }
 
-/// `CREATE EXTENSION` finds a name without a function. A function without a name would be found by nobody.
+/// `CREATE EXTENSION` reports a name without a function. Nothing else would report a function
+/// without a name.
 #[test]
 fn every_function_of_the_library_has_its_sql() {
     let (offered, named) = (offered(), named());
@@ -48,7 +50,7 @@ fn every_function_of_the_library_has_its_sql() {
     assert_eq!(offered, named);
 }
 
-/// A server whose arena cannot be what it is told to be does not start with another one.
+/// A server whose arena cannot have the configured size does not start.
 #[test]
 fn an_impossible_arena_is_told_at_the_start() {
     for (number, (size, told)) in [

@@ -1,5 +1,5 @@
-//! The whole path: node_exporter → Prometheus → remote write → gateway → Postgres. What SQL answers for a window of time is
-//! what Prometheus itself answers for it: the same series, the same samples, the same bits.
+//! The whole path: node_exporter → Prometheus → remote write → gateway → PostgreSQL. For a window
+//! of time, SQL and Prometheus return the same series, samples and bits.
 
 use lanes_support::budget::Budget;
 use lanes_support::cluster::Cluster;
@@ -9,14 +9,15 @@ use lanes_support::provision::{DATABASE, OWNER, Passwords, provision};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long is scraped before the first comparison, and between the second start of the gateway and the second one.
+/// The time of scraping before the first comparison, and again before the second one, after the
+/// gateway's restart.
 const SCRAPING_SECONDS: Budget = Budget {
     short: 20,
     long: 40,
 };
-/// How long the gateway is away.
+/// The duration of the gateway's absence.
 const AWAY: Duration = Duration::from_secs(4);
-/// What Prometheus has not sent after this time it will not send.
+/// The time after which Prometheus sends no more of its samples.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Samples by series: the labels as sorted JSON, then times in milliseconds and the values' bits.
@@ -29,7 +30,7 @@ fn now_ms() -> i64 {
         .as_millis() as i64
 }
 
-/// What Prometheus has between two times, the first excluded.
+/// Returns Prometheus's samples between two times, the first excluded.
 fn from_prometheus(prometheus: &Prometheus, from_ms: i64, to_ms: i64) -> Samples {
     let window = format!("{{__name__=~\".+\"}}[{}ms]", to_ms - from_ms);
     let answer = prometheus
@@ -60,7 +61,7 @@ fn from_prometheus(prometheus: &Prometheus, from_ms: i64, to_ms: i64) -> Samples
     samples
 }
 
-/// What SQL has between two times, the first excluded.
+/// Returns SQL's samples between two times, the first excluded.
 fn from_sql(client: &mut postgres::Client, from_ms: i64, to_ms: i64) -> Samples {
     let rows = client
         .query(
@@ -85,7 +86,7 @@ fn from_sql(client: &mut postgres::Client, from_ms: i64, to_ms: i64) -> Samples 
     samples
 }
 
-/// The bits of a value; text tells NaNs not apart, and neither can we.
+/// Returns the bits of a value. Text does not distinguish NaNs, so neither does this test.
 fn canonical(value: f64) -> u64 {
     if value.is_nan() {
         f64::NAN.to_bits()
@@ -98,7 +99,7 @@ fn count(samples: &Samples) -> usize {
     samples.values().map(Vec::len).sum()
 }
 
-/// Fails with the first difference, after Prometheus has had the time to send everything.
+/// Fails with the first difference, after Prometheus has had time to send everything.
 fn assert_same(
     prometheus: &Prometheus,
     client: &mut postgres::Client,
@@ -153,7 +154,7 @@ fn sql_answers_what_prometheus_answers() {
     )
     .unwrap();
     let mut prometheus = Prometheus::start(settings).unwrap();
-    // The person's role reads it, by the privileges that it is given.
+    // The user's role reads the samples with its own privileges.
     let mut client = cluster
         .connect_as(OWNER, &passwords.owner, DATABASE)
         .unwrap();
@@ -164,7 +165,7 @@ fn sql_answers_what_prometheus_answers() {
     let samples = assert_same(&prometheus, &mut client, start_ms, middle_ms);
     println!("{samples} samples are the same");
 
-    // The generated views give the same as the tables under them.
+    // The generated views have the same content as the tables under them.
     let from_view: i64 = client
         .query_one(
             "SELECT count(*) FROM metrics.node_cpu_seconds_total WHERE labels ->> 'mode' = 'idle'",
@@ -182,7 +183,8 @@ fn sql_answers_what_prometheus_answers() {
         .get(0);
     assert_eq!(up, 2);
 
-    // The gateway is killed with requests on their way: Prometheus repeats them, and nothing is missing or double.
+    // The gateway is killed with requests in flight. Prometheus repeats them, and nothing is
+    // missing or duplicated.
     gateway.kill9().unwrap();
     std::thread::sleep(AWAY);
     gateway.start_again().unwrap();

@@ -1,5 +1,5 @@
-//! README.md as a person meets it: every line of SQL in it, pasted one after another into one session of the database that `make run`
-//! starts, works and has something to show.
+//! The statements of README.md as a reader runs them: pasted one after another into one session of
+//! the database that `make run` starts. Each works, and each query returns rows.
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Gateway, Settings};
@@ -8,10 +8,10 @@ use postgres::SimpleQueryMessage;
 use std::time::{Duration, Instant};
 
 const README: &str = include_str!("../../README.md");
-/// The gateway stores its own metrics every second here.
+/// The time until the gateway has stored its own metrics, which it does every second here.
 const FIRST_SAMPLES_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The statements of all blocks of SQL, in order.
+/// Returns the statements of all blocks of SQL, in order.
 fn statements(text: &str) -> Vec<String> {
     let blocks = text.split("\n```sql\n").skip(1);
     let code: String = blocks
@@ -32,13 +32,13 @@ fn every_statement_works_when_pasted_in_order() {
     let passwords = Passwords::generate();
     provision(&cluster, &passwords).unwrap();
     let settings = Settings::for_test("gateway", &cluster, &passwords).unwrap();
-    // As `make run` has it: the gateway waits for requests of segments all the time.
+    // As under `make run`, the gateway continuously waits for requests of segments.
     let objects = settings.folder.join("objects");
     let settings = settings
         .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "1s")
         .environment("LANES_GATEWAY_OBJECTS_URL", objects.to_str().unwrap());
     let mut gateway = Gateway::start(settings).unwrap();
-    // As `make psql` connects.
+    // The connection is that of `make psql`.
     let mut client = cluster
         .connect_as(OWNER, &passwords.owner, DATABASE)
         .unwrap();

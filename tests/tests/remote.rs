@@ -1,15 +1,16 @@
-//! Segments in object storage, through the SQL contract that a gateway keeps: offloaded, recalled, cancelled, timed out,
-//! changed, dropped, kept in a cache of bounded size; after a crash, and on a standby with a gateway of its own.
+//! Segments in object storage, through the SQL contract that a gateway implements: offloaded,
+//! recalled, cancelled, timed out, changed, dropped, cached in a bounded cache; after a crash, and
+//! on a standby with its own gateway.
 
 use lanes_support::cluster::{Cluster, Stop};
 use lanes_support::objects::{Objects, Supplier, recalled_files};
 use postgres::Client;
 use std::time::{Duration, Instant};
 
-/// Long enough for any machine.
+/// A timeout that suffices on any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Reads everything of a table, in several ways.
+/// Queries that read all rows of a table in several ways.
 const QUERIES: [&str; 4] = [
     "SELECT x::text FROM far x ORDER BY x::text COLLATE \"C\"",
     "SELECT host, count(*), sum(v), min(ts), max(ts) FROM far GROUP BY host ORDER BY host",
@@ -17,7 +18,7 @@ const QUERIES: [&str; 4] = [
     "SELECT txt, count(*) FROM far WHERE v % 1000 = 7 GROUP BY txt ORDER BY txt",
 ];
 
-/// Asks again and again until the answer is yes.
+/// Repeats a query until it returns true.
 fn wait_for(client: &mut Client, query: &str) {
     let deadline = Instant::now() + PATIENCE;
     while !client.query_one(query, &[]).unwrap().get::<_, bool>(0) {
@@ -68,13 +69,13 @@ fn offloaded_rows_come_back() {
     client.execute("SELECT lanes.seal('far')", &[]).unwrap();
     assert_eq!(objects.offload(&mut client).unwrap(), 1);
     assert!(objects.len() > 2);
-    // The arena still has what was read before; a crash empties it.
+    // The arena still contains what was read before; a crash empties it.
     drop(client);
     cluster.stop(Stop::Immediate).unwrap();
     cluster.start().unwrap();
     let mut client = cluster.connect("postgres").unwrap();
 
-    // Nobody answers.
+    // No gateway answers.
     client
         .batch_execute("SET lanes.recall_timeout = '50ms'")
         .unwrap();
@@ -90,7 +91,7 @@ fn offloaded_rows_come_back() {
     );
     assert!(error.hint().unwrap().contains("lanes-gateway"));
 
-    // A query that waits can be cancelled.
+    // A waiting query can be cancelled.
     client
         .batch_execute("SET lanes.recall_timeout = '60s'")
         .unwrap();
@@ -106,7 +107,7 @@ fn offloaded_rows_come_back() {
     let error = waiting.join().unwrap();
     assert_eq!(error.code().unwrap().code(), "57014");
 
-    // A gateway that does not have them says so at once.
+    // A gateway without the objects reports that at once.
     let empty = Supplier::start(&cluster, "postgres", &Objects::default());
     let error = observer
         .query("SELECT sum(v + 0) FROM far", &[])
@@ -120,12 +121,12 @@ fn offloaded_rows_come_back() {
     );
     drop(empty);
 
-    // Somebody answers what had been asked before, and what is asked now, each once.
+    // A gateway answers earlier and new requests, each once.
     let gateway = Supplier::start(&cluster, "postgres", &objects);
     assert_eq!(answers(&cluster), expected);
     assert_eq!(gateway.supplied(), objects.len() as u64);
 
-    // Rows of it are changed; another crash; the gateway's next life.
+    // Rows are changed, then the server crashes again, and the gateway is restarted.
     let mut client = cluster.connect("postgres").unwrap();
     client
         .batch_execute("DELETE FROM far WHERE host = 3 AND v < 5000; UPDATE far SET txt = 'changed' WHERE v % 777 = 1")
@@ -138,7 +139,7 @@ fn offloaded_rows_come_back() {
     let gateway = Supplier::start(&cluster, "postgres", &objects);
     assert_eq!(answers(&cluster), expected);
 
-    // Sealing and VACUUM leave it where it is, and free what it has left behind.
+    // Sealing and VACUUM leave the segment remote, and release its old space.
     let mut client = cluster.connect("postgres").unwrap();
     client.batch_execute("SELECT lanes.seal('far')").unwrap();
     for _ in 0..3 {
@@ -161,12 +162,12 @@ fn offloaded_rows_come_back() {
         sizes.push(size(&mut client));
     }
     assert!(
-        // What is left of a round are the indexes of its parts.
+        // Each round leaves the indexes of its parts.
         sizes[4] <= sizes[1] + 3 * 2 * 8192,
         "blocks of local parts are not used again: {sizes:?}"
     );
 
-    // Dropped by age, without a look at it, and its keys with it.
+    // Rows are dropped by age, without reading them, and their keys with them.
     client
         .batch_execute("ALTER TABLE far SET (retain = '30 days')")
         .unwrap();
@@ -192,7 +193,8 @@ fn offloaded_rows_come_back() {
     }
 }
 
-/// Changes an image's last byte and makes its own checksum right again. Twice is not at all.
+/// Flips a bit in an image's last byte and corrects the image's checksum. Calling it twice restores
+/// the image.
 fn forge(image: &mut [u8]) {
     if let Some(last) = image.last_mut() {
         *last ^= 1;
@@ -200,9 +202,10 @@ fn forge(image: &mut [u8]) {
     vouch_for(image);
 }
 
-/// Makes an image's own checksum right.
+/// Corrects an image's own checksum.
 fn vouch_for(image: &mut [u8]) {
-    /// A version, then the checksum of what follows (`lanes_columnar::image`).
+    /// The offset of the checked bytes: a version, then the checksum of what follows
+    /// (`lanes_columnar::image`).
     const CHECKED_OFFSET: usize = 5;
     let checksum = xxhash_rust::xxh3::xxh3_64(&image[CHECKED_OFFSET..]) as u32;
     image[1..CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
@@ -216,7 +219,7 @@ fn an_image_that_was_changed_in_the_store_is_refused() {
     let objects = Objects::default();
     client.execute("SELECT lanes.seal('far')", &[]).unwrap();
     assert_eq!(objects.offload(&mut client).unwrap(), 1);
-    // The part that has the digests is moved and read again.
+    // The part that contains the digests is offloaded and read again.
     client
         .batch_execute("CREATE TABLE tick (a int); INSERT INTO tick VALUES (1)")
         .unwrap();
@@ -243,13 +246,14 @@ fn an_image_that_was_changed_in_the_store_is_refused() {
     assert!(error.hint().unwrap().contains("in the store"));
     assert!(recalled_files(&cluster).is_empty());
     drop(gateway);
-    // The right ones are put back.
+    // The correct images are put back.
     objects.change(|image| forge(image));
     let _gateway = Supplier::start(&cluster, "postgres", &objects);
     assert_eq!(answers(&cluster), expected);
 }
 
-/// Nothing vouches for an image that is restored, so whatever reading its rows relies on is looked at.
+/// Nothing guarantees the content of an image that is restored, so everything that reading its rows
+/// depends on is verified.
 #[test]
 fn an_image_whose_values_could_do_harm_is_not_restored() {
     let cluster = Cluster::builder("remote_harm")
@@ -278,7 +282,7 @@ fn an_image_whose_values_could_do_harm_is_not_restored() {
     let mut restore =
         |image: &[u8]| client.execute("SELECT lanes.restore_segment('back', $1)", &[&image]);
     restore(&image).unwrap();
-    // Of five letters and its header; of so many bits, their number and its header.
+    // A text of five letters with its header, and a bit string with its length and header.
     let text = [13, b'a', b'b', b'c', b'd', b'e'];
     let bits = [13, 7, 0, 0, 0, 0b1010_1010];
     let name = {
@@ -306,7 +310,7 @@ fn an_image_whose_values_could_do_harm_is_not_restored() {
         let error = refused.expect_err(what);
         assert_eq!(error.code().unwrap().code(), "XX001", "{what}: {error}");
     }
-    // The bytes of the right values, changed to others that are right.
+    // The bytes of valid values, changed to other valid ones.
     restore(&changed(&text, 3, b'x')).unwrap();
     let rows = client
         .query_one(
@@ -327,7 +331,7 @@ fn what_came_back_takes_no_more_disk_than_it_may() {
         .start()
         .unwrap();
     let mut client = cluster.connect("postgres").unwrap();
-    // Of which hardly a bit can be saved.
+    // These values are hardly compressible.
     client
         .batch_execute(&format!(
             "CREATE EXTENSION lanes; {TABLE}; ALTER TABLE far ADD COLUMN noise float8; \
@@ -358,7 +362,7 @@ fn what_came_back_takes_no_more_disk_than_it_may() {
         let sum: u64 = kept.iter().sum();
         assert!(sum > 0 && sum <= BYTES_MAX, "round {round}: {kept:?}");
     }
-    // What had to make room came once more.
+    // An evicted segment is recalled once more.
     let supplied = gateway.supplied();
     assert!(supplied > objects.len() as u64, "{supplied} came");
 }

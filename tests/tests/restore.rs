@@ -1,4 +1,4 @@
-//! A database destroyed under load, and made again from object storage alone.
+//! A database that is destroyed under load, and restored from object storage alone.
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Gateway, Settings};
@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Long enough for any machine.
+/// A timeout that suffices on any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 const NOW_MS: i64 = 1_767_225_600_000;
 
-/// `far` has rows that are offloaded as soon as they are sealed; a column of it was dropped, and one added later.
+/// `far` has rows that are offloaded as soon as they are sealed. A column of it was dropped, and
+/// one was added later.
 const TABLES: &str =
     "CREATE TABLE far (gone int, n int8 NOT NULL, host text, ts timestamptz) USING lanes
          WITH (order_by = 'host, n', hot = '1 day');
@@ -70,7 +71,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A number of the metrics.
+/// Returns the value of a metric.
 fn metric(gateway: &Gateway, name: &str) -> f64 {
     let text = gateway.get("/metrics").unwrap().body;
     let line = text
@@ -79,7 +80,7 @@ fn metric(gateway: &Gateway, name: &str) -> f64 {
     line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
 }
 
-/// Seals until a number of the metrics is reached.
+/// Seals until a metric reaches a value.
 fn seal_until(cluster: &Cluster, gateway: &Gateway, name: &str, number: f64) {
     let mut client = cluster.connect(DATABASE).unwrap();
     wait_for(name, || {
@@ -88,7 +89,7 @@ fn seal_until(cluster: &Cluster, gateway: &Gateway, name: &str, number: f64) {
     });
 }
 
-/// One event at level `object`, with a key or without.
+/// Sends one event at level `object`, with or without a key.
 fn event(gateway: &Gateway, table: &str, json: &str, key: Option<&str>) -> u16 {
     let mut headers = vec![
         ("content-type", "application/json"),
@@ -117,7 +118,7 @@ fn restore(store: &Store, cluster: &Cluster, database: &str, more: &[&str]) -> C
     command
 }
 
-/// The numbers of a table; each is there once.
+/// Returns the numbers in a table. Fails if one occurs twice.
 fn numbers(cluster: &Cluster, query: &str) -> BTreeSet<i64> {
     let rows = cluster.query("postgres", query).unwrap();
     let numbers: Vec<i64> = rows
@@ -160,7 +161,7 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     wait_for("level object is kept", || {
         event(&gateway, "near", "{\"n\": 0, \"v\": 0.5}", Some("first")) == 204
     });
-    // What does not go straight into lanes is refused by name.
+    // Rows that are not inserted directly into lanes are refused with the table's name.
     for table in ["checked", "fleeting"] {
         assert_eq!(event(&gateway, table, "{\"n\": 1}", None), 400, "{table}");
     }
@@ -227,7 +228,7 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
     let roles = "CREATE ROLE keeper; CREATE ROLE \"odd \"\"reader\"";
     second.psql("postgres", roles).unwrap();
-    // What is in the store is executed only if somebody says so, and is shown before.
+    // Statements from the store are executed only with an option, and shown before.
     let mut careful = store.command(&place::gateway_program().unwrap());
     careful
         .args([
@@ -281,7 +282,7 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     second.psql("postgres", as_gateway).unwrap();
     let as_reader = "SET ROLE dashboards; SELECT count(*) FROM metrics.restored";
     second.psql("postgres", as_reader).unwrap();
-    // What cannot come back is told.
+    // What cannot be restored is reported.
     let told = String::from_utf8_lossy(&told.stderr).into_owned();
     assert!(told.contains("role left_behind does not exist"), "{told}");
     let rights =
@@ -296,7 +297,7 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     let [far, near, samples] = &*acknowledged;
     let restored = numbers(&second, "SELECT n FROM far");
     assert_all("far", &far.lock().unwrap(), &restored);
-    // Offloaded with the others, and older than two of the columns' changes.
+    // These rows were offloaded with the others, and are older than two changes of columns.
     let sql: BTreeSet<i64> = (-1000..=-1).collect();
     assert_all("SQL", &sql, &restored);
     let restored = numbers(&second, "SELECT n FROM near");
@@ -318,7 +319,7 @@ fn outlive_the_cluster(name: &str, store: &Store) {
         "{\"order_by=host, n\",\"hot=1 day\"}"
     );
 
-    // Once is enough.
+    // A second restore is refused.
     let again = run_to_output(&mut restore(store, &second, "postgres", &[])).unwrap();
     let told = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(
@@ -327,7 +328,8 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     );
 }
 
-/// Entries of the log are older than changes of their table's columns; who may read what comes back with it.
+/// Entries of the log are older than changes of their table's columns. The privileges to read them
+/// are restored too.
 #[test]
 fn rows_find_their_columns_whatever_became_of_these() {
     let store = Store::directory("restore_changed");
@@ -358,7 +360,7 @@ fn rows_find_their_columns_whatever_became_of_these() {
          GRANT INSERT ON grown, ticks, all_gone, retyped, unfit, shortened, opened, numbered TO lanes_gateway",
     );
     let mut gateway = Gateway::start(settings).unwrap();
-    // What was changed may be known to the gateway a moment later.
+    // The gateway may notice a change a moment later.
     let send = |table: &str, json: &str| {
         wait_for(json, || event(&gateway, table, json, None) == 204);
     };
@@ -385,7 +387,7 @@ fn rows_find_their_columns_whatever_became_of_these() {
         "all_gone",
         "{\"kept\": 2, \"later\": \"00000000-0000-0000-0000-000000000000\"}",
     );
-    // None of these changes the table's own row of the catalogue.
+    // None of these changes affects the table's own row in the catalog.
     sql("ALTER TABLE ticks RENAME m TO number; ALTER TABLE ticks ALTER number SET DEFAULT elsewhere();
          GRANT SELECT (number), UPDATE (n) ON ticks TO \"odd \"\"reader\"");
     send("ticks", "{\"number\": 3, \"n\": 2.5, \"id\": 43}");
@@ -398,7 +400,7 @@ fn rows_find_their_columns_whatever_became_of_these() {
     wait_for("the parts are offloaded", || {
         metric(&gateway, "objects_parts_offloaded_total") >= 3.0
     });
-    // What rows had before these columns is known only until the tables are written anew.
+    // The defaults of these columns for older rows are known only until the tables are rewritten.
     sql("ALTER TABLE widened ADD COLUMN late varchar(9) DEFAULT E'be\\'f\\\\';
          ALTER TABLE rewritten ADD COLUMN late timestamptz NOT NULL DEFAULT '2020-01-01 12:00+02'; ALTER TABLE rewritten ALTER late DROP DEFAULT;
          ALTER TABLE grown ADD COLUMN late int4 DEFAULT 7");
@@ -415,11 +417,11 @@ fn rows_find_their_columns_whatever_became_of_these() {
         "ALTER TABLE rewritten SET (hot = '36500 days'); ALTER TABLE grown ALTER n TYPE int8, ALTER late SET DEFAULT 8",
     );
     sql("VACUUM FULL rewritten");
-    // As wide as before, and of other bits; what is written anew is not offloaded yet.
+    // The new types have equal widths and other bits. Rewritten rows are not offloaded yet.
     sql(
         "ALTER TABLE widened SET (hot = '36500 days'); ALTER TABLE widened ALTER v TYPE int8; ALTER TABLE widened RENAME v TO whole; ALTER TABLE widened RENAME TO broadened",
     );
-    // Nothing is appended after this, nor offloaded of that table.
+    // Nothing is appended or offloaded to that table after this.
     sql("REVOKE ALL ON opened FROM too_curious; ALTER TABLE opened ENABLE ROW LEVEL SECURITY");
     wait_for("the store knows who may read", || {
         let mut dry = store.command(&place::gateway_program().unwrap());
@@ -469,7 +471,7 @@ fn rows_find_their_columns_whatever_became_of_these() {
         text("SELECT string_agg(n || ' ' || whole, ', ' ORDER BY n) FROM broadened"),
         "1 1, 2 2, 3 3, 4 4, 5 5"
     );
-    // Older than a column, from before the table was written anew.
+    // These rows are older than a column, and from before the table was rewritten.
     assert_eq!(
         text("SELECT count(*) || ' ' || string_agg(DISTINCT late, ',') FROM broadened"),
         "5 be'f\\"
@@ -532,9 +534,9 @@ fn rows_find_their_columns_whatever_became_of_these() {
     );
 }
 
-/// Two gateways of one database and one store, all the time written to: the second takes the store over, the first one cannot keep
-/// anything at level `object` from then on and says so, and when the second one is gone the first takes over in turn. Whatever one of
-/// them acknowledged is there.
+/// Two gateways of one database and one store, both written to continuously. When the second takes
+/// the store over, the first can no longer acknowledge at level `object`, and says so. When the
+/// second is stopped, the first takes over again. Everything that either acknowledged is restored.
 #[test]
 fn what_either_of_two_gateways_acknowledged_outlives_the_cluster() {
     let store = Store::directory("restore_two");
@@ -563,7 +565,7 @@ fn what_either_of_two_gateways_acknowledged_outlives_the_cluster() {
     wait_for("the first keeps", || send(&gateways[0]) == 204);
     gateways[1].start_again().unwrap();
     gateways[1].wait_ready().unwrap();
-    // Both are asked for all the while.
+    // Requests go to both the whole time.
     wait_for("the second keeps, the first does not", || {
         let statuses = [0, 1].map(|which| send(&gateways[which]));
         release.execute("SELECT lanes.seal('far')", &[]).unwrap();
@@ -597,13 +599,14 @@ fn what_either_of_two_gateways_acknowledged_outlives_the_cluster() {
     assert_all("far", &acknowledged, &restored);
 }
 
-/// A store that takes nothing for a while.
+/// A store that refuses everything for a while.
 struct Refusal {
     begin: fn(&Store, &Gateway),
     end: fn(&Store, &Gateway),
 }
 
-/// While the store refuses, nothing is acknowledged at level `object`, and other levels go on; then all that was acknowledged is there.
+/// While the store refuses, nothing is acknowledged at level `object`, and other levels continue.
+/// Afterwards everything acknowledged is stored.
 fn refuse_for_a_while(
     name: &str,
     store: &Store,
@@ -654,7 +657,7 @@ fn refuse_for_a_while(
     assert_all("far", &acknowledged, &restored);
 }
 
-/// One event at level `wal`.
+/// Sends one event at level `wal`.
 fn near_at_wal(gateway: &Gateway) -> u16 {
     let headers = [("content-type", "application/json"), ("x-lanes-ack", "wal")];
     let json = b"{\"n\": 1, \"v\": 0.5}";

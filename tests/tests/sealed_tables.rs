@@ -1,4 +1,5 @@
-//! What sealing by hand and by VACUUM is for: a table that keeps its size, and answers from tables larger than the arena.
+//! The purpose of sealing, by hand and by VACUUM: a table keeps its size, and tables larger than
+//! the arena can be queried.
 
 use lanes_support::cluster::Cluster;
 use lanes_support::objects::{Objects, Supplier, forget_recalled};
@@ -8,16 +9,16 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows that a round of steady ingest adds, a minute of them.
+/// The number of rows of a minute, which a round of steady ingest adds.
 const ROUND_ROWS: i64 = 10_000;
-/// Minutes that the table retains.
+/// The retention of the table in minutes.
 const RETAINED: i64 = 3;
 const ROUNDS: i64 = 60;
 
-/// When the first minute began.
+/// The start of the first minute.
 const STARTED: &str = "'2020-01-01 00:00+00'::timestamptz";
 
-/// Rows of a minute, counted from the first.
+/// Inserts the rows of a minute, counted from the first.
 fn insert_minute(client: &mut Client, table: &str, minute: i64) {
     client
         .batch_execute(&format!(
@@ -27,7 +28,8 @@ fn insert_minute(client: &mut Client, table: &str, minute: i64) {
         .unwrap();
 }
 
-/// How long ago a minute began: the clock cannot be moved on, so ages are moved that tables are given.
+/// Returns the age of a minute. The clock cannot be set, so the tables' limits of age are adjusted
+/// instead.
 fn age_of_minute(client: &mut Client, minute: i64) -> String {
     let age = format!(
         "SELECT (extract(epoch FROM now() - {STARTED})::int8 - 60 * ({minute}))::text || ' s'"
@@ -39,8 +41,8 @@ fn number(client: &mut Client, sql: &str) -> i64 {
     client.query_one(sql, &[]).unwrap().get(0)
 }
 
-/// Rows come, change, are sealed, merged and dropped: the file is as large after many rounds as after some. Nothing of it is
-/// reused by chance: without that it would be more than twice as large.
+/// Rows arrive, change, and are sealed, merged and dropped. The file is as large after many rounds
+/// as after some. Without reuse of space it would be more than twice as large.
 #[test]
 fn a_table_under_steady_ingest_keeps_its_size() {
     let cluster = Cluster::builder("sealed_steady")
@@ -100,11 +102,11 @@ fn a_table_under_steady_ingest_keeps_its_size() {
     }
 }
 
-/// Rows come, are sealed, move to object storage and are dropped there: neither the file nor what is in object storage grows
-/// for ever, and all that is retained is there all the time.
+/// Rows arrive, are sealed, move to object storage and are dropped there. Neither the file nor
+/// object storage grows for ever, and all retained rows are present the whole time.
 #[test]
 fn a_table_whose_rows_move_away_keeps_its_size() {
-    /// Minutes that stay in the file, and that are retained at all.
+    /// The number of minutes that stay in the file; the next constant is the retention.
     const HOT: i64 = 2;
     const KEPT: i64 = 8;
     let cluster = Cluster::builder("sealed_away")
@@ -120,7 +122,7 @@ fn a_table_whose_rows_move_away_keeps_its_size() {
         .unwrap();
     let objects = Objects::default();
     let supplier = Supplier::start(&cluster, "postgres", &objects);
-    // Of the file and its objects; of either half of the rounds.
+    // The sizes of the file and of its objects, in each half of the rounds.
     let mut largest = [[0; 2]; 2];
     let mut rows_in_file = 0;
     for round in 0..ROUNDS {
@@ -175,7 +177,7 @@ fn a_table_whose_rows_move_away_keeps_its_size() {
     }
 }
 
-/// A table that nobody else writes gives its superseded space back, too.
+/// A table without other writers also releases its superseded space.
 #[test]
 fn the_space_of_sealed_runs_is_reused_in_an_idle_cluster() {
     let cluster = Cluster::builder("sealed_idle")
@@ -209,10 +211,10 @@ fn the_space_of_sealed_runs_is_reused_in_an_idle_cluster() {
     }
 }
 
-/// Rows of known answers; more than ten times the arena.
+/// The number of rows with known answers; more than ten times the arena.
 const KNOWN_ROWS: i64 = 500_000;
 
-/// A question about the rows of known answers, the answer being the same on the heap twin.
+/// Returns a query on the rows with known answers, which has the same answer on the heap twin.
 fn question(random: &mut Random) -> String {
     let series = random.random_range(0..500);
     let hour = random.random_range(0..20);
@@ -249,7 +251,7 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
              CREATE TABLE large (LIKE known) USING lanes WITH (order_by = 'series, ts')"
         ))
         .unwrap();
-    // A third is sealed, a third as VACUUM leaves it, a third open.
+    // A third is sealed by hand, a third is sealed by VACUUM, and a third is open.
     for third in 0..3 {
         client
             .batch_execute(&format!(

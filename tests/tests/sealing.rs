@@ -1,4 +1,4 @@
-//! The background sealer: it seals, drops what is too old, and gives space back, without being asked.
+//! The background sealer seals rows, drops old ones, and releases space, without a request.
 
 use lanes_support::cluster::{Cluster, Stop};
 use lanes_support::seed::seeded;
@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Long enough for any machine; the sealer takes a second or two.
+/// A timeout that suffices on any machine; the sealer takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A cluster whose sealer looks around so often, in seconds, or never, and seals from so many rows on.
+/// Starts a cluster whose sealer runs every `naptime` seconds, or never if that is zero, and seals
+/// from `rows` rows on.
 fn cluster(name: &str, naptime: u32, rows: Option<u32>) -> Cluster {
     let mut builder = Cluster::builder(name)
         .setting("lanes.seal_naptime", &naptime.to_string())
@@ -23,7 +24,7 @@ fn cluster(name: &str, naptime: u32, rows: Option<u32>) -> Cluster {
     builder.start().unwrap()
 }
 
-/// Asks again and again until the answer is the one that is waited for.
+/// Repeats a query until it returns the awaited answer.
 fn wait_for(client: &mut postgres::Client, query: &str) {
     let deadline = Instant::now() + PATIENCE;
     while !client.query_one(query, &[]).unwrap().get::<_, bool>(0) {
@@ -49,7 +50,7 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
     );
     let sum = "SELECT count(*) = 5000 AND sum(value) = 12502500 FROM load";
     wait_for(&mut client, sum);
-    // What was sealed is settled: its runs are gone from the file's directory, and their space is used again.
+    // Sealed runs are settled: they are gone from the file's directory, and their space is reused.
     let mut sizes = Vec::new();
     for _ in 0..12 {
         client
@@ -72,7 +73,7 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
     wait_for(&mut client, "SELECT count(*) = 0 FROM load");
 }
 
-/// The sealer is a superuser; whoever owns the database may set its `search_path` and much else.
+/// The sealer is a superuser, while the database's owner may set its `search_path` and much else.
 #[test]
 fn settings_of_the_database_are_not_those_of_the_sealer() {
     let cluster = cluster("sealing_settings", 1, None);
@@ -101,7 +102,8 @@ fn settings_of_the_database_are_not_those_of_the_sealer() {
     );
 }
 
-/// What `dedup = on` leaves is what DISTINCT ON finds, whatever came, went, was sealed and was merged in whatever order.
+/// `dedup = on` keeps the rows that DISTINCT ON returns, in whatever order rows arrived, were
+/// deleted, sealed and merged.
 #[test]
 fn the_last_of_equal_keys_stays() {
     let (mut random, _) = seeded("sealing_dedup");
@@ -114,7 +116,7 @@ fn the_last_of_equal_keys_stays() {
              CREATE TABLE every (n int8 GENERATED ALWAYS AS IDENTITY, host int, ts timestamptz, v int8, txt text) USING heap",
         )
         .unwrap();
-    // The last of equal keys; a key with a NULL equals none.
+    // The last row of equal keys. A key with a NULL equals no other.
     const LAST: &str = "SELECT host, ts, v, txt FROM every WHERE host IS NULL OR ts IS NULL
          UNION ALL (SELECT DISTINCT ON (host, ts) host, ts, v, txt FROM every WHERE host IS NOT NULL AND ts IS NOT NULL ORDER BY host, ts, n DESC)";
     let none = |client: &mut postgres::Client, sql: &str, what: &str| {
@@ -155,10 +157,10 @@ fn the_last_of_equal_keys_stays() {
     none(&mut client, &more, "not the last of its key");
 }
 
-/// The nice value of a process; `None` once it has ended.
+/// Returns the nice value of a process, or `None` once it has ended.
 fn nice(process: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // After the name, which may hold anything, this is the 17th field.
+    // The value is the 17th field after the name, which may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(16)?.parse().ok()
 }
@@ -176,7 +178,7 @@ fn sealing_gives_way_to_sessions() {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let found = client.query(sealers, &[]).unwrap();
-        // It begins as all others do.
+        // A process starts with the default value.
         if found.iter().any(|row| nice(row.get(0)) == Some(7)) {
             break;
         }
@@ -185,7 +187,8 @@ fn sealing_gives_way_to_sessions() {
     assert_eq!(nice(std::process::id() as i32), Some(0));
 }
 
-/// What VACUUM (VERBOSE) tells its client, autovacuum tells the server's log, where it is asked to.
+/// Autovacuum writes the report of VACUUM (VERBOSE) to the server's log if its settings request
+/// that.
 #[test]
 fn autovacuum_logs_what_it_did() {
     let cluster = Cluster::builder("sealing_log")
@@ -218,7 +221,8 @@ fn autovacuum_logs_what_it_did() {
     assert!(!log.contains("public.silent\": "), "{log}");
 }
 
-/// Fewer rows than are worth sealing are sealed all the same when only so they can go.
+/// Fewer rows than are worth sealing are sealed nevertheless if only sealing allows them to be
+/// dropped.
 #[test]
 fn few_rows_are_dropped_too_once_they_are_too_old() {
     let cluster = cluster("sealing_few", 1, None);
@@ -239,7 +243,7 @@ fn few_rows_are_dropped_too_once_they_are_too_old() {
     );
 }
 
-/// Transactions that change rows follow each other so closely that at no moment there is none.
+/// Transactions that change rows overlap, so that at no moment there is none.
 #[test]
 fn a_table_that_is_always_being_changed_is_sealed() {
     const WRITERS: i32 = 4;
@@ -303,8 +307,8 @@ fn a_table_that_is_always_being_changed_is_sealed() {
     );
 }
 
-/// Sealing by hand that had to wait for its moment gives the lock back with that, not with its transaction: else whoever
-/// changes rows would wait for this too.
+/// Sealing by hand that had to wait releases its lock at once, and not with its transaction.
+/// Otherwise transactions that change rows would wait for it too.
 #[test]
 fn sealing_keeps_others_off_for_a_moment_only() {
     let cluster = cluster("sealing_moment", 0, Some(1));
@@ -350,7 +354,7 @@ fn sealing_keeps_others_off_for_a_moment_only() {
         changer.batch_execute("COMMIT").unwrap();
         let (rows, kept) = sealer.join().unwrap();
         assert_eq!(kept, 0, "{rows} rows were sealed");
-        // It may have given up before the change was committed.
+        // The sealing may have given up before the change was committed.
         if waited && rows > 0 {
             break;
         }
@@ -358,7 +362,7 @@ fn sealing_keeps_others_off_for_a_moment_only() {
     }
 }
 
-/// A table that cannot be read keeps none of the others from being sealed.
+/// A table that cannot be read does not keep the others from being sealed.
 #[test]
 fn a_damaged_table_does_not_end_the_visit() {
     let mut cluster = cluster("sealing_damage", 0, Some(1000));
@@ -380,7 +384,7 @@ fn a_damaged_table_does_not_end_the_visit() {
     drop(client);
     cluster.stop(Stop::Fast).unwrap();
     for path in damaged {
-        // The first page of its directory.
+        // The damage is on the first page of its directory.
         let mut file = std::fs::OpenOptions::new()
             .write(true)
             .open(cluster.data().join(path))
@@ -395,7 +399,7 @@ fn a_damaged_table_does_not_end_the_visit() {
         &mut client,
         "SELECT bool_and(state = 'sealed') FROM lanes.stored_segments('t3')",
     );
-    // One more round, seen from its beginning.
+    // The test waits for one complete round.
     let log = || std::fs::read_to_string(cluster.log()).unwrap();
     let failures = || log().matches("could not seal \"t5\"").count();
     let (before, deadline) = (failures(), Instant::now() + PATIENCE);
@@ -415,12 +419,13 @@ fn size(client: &mut postgres::Client) -> i64 {
     row.unwrap().get(0)
 }
 
-/// What is damaged is told of each time that it is read: nobody keeps it as if it were right.
+/// Damage is reported at each read: damaged data is never cached.
 #[test]
 fn damaged_images_are_never_kept() {
     let mut cluster = cluster("sealing_images", 0, None);
     let mut client = cluster.connect("postgres").unwrap();
-    // More rows than those of small segments, whose images are not kept; the query asks for later ones alone.
+    // There are more rows than in small segments, whose images are not kept. The query reads only
+    // later rows.
     for statement in [
         "CREATE EXTENSION lanes",
         "CREATE TABLE t (k int8, v float8) USING lanes WITH (order_by = 'k')",
@@ -437,7 +442,7 @@ fn damaged_images_are_never_kept() {
     cluster.stop(Stop::Fast).unwrap();
     let path = cluster.data().join(path);
     let mut bytes = std::fs::read(&path).unwrap();
-    // Not the first page of what goes over several, as images do and the part's index does not.
+    // The damage is on a later page. Images cover several pages, while the part's index does not.
     let is_later = |page: &&mut [u8]| page[24..28] == *b"LDAT" && page[32..36] != [0; 4];
     for page in bytes.chunks_mut(8192).filter(is_later) {
         page[60] ^= 1;
@@ -445,7 +450,7 @@ fn damaged_images_are_never_kept() {
     std::fs::write(&path, bytes).unwrap();
     cluster.start().unwrap();
     let mut client = cluster.connect("postgres").unwrap();
-    // As in a cluster without checksums of pages.
+    // The cluster behaves as one without page checksums.
     client
         .batch_execute("SET ignore_checksum_failure = on")
         .unwrap();
@@ -458,7 +463,8 @@ fn damaged_images_are_never_kept() {
     }
 }
 
-/// Who waits for requests as the gateway does keeps no row open; whoever does is named.
+/// A session that waits for requests as the gateway does keeps no row open. A session that does is
+/// reported.
 #[test]
 fn rows_stay_open_for_snapshots_alone_and_whose_is_told() {
     let cluster = cluster("sealing_open", 0, None);

@@ -1,7 +1,8 @@
-//! What VACUUM gives back to the file system: the file's free end, and nothing that anybody still reads.
+//! The space that VACUUM returns to the file system: the free end of the file, and nothing that is
+//! still read.
 //!
-//! The clusters compare while replaying (`wal_consistency_checking = all`) each page that is made from WAL with the page
-//! that the primary had, and die of a difference.
+//! While replaying, the clusters compare each page with the primary's (`wal_consistency_checking =
+//! all`), and die of a difference.
 
 use lanes_support::budget::Budget;
 use lanes_support::cluster::Cluster;
@@ -10,17 +11,18 @@ use postgres::Client;
 use rand::RngExt;
 use std::time::Duration;
 
-/// Rows that a round of ingest adds: samples of 500 series.
+/// The number of rows that a round of ingest adds: samples of 500 series.
 const ROUND_ROWS: i64 = 40_000;
 const ROUNDS: i64 = 12;
-/// Blocks that a file needs beside those of its images: metapage, the last pages of three chains, some pages before them.
+/// The number of blocks of a file besides those of its images: metapage, the last pages of three
+/// chains, some pages before them.
 const OTHER_BLOCKS: i64 = 8;
 
 fn cluster(name: &str) -> Cluster {
     Cluster::builder(name)
         .setting("wal_consistency_checking", "all")
         .setting("autovacuum", "off")
-        // Nothing is sealed by itself.
+        // There is no automatic sealing.
         .setting("lanes.seal_naptime", "0")
         .setting("lanes.seal_rows", "100000")
         .start()
@@ -37,7 +39,7 @@ fn create(client: &mut Client) {
         .unwrap();
 }
 
-/// The next samples of all series, some of which are then corrected.
+/// Inserts the next samples of all series, and then corrects some of them.
 fn ingest(client: &mut Client, round: i64) {
     let rows = format!(
         "SELECT '2026-01-01 00:00+00'::timestamptz + (g / 500) * interval '10 s', g % 500, (g % 500 * 10 + g / 500 % 7) / 4.0 \
@@ -60,7 +62,7 @@ fn blocks(client: &mut Client) -> i64 {
     number(client, "SELECT pg_relation_size('samples') / 8192")
 }
 
-/// Blocks that the images of sealed segments take.
+/// Returns the number of blocks of the sealed segments' images.
 fn live_blocks(client: &mut Client) -> i64 {
     number(
         client,
@@ -75,8 +77,8 @@ fn assert_same(client: &mut Client, moment: &str) {
     assert_eq!(number(client, DIFFERENCE), 0, "{moment}");
 }
 
-/// Rows come, are sealed and merged, as under the background worker: in the end the file is what the sealed rows take, on the
-/// primary, after a crash, and on a standby that is then promoted.
+/// Rows arrive, are sealed and merged, as by the background worker. In the end the file has the
+/// size of the sealed rows, on the primary, after a crash, and on a standby that is then promoted.
 #[test]
 fn a_sealed_table_takes_little_more_than_its_segments() {
     let mut primary = cluster("shortening_primary");
@@ -97,12 +99,13 @@ fn a_sealed_table_takes_little_more_than_its_segments() {
     client
         .batch_execute("SELECT lanes.seal('samples')")
         .unwrap();
-    // The first one frees what was merged, and may move what lies at the end; the second one then gives that back, too.
+    // The first VACUUM frees the merged parts, and may move the end of the file; the second one
+    // then truncates it.
     client.batch_execute("VACUUM samples").unwrap();
     client.batch_execute("VACUUM samples").unwrap();
     let (now, live) = (blocks(&mut client), live_blocks(&mut client));
     println!("{now} blocks, {live} of segments; {largest} at most before");
-    // The second VACUUM may leave as much as is not worth its while.
+    // The second VACUUM may leave an end that is not worth truncating.
     let most = live + OTHER_BLOCKS + 16;
     assert!(now <= most, "{now} blocks for {live} of segments");
     assert!(
@@ -133,7 +136,7 @@ fn a_sealed_table_takes_little_more_than_its_segments() {
     assert_same(&mut client, "and is vacuumed again");
 }
 
-/// The file keeps its length where VACUUM is told so, by statement or by the table's parameter.
+/// The file keeps its length if VACUUM's option or the table's parameter says so.
 #[test]
 fn a_file_keeps_its_length_if_told_so() {
     let cluster = cluster("shortening_off");
@@ -161,7 +164,8 @@ fn a_file_keeps_its_length_if_told_so() {
     assert_same(&mut client, "shortened");
 }
 
-/// Entries, small runs among them, and tombstones lie on pages behind a load that was undone: these pages move.
+/// Entries, among them small runs, and tombstones are on pages after those of an aborted load.
+/// These pages move.
 #[test]
 fn what_lies_on_pages_of_chains_moves_with_them() {
     let mut primary = cluster("shortening_chains");
@@ -204,7 +208,8 @@ fn what_lies_on_pages_of_chains_moves_with_them() {
     assert_eq!(number(&mut client, "SELECT count(*) FROM samples"), 699);
 }
 
-/// Ingest, sealing and shortening until the server goes; how often the file became shorter, and the next number to write.
+/// Runs ingest, sealing and shortening until the server goes away. Returns how often the file
+/// became shorter, and the next number to write.
 fn work(config: &postgres::Config, mut number: u64) -> (u32, u64) {
     let mut shortened = 0;
     let Ok(mut client) = config.connect(postgres::NoTls) else {
@@ -212,7 +217,7 @@ fn work(config: &postgres::Config, mut number: u64) -> (u32, u64) {
     };
     let mut before = 0;
     loop {
-        // Both tables or none.
+        // Either both tables have the rows or neither.
         let both = ["samples", "twin"].map(|table| {
             format!(
                 "INSERT INTO {table} SELECT '2026-01-01', g % 500, {number} FROM generate_series(1, 10000) g; \
@@ -244,7 +249,7 @@ fn work(config: &postgres::Config, mut number: u64) -> (u32, u64) {
     }
 }
 
-/// Killed at any moment of ingest, sealing and shortening, the table has all that was committed.
+/// Killed at any moment of ingest, sealing and shortening, the table has all committed rows.
 #[test]
 fn a_crash_at_any_step_loses_nothing() {
     const KILLS: Budget = Budget { short: 4, long: 8 };

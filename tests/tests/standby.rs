@@ -1,7 +1,7 @@
-//! A streaming standby gives row for row the same answers as its primary, at every moment, and is promoted.
+//! A streaming standby returns the same rows as its primary, at every moment, and can be promoted.
 //!
-//! The primary runs with `wal_consistency_checking = all`: while replaying, the standby compares each page that it makes
-//! from WAL with the page that the primary had, and dies of a difference.
+//! The primary runs with `wal_consistency_checking = all`: while replaying, the standby compares
+//! each page with the primary's, and dies of a difference.
 
 use lanes_support::budget::Budget;
 use lanes_support::cluster::Cluster;
@@ -9,13 +9,14 @@ use lanes_support::seed::{Random, seeded};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// Rounds of changes, each followed by a comparison.
+/// The number of rounds of changes, each followed by a comparison.
 const ROUNDS: Budget = Budget {
     short: 15,
     long: 40,
 };
 
-/// Queries that between them read everything of a table: the stored rows, ranges of positions, and sums.
+/// Queries that together read everything of a table: the stored rows, ranges of positions, and
+/// sums.
 const QUERIES: [&str; 4] = [
     "SELECT x::text FROM t x ORDER BY x::text COLLATE \"C\"",
     "SELECT ctid, xmin, t.* FROM t ORDER BY ctid",
@@ -74,7 +75,7 @@ fn primary(name: &str) -> Cluster {
         .setting("wal_consistency_checking", "all")
         .setting("autovacuum", "off")
         .setting("wal_log_hints", "on")
-        // VACUUM seals whatever it can, and nothing is sealed by itself.
+        // VACUUM seals as much as it can, and there is no automatic sealing.
         .setting("lanes.seal_naptime", "0")
         .setting("lanes.seal_rows", "1")
         .start()
@@ -103,14 +104,15 @@ fn a_standby_answers_as_its_primary_and_is_promoted() {
             .unwrap()
             .batch_execute(&change)
             .unwrap();
-        // The standby's arena holds what the last rounds read: now and then it must notice two changes at once.
+        // The standby's arena contains what the last rounds read. Sometimes it has to notice two
+        // changes at once.
         if random.random_bool(0.7) {
             assert_same(&primary, &mut standby, &format!("round {round} ({change})"));
         }
     }
     assert_same(&primary, &mut standby, "after the rounds");
 
-    // A standby takes no writes, of any kind, and has no unlogged rows.
+    // A standby refuses writes of any kind, and has no unlogged rows.
     for (statement, state) in [
         ("INSERT INTO t VALUES (1, 1, 'no', 1)", "25006"),
         ("DELETE FROM t", "25006"),
@@ -125,11 +127,11 @@ fn a_standby_answers_as_its_primary_and_is_promoted() {
         assert!(error.contains(state), "{statement}: {error}");
     }
 
-    // A restart of the standby begins with an empty arena.
+    // After a restart the standby's arena is empty.
     standby.restart().unwrap();
     assert_same(&primary, &mut standby, "after a restart of the standby");
 
-    // Rows in flight at the promotion are nobody's.
+    // Rows of open transactions are lost at the promotion.
     let mut in_flight = primary.connect("postgres").unwrap();
     in_flight
         .batch_execute("BEGIN; INSERT INTO t SELECT 9, g, 'in flight', 0 FROM generate_series(1, 3000) g; DELETE FROM t WHERE k % 2 = 0")
@@ -194,7 +196,7 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
             )
             .map(|row| row.get::<_, i64>(0))
     };
-    // Rows that dedup takes out are dropped by the sealing after the next transaction.
+    // Duplicates are dropped by the sealing after the next transaction.
     let dropped = "SELECT lanes.seal('twice'); SELECT txid_current(); SELECT lanes.seal('twice')";
     for (maintenance, feedback) in [
         ("SELECT lanes.seal('twice')", "off"),
@@ -245,7 +247,7 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
                 count, 5000,
                 "{maintenance}, feedback {feedback}: an old snapshot sees what it saw"
             ),
-            // 40001, or 57P01 when the session had to go: "conflict with recovery".
+            // 40001, or 57P01 if the session was terminated: "conflict with recovery".
             Err(error) => assert!(
                 error
                     .code()

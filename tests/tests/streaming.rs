@@ -1,4 +1,4 @@
-//! A scan of a table that is larger than the arena leaves there what others read.
+//! A scan of a table that is larger than the arena does not displace the segments that others read.
 
 use lanes_support::cluster::Cluster;
 use postgres::Client;
@@ -13,7 +13,7 @@ fn evictions(client: &mut Client) -> i64 {
     client.query_one(evictions, &[]).unwrap().get(0)
 }
 
-/// The lines of a plan that was run that tell of segments.
+/// Returns the lines about segments in an executed plan.
 fn segments(client: &mut Client, query: &str) -> Vec<String> {
     let plan = texts(
         client,
@@ -41,7 +41,7 @@ fn a_large_scan_leaves_in_the_arena_what_others_read() {
     for statements in [setup, "SELECT lanes.seal('large')", later] {
         cluster.psql("postgres", statements).unwrap();
     }
-    // With an empty arena.
+    // The restart empties the arena.
     cluster.restart().unwrap();
     let mut client = cluster.connect("postgres").unwrap();
     let sum = segments(&mut client, "SELECT sum(v) FROM large");
@@ -49,7 +49,8 @@ fn a_large_scan_leaves_in_the_arena_what_others_read() {
         sum.iter().any(|line| line.starts_with("Segments Streamed")),
         "{sum:?}"
     );
-    // A quarter of the arena is the room of two segments of these rows; the others would have displaced eight more.
+    // A quarter of the arena has room for two segments of these rows. A scan of the whole table
+    // would have displaced eight more.
     assert!(evictions(&mut client) <= 3, "{}", evictions(&mut client));
 
     for query in [

@@ -1,6 +1,7 @@
 //! No code: a list of features.
 //!
-//! Cargo builds a crate once for each set of its features that is asked for, and what is asked for differs between the product, the
-//! tests and the developer tool: some wanted one feature more of a crate on which half of the tree stands. All of our programs depend on
-//! this crate, which asks for what any of them does, so they share what is built. A crate belongs into the list when `make test` builds
-//! it although `make run` had built it.
+//! Cargo builds a crate once for each set of features that is requested. The product, the tests and
+//! the developer tool request different sets: one additional feature of a crate on which half of
+//! the tree depends would rebuild that half. All of our programs depend on this crate, which
+//! requests the union of their features, so they share the builds. Add a crate to the list if `make
+//! test` builds it although `make run` had built it.

@@ -93,4 +93,6 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
-\set ECHO all
+
+-- This file also echoes the rest of the test again.
+\ir explain.sql

@@ -17,8 +17,6 @@ ANALYZE;
 \getenv suite PG_ABS_SRCDIR
 \set compare :suite '/include/compare.sql'
 \i :compare
-\set explain :suite '/include/explain.sql'
-\i :explain
 SET regress.lanes_tables = 'm';
 -- Returns the keys of the groups in the order in which the query returns them.
 CREATE FUNCTION pg_temp.keys(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$

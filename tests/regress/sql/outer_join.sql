@@ -25,8 +25,6 @@ ANALYZE;
 \getenv suite PG_ABS_SRCDIR
 \set compare :suite '/include/compare.sql'
 \i :compare
-\set explain :suite '/include/explain.sql'
-\i :explain
 SET regress.lanes_tables = 'reading|nothing';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
 

@@ -15,8 +15,6 @@ ANALYZE;
 \getenv suite PG_ABS_SRCDIR
 \set compare :suite '/include/compare.sql'
 \i :compare
-\set explain :suite '/include/explain.sql'
-\i :explain
 SET regress.lanes_tables = 'reading';
 SET regress.answer_letters = 90;
 

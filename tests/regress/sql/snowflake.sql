@@ -39,8 +39,6 @@ ANALYZE;
 \getenv suite PG_ABS_SRCDIR
 \set compare :suite '/include/compare.sql'
 \i :compare
-\set explain :suite '/include/explain.sql'
-\i :explain
 SET regress.lanes_tables = 'reading|other|note';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
 -- PostgreSQL joins the small sides with each other first where it may. Now it joins in the order of the query.

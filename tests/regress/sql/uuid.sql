@@ -26,8 +26,6 @@ ANALYZE;
 \getenv suite PG_ABS_SRCDIR
 \set compare :suite '/include/compare.sql'
 \i :compare
-\set explain :suite '/include/explain.sql'
-\i :explain
 SET regress.lanes_tables = 'cpu|lanes_tags';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
 -- Whether a query leaves out segments, and looks at few rows.

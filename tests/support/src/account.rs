@@ -1,8 +1,9 @@
-//! The operating-system account that runs Postgres, and what that account can reach.
+//! The operating-system account that runs PostgreSQL, and the folders that it can enter.
 //!
-//! Postgres refuses to run as root, so root hands clusters to the account `postgres` that Debian's package brings; anyone
-//! else runs them as themselves. A checkout below a private folder such as `/root` cannot be entered by that account:
-//! [`Account::can_enter`] finds out by trying as that account, which also gives the right answer for ACLs and mounts.
+//! PostgreSQL refuses to run as root. Root therefore runs clusters as the account `postgres` of
+//! Debian's package; everyone else runs them as themselves. That account cannot enter a checkout
+//! below a private folder such as `/root`. [`Account::can_enter`] finds out by trying, which also
+//! respects ACLs and mounts.
 
 use crate::error::{Error, Result};
 use crate::process::run;
@@ -13,14 +14,15 @@ use std::process::{Command, Stdio};
 /// The account that owns a cluster's files and processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Its login name.
+    /// The login name.
     pub name: String,
-    /// `Some((uid, gid))` when it is another account than ours, so that each command has to change to it.
+    /// `Some((uid, gid))` if it is another account than ours, so that each command has to switch to
+    /// it.
     other: Option<(u32, u32)>,
 }
 
 impl Account {
-    /// The account for Postgres: `postgres` when we are root, else ourselves.
+    /// Returns the account for PostgreSQL: `postgres` if we are root, otherwise our own.
     pub fn for_postgres() -> Result<Account> {
         if !we_are_root() {
             return Ok(Account {
@@ -43,10 +45,10 @@ impl Account {
         })
     }
 
-    /// A command that will run as this account, in `/`, without any `PG*` variable of ours.
+    /// Returns a command that runs as this account, in `/`, without our `PG*` variables.
     ///
-    /// `/` because our own working folder may be closed to the account; the variables because `PGDATA`, `PGHOST` or
-    /// `PGOPTIONS` of the caller's shell would silently point at another cluster.
+    /// The account may not be able to enter our working folder. `PGDATA`, `PGHOST` or `PGOPTIONS`
+    /// of the caller's shell would silently refer to another cluster.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.current_dir("/").stdin(Stdio::null());
@@ -67,7 +69,7 @@ impl Account {
         command
     }
 
-    /// Whether this account can enter the folder, or the nearest parent of it that exists.
+    /// Whether this account can enter the folder, or its nearest existing parent.
     pub fn can_enter(&self, folder: &Path) -> bool {
         let mut nearest: PathBuf = folder.to_owned();
         while !nearest.exists() {

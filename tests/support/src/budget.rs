@@ -1,29 +1,29 @@
-//! How much a random test does: little in `make test`, much in `make test-long`.
+//! The number of rounds of a random test: few in `make test`, many in `make test-long`.
 //!
-//! A test states both budgets where it uses them. `LANES_ROUNDS=<number>` replaces either: to try one test for an hour, or to replay a
-//! failure quickly.
+//! A test states both numbers where it uses them. `LANES_ROUNDS=<number>` overrides them, to run
+//! one test for an hour or to replay a failure quickly.
 
-/// The environment variable by which a long run is told.
+/// The environment variable that marks a long run.
 pub const VARIABLE: &str = "LANES_BUDGET";
 /// Its value in a long run.
 pub const LONG: &str = "long";
-/// The environment variable that says how many rounds there are, whatever the run.
+/// The environment variable that overrides the number of rounds.
 const ROUNDS: &str = "LANES_ROUNDS";
 
-/// The rounds of a random test (or the seconds, where it goes by time).
+/// The number of rounds of a random test, or of seconds if the test runs by time.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// In `make test`.
+    /// The number in `make test`.
     pub short: u32,
-    /// In `make test-long`.
+    /// The number in `make test-long`.
     pub long: u32,
 }
 
 impl Budget {
-    /// How many rounds there are in this run.
+    /// Returns the number of rounds in this run.
     ///
     /// # Panics
-    /// `LANES_ROUNDS` is no number.
+    /// `LANES_ROUNDS` is not a number.
     pub fn rounds(self) -> u32 {
         let is_long = std::env::var(VARIABLE).is_ok_and(|value| value == LONG);
         self.chosen(std::env::var(ROUNDS).ok().as_deref(), is_long)

@@ -1,22 +1,22 @@
-//! Failures of the harness, each worded so that the reader knows what to do next.
+//! The errors of the harness. Each message says what to do next.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The result of everything in this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, with the remedy where there is one.
+/// An error, with the remedy if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be used.
     #[error("cannot {action} {path}: {source}")]
     File {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         action: &'static str,
-        /// On which path.
+        /// The path.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
     /// A program could not be started at all.
@@ -24,7 +24,7 @@ pub enum Error {
     Spawn {
         /// The program.
         program: String,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
     /// A program ran and failed.
@@ -32,17 +32,17 @@ pub enum Error {
     Command {
         /// The program with its arguments.
         program: String,
-        /// How it ended.
+        /// The exit status.
         status: String,
-        /// The end of what it wrote.
+        /// The end of its output.
         output: String,
     },
-    /// A child process ended on its own.
+    /// A child process died.
     #[error("{name} ended unexpectedly ({status}); the end of {log}:\n{tail}")]
     Died {
-        /// The child, as a person calls it.
+        /// The child's name for people.
         name: String,
-        /// How it ended.
+        /// The exit status.
         status: String,
         /// Its log file.
         log: PathBuf,
@@ -52,33 +52,33 @@ pub enum Error {
     /// Something did not happen in time.
     #[error("{what} did not happen within {seconds} s; the end of {log}:\n{tail}")]
     Timeout {
-        /// What was waited for.
+        /// The awaited event.
         what: String,
-        /// How long, in seconds.
+        /// The time in seconds.
         seconds: u64,
-        /// The log of the process that was waited for.
+        /// The log of the process.
         log: PathBuf,
         /// The last lines of the log.
         tail: String,
     },
-    /// A port that was asked for is in use.
+    /// A requested port is in use.
     #[error(
         "port {port} on 127.0.0.1 is taken{holder}; end that program, or choose another port: {variable}=<port>"
     )]
     PortTaken {
         /// The port.
         port: u16,
-        /// Who holds it, where that can be found out (starts with a space), else empty.
+        /// The process that holds the port, with a leading space; empty if unknown.
         holder: String,
-        /// The environment variable that moves us elsewhere.
+        /// The environment variable that selects another port.
         variable: &'static str,
     },
     /// Something has to be installed or built first.
     #[error("{what} is missing: {remedy}")]
     Missing {
-        /// What is missing.
+        /// The missing file or program.
         what: String,
-        /// The command that brings it.
+        /// The command that installs or builds it.
         remedy: &'static str,
     },
     /// An environment variable has an unusable value.
@@ -88,27 +88,27 @@ pub enum Error {
         variable: &'static str,
         /// Its value.
         value: String,
-        /// Why it cannot be used.
+        /// The reason why it cannot be used.
         reason: &'static str,
     },
-    /// Postgres answered with an error, or could not be reached.
+    /// PostgreSQL returned an error or could not be reached.
     #[error("Postgres: {}", describe_postgres(.0))]
     Postgres(#[from] postgres::Error),
-    /// A program answered over HTTP with something unusable.
+    /// A program returned an unusable HTTP response.
     #[error("{url}: {reason}")]
     Http {
-        /// What was asked.
+        /// The requested URL.
         url: String,
-        /// What was wrong with the answer.
+        /// The fault of the response.
         reason: String,
     },
-    /// Another thing that a person has to know.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
 
 impl Error {
-    /// Wraps an I/O error with the path it is about.
+    /// Wraps an I/O error with its path.
     pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::File {
@@ -119,7 +119,7 @@ impl Error {
     }
 }
 
-/// The server's own words and SQLSTATE; the client crate's `Display` says only "db error".
+/// Returns the server's message and SQLSTATE; the client crate's `Display` is only "db error".
 fn describe_postgres(error: &postgres::Error) -> String {
     match error.as_db_error() {
         Some(answer) => {

@@ -1,4 +1,4 @@
-//! A TCP proxy on loopback that is slow, or breaks off in the middle of an answer, when it is told to.
+//! A TCP proxy on loopback that delays responses, or cuts them off, on request.
 
 use crate::error::{Error, Result};
 use crate::seed::Random;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bytes that are passed on at a time.
+/// The number of bytes that are forwarded at a time.
 const CHUNK_BYTES: usize = 16 << 10;
-/// How long a slow proxy sits on each of them.
+/// The delay of each such chunk in a slow proxy.
 const SLOWNESS: Duration = Duration::from_millis(50);
-/// Of so many pieces of answers, one is cut in two while answers are cut.
+/// One of this many chunks is cut in two while the proxy cuts responses.
 const CUT_RATIO: u32 = 6;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ struct State {
     is_over: AtomicBool,
 }
 
-/// A proxy; it ends with the value.
+/// A proxy. It ends with the value.
 #[derive(Debug)]
 pub struct FaultyProxy {
     address: SocketAddr,
@@ -33,10 +33,10 @@ pub struct FaultyProxy {
 }
 
 impl FaultyProxy {
-    /// A proxy for a server on loopback that passes everything on as it comes.
+    /// Starts a proxy for a server on loopback that forwards everything unchanged.
     ///
     /// # Errors
-    /// No port can be had.
+    /// There is no free port.
     pub fn start(server_port: u16, seed: u64) -> Result<FaultyProxy> {
         let listener = TcpListener::bind(("127.0.0.1", 0))
             .map_err(|error| Error::Other(format!("no port for a proxy: {error}")))?;
@@ -51,7 +51,7 @@ impl FaultyProxy {
                 if shared.is_over.load(Ordering::Relaxed) {
                     return;
                 }
-                // Whoever finds no server behind us finds us closed, too.
+                // If the server cannot be reached, the client's connection is closed.
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)) {
                     let random = Random::seed_from_u64(random.random());
                     let _ = connect(client, server, &shared, random);
@@ -61,22 +61,22 @@ impl FaultyProxy {
         Ok(FaultyProxy { address, state })
     }
 
-    /// Its port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Answers take their time from now on, or no longer.
+    /// Starts or stops delaying responses.
     pub fn be_slow(&self, is_slow: bool) {
         self.state.is_slow.store(is_slow, Ordering::Relaxed);
     }
 
-    /// Some answers end in the middle from now on, or none.
+    /// Starts or stops cutting responses off.
     pub fn cut(&self, cuts: bool) {
         self.state.cuts.store(cuts, Ordering::Relaxed);
     }
 
-    /// How many pieces of answers were late, and how many answers were cut.
+    /// Returns the number of delayed chunks, and the number of cut responses.
     pub fn faults(&self) -> (u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (count(&self.state.slowed), count(&self.state.cut))
@@ -86,12 +86,12 @@ impl FaultyProxy {
 impl Drop for FaultyProxy {
     fn drop(&mut self) {
         self.state.is_over.store(true, Ordering::Relaxed);
-        // It waits for a connection.
+        // The thread waits for a connection.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// Starts both directions of a connection.
+/// Starts the threads of both directions of a connection.
 fn connect(
     client: TcpStream,
     server: TcpStream,
@@ -136,7 +136,7 @@ fn pass_answers(mut from: TcpStream, mut to: TcpStream, state: &State, mut rando
 mod tests {
     use super::*;
 
-    /// A server that answers each connection with so many bytes, once it has been asked.
+    /// Starts a server that sends `bytes` bytes on each connection after a request.
     fn server(bytes: usize) -> u16 {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! The `lanes-gateway` program: configure, start, ask, stop, kill -9.
+//! The process `lanes-gateway`: configure, start, send requests, stop, kill -9.
 
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
@@ -10,30 +10,33 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Draining waits for Postgres, which may be slow to answer.
+/// The time to stop: the gateway first delivers its pending batches to PostgreSQL.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
-/// One HTTP request; longer than the gateway's own limits, so that its answer is seen.
+/// The timeout of an HTTP request. It exceeds the gateway's own limits, so that the gateway's
+/// response is seen.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What a gateway is asked to be.
+/// The settings of a gateway process.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// A folder for its configuration and log; kept.
+    /// The folder of its configuration and log, which is not removed.
     pub folder: PathBuf,
-    /// Its port on 127.0.0.1.
+    /// The gateway's port on 127.0.0.1.
     pub port: u16,
-    /// Postgres's port on 127.0.0.1.
+    /// PostgreSQL's port on 127.0.0.1.
     pub postgres_port: u16,
     /// The password of the role `lanes_gateway`.
     pub password: String,
-    /// More environment variables `LANES_GATEWAY_…`, which win over the configuration file.
+    /// Additional environment variables `LANES_GATEWAY_…`, which override the configuration file.
     pub environment: Vec<(String, String)>,
-    /// Words that start the program given after them, as the same process; none: the gateway is started by itself.
+    /// The words of a command that starts the program in the same process; empty to start the
+    /// program itself.
     pub through: Vec<String>,
 }
 
 impl Settings {
-    /// A gateway for a test cluster: a free port, files below the cluster's folder.
+    /// Creates the settings of a gateway for a test cluster: a free port, files below the cluster's
+    /// folder.
     pub fn for_test(name: &str, cluster: &Cluster, passwords: &Passwords) -> Result<Settings> {
         Ok(Settings {
             folder: cluster.folder().join(name),
@@ -45,14 +48,14 @@ impl Settings {
         })
     }
 
-    /// Makes a write past the limit of [`Gateway::limit_files`] an error, as a full disk is.
+    /// Turns a write past the limit of [`Gateway::limit_files`] into an error, as on a full disk.
     pub fn outliving_file_limit(self) -> Settings {
-        // What a shell ignores its programs ignore too.
+        // A program inherits the signals that its shell ignores.
         let shell = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
         self.through(&shell.map(str::to_owned))
     }
 
-    /// Starts the gateway through these words too, as the same process.
+    /// Also starts the gateway through these words, in the same process.
     pub fn through(mut self, words: &[String]) -> Settings {
         self.through.extend_from_slice(words);
         self
@@ -65,19 +68,19 @@ impl Settings {
     }
 }
 
-/// An answer over HTTP.
+/// An HTTP response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The headers, names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
 }
 
 impl Answer {
-    /// The first header of a name (given in lower case).
+    /// Returns the first header of a name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -86,7 +89,7 @@ impl Answer {
     }
 }
 
-/// A gateway; its process ends with the value.
+/// A gateway. Its process ends with the value.
 #[derive(Debug)]
 pub struct Gateway {
     settings: Settings,
@@ -95,7 +98,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a gateway and waits until it is ready to take samples.
+    /// Starts a gateway and waits until it is ready to receive samples.
     pub fn start(settings: Settings) -> Result<Gateway> {
         let mut gateway = Gateway::new(settings);
         gateway.start_again()?;
@@ -103,7 +106,7 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// A gateway that is not started yet: see [`Gateway::start_again`].
+    /// Creates a gateway that is not started: see [`Gateway::start_again`].
     pub fn new(settings: Settings) -> Gateway {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -117,14 +120,14 @@ impl Gateway {
         }
     }
 
-    /// Starts the process (again), without waiting: Postgres may be away.
+    /// Starts the process without waiting, because PostgreSQL may be stopped.
     pub fn start_again(&mut self) -> Result<()> {
         let mut command = self.command()?;
         self.process = Some(Process::start("the gateway", &mut command, &self.log())?);
         Ok(())
     }
 
-    /// The program with this gateway's settings.
+    /// Returns the program with this gateway's settings.
     pub fn command(&self) -> Result<Command> {
         let program = place::gateway_program()?;
         place::make_folder(&self.settings.folder)?;
@@ -135,7 +138,7 @@ impl Gateway {
         std::fs::write(&configuration, text).map_err(Error::file("write", &configuration))?;
         let mut command = through(&self.settings.through, &program);
         command.arg("--config").arg(&configuration);
-        // Ours, and no setting of the gateway.
+        // This variable is the harness's, not a setting of the gateway.
         command.env_remove("LANES_GATEWAY_PROGRAM");
         command.envs(
             self.settings
@@ -146,7 +149,7 @@ impl Gateway {
         Ok(command)
     }
 
-    /// Waits until `/-/ready` says yes.
+    /// Waits until `/-/ready` succeeds.
     pub fn wait_ready(&mut self) -> Result<()> {
         let url = self.url("/-/ready");
         let agent = self.agent.clone();
@@ -162,18 +165,18 @@ impl Gateway {
         })
     }
 
-    /// The address of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.settings.port)
     }
 
-    /// `GET path`; an error only when there is no HTTP answer at all.
+    /// Sends `GET path`. Fails only if there is no HTTP response at all.
     pub fn get(&self, path: &str) -> Result<Answer> {
         let url = self.url(path);
         answer(&url, self.agent.get(&url).call())
     }
 
-    /// `POST path`; an error only when there is no HTTP answer at all.
+    /// Sends `POST path`. Fails only if there is no HTTP response at all.
     pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
         let url = self.url(path);
         let mut request = self.agent.post(&url);
@@ -183,7 +186,8 @@ impl Gateway {
         answer(&url, request.send(body))
     }
 
-    /// A remote write 1.0 request with a body that is already compressed; `acknowledge` is `X-Lanes-Ack`.
+    /// Sends a remote write 1.0 request with a compressed body. `acknowledge` is the header
+    /// `X-Lanes-Ack`.
     pub fn remote_write(&self, body: &[u8], acknowledge: Option<&str>) -> Result<Answer> {
         let mut headers = vec![
             ("content-type", "application/x-protobuf"),
@@ -194,7 +198,7 @@ impl Gateway {
         self.post("/api/v1/write", &headers, body)
     }
 
-    /// `/api/v1/status`.
+    /// Returns `/api/v1/status`.
     pub fn status(&self) -> Result<serde_json::Value> {
         let answer = self.get("/api/v1/status")?;
         serde_json::from_str(&answer.body).map_err(|error| Error::Http {
@@ -203,7 +207,7 @@ impl Gateway {
         })
     }
 
-    /// Stops in order: what was taken is delivered and answered first.
+    /// Stops the gateway in order: it first delivers what it has received, and responds.
     pub fn stop(&mut self) -> Result<Option<ExitStatus>> {
         let Some(mut process) = self.process.take() else {
             return Ok(None);
@@ -219,22 +223,23 @@ impl Gateway {
         Ok(())
     }
 
-    /// Fails with the end of the log when the gateway has been started and has ended on its own.
+    /// Fails with the end of the log if the gateway was started and has died.
     pub fn check(&mut self) -> Result<()> {
         self.process.as_mut().map_or(Ok(()), Process::check)
     }
 
-    /// Its log.
+    /// Returns the log file.
     pub fn log(&self) -> PathBuf {
         log_of(&self.settings.folder)
     }
 
-    /// The process id, while it has been started and not stopped.
+    /// Returns the process id, if the gateway was started and not stopped.
     pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }
 
-    /// Lets it write no byte to any file from now on, or as many as it likes: what is written is then refused as on a full disk.
+    /// Forbids it to write any byte to any file, or allows it again. Writes then fail as on a full
+    /// disk.
     pub fn limit_files(&self, to_nothing: bool) -> Result<()> {
         let process = self
             .process_id()
@@ -247,13 +252,13 @@ impl Gateway {
         run(&mut command).map(|_| ())
     }
 
-    /// Its port on 127.0.0.1.
+    /// Returns the gateway's port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.settings.port
     }
 }
 
-/// The log of a gateway with this folder.
+/// Returns the log file of a gateway with this folder.
 pub fn log_of(folder: &Path) -> PathBuf {
     folder.join("gateway.log")
 }

@@ -1,4 +1,4 @@
-//! MinIO as `cargo dev test-long` and `cargo dev peers` build it, on loopback, with one bucket.
+//! MinIO on loopback with one bucket, as built by `cargo dev test-long` and `cargo dev peers`.
 
 use crate::error::{Error, Result};
 use crate::process::{Process, Signal, send};
@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Its only user.
+/// The only user.
 pub const USER: &str = "lanes-test";
-/// Of a server that listens on loopback as long as a test runs.
+/// The password of a server that listens on loopback during a test.
 pub const PASSWORD: &str = "lanes-test-only";
-/// Its only bucket.
+/// The only bucket.
 pub const BUCKET: &str = "lanes";
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server; it ends with the value, and its data is removed.
+/// A server. It ends with the value, and its data is removed.
 #[derive(Debug)]
 pub struct Minio {
     process: Process,
@@ -25,10 +25,10 @@ pub struct Minio {
 }
 
 impl Minio {
-    /// Starts it and waits until it answers.
+    /// Starts a server and waits until it responds.
     ///
     /// # Errors
-    /// It is not built, or does not start.
+    /// MinIO is not built, or does not start.
     pub fn start() -> Result<Minio> {
         let program = place::minio()?;
         if !program.exists() {
@@ -40,7 +40,7 @@ impl Minio {
         let port = port::free()?;
         let name = format!("lanes-minio-{}-{port}", std::process::id());
         let data = std::env::temp_dir().join(name);
-        // A folder of its data is a bucket.
+        // A folder in the data folder is a bucket.
         place::make_folder(&data.join(BUCKET))?;
         let mut command = Command::new(program);
         command
@@ -63,7 +63,8 @@ impl Minio {
         })
     }
 
-    /// Lets it answer nobody from now on, or again: requests wait as on a network that swallows them.
+    /// Suspends or resumes the server. While it is suspended, requests wait as on a network that
+    /// loses packets.
     pub fn pause(&self, is_paused: bool) {
         let signal = if is_paused {
             Signal::STOP
@@ -73,12 +74,12 @@ impl Minio {
         send(self.process.id(), signal);
     }
 
-    /// Its port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its address.
+    /// Returns the URL.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }

@@ -1,8 +1,9 @@
-//! The gateway's side of offloading and recalling without a gateway: objects in memory, segments put there through the SQL
-//! contract, and a thread that answers what queries ask for.
+//! The gateway's part in offloading and recalling, without a gateway: an object store in memory,
+//! segments moved there through the SQL contract, and a thread that answers the requests of
+//! queries.
 //!
-//! Invariant: an object is in the store before its segment is marked remote, and stays there. So whatever is killed, whatever a
-//! segment that is remote needs is there.
+//! Invariant: an object is in the store before its segment is marked remote, and stays there.
+//! Whatever is killed, the store has every object that a remote segment needs.
 
 use crate::cluster::Cluster;
 use postgres::{Client, Config, NoTls};
@@ -12,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long the supplier rests when nothing is asked for. It keeps no snapshot meanwhile, which would keep rows from being sealed.
+/// The pause of the supplier without requests. It holds no snapshot meanwhile, which would keep
+/// rows from being sealed.
 const REST: Duration = Duration::from_millis(2);
 
 /// An object store, shared by its clones.
@@ -20,24 +22,24 @@ const REST: Duration = Duration::from_millis(2);
 pub struct Objects(Arc<Mutex<HashMap<String, Vec<u8>>>>);
 
 impl Objects {
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<u8>>> {
-        // A map is whole between its calls, whoever panicked.
+        // A map is consistent between its calls, even after a panic.
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Changes all images, as somebody can who can write in the store.
+    /// Modifies all images, as anyone could who may write to the store.
     pub fn change(&self, change: impl FnMut(&mut Vec<u8>)) {
         self.lock().values_mut().for_each(change);
     }
@@ -46,10 +48,11 @@ impl Objects {
         self.lock().get(key).cloned()
     }
 
-    /// Puts what `lanes.offload_list()` says is due, and says so; how many parts are remote now that were not before.
+    /// Stores the parts of `lanes.offload_list()` and marks them remote. Returns the number of
+    /// parts that became remote.
     ///
     /// # Errors
-    /// The server's; whatever was not committed is due again.
+    /// The server fails. Parts that were not committed are listed again.
     pub fn offload(&self, client: &mut Client) -> Result<usize, postgres::Error> {
         let due = client.query(
             "SELECT key, lanes.segment_image(target, part, first_row), target::oid, part FROM lanes.offload_list(1000)",
@@ -64,7 +67,7 @@ impl Objects {
         commit(client, &parts)
     }
 
-    /// The same for all sealed segments of a table that has the parameter `hot`, however young they are.
+    /// Offloads all sealed segments of a table with the parameter `hot`, however young they are.
     ///
     /// # Errors
     /// As for [`offload`](Self::offload).
@@ -75,15 +78,16 @@ impl Objects {
     ) -> Result<usize, postgres::Error> {
         let sealed = Sealed::read(client, table)?;
         let committed = sealed.commit(client);
-        // Whatever was committed needs its images, also if the next was refused.
+        // Committed parts need their images, even if the next part was refused.
         self.keep(client, sealed)?;
         committed
     }
 
-    /// Keeps the images of those segments that are remote by now. Keys are told once they are, so nobody may have asked before.
+    /// Stores the images of the segments that are remote by now. Their keys are published only
+    /// then, so no query can have requested them before.
     ///
     /// # Errors
-    /// The server's.
+    /// The server fails.
     pub fn keep(&self, client: &mut Client, sealed: Sealed) -> Result<(), postgres::Error> {
         let Sealed {
             table, mut images, ..
@@ -101,20 +105,20 @@ impl Objects {
     }
 }
 
-/// What is sealed of a table, read to be moved to object storage.
+/// The sealed segments of a table, read in order to be moved to object storage.
 #[derive(Debug)]
 pub struct Sealed {
     table: String,
-    /// By part and first row.
+    /// The images by part and first row.
     images: HashMap<(i64, i64), Vec<u8>>,
     parts: Vec<(u32, i64)>,
 }
 
 impl Sealed {
-    /// Reads the sealed segments of a table that has the parameter `hot`, however young they are.
+    /// Reads the sealed segments of a table with the parameter `hot`, however young they are.
     ///
     /// # Errors
-    /// The server's.
+    /// The server fails.
     pub fn read(client: &mut Client, table: &str) -> Result<Sealed, postgres::Error> {
         let rows = client.query(
             "SELECT s.part, s.first_row, lanes.segment_image($1::text::regclass, s.part, s.first_row), $1::text::regclass::oid
@@ -134,10 +138,10 @@ impl Sealed {
         Ok(sealed)
     }
 
-    /// Says that its parts are remote; how many are that were not before.
+    /// Marks the parts remote. Returns the number of parts that became remote.
     ///
     /// # Errors
-    /// The server's; parts before the one that was refused are remote.
+    /// The server fails. Parts before the refused one are remote.
     pub fn commit(&self, client: &mut Client) -> Result<usize, postgres::Error> {
         commit(client, &self.parts)
     }
@@ -155,7 +159,8 @@ fn commit(client: &mut Client, parts: &[(u32, i64)]) -> Result<usize, postgres::
     Ok(committed)
 }
 
-/// A thread that answers what one database's queries ask for, until it is dropped. The server may go away and come back.
+/// A thread that answers the requests of one database's queries until it is dropped. It survives
+/// restarts of the server.
 #[derive(Debug)]
 pub struct Supplier {
     stop: Arc<AtomicBool>,
@@ -164,7 +169,7 @@ pub struct Supplier {
 }
 
 impl Supplier {
-    /// Starts it.
+    /// Starts the thread.
     pub fn start(cluster: &Cluster, database: &str, objects: &Objects) -> Supplier {
         let (config, objects) = (cluster.config(database), objects.clone());
         let (stop, supplied) = (
@@ -180,7 +185,7 @@ impl Supplier {
         }
     }
 
-    /// How many requests were answered, also those that were told that there is no such object.
+    /// Returns the number of answered requests, including those for missing objects.
     pub fn supplied(&self) -> u64 {
         self.supplied.load(Ordering::Relaxed)
     }
@@ -188,7 +193,7 @@ impl Supplier {
 
 fn serve(config: &Config, objects: &Objects, is_over: &AtomicBool, count: &AtomicU64) {
     while !is_over.load(Ordering::Relaxed) {
-        // Whatever fails here fails for those who wait, and they say so.
+        // The waiting queries report a failure of this thread.
         let served = config.connect(NoTls).and_then(|mut client| {
             while !is_over.load(Ordering::Relaxed) {
                 let answered = answer(&mut client, objects)?;
@@ -205,7 +210,7 @@ fn serve(config: &Config, objects: &Objects, is_over: &AtomicBool, count: &Atomi
     }
 }
 
-/// Answers what is asked for now; how many requests that were.
+/// Answers the current requests and returns their number.
 fn answer(client: &mut Client, objects: &Objects) -> Result<u64, postgres::Error> {
     let wanted = client.query("SELECT key FROM lanes.recall_next('0')", &[])?;
     for row in &wanted {
@@ -231,7 +236,7 @@ impl Drop for Supplier {
     }
 }
 
-/// The files of what has come back from object storage, without those that are still being written.
+/// Returns the files of recalled segments, without those that are still being written.
 pub fn recalled_files(cluster: &Cluster) -> Vec<std::fs::DirEntry> {
     let Ok(folder) = std::fs::read_dir(cluster.data().join("base/pgsql_tmp")) else {
         return Vec::new();
@@ -244,7 +249,7 @@ pub fn recalled_files(cluster: &Cluster) -> Vec<std::fs::DirEntry> {
     folder.flatten().filter(is_whole).collect()
 }
 
-/// Removes what has come back from object storage, as if the cold cache were too small for it.
+/// Removes the files of recalled segments, as if the cold cache were too small for them.
 pub fn forget_recalled(cluster: &Cluster) {
     for file in recalled_files(cluster) {
         let _ = std::fs::remove_file(file.path());

@@ -1,4 +1,5 @@
-//! Where things are: Postgres's programs, the build's target folder, and a folder that a cluster's account can enter.
+//! Paths: PostgreSQL's programs, the target folder, and a folder that a cluster's account can
+//! enter.
 
 use crate::account::Account;
 use crate::error::{Error, Result};
@@ -7,17 +8,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The major version of Postgres that is built for and tested here.
+/// The major version of PostgreSQL that the project is built for and tested with.
 pub const POSTGRES_MAJOR: &str = "15";
-/// Where Docker's daemon keeps what it builds for the tests. Not below the checkout: that is what it builds from, and it looks at all of it.
+/// Returns the folder of Docker's daemon, which builds the images for the tests. It is not below
+/// the checkout, because a build reads the whole checkout.
 pub fn containers() -> PathBuf {
     Path::new(REACHABLE_HOME).join("containers")
 }
 
-/// Clusters go here when the folder that was asked for is closed to their account.
+/// The folder of clusters whose requested folder their account cannot enter.
 const REACHABLE_HOME: &str = "/var/lib/pg_lanes";
 
-/// The folder of Postgres's server programs.
+/// Returns the folder of PostgreSQL's server programs.
 pub fn postgres_programs() -> Result<PathBuf> {
     let folder = PathBuf::from(format!("/usr/lib/postgresql/{POSTGRES_MAJOR}/bin"));
     if folder.join("postgres").exists() {
@@ -29,17 +31,17 @@ pub fn postgres_programs() -> Result<PathBuf> {
     })
 }
 
-/// Where `CREATE EXTENSION` looks for control files and scripts.
+/// Returns the folder of control files and scripts for `CREATE EXTENSION`.
 pub fn extension_scripts() -> PathBuf {
     PathBuf::from(format!("/usr/share/postgresql/{POSTGRES_MAJOR}/extension"))
 }
 
-/// Where Postgres looks for shared libraries.
+/// Returns the folder of PostgreSQL's shared libraries.
 pub fn extension_libraries() -> PathBuf {
     PathBuf::from(format!("/usr/lib/postgresql/{POSTGRES_MAJOR}/lib"))
 }
 
-/// Fails with the remedy when the extension is not installed.
+/// Fails with the remedy if the extension is not installed.
 pub fn require_extension() -> Result<()> {
     if extension_scripts().join("lanes.control").exists()
         && extension_libraries().join("lanes.so").exists()
@@ -53,7 +55,7 @@ pub fn require_extension() -> Result<()> {
     })
 }
 
-/// The root of the checkout that this program was built from.
+/// Returns the root of the checkout that this program was built from.
 pub fn workspace() -> PathBuf {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     // This crate is `tests/support` of the checkout.
@@ -64,7 +66,7 @@ pub fn workspace() -> PathBuf {
         .to_owned()
 }
 
-/// Cargo's target folder: the one that this program lies in.
+/// Returns Cargo's target folder, which contains this program.
 pub fn target() -> PathBuf {
     let inside = std::env::current_exe().ok().and_then(|program| {
         program
@@ -75,20 +77,20 @@ pub fn target() -> PathBuf {
     inside.unwrap_or_else(|| workspace().join("target"))
 }
 
-/// Where the gateway's program is installed.
+/// The path of the installed gateway.
 pub const GATEWAY_PROGRAM: &str = "/usr/local/bin/lanes-gateway";
 
-/// The folder in which the product is laid out as it would lie under `/`, once it is built.
+/// Returns the folder in which the built product is laid out as under `/`.
 pub fn package() -> PathBuf {
     target().join("package")
 }
 
-/// A path of the system below another root.
+/// Returns a path of the system below another root.
 pub fn under(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// The gateway's program: `LANES_GATEWAY_PROGRAM`, or the one of the package.
+/// Returns the gateway's program: `LANES_GATEWAY_PROGRAM`, or the one in the package.
 pub fn gateway_program() -> Result<PathBuf> {
     let program = match std::env::var_os("LANES_GATEWAY_PROGRAM") {
         Some(program) => PathBuf::from(program),
@@ -104,7 +106,8 @@ pub fn gateway_program() -> Result<PathBuf> {
     })
 }
 
-/// Where runs keep what outlives a build: `LANES_HOME`, or `.lanes` in the checkout.
+/// Returns the folder of everything that outlives a build: `LANES_HOME`, or `.lanes` in the
+/// checkout.
 pub fn home() -> Result<PathBuf> {
     match std::env::var_os("LANES_HOME") {
         Some(folder) if !folder.is_empty() => {
@@ -114,23 +117,24 @@ pub fn home() -> Result<PathBuf> {
     }
 }
 
-/// The folder of a version of VictoriaMetrics that was built for the bench: `bin/victoria-metrics` and `bin/vmagent` in it.
+/// Returns the folder of a version of VictoriaMetrics, built for the bench, with
+/// `bin/victoria-metrics` and `bin/vmagent`.
 pub fn victoria_metrics(version: &str) -> Result<PathBuf> {
     Ok(home()?.join(format!("peers/victoria-metrics-{version}")))
 }
 
-/// k6 as it was built for the bench.
+/// Returns the program k6, built for the bench.
 pub fn k6() -> Result<PathBuf> {
     Ok(home()?.join("peers/k6-1.8.1/bin/k6"))
 }
 
-/// MinIO's server as it was built for the tests of object storage.
+/// Returns MinIO's server, built for the tests of object storage.
 pub fn minio() -> Result<PathBuf> {
     Ok(home()?.join("peers/minio-20260212201848/bin/minio"))
 }
 
-/// A folder for a cluster's account: `wanted` when the account can enter it, else one under `/var/lib/pg_lanes` whose
-/// name is derived from `wanted`. The caller makes the folder.
+/// Returns a folder for a cluster's account: `wanted` if the account can enter it, otherwise one
+/// under `/var/lib/pg_lanes` whose name is derived from `wanted`. The caller creates the folder.
 pub fn reachable(wanted: &Path, account: &Account) -> PathBuf {
     if account.can_enter(wanted) {
         return wanted.to_owned();
@@ -138,7 +142,7 @@ pub fn reachable(wanted: &Path, account: &Account) -> PathBuf {
     Path::new(REACHABLE_HOME).join(short_name(wanted))
 }
 
-/// A folder for a Unix socket, short enough for the kernel's limit of 107 bytes on the socket's path.
+/// Returns a folder for a Unix socket. The kernel limits the socket's path to 107 bytes.
 pub fn socket_folder(cluster: &Path) -> PathBuf {
     const SOCKET_FOLDER_BYTES_MAX: usize = 107 - "/.s.PGSQL.65535".len();
     let wanted = cluster.join("socket");
@@ -148,8 +152,8 @@ pub fn socket_folder(cluster: &Path) -> PathBuf {
     Path::new("/tmp").join(format!("pg_lanes-{}", short_name(cluster)))
 }
 
-/// A new folder for a test, owned by the account: `<temporary folder>/lanes-tests-<our process id>/<name>`.
-/// Folders of test runs that have ended without cleaning up are removed, and their postmasters ended.
+/// Creates a folder for a test, owned by the account: `<temporary folder>/lanes-tests-<our process
+/// id>/<name>`. Removes the folders of test runs that were killed, and ends their postmasters.
 pub fn test_folder(name: &str, account: &Account) -> Result<PathBuf> {
     let parent = reachable(&std::env::temp_dir(), account);
     make_folder(&parent)?;
@@ -209,28 +213,28 @@ fn remove_left_behind(parent: &Path) {
     }
 }
 
-/// The paths in a folder; none if it cannot be read.
+/// Returns the paths in a folder, or none if it cannot be read.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path())
 }
 
-/// The process id of the test run that owns a folder, if it is the folder of a test run.
+/// Returns the process id of the test run that owns a folder, or `None` for any other folder.
 fn owner(folder: &Path) -> Option<u32> {
     let name = folder.file_name()?.to_str()?;
     name.strip_prefix(TEST_FOLDER_PREFIX)?.parse().ok()
 }
 
-/// The process id of the postmaster that runs on a data folder, if one does.
+/// Returns the process id of the postmaster on a data folder, if it is running.
 pub fn running_postmaster(data: &Path) -> Option<u32> {
     let file = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
     let id: u32 = file.lines().next()?.trim().parse().ok()?;
-    // The number may have been given to another program since: a postmaster works in its data folder.
+    // The number may belong to another program by now. A postmaster works in its data folder.
     let working_folder = std::fs::read_link(format!("/proc/{id}/cwd")).ok()?;
     (working_folder == data.canonicalize().ok()?).then_some(id)
 }
 
-/// Makes a folder that everyone can enter, and its parents.
+/// Creates a folder that everyone can enter, and its parents.
 pub fn make_folder(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -244,7 +248,8 @@ pub fn make_folder(folder: &Path) -> Result<()> {
 pub fn write_private(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
-    // A new file and a rename: the text is never in a file with wider permissions, nor half there.
+    // A rename replaces the file, so the text is never incomplete or in a file with wider
+    // permissions.
     let draft = path.with_extension("new");
     let _ = std::fs::remove_file(&draft);
     let mut file = std::fs::OpenOptions::new()
@@ -259,8 +264,8 @@ pub fn write_private(path: &Path, text: &str) -> Result<()> {
 }
 
 fn short_name(path: &Path) -> String {
-    // Stable for one build of the standard library, which is all a name for a private folder needs together with the
-    // link that `.lanes` keeps to it.
+    // The hash is stable for one build of the standard library. That suffices for a private folder,
+    // because `.lanes` keeps a link to it.
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     format!("{:016x}", hasher.finish())

@@ -4,16 +4,17 @@ use crate::error::{Error, Result};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Ports for tests start here: below Linux's range for outgoing connections (from 32768), so that no connection of
-/// another program takes one between our look and our use of it.
+/// The first port for tests. The range is below Linux's range for outgoing connections (from
+/// 32768), so no connection of another program takes a port between the check and its use.
 const TEST_PORT_FIRST: u16 = 20_000;
-/// How many ports tests choose from.
+/// The number of ports for tests.
 const TEST_PORTS: u16 = 12_000;
 
-/// A loopback port that nobody listens on now. Different calls give different ports until the range is used up.
+/// Returns a loopback port that nothing listens on. Calls return distinct ports until the range is
+/// used up.
 pub fn free() -> Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Test programs that run at the same time start at different places.
+    // Test programs that run at the same time start at different ports.
     let start = (std::process::id().wrapping_mul(61) % u32::from(TEST_PORTS)) as u16;
     for _ in 0..TEST_PORTS {
         let step = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -27,13 +28,14 @@ pub fn free() -> Result<u16> {
     )))
 }
 
-/// Whether a program could listen on the loopback port now.
+/// Whether a program could listen on the loopback port.
 pub fn is_free(port: u16) -> bool {
-    // The standard library sets SO_REUSEADDR, so a port in TIME_WAIT counts as free, as it does for Postgres.
+    // The standard library sets SO_REUSEADDR, so a port in TIME_WAIT counts as free, as it does for
+    // PostgreSQL.
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// Fails, naming the holder and the way out, when the port is in use.
+/// Fails if the port is in use, with its holder and the remedy.
 pub fn require_free(port: u16, variable: &'static str) -> Result<()> {
     if is_free(port) {
         return Ok(());
@@ -48,7 +50,7 @@ pub fn require_free(port: u16, variable: &'static str) -> Result<()> {
     })
 }
 
-/// A port from the environment, or the default.
+/// Returns a port from the environment, or the default.
 pub fn from_environment(variable: &'static str, default: u16) -> Result<u16> {
     match std::env::var(variable) {
         Err(_) => Ok(default),
@@ -63,7 +65,8 @@ pub fn from_environment(variable: &'static str, default: u16) -> Result<u16> {
     }
 }
 
-/// The program that listens on a port, from `/proc`; best effort, since other accounts' processes may be hidden.
+/// Returns the program that listens on a port, from `/proc`. Processes of other accounts may be
+/// hidden.
 fn holder(port: u16) -> Option<String> {
     let socket = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -71,7 +74,8 @@ fn holder(port: u16) -> Option<String> {
         .find_map(|table| table.lines().find_map(|line| listening_inode(line, port)))?;
     let wanted = format!("socket:[{socket}]");
     for process in std::fs::read_dir("/proc").ok()?.flatten() {
-        // Processes are the folders with numbers; `self` and `thread-self` are other names for one of them.
+        // Processes are the folders with numbers; `self` and `thread-self` are aliases of one of
+        // them.
         if process
             .file_name()
             .to_string_lossy()
@@ -99,7 +103,8 @@ fn holder(port: u16) -> Option<String> {
     None
 }
 
-/// The socket number of a listening line of `/proc/net/tcp` for this port.
+/// Returns the socket number in a line of `/proc/net/tcp`, if the line is about listening on this
+/// port.
 fn listening_inode(line: &str, port: u16) -> Option<String> {
     const STATE_LISTEN: &str = "0A";
     let fields: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Child processes: run one to its end, or keep one with a log.
+//! Child processes: run one to its end, or keep one running with a log.
 
 use crate::error::{Error, Result};
 use rustix::process::{Pid, kill_process};
@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 
 pub use rustix::process::Signal;
 
-/// How often a state that cannot be waited for is looked at.
+/// The interval at which a state is polled.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a process that was left behind may take to end in order.
+/// The time for a leftover process to end in order.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A log that has grown past this is moved aside when its process starts, so that it does not grow for ever.
+/// The size of a log from which it is moved aside when its process starts, so that it does not grow
+/// for ever.
 const LOG_BYTES_MAX: u64 = 16 << 20;
-/// How much of a log's end is shown when its process fails.
+/// The number of lines of a log in an error message.
 const TAIL_LINES: usize = 30;
 
-/// Runs a program to its end and gives its standard output; a failure carries what it wrote.
+/// Runs a program to its end and returns its standard output. The error of a failed program
+/// contains its output.
 pub fn run(command: &mut Command) -> Result<String> {
     let output = run_to_output(command)?;
     if output.status.success() {
@@ -45,7 +47,7 @@ pub fn through(words: &[String], program: &Path) -> Command {
     command
 }
 
-/// Runs a program to its end, whatever that is.
+/// Runs a program to its end, whether or not it succeeds.
 pub fn run_to_output(command: &mut Command) -> Result<Output> {
     command.output().map_err(|source| Error::Spawn {
         program: describe(command),
@@ -53,7 +55,7 @@ pub fn run_to_output(command: &mut Command) -> Result<Output> {
     })
 }
 
-/// Runs a program with our terminal as its own, for output that the user should see as it comes.
+/// Runs a program with our terminal, so that the user sees its output at once.
 pub fn run_visibly(command: &mut Command) -> Result<()> {
     let status = command.status().map_err(|source| Error::Spawn {
         program: describe(command),
@@ -71,8 +73,8 @@ pub fn run_visibly(command: &mut Command) -> Result<()> {
 
 /// A child process that writes to a log file and ends with its owner.
 ///
-/// Only an owner that is itself killed with SIGKILL leaves its child running. For that case the child's identity is kept
-/// beside the log, and the next start with the same log ends what was left behind.
+/// A child keeps running only if its owner is killed with SIGKILL. For that case the child's
+/// identity is stored beside the log, and the next start with the same log ends the child.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -81,9 +83,10 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts the command, its output going to the end of the log.
+    /// Starts the command and appends its output to the log.
     ///
-    /// It gets a process group of its own: Ctrl-C in the terminal reaches only us, and we stop our children in order.
+    /// The child has its own process group: Ctrl-C in the terminal reaches only us, and we stop our
+    /// children in order.
     pub fn start(name: &str, command: &mut Command, log: &Path) -> Result<Process> {
         end_leftover(name, log)?;
         if log
@@ -121,22 +124,22 @@ impl Process {
         Ok(process)
     }
 
-    /// The operating system's number for it.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its log file.
+    /// Returns the log file.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if the process has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Fails with the log's end when the process has ended on its own.
+    /// Fails with the end of the log if the process has died.
     pub fn check(&mut self) -> Result<()> {
         match self.ended() {
             None => Ok(()),
@@ -149,21 +152,21 @@ impl Process {
         }
     }
 
-    /// Sends a signal; sending one to a process that has ended is no error.
+    /// Sends a signal. This is no error if the process has ended.
     pub fn signal(&mut self, signal: Signal) {
-        // As long as the child is not waited for, its number cannot belong to another process.
+        // The id cannot be reused as long as the child is not waited for.
         if self.ended().is_none() {
             send(self.id(), signal);
         }
     }
 
-    /// Sends the signal and waits for the end; fails if that takes longer.
+    /// Sends the signal and waits for the end. Fails if that takes longer than `timeout`.
     pub fn stop(&mut self, signal: Signal, timeout: Duration) -> Result<ExitStatus> {
         self.signal(signal);
         self.wait(timeout)
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the process.
     pub fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let start = Instant::now();
         loop {
@@ -177,7 +180,7 @@ impl Process {
         }
     }
 
-    /// Calls `ready` until it says yes; fails when the process ends first, or in `timeout`.
+    /// Calls `ready` until it returns true. Fails if the process ends first, or after `timeout`.
     pub fn wait_until(
         &mut self,
         what: &str,
@@ -214,21 +217,22 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        // Fails only if the child was already waited for.
+        // This fails only if the child was already waited for.
         let _ = self.child.wait();
-        // A file that stays names a process that is gone, which does no harm.
+        // A remaining file names a process that no longer exists, which is harmless.
         let _ = std::fs::remove_file(identity_file(&self.log));
     }
 }
 
-/// Sends a signal by process number; false when there is no such process (or it is not ours to signal).
+/// Sends a signal to a process id. Returns false if the process does not exist or belongs to
+/// another account.
 pub fn send(id: u32, signal: Signal) -> bool {
     let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
-/// Kills a process that may be about to end by itself; false when it did. Stopped first: what is stopped cannot end on its
-/// own, so the parent is sure to see a killed child and not one that ended in order.
+/// Kills a process that may be about to end by itself, and returns false if it did. The process is
+/// stopped first. A stopped process cannot end by itself, so its parent sees a killed child.
 pub fn kill_surely(id: u32) -> bool {
     if !send(id, Signal::STOP) {
         return false;
@@ -237,7 +241,7 @@ pub fn kill_surely(id: u32) -> bool {
         match stat(id) {
             Some(('T', _)) => return send(id, Signal::KILL),
             None | Some(('Z' | 'X', _)) => return false,
-            // The signal is on its way.
+            // The signal has not arrived yet.
             Some(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
@@ -248,7 +252,7 @@ pub fn is_alive(id: u32) -> bool {
     stat(id).is_some_and(|(state, _)| state != 'Z')
 }
 
-/// The direct children of a process.
+/// Returns the direct children of a process.
 pub fn children(parent: u32) -> Vec<u32> {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -260,7 +264,7 @@ pub fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// State and parent of a process.
+/// Returns state and parent of a process.
 fn stat(id: u32) -> Option<(char, u32)> {
     let fields = stat_fields(id)?;
     Some((
@@ -269,10 +273,11 @@ fn stat(id: u32) -> Option<(char, u32)> {
     ))
 }
 
-/// The fields of `/proc/<id>/stat` from the third on: state, parent, …
+/// Returns the fields of `/proc/<id>/stat` from the third on: state, parent, …
 fn stat_fields(id: u32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may itself contain spaces and parentheses.
+    // The second field is the program's name in parentheses, and may contain spaces and parentheses
+    // itself.
     Some(
         text[text.rfind(')')? + 1..]
             .split_whitespace()
@@ -281,7 +286,8 @@ fn stat_fields(id: u32) -> Option<Vec<String>> {
     )
 }
 
-/// What tells a process from a later one with the same number: the number and the time of its start.
+/// Returns the id and the start time of a process, which distinguish it from a later one with the
+/// same id.
 fn identity(id: u32) -> Option<String> {
     const START_TIME: usize = 22 - 3;
     Some(format!("{id} {}", stat_fields(id)?.get(START_TIME)?))
@@ -291,7 +297,7 @@ fn identity_file(log: &Path) -> PathBuf {
     log.with_extension("process")
 }
 
-/// Ends the process that an owner who was killed left running with this log.
+/// Ends the process that a killed owner left running with this log.
 pub fn end_leftover(name: &str, log: &Path) -> Result<()> {
     let kept = std::fs::read_to_string(identity_file(log)).unwrap_or_default();
     let Some(id) = kept
@@ -317,7 +323,7 @@ pub fn end_leftover(name: &str, log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The last lines of a log file, or why there are none.
+/// Returns the last lines of a log file, or the error of reading it.
 pub fn tail(log: &Path) -> String {
     match std::fs::read(log) {
         Ok(bytes) => last_lines(&String::from_utf8_lossy(&bytes), TAIL_LINES),
@@ -391,7 +397,7 @@ mod tests {
         assert!(!is_alive(left.id()));
         left.wait().unwrap();
 
-        // The same number with another start time is another program.
+        // A process with the same id and another start time is another program.
         let mut stranger = Command::new("sleep")
             .arg("600")
             .stdout(Stdio::null())
@@ -412,7 +418,7 @@ mod tests {
         while is_alive(ended.id()) {
             std::thread::sleep(POLL_INTERVAL);
         }
-        // A zombie takes signals without an error.
+        // A zombie accepts signals without an error.
         assert!(send(ended.id(), Signal::KILL));
         assert!(!kill_surely(ended.id()));
         assert!(ended.wait().unwrap().success());

@@ -1,4 +1,5 @@
-//! Debian's Prometheus and node_exporter, scraping themselves and each other, and remote-writing to a gateway.
+//! Debian's Prometheus and node_exporter. They scrape themselves and each other, and remote-write
+//! to a gateway.
 
 use crate::error::{Error, Result};
 use crate::process::{Process, Signal};
@@ -9,30 +10,30 @@ use std::time::Duration;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Prometheus's program; Debian's package puts it here.
+/// Prometheus's program in Debian's package.
 const PROMETHEUS: &str = "/usr/bin/prometheus";
-/// node_exporter's program; Debian's package puts it here.
+/// node_exporter's program in Debian's package.
 const NODE_EXPORTER: &str = "/usr/bin/prometheus-node-exporter";
 
-/// What to run and where.
+/// The settings of both programs.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// A folder for the configuration, Prometheus's own data and the logs; kept.
+    /// The folder of the configuration, Prometheus's data and the logs, which is not removed.
     pub folder: PathBuf,
     /// Prometheus's port on 127.0.0.1.
     pub prometheus_port: u16,
     /// node_exporter's port on 127.0.0.1.
     pub node_exporter_port: u16,
-    /// How often both are scraped, in seconds.
+    /// The scrape interval of both, in seconds.
     pub scrape_interval_seconds: u32,
-    /// Where samples are sent, e.g. `http://127.0.0.1:9201/api/v1/write`.
+    /// The URL of remote write, e.g. `http://127.0.0.1:9201/api/v1/write`.
     pub remote_write_url: String,
-    /// Lines of YAML at the level of `url:` for the remote write (`queue_config`, `headers`, …); may be empty.
+    /// Additional lines of YAML at the level of `url:` (`queue_config`, `headers`, …).
     pub remote_write_extra: String,
 }
 
 impl Settings {
-    /// Free ports, a scrape each second, nothing extra.
+    /// Creates settings with free ports, a scrape each second, and nothing extra.
     pub fn for_test(folder: &Path, remote_write_url: &str) -> Result<Settings> {
         Ok(Settings {
             folder: folder.to_owned(),
@@ -45,7 +46,7 @@ impl Settings {
     }
 }
 
-/// A running Prometheus with a running node_exporter; both end with the value.
+/// A running Prometheus with a running node_exporter. Both end with the value.
 #[derive(Debug)]
 pub struct Prometheus {
     settings: Settings,
@@ -54,7 +55,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts both and waits until they answer.
+    /// Starts both and waits until they respond.
     pub fn start(settings: Settings) -> Result<Prometheus> {
         require_programs()?;
         place::make_folder(&settings.folder)?;
@@ -108,13 +109,14 @@ impl Prometheus {
         })
     }
 
-    /// Prometheus's address, `http://127.0.0.1:<port>`.
+    /// Returns Prometheus's address, `http://127.0.0.1:<port>`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.settings.prometheus_port)
     }
 
-    /// The answer to an instant query, `data.result` of `/api/v1/query`; `time` in seconds since 1970, default now.
-    /// Raw samples of a window come from a range selector, e.g. `node_cpu_seconds_total[60s]`.
+    /// Runs an instant query and returns `data.result` of `/api/v1/query`. `time` is in seconds
+    /// since 1970 and defaults to now. A range selector such as `node_cpu_seconds_total[60s]`
+    /// returns the raw samples of a window.
     pub fn query(&self, promql: &str, time: Option<f64>) -> Result<serde_json::Value> {
         let url = format!("{}/api/v1/query", self.url());
         let bad = |reason: String| Error::Http {
@@ -143,13 +145,13 @@ impl Prometheus {
         }
     }
 
-    /// Fails with the end of the log when one of the two has ended on its own.
+    /// Fails with the end of the log if one of the two has died.
     pub fn check(&mut self) -> Result<()> {
         self.prometheus.check()?;
         self.node_exporter.check()
     }
 
-    /// Stops scraping, then Prometheus, which first sends what it can.
+    /// Stops node_exporter, then Prometheus, which first sends what it can.
     pub fn stop(mut self) -> Result<()> {
         self.prometheus.stop(Signal::TERM, STOP_TIMEOUT)?;
         self.node_exporter.stop(Signal::TERM, STOP_TIMEOUT)?;
@@ -157,7 +159,7 @@ impl Prometheus {
     }
 }
 
-/// Fails with the remedy when the programs are not installed.
+/// Fails with the remedy if the programs are not installed.
 pub fn require_programs() -> Result<()> {
     for program in [PROMETHEUS, NODE_EXPORTER] {
         if !Path::new(program).exists() {

@@ -1,43 +1,43 @@
-//! The database `lanes` in a cluster: roles, extension, privileges, by the scripts of `sql/provision`. The same for `make run`, for tests and
-//! for the images.
+//! The database `lanes` in a cluster: roles, extension and privileges, created by the scripts in
+//! `sql/provision`. `make run`, the tests and the images share them.
 //!
-//! | role | may |
+//! | role | privileges |
 //! |---|---|
-//! | `postgres` | everything; only through the socket |
-//! | `lanes` | own the database, make tables in it, read what the gateway stored; the person's role |
-//! | `lanes_gateway` | what `lanes.grant_gateway` gives, nothing else; the gateway's role |
-//! | `lanes_reader` | read; for dashboards |
+//! | `postgres` | superuser, through the socket only |
+//! | `lanes` | the user's role: owns the database, creates tables in it, reads what the gateway stored |
+//! | `lanes_gateway` | the gateway's role: the privileges of `lanes.grant_gateway` and no others |
+//! | `lanes_reader` | the role of dashboards: reads |
 
 use crate::cluster::Cluster;
 use crate::error::Result;
 use crate::seed;
 
-/// The database of everything Prometheus sends, and of the person's own tables.
+/// The database of everything that Prometheus sends, and of the user's own tables.
 pub const DATABASE: &str = "lanes";
-/// The person's role.
+/// The user's role.
 pub const OWNER: &str = "lanes";
 /// The gateway's role.
 pub const GATEWAY: &str = "lanes_gateway";
 /// The role of dashboards.
 pub const READER: &str = "lanes_reader";
-/// Makes the roles whose passwords are set.
+/// The script that creates the roles and sets their passwords.
 const ROLES: &str = include_str!("../../../sql/provision/roles.sql");
-/// Makes extension and privileges.
+/// The script that creates the extension and grants privileges.
 const IN_DATABASE: &str = include_str!("../../../sql/provision/database.sql");
 
-/// The passwords of the roles that have one.
+/// The passwords of the roles.
 #[derive(Debug, Clone)]
 pub struct Passwords {
-    /// Of [`OWNER`].
+    /// The password of [`OWNER`].
     pub owner: String,
-    /// Of [`GATEWAY`].
+    /// The password of [`GATEWAY`].
     pub gateway: String,
-    /// Of [`READER`].
+    /// The password of [`READER`].
     pub reader: String,
 }
 
 impl Passwords {
-    /// New ones, from the operating system's randomness.
+    /// Generates passwords from the operating system's randomness.
     pub fn generate() -> Passwords {
         Passwords {
             owner: seed::password(),
@@ -47,11 +47,11 @@ impl Passwords {
     }
 }
 
-/// Makes roles, database and extension, or brings them up to date: safe to call at each start.
+/// Creates roles, database and extension, or updates them. It can be called at each start.
 pub fn provision(cluster: &Cluster, passwords: &Passwords) -> Result<()> {
     let mut client = cluster.connect("postgres")?;
-    // One transaction, so that the settings that keep the passwords, and them out of the log, end with it. Passwords here are plain
-    // letters and digits.
+    // One transaction, because the settings with the passwords, and the setting that keeps them out
+    // of the log, end with it. The passwords are letters and digits only.
     client.batch_execute(&format!(
         "BEGIN; SET LOCAL log_statement = 'none'; SET LOCAL log_min_error_statement = 'panic'; \
          SET LOCAL provision.{OWNER} = '{}'; SET LOCAL provision.{GATEWAY} = '{}'; SET LOCAL provision.{READER} = '{}'; {ROLES} COMMIT",

@@ -1,4 +1,5 @@
-//! Remote write 1.0 requests for tests: protobuf and snappy written by hand, so that nothing of the gateway judges itself.
+//! Remote write 1.0 requests for tests. Protobuf and snappy are encoded by hand, so that the tests
+//! do not depend on the gateway's own code.
 //!
 //! ```text
 //! WriteRequest { repeated TimeSeries timeseries = 1; }
@@ -6,19 +7,20 @@
 //! Label        { string name = 1; string value = 2; }
 //! Sample       { double value = 1; int64 timestamp = 2 /* milliseconds since 1970 */; }
 //! ```
-//! Snappy's block format: the length as a varint, then, here, literals only.
+//! Snappy's block format is the length as a varint followed, here, by literals only.
 
-/// A series with its samples `(milliseconds since 1970, value)`; labels as given, in that order, `__name__` included.
+/// A series with its samples `(milliseconds since 1970, value)`. Labels are sent in the given order
+/// and include `__name__`.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Name and value of each label.
+    /// The name and the value of each label.
     pub labels: Vec<(String, String)>,
-    /// Time in milliseconds since 1970, and value.
+    /// The time in milliseconds since 1970, and the value.
     pub samples: Vec<(i64, f64)>,
 }
 
 impl Series {
-    /// A series of a metric with more labels, sorted by name after `__name__`.
+    /// Creates a series of a metric with more labels, sorted by name after `__name__`.
     pub fn new(metric: &str, labels: &[(&str, &str)], samples: Vec<(i64, f64)>) -> Series {
         let mut all = vec![("__name__".to_owned(), metric.to_owned())];
         all.extend(
@@ -33,12 +35,12 @@ impl Series {
     }
 }
 
-/// The body of a request as it is sent: encoded and compressed.
+/// Returns the body of a request, encoded and compressed.
 pub fn body(series: &[Series]) -> Vec<u8> {
     compress(&message(series))
 }
 
-/// The protobuf message.
+/// Returns the protobuf message.
 pub fn message(series: &[Series]) -> Vec<u8> {
     let mut request = Vec::new();
     for one in series {
@@ -54,7 +56,7 @@ pub fn message(series: &[Series]) -> Vec<u8> {
     request
 }
 
-/// A `Label` message of any bytes.
+/// Returns a `Label` message of arbitrary bytes.
 pub fn label(name: &[u8], value: &[u8]) -> Vec<u8> {
     let mut message = Vec::new();
     delimited(&mut message, 1, name);
@@ -62,7 +64,7 @@ pub fn label(name: &[u8], value: &[u8]) -> Vec<u8> {
     message
 }
 
-/// A `Sample` message.
+/// Returns a `Sample` message.
 pub fn sample(time: i64, value: f64) -> Vec<u8> {
     let mut message = vec![0x09];
     message.extend_from_slice(&value.to_bits().to_le_bytes());
@@ -87,14 +89,14 @@ pub fn varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// A snappy block of literals.
+/// Returns a snappy block of literals.
 pub fn compress(bytes: &[u8]) -> Vec<u8> {
-    /// The most that a literal with a two-byte length holds.
+    /// The greatest length of a literal with a two-byte length.
     const LITERAL_BYTES_MAX: usize = 1 << 16;
     let mut out = Vec::with_capacity(bytes.len() + 16);
     varint(&mut out, bytes.len() as u64);
     for literal in bytes.chunks(LITERAL_BYTES_MAX) {
-        // Tag 61: a literal whose length, less one, follows in two bytes.
+        // Tag 61 is a literal whose length minus one follows in two bytes.
         out.push(61 << 2);
         out.extend_from_slice(&((literal.len() - 1) as u16).to_le_bytes());
         out.extend_from_slice(literal);
@@ -111,7 +113,8 @@ mod tests {
         let series = [Series::new("up", &[], vec![(300, 1.0)])];
         let expected = b"\x0a\x1f\x0a\x0e\x0a\x08__name__\x12\x02up\x12\x0c\x09\0\0\0\0\0\0\xf0\x3f\x10\xac\x02";
         let message = message(&series);
-        // The lengths of the nested messages are part of the expectation; the outer one is checked by arithmetic.
+        // The expectation contains the lengths of the nested messages; the outer length is checked
+        // by arithmetic.
         assert_eq!(&message[2..], &expected[2..]);
         assert_eq!(usize::from(message[1]), message.len() - 2);
         assert_eq!(compress(b"ab"), [2, 61 << 2, 1, 0, b'a', b'b']);

@@ -1,27 +1,28 @@
-//! The one source of randomness in tests: seeded, printed, replayable.
+//! The source of randomness in tests: seeded, printed, replayable.
 //!
-//! `LANES_SEED=<number>` replays a run. `make test` sets it to the number of the day, so that each day tries something else and all who
-//! try on one day see the same. Without it a seed is drawn from the operating system. The seed is printed, and the test runner shows it
-//! when the test fails.
+//! `LANES_SEED=<number>` replays a run. `make test` sets it to the number of the day, so that each
+//! day uses another seed and everyone uses the same one on a day. Without the variable, the seed
+//! comes from the operating system. The seed is printed, and the test runner shows it if the test
+//! fails.
 
 use rand::rngs::{StdRng, SysRng};
 use rand::{SeedableRng, TryRng};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The environment variable that says how random tests begin.
+/// The environment variable with the seed of random tests.
 pub const VARIABLE: &str = "LANES_SEED";
 
-/// The generator that tests use; its algorithm is fixed for a given lock file.
+/// The generator of the tests. Its algorithm is fixed for a given lock file.
 pub type Random = StdRng;
 
-/// A generator for the named test, and its seed.
+/// Returns a generator for the named test, and its seed.
 pub fn seeded(test: &str) -> (Random, u64) {
     let seed = given().unwrap_or_else(fresh);
     println!("{test}: replay with {VARIABLE}={seed}");
     (StdRng::seed_from_u64(seed), seed)
 }
 
-/// The seed that the environment gives, else the number of days since 1970.
+/// Returns the seed in the environment, or the number of days since 1970.
 pub fn of_the_day() -> u64 {
     const DAY_SECONDS: u64 = 24 * 60 * 60;
     given().unwrap_or_else(|| {
@@ -30,19 +31,19 @@ pub fn of_the_day() -> u64 {
     })
 }
 
-/// The seed that the environment gives.
+/// Returns the seed in the environment.
 fn given() -> Option<u64> {
     let text = std::env::var(VARIABLE).ok()?;
     let number = text.parse();
     Some(number.unwrap_or_else(|_| panic!("{VARIABLE}={text} is not a number")))
 }
 
-/// A password of 32 hexadecimal digits (128 bits) from the operating system's randomness.
+/// Returns a password of 32 hexadecimal digits (128 bits) from the operating system's randomness.
 pub fn password() -> String {
     format!("{:016x}{:016x}", fresh(), fresh())
 }
 
-/// A number from the operating system's randomness.
+/// Returns a number from the operating system's randomness.
 pub fn fresh() -> u64 {
     SysRng
         .try_next_u64()

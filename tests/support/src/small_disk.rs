@@ -1,7 +1,8 @@
-//! A file system of a few megabytes that can be filled without harm to anybody else.
+//! A file system of a few megabytes that a test can fill.
 //!
-//! It is a tmpfs in a mount namespace that a process holds open. Who is started [through](SmallDisk::through) the disk sees it in its
-//! folder; we see it through that process in `/proc`. Whoever is not root gets it in a user namespace.
+//! It is a tmpfs in a mount namespace that a process keeps alive. A program that is started
+//! [through](SmallDisk::through) the disk sees it in its folder. The test itself sees it through
+//! that process in `/proc`. Without root it is created in a user namespace.
 
 use crate::account::we_are_root;
 use crate::error::{Error, Result};
@@ -14,12 +15,12 @@ use std::process::Command;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What a tmpfs hands out at a time.
+/// The allocation unit of a tmpfs.
 const PAGE_BYTES: usize = 4096;
-/// The file that takes all space that is left.
+/// The file that takes all remaining space.
 const FILLER: &str = "filler";
 
-/// A disk; it goes with the value.
+/// A disk. It ends with the value.
 #[derive(Debug)]
 pub struct SmallDisk {
     keeper: Process,
@@ -27,10 +28,10 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// An empty disk of so many bytes.
+    /// Creates an empty disk of `bytes` bytes.
     ///
     /// # Errors
-    /// Neither as root nor in a user namespace may a file system be mounted here.
+    /// File systems cannot be mounted here, neither as root nor in a user namespace.
     pub fn new(name: &str, bytes: u64) -> Result<SmallDisk> {
         let folder = std::env::temp_dir().join(format!("lanes-disk-{name}-{}", std::process::id()));
         place::make_folder(&folder)?;
@@ -39,7 +40,7 @@ impl SmallDisk {
         if !we_are_root() {
             command.arg("--map-root-user");
         }
-        // It ends by itself if we are killed.
+        // The process ends by itself if the test is killed.
         command.args([
             "sh",
             "-c",
@@ -56,12 +57,12 @@ impl SmallDisk {
         Ok(SmallDisk { keeper, folder })
     }
 
-    /// Where those who are started through it find it.
+    /// Returns the folder in which programs that are started through the disk see it.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What a program is started with to see it; the process is the program then.
+    /// Returns the words of a command that starts a program with the disk, in the same process.
     pub fn through(&self) -> Vec<String> {
         let target = format!("--target={}", self.keeper.id());
         let mut words = vec!["nsenter".to_owned(), target, "--mount".to_owned()];
@@ -71,10 +72,10 @@ impl SmallDisk {
         words
     }
 
-    /// Takes all space that is left.
+    /// Takes all remaining space.
     ///
     /// # Errors
-    /// Anything but that there is no more.
+    /// Any error other than a full disk.
     pub fn fill(&self) -> Result<()> {
         let path = self.filler();
         let mut options = OpenOptions::new();
@@ -89,10 +90,10 @@ impl SmallDisk {
         }
     }
 
-    /// Gives back what [`fill`](Self::fill) took.
+    /// Releases the space that [`fill`](Self::fill) took.
     ///
     /// # Errors
-    /// There is nothing to give back.
+    /// The disk was not filled.
     pub fn free(&self) -> Result<()> {
         let path = self.filler();
         std::fs::remove_file(&path).map_err(Error::file("remove", &path))

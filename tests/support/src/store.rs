@@ -1,7 +1,7 @@
-//! Where a gateway keeps objects in a test: a directory, a bucket of a MinIO of its own, perhaps behind a network with faults, or a
-//! directory on a disk that can be full.
+//! The object store of a gateway in a test: a directory, a bucket of a separate MinIO, possibly
+//! behind a faulty network, or a directory on a small disk.
 //!
-//! It goes with the value, and with it what it keeps.
+//! The store and its content end with the value.
 
 use crate::error::Result;
 use crate::faulty_proxy::FaultyProxy;
@@ -12,7 +12,7 @@ use crate::small_disk::SmallDisk;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A place for objects.
+/// An object store.
 #[derive(Debug)]
 pub struct Store {
     url: String,
@@ -28,7 +28,7 @@ enum Keeper {
 }
 
 impl Store {
-    /// An empty directory.
+    /// Creates an empty directory.
     pub fn directory(name: &str) -> Store {
         let folder = std::env::temp_dir().join(format!("lanes-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -38,7 +38,7 @@ impl Store {
         }
     }
 
-    /// A prefix of the bucket of a new MinIO.
+    /// Starts a MinIO and returns a prefix of its bucket.
     ///
     /// # Errors
     /// As for [`Minio::start`].
@@ -46,7 +46,8 @@ impl Store {
         Ok(Store::on(Keeper::Minio(Minio::start()?)))
     }
 
-    /// The same behind a proxy that can make faults, which are the same for the same seed as far as connections are.
+    /// Starts a MinIO behind a proxy that can cause faults. Equal seeds cause equal faults for
+    /// equal sequences of connections.
     ///
     /// # Errors
     /// As for [`Minio::start`] and [`FaultyProxy::start`].
@@ -63,7 +64,7 @@ impl Store {
         }
     }
 
-    /// A directory on a disk of so many bytes.
+    /// Creates a directory on a disk of `bytes` bytes.
     ///
     /// # Errors
     /// As for [`SmallDisk::new`].
@@ -75,12 +76,12 @@ impl Store {
         })
     }
 
-    /// What a gateway is told of it.
+    /// Returns the URL for a gateway.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The directory, if it is one.
+    /// Returns the directory, if the store is one.
     pub fn folder(&self) -> Option<&Path> {
         match &self.keeper {
             Keeper::Directory(folder) => Some(folder),
@@ -88,7 +89,7 @@ impl Store {
         }
     }
 
-    /// The MinIO, if it is one.
+    /// Returns the MinIO, if the store is one.
     pub fn server(&self) -> Option<&Minio> {
         match &self.keeper {
             Keeper::Minio(minio) | Keeper::BehindProxy(_, minio) => Some(minio),
@@ -96,7 +97,7 @@ impl Store {
         }
     }
 
-    /// The proxy before it, if there is one.
+    /// Returns the proxy in front of the store, if there is one.
     pub fn proxy(&self) -> Option<&FaultyProxy> {
         match &self.keeper {
             Keeper::BehindProxy(proxy, _) => Some(proxy),
@@ -104,7 +105,7 @@ impl Store {
         }
     }
 
-    /// The disk that can be full, if it is one.
+    /// Returns the small disk, if the store is on one.
     pub fn disk(&self) -> Option<&SmallDisk> {
         match &self.keeper {
             Keeper::SmallDisk(disk) => Some(disk),
@@ -121,7 +122,7 @@ impl Store {
         settings.environment("LANES_GATEWAY_OBJECTS_URL", &self.url)
     }
 
-    /// A program that finds it by its url.
+    /// Returns a program that can use the store by its URL.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = through(&self.through(), program);
         command.envs(self.environment());

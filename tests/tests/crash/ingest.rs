@@ -1,4 +1,4 @@
-//! Sustained remote write through kills of Postgres and of the gateway.
+//! Sustained remote write while PostgreSQL and the gateway are killed.
 
 use super::{Victim, kill_a_backend};
 use lanes_support::budget::Budget;
@@ -15,38 +15,39 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Kills in the test of level `wal`.
+/// The number of kills in the test of level `wal`.
 const ROUNDS: Budget = Budget { short: 6, long: 20 };
-/// Kills in the test of level `memory`.
+/// The number of kills in the test of level `memory`.
 const MEMORY_ROUNDS: Budget = Budget { short: 3, long: 5 };
-/// Samples of a request.
+/// The number of samples in a request.
 const REQUEST_SAMPLES: usize = 50;
-/// Level `memory` loses at most three times `wal_writer_delay` (200 ms by default). The rest is for the WAL writer of a busy
-/// machine to get its turn.
+/// The window of loss of level `memory`: at most three times `wal_writer_delay` (200 ms by
+/// default), and a margin for the WAL writer of a busy machine.
 const MEMORY_WINDOW: Duration = Duration::from_millis(3 * 200 + 1400);
-/// Between two requests of a sender.
+/// The pause between two requests of a sender.
 const PACE: Duration = Duration::from_millis(3);
-/// A sender that is not answered at all gives up waiting and repeats the request.
+/// The timeout after which a sender without a response repeats the request.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One request of a sender.
 #[derive(Debug, Clone, Copy)]
 struct Request {
-    /// Its samples are numbered from here.
+    /// The number of its first sample.
     first: usize,
-    /// When it was answered with 204.
+    /// The time of its response 204.
     acked: Option<Instant>,
 }
 
-/// What a sender has done.
+/// The requests of a sender.
 type Record = Arc<Mutex<Vec<Request>>>;
 
-/// Time of sample number `n`, in milliseconds since 1970: each sample has its own.
+/// Returns the time of a sample in milliseconds since 1970. Each sample has a distinct time.
 fn time_of(number: usize) -> i64 {
     1_767_225_600_000 + number as i64
 }
 
-/// A sender with a metric of its own: request after request, each repeated until it is acked.
+/// Runs a sender with its own metric: request after request, each repeated until it is
+/// acknowledged.
 fn sender(
     metric: String,
     url: String,
@@ -64,12 +65,13 @@ fn sender(
             .new_agent();
         let mut first = 0;
         while !stop.load(Ordering::Relaxed) {
-            // Else more is sent during a check than was sent before it, and each takes longer than the last.
+            // Without a pause, more would be sent during a check than before it, and each check
+            // would take longer than the last.
             std::thread::sleep(PACE);
             if pause.load(Ordering::Relaxed) {
                 continue;
             }
-            // A series more now and then, so that registration is under way at kills too.
+            // New series appear from time to time, so that some kills interrupt a registration.
             let instance = (first / (REQUEST_SAMPLES * 40)).to_string();
             let samples = (first..first + REQUEST_SAMPLES)
                 .map(|number| (time_of(number), number as f64))
@@ -101,7 +103,7 @@ fn sender(
     (record, handle)
 }
 
-/// How often each sample number of a metric is stored; fails for a value that was never sent.
+/// Returns how often each sample of a metric is stored. Fails for a value that was never sent.
 fn stored(cluster: &Cluster, metric: &str) -> HashMap<usize, u32> {
     let mut client = cluster.connect(DATABASE).unwrap();
     let rows = client
@@ -124,7 +126,8 @@ fn stored(cluster: &Cluster, metric: &str) -> HashMap<usize, u32> {
     counts
 }
 
-/// Every acked sample is there, none twice. Samples acked after `may_be_lost` may be missing; returns how many are.
+/// Checks that every acknowledged sample is stored once. Samples acknowledged after `may_be_lost`
+/// may be missing; returns their number.
 fn check(
     cluster: &Cluster,
     metric: &str,
@@ -192,7 +195,7 @@ impl Rig {
         }
     }
 
-    /// What each sender has done up to now.
+    /// Returns the requests of each sender so far.
     fn records(&self) -> Vec<(String, Vec<Request>)> {
         self.senders
             .iter()
@@ -200,7 +203,7 @@ impl Rig {
             .collect()
     }
 
-    /// Checks what each sender has done up to now, while none sends more.
+    /// Checks the requests of each sender so far, while the senders pause.
     fn check(&self) {
         self.pause.store(true, Ordering::Relaxed);
         for (metric, requests) in self.records() {
@@ -209,7 +212,7 @@ impl Rig {
         self.pause.store(false, Ordering::Relaxed);
     }
 
-    /// Waits until each sender has a request acked after now: all is well again.
+    /// Waits until each sender has a request that was acknowledged after now.
     fn wait_flowing(&mut self) {
         let start = Instant::now();
         for (metric, record, _) in &self.senders {
@@ -260,7 +263,7 @@ fn acked_samples_are_there_exactly_once_after_any_kill() {
             Victim::Cluster,
             Victim::Gateway,
         ];
-        // Each at least once, in the first four rounds.
+        // Each kind of victim occurs at least once, in the first four rounds.
         let victim = match victims.get(round as usize) {
             Some(victim) => *victim,
             None => *victims.choose(&mut random).unwrap(),
@@ -287,7 +290,7 @@ fn acked_samples_are_there_exactly_once_after_any_kill() {
     }
     rig.wait_flowing();
     let (cluster, mut gateway, samples) = rig.finish();
-    // Everything is acked now, so what is there is what was sent: nothing lost, nothing doubled, nothing more.
+    // Everything is acknowledged now, so exactly the sent samples are stored.
     assert_eq!(
         cluster
             .scalar(DATABASE, "SELECT count(*) FROM lanes.samples")
@@ -319,7 +322,8 @@ fn level_memory_loses_no_more_than_its_window() {
     let (mut random, _) = seeded("crash_memory");
     let mut rig = Rig::start("crash_memory", "memory");
     let mut lost = 0;
-    // What was lost once stays lost, so each sample is judged at the first kill after its ack.
+    // A lost sample stays lost, so each sample is judged at the first kill after its
+    // acknowledgement.
     let mut judged: HashMap<String, usize> = HashMap::new();
     let kills = MEMORY_ROUNDS.rounds();
     for _ in 0..kills {
@@ -327,7 +331,7 @@ fn level_memory_loses_no_more_than_its_window() {
         std::thread::sleep(Duration::from_millis(random.random_range(500..3500)));
         let killed = Instant::now();
         rig.cluster.kill9().unwrap();
-        // The last answers may still be on their way from the gateway.
+        // The last responses may still be in flight from the gateway.
         std::thread::sleep(Duration::from_millis(200));
         let before = rig.records();
         rig.cluster.start().unwrap();

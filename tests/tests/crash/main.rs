@@ -1,13 +1,14 @@
-//! kill -9 at random moments, and what is there afterwards.
+//! kill -9 at random moments, and the state after recovery.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`ingest`] | sustained remote write: what was sent, what was acked and when, what must therefore be there |
-//! | [`short_file`] | a file that ends before its metapage says |
-//! | [`sql`] | sustained SQL against a lanes table and its heap twin in the same transactions |
+//! | [`ingest`] | sustained remote write: every acknowledged sample is stored |
+//! | [`short_file`] | a file that is shorter than its metapage says |
+//! | [`sql`] | sustained SQL on a lanes table and its heap twin in the same transactions |
 //!
-//! A process that is killed loses what it kept in its own memory and nothing that it gave to the operating system, so the
-//! clusters do not wait for the disk (`fsync = off`): WAL that was not yet written at the kill is lost all the same.
+//! A killed process loses its own memory but nothing that it has passed to the operating system.
+//! The clusters therefore do not wait for the disk (`fsync = off`). WAL that was not written before
+//! the kill is lost all the same.
 
 mod ingest;
 mod short_file;
@@ -19,24 +20,24 @@ use lanes_support::seed::Random;
 use rand::seq::IndexedRandom;
 use std::time::{Duration, Instant};
 
-/// How long the postmaster of a busy machine may take to notice a child's end.
+/// The time in which the postmaster of a busy machine notices the end of a child.
 const NOTICED_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is killed.
+/// The process to kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
-    /// One backend, at random: Postgres restarts itself and throws shared memory away.
+    /// One backend, at random: PostgreSQL restarts itself and discards shared memory.
     Backend,
     /// The postmaster only; its children notice.
     Postmaster,
-    /// Every process of the cluster at one instant.
+    /// Every process of the cluster at once.
     Cluster,
     /// The gateway.
     Gateway,
 }
 
-/// Kills a backend that is at work for a client in this database, if there is one, and waits until Postgres has restarted
-/// itself and answers again.
+/// Kills an active backend of a client in this database, if there is one, and waits until
+/// PostgreSQL has restarted itself and answers again.
 fn kill_a_backend(cluster: &mut Cluster, database: &str, random: &mut Random) {
     let Ok(mut witness) = cluster.connect("postgres") else {
         return;
@@ -49,7 +50,7 @@ fn kill_a_backend(cluster: &mut Cluster, database: &str, random: &mut Random) {
         )
         .map(|rows| rows.iter().map(|row| row.get(0)).collect())
         .unwrap_or_default();
-    // It may have ended by itself meanwhile.
+    // The backend may have ended by itself meanwhile.
     let killed = backends
         .choose(random)
         .is_some_and(|backend| cluster.kill9_backend(*backend as u32).is_ok());

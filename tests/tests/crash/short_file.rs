@@ -1,5 +1,6 @@
-//! A file that is shorter than its metapage says: lengthening is not logged, so a standby that is promoted, a restored backup or a
-//! primary that lost power may have one. Blocks past its end must not be given out twice.
+//! A file that is shorter than its metapage says. Extending a file is not WAL-logged, so this
+//! occurs on a promoted standby, in a restored backup, or after a power failure. Blocks past the
+//! file's end must not be allocated twice.
 
 use lanes_support::cluster::{Cluster, Stop};
 
@@ -33,14 +34,14 @@ fn free_blocks_past_the_end_are_never_given_out_twice() {
         .write(true)
         .open(cluster.data().join(path))
         .unwrap();
-    // What the aborted load took lies at the end; most of it goes.
+    // The aborted load has allocated the end of the file, most of which is cut off.
     let kept = u64::try_from(blocks).unwrap() / 3;
     file.set_len(kept * BLOCK).unwrap();
     drop(file);
     cluster.start().unwrap();
 
     let mut client = cluster.connect("postgres").unwrap();
-    // More than what is left of the free blocks, then less.
+    // First more than the remaining free blocks, then fewer.
     for (first, last) in [
         (10_001, 90_000),
         (90_001, 93_000),
@@ -54,7 +55,7 @@ fn free_blocks_past_the_end_are_never_given_out_twice() {
             .unwrap();
     }
     drop(client);
-    // From its pages, not from memory.
+    // The restart makes the server read the pages instead of memory.
     cluster.restart().unwrap();
     assert_eq!(
         cluster

@@ -1,5 +1,6 @@
-//! A lanes table and its heap twin, written in the same transactions: whatever is killed, they are equal afterwards. What is
-//! sealed of the lanes table moves to object storage meanwhile, and is read and changed there.
+//! A lanes table and its heap twin, written in the same transactions: whatever is killed, they are
+//! equal afterwards. Meanwhile sealed parts of the lanes table move to object storage, and are read
+//! and changed there.
 
 use super::{Victim, kill_a_backend};
 use lanes_support::budget::Budget;
@@ -15,7 +16,7 @@ use std::time::Duration;
 const ROUNDS: Budget = Budget { short: 4, long: 10 };
 const WORKERS: u64 = 2;
 
-/// A transaction's statements; `{t}` becomes the one table, then the other.
+/// Returns the statements of a transaction. `{t}` is replaced by the one table, then by the other.
 fn statements(random: &mut Random, worker: u64, number: u64) -> Vec<String> {
     let key = worker * 1_000_000_000 + number * 10_000;
     (0..random.random_range(1..4))
@@ -30,7 +31,7 @@ fn statements(random: &mut Random, worker: u64, number: u64) -> Vec<String> {
         .collect()
 }
 
-/// Writes until told to stop; a lost connection is opened again.
+/// Writes until it is stopped, and reconnects after a lost connection.
 fn work(
     config: postgres::Config,
     worker: u64,
@@ -75,7 +76,7 @@ fn work(
     }
 }
 
-/// VACUUM, sealing, merging, offloading and their kin, meanwhile.
+/// Runs VACUUM, sealing, merging and offloading meanwhile.
 fn maintain(config: postgres::Config, seed: u64, stop: Arc<AtomicBool>, objects: Objects) {
     let mut random = Random::seed_from_u64(seed);
     while !stop.load(Ordering::Relaxed) {
@@ -105,7 +106,7 @@ fn maintain(config: postgres::Config, seed: u64, stop: Arc<AtomicBool>, objects:
 fn compare(cluster: &Cluster, moment: &str) {
     let difference = "SELECT count(*) FROM ((SELECT * FROM heap_twin EXCEPT ALL SELECT * FROM lanes_twin) \
                       UNION ALL (SELECT * FROM lanes_twin EXCEPT ALL SELECT * FROM heap_twin)) d";
-    // One statement, one snapshot: the workers may go on.
+    // One statement has one snapshot, so the workers may continue.
     assert_eq!(
         cluster.scalar("postgres", difference).unwrap(),
         "0",
@@ -117,12 +118,12 @@ fn compare(cluster: &Cluster, moment: &str) {
 fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
     let (mut random, seed) = seeded("crash_sql");
     let mut cluster = Cluster::builder("crash_sql")
-        // Checkpoints and full pages at all moments.
+        // Checkpoints and full-page images occur at all moments.
         .setting("checkpoint_timeout", "30s")
         .setting("max_wal_size", "64MB")
-        // What is replayed is compared with what there was, page for page.
+        // Recovery compares each replayed page with the primary's.
         .setting("wal_consistency_checking", "all")
-        // VACUUM and the background worker seal whatever they can.
+        // VACUUM and the background worker seal as much as they can.
         .setting("lanes.seal_naptime", "1")
         .setting("lanes.seal_rows", "1")
         .start()
@@ -178,7 +179,7 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         compare(&cluster, &format!("round {round} ({victim:?})"));
         forget_recalled(&cluster);
     }
-    // However few the kills were and how soon they came: something moves away before the end.
+    // Even if there were few kills in a short time, some part has to be offloaded before the end.
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
     while objects.is_empty() && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Requests that carry an `Idempotency-Key`.
+//! Requests with an `Idempotency-Key`.
 
 use lanes_support::gateway::{Answer, Gateway};
 
@@ -22,7 +22,8 @@ const TABLE: &str =
 fn a_key_is_of_one_body() {
     let (cluster, passwords, gateway) = begin("events_keys", TABLE);
     let other = Gateway::start(settings("other", &cluster, &passwords)).unwrap();
-    // Every sender repeats keys that others use meanwhile, each with a body of its own: one of them is stored.
+    // Every sender repeats keys that others use at the same time, each with a different body. One
+    // of the bodies is stored.
     let stored: usize = std::thread::scope(|scope| {
         let senders: Vec<_> = (0..8)
             .map(|sender| {
@@ -48,11 +49,11 @@ fn a_key_is_of_one_body() {
     });
     let counts = "SELECT concat_ws(' ', count(*), count(DISTINCT n)) FROM t";
     assert_eq!((stored, scalar(&cluster, counts).as_str()), (20, "20 20"));
-    // A refused body is stored under no key.
+    // A refused body is not recorded under a key.
     let refused = send(&gateway, "key 20", "{\"sender\": \"x\"}");
     assert_refused(&refused, 400, "column \"sender\"");
     assert_stored(&send(&gateway, "key 20", "{\"sender\": 1}"));
-    // Another table's keys are other keys.
+    // Keys of another table are independent.
     let headers = [
         ("content-type", "application/json"),
         ("idempotency-key", "key 1"),
@@ -62,7 +63,7 @@ fn a_key_is_of_one_body() {
             .post("/api/v1/events/u", &headers, b"{\"n\": 1}")
             .unwrap(),
     );
-    // What was stored before keys had bodies is repeated, whatever comes.
+    // Requests that were stored before keys had bodies are repeated regardless of the body.
     run(&cluster, "UPDATE lanes.requests SET body = NULL");
     assert_stored(&send(&gateway, "key 1", "{\"sender\": 99}"));
     assert_eq!(scalar(&cluster, counts), "21 20");

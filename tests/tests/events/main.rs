@@ -1,9 +1,11 @@
-//! Batches of events over real HTTP into real tables: what is acknowledged is there, once, to the bit; what is refused is named.
+//! Batches of events over HTTP into real tables. Acknowledged events are stored once and bit by
+//! bit, and refusals name their reason.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
+//! | [`keys`] | requests with an `Idempotency-Key` |
 //! | [`tables`] | types, defaults, constraints, policies and privileges of the table |
-//! | [`senders`] | many at once, of other columns, through two gateways, over a kill |
+//! | [`senders`] | many senders at once, with different columns, through two gateways, and across a kill |
 
 mod keys;
 mod senders;
@@ -16,7 +18,7 @@ use lanes_wire::{BatchBuilder, ColumnBuffer, ColumnType};
 
 const FLATBUFFERS: &str = "application/x-flatbuffers";
 
-/// A cluster with these tables, and a gateway that sends nothing of its own.
+/// Starts a cluster with these tables, and a gateway without self-scraping.
 fn begin(name: &str, sql: &str) -> (Cluster, Passwords, Gateway) {
     let cluster = Cluster::builder(name).start().unwrap();
     let passwords = Passwords::generate();
@@ -44,7 +46,7 @@ fn scalar(cluster: &Cluster, sql: &str) -> String {
     cluster.scalar(DATABASE, sql).unwrap()
 }
 
-/// One batch: names and types, and what fills them.
+/// Encodes a batch from names and types, and a function that fills the columns.
 fn batch(columns: &[(&str, ColumnType)], fill: impl FnOnce(&mut [ColumnBuffer])) -> Vec<u8> {
     let mut builder = BatchBuilder::new();
     for (name, column_type) in columns {

@@ -1,4 +1,4 @@
-//! Many senders.
+//! Many concurrent senders.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -14,7 +14,8 @@ const SENDERS: i64 = 8;
 const REQUESTS: i64 = 40;
 const ROWS: i64 = 25;
 
-/// Rows of one request: numbers from `first`, and a service that some senders leave out and others put first.
+/// Returns the rows of one request: numbers from `first`, and a service, which some senders omit
+/// and others send first.
 fn events(sender: i64, first: i64) -> Vec<u8> {
     let (n, service) = (("n", ColumnType::Int64), ("service", ColumnType::Text));
     let columns = match sender % 3 {
@@ -48,7 +49,7 @@ fn all_rows_of_all_senders_arrive_once() {
                     let first = (sender * REQUESTS + request) * ROWS;
                     assert_stored(&send(gateway, "t", FLATBUFFERS, &events(sender, first)));
                     if request % 10 == 0 {
-                        // A guilty neighbour harms nobody.
+                        // A refused request does not affect the others in its batch.
                         let answer = send(gateway, "t", FLATBUFFERS, &events(0, -5));
                         assert_eq!(answer.status, 400, "{}", answer.body);
                     }
@@ -91,7 +92,7 @@ fn what_is_acknowledged_survives_kills_and_is_there_once() {
                 while !is_over.load(Ordering::Acquire) {
                     let first = (sender * 1_000_000 + request) * ROWS;
                     let body = events(sender, first);
-                    // Repeated, with its key, until it is acknowledged.
+                    // The request is repeated with its key until it is acknowledged.
                     let deadline = Instant::now() + Duration::from_secs(60);
                     loop {
                         let answer = ureq::post(&url)
@@ -128,7 +129,7 @@ fn what_is_acknowledged_survives_kills_and_is_there_once() {
     );
 }
 
-/// More than a gateway lets wait.
+/// The number of idle connections, more than a gateway allows to wait.
 const IDLE_CONNECTIONS: usize = 10_000;
 
 #[test]
@@ -139,7 +140,8 @@ fn idle_slow_and_dying_clients_disturb_nobody() {
     let idle: Vec<TcpStream> = (0..IDLE_CONNECTIONS).map(|_| connect()).collect();
     let head = "POST /api/v1/events/t HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-flatbuffers\r\n\
                 content-length: 1000\r\n\r\n";
-    // One byte of its head, a head without a body, a body that ends in the middle.
+    // The connections stop after one byte of the head, after the head, and in the middle of the
+    // body.
     let mut slow = connect();
     slow.write_all(b"P").unwrap();
     let mut waiting = connect();
@@ -200,7 +202,7 @@ fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
                 scope.spawn(move || send(gateway, "t", FLATBUFFERS, &events(1, request * ROWS)))
             })
             .collect();
-        // Until PostgreSQL has one of them waiting for the lock.
+        // Wait until a session of PostgreSQL waits for the lock.
         let deadline = Instant::now() + Duration::from_secs(10);
         while scalar(&cluster, "SELECT count(*) FROM pg_locks WHERE NOT granted") == "0" {
             assert!(Instant::now() < deadline, "nothing waits for the table");
@@ -240,7 +242,7 @@ fn an_overload_is_told_and_loses_nothing() {
     drop(gateway);
     let gateway = Gateway::start(small).unwrap();
     let mut blocker = cluster.connect(super::DATABASE).unwrap();
-    // So that the table is known.
+    // The request makes the table known.
     assert_stored(&send(&gateway, "t", FLATBUFFERS, &events(1, 0)));
     blocker
         .batch_execute("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
@@ -278,7 +280,7 @@ fn an_overload_is_told_and_loses_nothing() {
     );
     blocker.batch_execute("ROLLBACK").unwrap();
     assert_stored(&send(&gateway, "t", FLATBUFFERS, &events(1, 1_000_000)));
-    // What was answered 503 may be stored or not, but each request wholly or not at all.
+    // A request with a 503 may be stored or not, but completely or not at all.
     assert_eq!(
         scalar(
             &cluster,

@@ -1,4 +1,4 @@
-//! What tables take, and what they refuse.
+//! Events that tables accept, and events that they refuse.
 
 use super::{
     FLATBUFFERS, assert_refused, assert_stored, batch, begin, run, scalar, send, settings,
@@ -71,7 +71,7 @@ fn every_type_arrives_to_the_bit() {
     );
 }
 
-/// One row of column `n`.
+/// Returns one row of column `n`.
 fn number(n: i64) -> Vec<u8> {
     batch(&[("n", ColumnType::Int64)], |buffers| {
         buffers[0].push_i64(n).unwrap();
@@ -97,7 +97,7 @@ fn constraints_policies_and_privileges_hold() {
         "GRANT INSERT on it",
     );
     run(&cluster, GRANT);
-    // The refusal is remembered for a second.
+    // The gateway caches the refusal for a second.
     let granted = (0..100).find_map(|_| {
         let answer = send(&gateway, "checked", FLATBUFFERS, &number(1));
         if answer.status != 403 {
@@ -145,7 +145,7 @@ fn constraints_policies_and_privileges_hold() {
     );
 }
 
-/// What only PostgreSQL can tell is told with its place too.
+/// An error that only PostgreSQL can detect also has its row and column.
 #[test]
 fn what_a_type_refuses_is_told_with_row_and_column() {
     let (_cluster, _passwords, gateway) = begin(

@@ -1,5 +1,6 @@
-//! The fuzz targets' corpus, and a bounded number of mutations of it, with the ordinary compiler. The mutations are the same
-//! each time; to look further, run the fuzz targets (`tests/fuzz`) and add what they find to the corpus.
+//! Replays the fuzz targets' corpus, and a bounded number of mutations of it, with the ordinary
+//! compiler. The mutations are always the same. To search further, run the fuzz targets
+//! (`tests/fuzz`) and add their findings to the corpus.
 
 #[path = "../../fuzz/entries.rs"]
 mod entries;
@@ -10,12 +11,12 @@ use lanes_support::seed::Random;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-/// Mutations for each target.
+/// The number of mutations for each target.
 const MUTATIONS: Budget = Budget {
     short: 4_000,
     long: 20_000,
 };
-/// Bytes that formats give a meaning.
+/// Bytes with a meaning in the formats.
 const TELLING: [u8; 10] = [0, 1, 2, 0x0a, 0x12, 0x7f, 0x80, 0xc0, 0xfe, 0xff];
 
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {

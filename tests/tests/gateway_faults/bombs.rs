@@ -1,4 +1,4 @@
-//! Requests made to hurt.
+//! Malicious requests.
 
 use super::{cluster, metric, samples, settings};
 use lanes_support::gateway::Gateway;
@@ -7,17 +7,18 @@ use lanes_support::remote_write::{
     Series, body, compress, delimited, label, message, sample, varint,
 };
 
-/// Small limits, so that their edges are reached with small requests.
+/// Small limits, so that small requests reach them.
 const BODY_BYTES_MAX: usize = 256 << 10;
 const DECOMPRESSED_BYTES_MAX: usize = 512 << 10;
-/// How often each bomb is thrown again.
+/// The number of repetitions of each request.
 const REPETITIONS: usize = 30;
-/// What the process may have grown by when all have been thrown: less than one decompressed body a bomb, by far.
+/// The greatest growth of the process after all requests: far less than one decompressed body per
+/// request.
 const GROWTH_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
 
 const NOW_MS: i64 = 1_767_225_600_000;
 
-/// A request of one series with raw label messages and one sample.
+/// Returns a request of one series with raw label messages and one sample.
 fn raw_series(labels: &[Vec<u8>]) -> Vec<u8> {
     let mut series = Vec::new();
     for one in labels {
@@ -51,7 +52,7 @@ fn declared(length: u64, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Every bomb with a name; each is answered with 400.
+/// Returns every malicious request with a name. The response to each is 400.
 fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     let name = label(b"__name__", b"m");
     let whole = message(&[Series::new("m", &[("job", "x")], vec![(NOW_MS, 1.0)])]);
@@ -198,7 +199,7 @@ fn every_bomb_has_its_answer_and_leaves_nothing_behind() {
         );
     let mut gateway = Gateway::start(settings).unwrap();
 
-    // What is legal, though odd.
+    // These requests are unusual but valid.
     for (name, bytes) in [
         ("a good request", good("good")),
         ("nothing in it", compress(b"")),
@@ -228,7 +229,8 @@ fn every_bomb_has_its_answer_and_leaves_nothing_behind() {
                         answer.body
                     );
                 }
-                // The answer to a body that is too long may come before all of it is sent, and end the connection.
+                // The response to an overlong body may arrive before the whole body is sent, and
+                // end the connection.
                 Err(error) => assert_eq!(name, "a body too long", "{error}"),
             }
         }
@@ -255,7 +257,7 @@ fn every_bomb_has_its_answer_and_leaves_nothing_behind() {
         "0"
     );
 
-    // It is as well as before.
+    // The gateway is as healthy as before.
     assert_eq!(
         gateway
             .remote_write(&good("good_again"), None)
@@ -283,7 +285,7 @@ fn odd_values_are_kept_to_the_bit() {
         1,
         0x7fef_ffff_ffff_ffff,
     ];
-    // Out of order, and one time twice: all are kept.
+    // Samples out of order and with a duplicate time are all stored.
     let times = [5, 4, 9, 1, 1, 0, 2, 3, 8, 7];
     let samples = times
         .iter()

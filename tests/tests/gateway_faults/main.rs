@@ -1,13 +1,13 @@
-//! The gateway against a hostile or failing world, over real HTTP and a real Postgres.
+//! The gateway in a hostile or failing environment, over real HTTP and with a real PostgreSQL.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`bombs`] | requests made to hurt: exact status codes, no memory growth, nothing stored that should not be |
-//! | [`overload`] | more than fits: nothing acknowledged is lost, every answer says what to do, memory stays within its budget |
-//! | [`outage`] | Postgres away, slow or restarted; two gateways on one database; the same request again |
-//! | [`operators`] | what an operator must mend: rights, a full disk |
-//! | [`start`] | a start where many series are registered |
-//! | [`replica`] | a standby that is away, and one that takes over |
+//! | [`bombs`] | malicious requests: exact status codes, no memory growth, nothing stored that should not be |
+//! | [`overload`] | more requests than fit: every acknowledged one is stored, every response says what to do, memory stays within its budget |
+//! | [`outage`] | PostgreSQL stopped, slow or restarted; two gateways on one database; repeated requests |
+//! | [`operators`] | faults that an operator has to repair: privileges, a full disk |
+//! | [`start`] | a start with many registered series |
+//! | [`replica`] | a standby that is stopped, and one that takes over |
 
 mod bombs;
 mod operators;
@@ -21,7 +21,7 @@ use lanes_support::gateway::{Gateway, Settings};
 use lanes_support::provision::{DATABASE, Passwords, provision};
 use std::time::{Duration, Instant};
 
-/// Long enough for any machine.
+/// A timeout that suffices on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -32,7 +32,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A cluster with the extension and its roles.
+/// Starts a cluster with the extension and its roles.
 fn cluster(name: &str) -> (Cluster, Passwords) {
     let cluster = Cluster::builder(name).start().unwrap();
     let passwords = Passwords::generate();
@@ -40,7 +40,7 @@ fn cluster(name: &str) -> (Cluster, Passwords) {
     (cluster, passwords)
 }
 
-/// A gateway that sends nothing of its own.
+/// Returns the settings of a gateway without self-scraping.
 fn settings(name: &str, cluster: &Cluster, passwords: &Passwords) -> Settings {
     Settings::for_test(name, cluster, passwords)
         .unwrap()
@@ -55,9 +55,9 @@ fn samples(cluster: &Cluster) -> u64 {
         .unwrap()
 }
 
-/// The value of one of the gateway's own metrics without labels.
+/// Returns the value of one of the gateway's own metrics without labels.
 fn metric(gateway: &Gateway, name: &str) -> f64 {
-    // A kept connection may have been ended by the answer to a body that was not read to its end.
+    // The response to a body that was not read completely may have ended the kept connection.
     let answer = gateway.get("/metrics").or_else(|_| gateway.get("/metrics"));
     let text = answer.unwrap().body;
     text.lines()

@@ -1,4 +1,5 @@
-//! Troubles that an operator must mend: each is told once, disturbs PostgreSQL little, and ends by itself once it is mended.
+//! Faults that an operator has to repair. Each is logged once, disturbs PostgreSQL little, and ends
+//! by itself once it is repaired.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ fn a_gateway_without_its_rights_asks_less_and_less_often() {
         gateway.get("/metrics").is_ok()
     });
     let start = Instant::now();
-    // Senders go on trying.
+    // The senders keep trying.
     while start.elapsed() < Duration::from_secs(6) {
         let headers = [("content-type", "application/json")];
         let answer = gateway.post("/api/v1/events/t", &headers, b"{}").unwrap();

@@ -1,4 +1,4 @@
-//! Postgres away, and more than one gateway.
+//! Outages of PostgreSQL, and several gateways.
 
 use super::{PATIENCE, cluster, samples, settings};
 use lanes_support::cluster::Stop;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const NOW_MS: i64 = 1_767_225_600_000;
 
-/// Tells senders to stop, also when the test fails: a scope waits for its threads.
+/// Stops the senders even if the test fails, because a scope waits for its threads.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -31,7 +31,7 @@ fn request(metric: &str, number: u64) -> Vec<u8> {
 #[test]
 fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
     let (mut cluster, passwords) = cluster("restart");
-    // Short waits, so that senders see the 503s.
+    // The timeouts are short, so that senders receive 503s.
     let settings =
         settings("gateway", &cluster, &passwords).environment("LANES_GATEWAY_ACK_TIMEOUT", "1s");
     let mut gateway = Gateway::start(settings).unwrap();
@@ -192,7 +192,8 @@ fn a_stop_answers_what_was_taken() {
     });
     let acked = acked.into_inner();
     assert!(acked > 0);
-    // A request whose answer was cut off may be stored without its sender knowing; one a sender at most.
+    // A request whose response was cut off may be stored without its sender's knowledge, at most
+    // one per sender.
     let stored = samples(&cluster);
     assert!(
         (acked..=acked + 4).contains(&stored),
@@ -205,7 +206,7 @@ fn two_gateways_agree_on_series_and_apply_a_request_once() {
     let (cluster, passwords) = cluster("two");
     let gateways = ["first", "second"]
         .map(|name| Gateway::start(settings(name, &cluster, &passwords)).unwrap());
-    // Both learn the same new series at the same time, in other orders.
+    // Both gateways register the same new series at the same time, in different orders.
     std::thread::scope(|scope| {
         for (place, gateway) in gateways.iter().enumerate() {
             scope.spawn(move || {
@@ -239,7 +240,7 @@ fn two_gateways_agree_on_series_and_apply_a_request_once() {
     let joined = "SELECT count(*) || ' ' || count(DISTINCT series) FROM metrics.shared";
     assert_eq!(cluster.scalar(DATABASE, joined).unwrap(), "1600 800");
 
-    // The same request to both at once, and again later: it is applied once.
+    // The same request to both at once, and again later, is applied once.
     let bytes = request("once", 7);
     std::thread::scope(|scope| {
         for gateway in gateways.iter().chain(&gateways) {

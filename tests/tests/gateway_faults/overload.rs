@@ -1,4 +1,4 @@
-//! More requests than the gateway has memory for, while PostgreSQL stands still again and again.
+//! More requests than the gateway has memory for, while PostgreSQL is repeatedly suspended.
 
 use super::{cluster, metric, settings, until};
 use lanes_support::cluster::Cluster;
@@ -11,18 +11,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const SENDERS: u64 = 40;
-/// Rows of a request with events: the bodies of all senders are three times what the budget holds.
+/// The number of rows in a request with events. The bodies of all senders are three times the
+/// budget.
 const EVENTS: usize = 4_000;
-/// Samples of a write request.
+/// The number of samples in a write request.
 const SAMPLES: usize = 100;
 const PENDING_BYTES_MAX: u64 = 1 << 20;
-/// How often PostgreSQL stands still, each time until requests have been refused.
+/// The number of suspensions of PostgreSQL, each until requests have been refused.
 const ROUNDS: u32 = 3;
 const NOW_MS: i64 = 1_767_225_600_000;
-/// What the process may have grown by.
+/// The greatest growth of the process.
 const GROWTH_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
 
-/// What became of the requests of one kind, by number.
+/// The outcomes of one kind of requests, by number.
 #[derive(Default)]
 struct Answers {
     acknowledged: Mutex<BTreeSet<i64>>,
@@ -65,7 +66,7 @@ fn events(number: i64) -> Vec<u8> {
     bytes
 }
 
-/// The samples of a request have a time of their own.
+/// Returns a request whose samples have a distinct time.
 fn samples(number: i64) -> Vec<u8> {
     let series: Vec<Series> = (0..SAMPLES)
         .map(|place| {
@@ -80,7 +81,8 @@ fn samples(number: i64) -> Vec<u8> {
     body(&series)
 }
 
-/// Rows stored of each request. What was acknowledged is there, wholly and once; what was refused is so too, or not at all.
+/// Checks the stored rows of each request. An acknowledged request is stored completely and once; a
+/// refused one is too, or not at all.
 #[track_caller]
 fn assert_whole(cluster: &Cluster, sql: &str, answers: &Answers, rows: i64) {
     let stored: BTreeMap<i64, i64> = cluster
@@ -104,7 +106,7 @@ fn assert_whole(cluster: &Cluster, sql: &str, answers: &Answers, rows: i64) {
     assert!(lost.is_empty(), "acknowledged and not stored: {lost:?}");
 }
 
-/// Tells senders to stop, also when the test fails: a scope waits for its threads.
+/// Stops the senders even if the test fails, because a scope waits for its threads.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -136,7 +138,7 @@ fn an_overload_is_refused_within_the_memory_budget_and_loses_nothing() {
             .unwrap()
     };
     let (of_events, of_samples) = (Answers::default(), Answers::default());
-    // So that table and series are known.
+    // The requests make the table and the series known.
     of_events.note(0, &send_events(0));
     of_samples.note(0, &gateway.remote_write(&samples(0), None).unwrap());
     assert_eq!((of_events.count(), of_samples.count()), (1, 1));
@@ -213,7 +215,7 @@ fn an_overload_is_refused_within_the_memory_budget_and_loses_nothing() {
         &of_samples,
         SAMPLES as i64,
     );
-    // All is as before.
+    // The gateway works as before.
     let number = i64::from(u32::MAX);
     assert_eq!(send_events(number).status, 204);
     let answer = gateway.remote_write(&samples(number), None).unwrap();

@@ -12,7 +12,7 @@ const NOW_MS: i64 = 1_767_225_600_000;
 const TABLE: &str =
     "CREATE TABLE t (n int8 NOT NULL) USING lanes; GRANT INSERT ON t TO lanes_gateway";
 
-/// Samples and events of a number, which is in both.
+/// Sends samples and events that contain a number.
 fn write(gateway: &Gateway, number: i64, level: &str) -> Answer {
     let sample = (NOW_MS + number, number as f64);
     let series = Series::new(
@@ -35,7 +35,7 @@ fn event(gateway: &Gateway, number: i64, level: &str) -> Answer {
         .unwrap()
 }
 
-/// A standby; commits wait for it from now on.
+/// Starts a standby that commits wait for from now on.
 fn synchronous_standby(primary: &Cluster, name: &str) -> Cluster {
     let standby = primary.standby(name).unwrap();
     for sql in [
@@ -52,7 +52,7 @@ fn synchronous_standby(primary: &Cluster, name: &str) -> Cluster {
     standby
 }
 
-/// Waits until the gateway knows of the standby, which it looks for once a second.
+/// Waits until the gateway has noticed the standby, which it checks once a second.
 fn until_taken(gateway: &Gateway) {
     until("level replica is not taken", || {
         event(gateway, 0, "replica").status == 204
@@ -111,7 +111,8 @@ fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is(
         assert_eq!(event(&gateway, 4, level).status, 204, "{level}");
     }
     standby.start().unwrap();
-    // What was refused may be stored here already; the same request again makes it sure there too, and stores it once.
+    // A refused request may be stored on the primary. Repeating it makes it durable on the standby
+    // too, and stores it once.
     until(
         "the same requests are not acknowledged once the standby is back",
         || refusals(3).iter().all(|answer| answer.status == 204),
@@ -158,7 +159,7 @@ fn what_is_acknowledged_at_level_replica_outlives_the_primary() {
                     };
                     match answer.status {
                         204 => _ = acknowledged.lock().unwrap().insert(number),
-                        // The primary is dead, which is the end of this.
+                        // The primary is dead, which ends the loop.
                         503 => break,
                         status => panic!("{status}: {}", answer.body),
                     }

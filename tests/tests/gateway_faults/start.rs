@@ -1,5 +1,5 @@
-//! A gateway that starts where many series are registered: whatever the database keeps of their hashes, each label set
-//! stays one series.
+//! The start of a gateway with many registered series. Whatever happened to the stored hashes, each
+//! label set remains one series.
 
 use lanes_support::gateway::Gateway;
 use lanes_support::provision::DATABASE;
@@ -9,7 +9,7 @@ use super::{cluster, settings};
 
 const NOW_MS: i64 = 1_767_225_600_000;
 
-/// A request with a sample of each of these series.
+/// Returns a request with a sample of each of these series.
 fn request(numbers: impl IntoIterator<Item = i64>) -> Vec<u8> {
     let series: Vec<Series> = numbers
         .into_iter()
@@ -37,7 +37,8 @@ fn hashes_that_are_behind_emptied_or_damaged_give_no_series_twice() {
     write(&gateway, (1..=10_000).collect());
     run("SELECT lanes.index_labels()");
     let mut series = 10_000;
-    // What happens to the hashes; how many series come before, and how many label sets are read afterwards.
+    // The change to the hashes, the number of earlier series, and the number of label sets that the
+    // gateway reads.
     for (what, later, read) in [
         ("SELECT", 0, 0),
         ("SELECT", 1500, 1501),

@@ -1,28 +1,28 @@
-//! What a client sees of a statement, and how two such answers compare.
+//! The answer of a statement as a client sees it, and the comparison of two answers.
 
 use super::generate::Statement;
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
 use std::io::Read;
 
-/// Rows of a difference that are shown.
+/// The number of rows of a difference in a message.
 const SHOWN_ROWS: usize = 20;
 
-/// What a client sees of a statement: lines in an order of their own, or an error.
+/// The answer of a statement as a client sees it: sorted lines, or an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Rows as text and command tags' counts, sorted.
+    /// Rows as text, and the counts of command tags, sorted.
     Lines(Vec<String>),
     Bytes(Vec<u8>),
     Error(String),
-    /// Lanes alone: the statement goes by row numbers from before the table was sealed.
+    /// An error of lanes alone: the statement uses row numbers from before the table was sealed.
     Stale,
-    /// The server is gone.
+    /// The connection to the server is lost.
     Lost(String),
 }
 
-/// Which of several errors a statement meets first depends on the order of rows; here a row that is locked by, or was
-/// changed under, another transaction.
+/// Which of several errors a statement meets first depends on the order of rows. Here one error is
+/// a row that another transaction has locked or changed.
 pub fn both_serve(heap: &Answer, lanes: &Answer) -> bool {
     let concurrent = |answer: &Answer| matches!(answer, Answer::Error(state) if state == SqlState::LOCK_NOT_AVAILABLE.code() || state == SqlState::T_R_SERIALIZATION_FAILURE.code());
     let error = |answer: &Answer| matches!(answer, Answer::Error(_));
@@ -34,7 +34,7 @@ fn is_stale(error: &postgres::Error) -> bool {
     message.starts_with("could not go by the row's number")
 }
 
-/// Runs a statement whose text is first put through `place`.
+/// Runs a statement whose text `place` first transforms.
 pub fn answer(
     client: &mut Client,
     statement: &Statement,
@@ -79,7 +79,7 @@ fn copy_out(client: &mut Client, sql: &str) -> Result<Answer, postgres::Error> {
     }
 }
 
-/// The Postgres error that an I/O error of COPY carries.
+/// Returns the PostgreSQL error in an I/O error of COPY.
 fn inner(error: std::io::Error) -> postgres::Error {
     match error
         .into_inner()
@@ -90,7 +90,7 @@ fn inner(error: std::io::Error) -> postgres::Error {
     }
 }
 
-/// What the one answer has that the other has not.
+/// Returns the lines that only one of the answers has.
 pub fn difference(heap: &Answer, lanes: &Answer) -> String {
     let (Answer::Lines(heap), Answer::Lines(lanes)) = (heap, lanes) else {
         return format!("heap:  {}\nlanes: {}", brief(heap), brief(lanes));

@@ -1,8 +1,9 @@
-//! The end of the cluster in the middle of a script.
+//! A crash of the cluster in the middle of a script.
 //!
-//! Both sides of a script are in one cluster, and the next statement waits for both answers: so what was committed before is
-//! committed on both sides, and what is open is on neither afterwards. What is under way at the moment itself is chosen so
-//! that it makes no difference whether it came to its end: sealing and its like, or a transaction that does not commit.
+//! Both sides of a script are in one cluster, and the next statement waits for both answers.
+//! Committed changes are therefore committed on both sides, and open ones are lost on both. The
+//! work in progress at the crash is chosen so that its result does not depend on whether it
+//! finished: sealing and the like, or a transaction that does not commit.
 
 use super::model::TABLES;
 use super::twin::Twin;
@@ -13,7 +14,7 @@ use rand::seq::IndexedRandom;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is under way on the lanes side, of a table `{t}`.
+/// The work in progress on the lanes side, on a table `{t}`.
 const UNDER_WAY: [&str; 8] = [
     "SELECT seal('{t}')",
     "VACUUM {t}",
@@ -25,11 +26,11 @@ const UNDER_WAY: [&str; 8] = [
     "BEGIN; TRUNCATE {t}; INSERT INTO {t} (id) SELECT g FROM generate_series(1, 3000) g; SELECT pg_sleep(60)",
 ];
 
-/// The error of something under way, and the connection that it took along.
+/// The error of a piece of work, and the connection that it ended.
 type Ended = JoinHandle<Result<(), postgres::Error>>;
 
 impl Twin<'_> {
-    /// Ends the cluster, starts it again, and compares everything.
+    /// Crashes the cluster, starts it again, and compares everything.
     pub fn crash(&mut self) {
         self.crashes += 1;
         let mut under_way: Vec<Ended> = Vec::new();
@@ -46,7 +47,7 @@ impl Twin<'_> {
             true => self.read_sealed(),
             false => None,
         };
-        // Its images are kept by whoever reads the keys after the crash.
+        // The images are kept by the session that reads the keys after the crash.
         let moved = moved.map(|sealed| {
             let mut client = self.connect_beside();
             std::thread::spawn(move || {
@@ -80,9 +81,10 @@ impl Twin<'_> {
         self.compare_all();
     }
 
-    /// Starts the cluster after a crash. PostgreSQL, with heap tables too, may fail to once: an aborted transaction that gave an
-    /// unlogged table a new file leaves it there, empty, until the next checkpoint, and if the WAL has the file's initial fork but not
-    /// yet the abort, recovery cannot copy the one over the other. What it did until then lets the next start succeed.
+    /// Starts the cluster after a crash. PostgreSQL may fail once, with heap tables too. An aborted
+    /// transaction that gave an unlogged table a new file leaves the file there, empty, until the
+    /// next checkpoint. If the WAL contains the file's initial fork but not yet the abort, recovery
+    /// cannot copy the one over the other. The failed attempt lets the next start succeed.
     fn start_again(&mut self) {
         let cluster = &mut self.stage.cluster;
         if let Err(error) = cluster.start() {
@@ -94,14 +96,14 @@ impl Twin<'_> {
         }
     }
 
-    /// The sealed segments of some table, if they can be had now.
+    /// Returns the sealed segments of some table, if they can be read now.
     fn read_sealed(&mut self) -> Option<Sealed> {
         self.stage.objects.as_ref()?;
         let table = *TABLES.choose(&mut self.random).unwrap();
         Sealed::read(&mut self.administrator, table).ok()
     }
 
-    /// Fails if something ended with an error that tells of damage.
+    /// Fails if a piece of work ended with an error that indicates damage.
     fn check_ended(&self, ended: Result<(), postgres::Error>) {
         if let Err(error) = ended
             && error

@@ -1,5 +1,5 @@
-//! A standby that follows: once it has replayed everything, it answers the same from both sides' tables; and a snapshot that
-//! was taken on it sees for ever what it saw, or is cancelled.
+//! A standby that follows. Once it has replayed everything, both sides' tables have equal answers
+//! on it. A snapshot on it stays consistent, or is cancelled.
 
 use super::answer::{Answer, answer, difference};
 use super::generate::Statement;
@@ -11,19 +11,21 @@ use postgres::Client;
 use postgres::error::SqlState;
 use rand::RngExt;
 
-/// How often a query that replay got in the way of is asked again.
+/// The number of attempts of a query that conflicts with replay.
 const ATTEMPTS_MAX: u32 = 20;
-/// Queries of a comparison beside those that read everything.
+/// The number of queries of a comparison besides those that read everything.
 const QUERIES: u32 = 3;
 
-/// Two sessions on the standby, one a side, with a snapshot each, and what the tables were to them.
+/// Two sessions on the standby, one per side, with a snapshot each, and the content of the tables
+/// in it.
 pub struct OldSnapshot {
     clients: [Client; 2],
     seen: Vec<(String, [Answer; 2])>,
 }
 
 impl Twin<'_> {
-    /// Compares the two sides on the standby, now that nothing is under way. Now and then it crashes first.
+    /// Compares the two sides on the standby while no statement is active. Sometimes the standby
+    /// crashes first.
     pub fn compare_on_standby(&mut self) {
         let Some(standby) = self.stage.standby.as_mut() else {
             return;
@@ -54,7 +56,7 @@ impl Twin<'_> {
         if !tables.is_empty() {
             questions.extend((0..QUERIES).map(|_| query(&mut self.random, &tables)));
         }
-        // Not of an unlogged table, nor of one that a transaction has locked.
+        // Unlogged tables and tables that a transaction has locked cannot be read.
         let mut readable = Vec::new();
         for question in questions {
             let [mut heap, mut lanes] = self.ask_both(&mut clients, &question);
@@ -79,9 +81,11 @@ impl Twin<'_> {
         }
     }
 
-    /// Has the standby let go of locks that transactions held which ended with the cluster, and that may have come to it from one side
-    /// only. Nothing in the WAL says that such a transaction ended: a standby lets go of its locks once a record of those that run,
-    /// as each checkpoint writes one, tells of none that is older. Whether it may still have some: one that is prepared keeps them.
+    /// Makes the standby release the locks of transactions that ended with the cluster, which it
+    /// may have received from one side only. WAL contains no end of such a transaction. A standby
+    /// releases its locks at a record of the running transactions, which each checkpoint writes, if
+    /// all of them are newer. Returns whether locks may remain: a prepared transaction keeps its
+    /// locks.
     fn keeps_locks_left_over(&mut self) -> bool {
         let cluster = &self.stage.cluster;
         cluster.psql("postgres", "CHECKPOINT").unwrap();
@@ -105,14 +109,14 @@ impl Twin<'_> {
             if let [Answer::Lines(_), Answer::Lines(_)] = answers {
                 seen.push((question, answers));
             } else {
-                // Replay was in the way.
+                // The query conflicted with replay.
                 return;
             }
         }
         self.old_snapshot = Some(OldSnapshot { clients, seen });
     }
 
-    /// Asks what an old snapshot was asked before, of every table; now and then for the last time.
+    /// Repeats the queries of an old snapshot on every table, and sometimes ends the snapshot.
     fn check_old_snapshot(&mut self) {
         let Some(mut old) = self.old_snapshot.take() else {
             return;
@@ -141,7 +145,7 @@ impl Twin<'_> {
         [0, 1].map(|side| self.ask_standby(clients, side, question))
     }
 
-    /// A question on one side of the standby, asked again as long as replay is in its way.
+    /// Runs a query on one side of the standby, and repeats it as long as it conflicts with replay.
     fn ask_standby(&self, clients: &mut [Client; 2], side: usize, question: &str) -> Answer {
         for _ in 0..ATTEMPTS_MAX {
             let answer = ask(&mut clients[side], question);

@@ -1,4 +1,4 @@
-//! The next statement of a script.
+//! The generator of the next statement of a script.
 
 use super::model::{TABLES, Table};
 use super::queries::{condition, query};
@@ -7,23 +7,23 @@ use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// One step of a script for one session. `{side}` in a text becomes the side's schema.
+/// One step of a script for one session. `{side}` in a text is replaced by the side's schema.
 #[derive(Debug, Clone)]
 pub enum Statement {
     Sql(String),
-    /// `COPY … FROM '{file}'` with the file's lines.
+    /// `COPY … FROM '{file}'`, and the lines of the file.
     CopyIn(String, String),
     /// `COPY … TO STDOUT`.
     CopyOut(String),
 }
 
-/// Where a session is in its transaction, as far as the choice of statements cares.
+/// The state of a session's transaction, as far as the choice of statements depends on it.
 #[derive(Debug, Default)]
 pub struct Session {
     pub in_transaction: bool,
     pub aborted: bool,
     pub savepoints: u32,
-    /// The transaction has opened a cursor.
+    /// Whether the transaction has opened a cursor.
     pub has_cursor: bool,
     pub prepared: Vec<String>,
 }
@@ -35,13 +35,14 @@ pub struct Counters {
     pub name: u32,
 }
 
-/// The generator's view of the moment.
+/// The state on which the generator decides.
 pub struct Scene<'a> {
     pub random: &'a mut Random,
     pub session: &'a Session,
     pub counters: &'a mut Counters,
     pub tables: &'a [Table],
-    /// On heap, VACUUM (FREEZE) waits for pages that a cursor stands on until that is closed; the session that has it waits for us.
+    /// Whether VACUUM (FREEZE) may run. On heap it waits for pages that a cursor of another session
+    /// is on, and that session waits for this one.
     pub may_freeze: bool,
 }
 
@@ -214,7 +215,7 @@ impl Scene<'_> {
                 Statement::CopyIn(format!("COPY {into} FROM '{{file}}'"), lines)
             }
             8 => {
-                // A row that fails in the middle of a statement.
+                // A row fails in the middle of the statement.
                 self.counters.row += 10;
                 Statement::Sql(format!(
                     "INSERT INTO {} (id) SELECT {first} + 1 / (5 - g) FROM generate_series(1, 10) g",
@@ -315,7 +316,8 @@ impl Scene<'_> {
                 self.random.random_range(0..=self.counters.row)
             ),
             3 => format!("CLOSE {cursor}"),
-            // What lies before and behind a place depends on the order of rows, what lies before and behind the ends does not.
+            // The rows before and after a position depend on the order of rows, but the rows before
+            // the start and after the end do not.
             4 => format!("MOVE BACKWARD ALL IN {cursor}; FETCH ALL FROM {cursor}"),
             5 => format!("MOVE FORWARD ALL IN {cursor}; FETCH BACKWARD ALL FROM {cursor}"),
             6 => format!(

@@ -1,29 +1,32 @@
-//! The heap twin: random scripts of DDL, DML and queries run twice in one database, on heap tables and on lanes tables,
-//! and everything that a client can see must be the same: rows, row counts, and errors by SQLSTATE.
+//! The heap twin: random scripts of DDL, DML and queries run twice in one database, on heap tables
+//! and on lanes tables. Everything that a client can see has to be equal: rows, row counts, and
+//! errors by SQLSTATE.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`values`] | column types, and literals of them that matter (NULL, NaN, -0, infinity, empty, long) |
-//! | [`model`] | what the generator knows of the tables, read from the catalog and not guessed |
-//! | [`generate`] | the next statement of a script |
-//! | [`queries`] | the SELECTs among them, made so that their answer does not depend on the order of rows |
-//! | [`stage`] | a cluster, an object store behind it, a standby that follows it |
-//! | [`twin`] | a pair of sessions, one a side, that play a script |
-//! | [`answer`] | what a client sees of a statement, and how two such answers compare |
-//! | [`crash`] | the end of the cluster in the middle of a script |
-//! | [`follow`] | the same questions on the standby, and old snapshots there |
+//! | [`values`] | column types, and their difficult literals (NULL, NaN, -0, infinity, empty, long) |
+//! | [`model`] | the generator's knowledge of the tables, read from the catalog |
+//! | [`generate`] | the generator of the next statement of a script |
+//! | [`queries`] | the generator of SELECTs whose answer does not depend on the order of rows |
+//! | [`stage`] | a cluster, its object store, and its standby |
+//! | [`twin`] | a pair of sessions, one per side, that run a script |
+//! | [`answer`] | the answer of a statement, and the comparison of two answers |
+//! | [`crash`] | a crash of the cluster in the middle of a script |
+//! | [`follow`] | queries and old snapshots on the standby |
 //!
-//! A statement's text is the same on both sides: each side has its own schema on the search path and its own
-//! `default_table_access_method`. A script drives two pairs of sessions, so that snapshots, row locks and table locks meet;
-//! a lock that is not free within `LOCK_TIMEOUT_MS` is error 55P03 on both sides. Lanes tables are sealed on the way, by VACUUM
-//! and by hand, in orders that change, and what is sealed moves to object storage and comes back: nothing is to be seen of that but,
-//! once a cursor is older than a sealing, the error that says so.
+//! A statement's text is the same on both sides. Each side has its own schema on the search path
+//! and its own `default_table_access_method`. A script drives two pairs of sessions, so that
+//! snapshots, row locks and table locks conflict. A lock that is not free within `LOCK_TIMEOUT_MS`
+//! is error 55P03 on both sides. Meanwhile lanes tables are sealed, by VACUUM and by hand, in
+//! changing orders, and sealed parts move to object storage and back. A client sees nothing of
+//! that, except for the error of a cursor that is older than a sealing.
 //!
-//! In the adverse runs the cluster is also killed, at any step and in the middle of sealing, offloading and transactions, and a standby
-//! answers the same questions; memory, and when sealed rows are decoded, change from run to run.
+//! In the adverse runs the cluster is also killed, at any step and in the middle of sealing,
+//! offloading and transactions, and a standby answers the same queries. The size of memory and the
+//! time at which sealed rows are decoded vary from run to run.
 //!
-//! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many scripts to run. A failure shows the end of the script, and
-//! says in which file all of it is.
+//! `LANES_SEED` replays a run; `LANES_ROUNDS` sets the number of scripts. A failure shows the end
+//! of the script, and names the file that contains all of it.
 
 mod answer;
 mod crash;
@@ -42,25 +45,25 @@ use rand::{RngExt, SeedableRng};
 use stage::Stage;
 use twin::Twin;
 
-/// Scripts in a short run and in a long one.
+/// The numbers of scripts.
 const SCRIPTS: Budget = Budget {
     short: 15,
     long: 60,
 };
-/// The same where the arena is tiny.
+/// The numbers of scripts with a tiny arena.
 const TINY_SCRIPTS: Budget = Budget { short: 6, long: 20 };
-/// The same of adverse runs.
+/// The numbers of scripts in adverse runs.
 const ADVERSE_SCRIPTS: Budget = Budget { short: 3, long: 12 };
-/// The same of heap beside heap.
+/// The numbers of scripts that compare heap with heap.
 const SELF_SCRIPTS: Budget = Budget { short: 4, long: 6 };
-/// So many scripts move rows away for sure; a few may do nothing of the kind.
+/// The number of scripts from which some script is certain to offload rows.
 const MOVING_SCRIPTS: u32 = 12;
-/// Statements in a script.
+/// The number of statements in a script.
 const STATEMENTS: usize = 70;
-/// Scripts of one adverse cluster; then another begins.
+/// The number of scripts in one adverse cluster.
 const SCRIPTS_OF_A_CLUSTER: u32 = 3;
 
-/// How many parts moved to object storage.
+/// Runs the scripts and returns the number of offloaded parts.
 fn run(stage: &mut Stage, test: &str, random: &mut Random, scripts: u32) -> usize {
     let (mut offloaded, mut crashes) = (0, 0);
     for number in 0..scripts {
@@ -84,7 +87,7 @@ fn run(stage: &mut Stage, test: &str, random: &mut Random, scripts: u32) -> usiz
 #[test]
 fn lanes_answers_as_heap_does() {
     let (mut random, _) = seeded("heap_twin");
-    // VACUUM seals whatever it can.
+    // VACUUM seals as much as it can.
     let cluster = Cluster::builder("heap_twin").setting("lanes.seal_rows", "1");
     let mut stage = Stage::with_objects(cluster);
     let scripts = SCRIPTS.rounds();
@@ -96,7 +99,8 @@ fn lanes_answers_as_heap_does() {
     );
 }
 
-/// An arena far smaller than the tables: everything is loaded, evicted and loaded again, and nothing is seen of it.
+/// With an arena far smaller than the tables, everything is loaded, evicted and loaded again, which
+/// no client notices.
 #[test]
 fn lanes_answers_as_heap_does_with_a_tiny_arena() {
     let (mut random, _) = seeded("heap_twin_tiny");
@@ -112,7 +116,7 @@ fn lanes_answers_as_heap_does_with_a_tiny_arena() {
     );
 }
 
-/// Crashes at any moment, and a standby that answers too.
+/// The cluster crashes at any moment, and a standby answers too.
 #[test]
 fn lanes_answers_as_heap_does_through_crashes_and_on_a_standby() {
     let (mut random, _) = seeded("heap_twin_adverse");
@@ -124,7 +128,7 @@ fn lanes_answers_as_heap_does_through_crashes_and_on_a_standby() {
     }
 }
 
-/// The test's own test: heap agrees with heap, so a difference is never the generator's.
+/// Tests the test: heap agrees with heap, so a difference is never the generator's fault.
 #[test]
 fn heap_answers_as_heap_does() {
     let (mut random, _) = seeded("heap_twin_self");

@@ -1,28 +1,29 @@
-//! What the generator knows of the tables: read from the catalog before each statement, so that rollbacks need no thought.
+//! The generator's knowledge of the tables. It is read from the catalog before each statement, so
+//! that rollbacks need no special treatment.
 
 use super::values::Type;
 use lanes_support::seed::Random;
 use postgres::{Client, SimpleQueryMessage};
 use rand::seq::IndexedRandom;
 
-/// The tables that a script may have. `temp` is a temporary one of the first session.
+/// The tables of a script. `temp` is a temporary table of the first session.
 pub const TABLES: [&str; 3] = ["a", "b", "unlogged"];
 
-/// One table as it is now. Every table has `id int`, which no DDL touches.
+/// The current state of a table. Every table has `id int`, which no DDL changes.
 #[derive(Debug, Clone)]
 pub struct Table {
     pub name: String,
-    /// Without `id`.
+    /// The columns other than `id`.
     pub columns: Vec<(String, Type)>,
 }
 
 impl Table {
-    /// Any column but `id`.
+    /// Returns any column other than `id`.
     pub fn column(&self, random: &mut Random) -> Option<&(String, Type)> {
         self.columns.choose(random)
     }
 
-    /// Any column with this property.
+    /// Returns any column with a property.
     pub fn column_where(
         &self,
         random: &mut Random,
@@ -61,7 +62,7 @@ pub fn read(client: &mut Client) -> Result<Vec<Table>, postgres::Error> {
                 columns: Vec::new(),
             });
         }
-        // `format_type` leaves out a schema that is on the search path.
+        // `format_type` omits a schema that is on the search path.
         let qualified = format!("public.{ty}");
         if let Some(ty) = Type::named(ty).or_else(|| Type::named(&qualified))
             && let Some(last) = tables.last_mut()

@@ -1,10 +1,11 @@
-//! SELECTs whose answer, as a set of lines, does not depend on the order in which rows are stored.
+//! The generator of SELECTs whose answer, as a set of lines, does not depend on the stored order of
+//! rows.
 
 use super::model::Table;
 use lanes_support::seed::Random;
 use rand::RngExt;
 
-/// A condition over one table's columns, NULL-prone on purpose.
+/// Returns a condition over one table's columns that is often NULL.
 pub fn condition(random: &mut Random, table: &Table, depth: u32) -> String {
     if depth > 0 && random.random_ratio(1, 3) {
         let left = condition(random, table, depth - 1);
@@ -40,7 +41,7 @@ pub fn condition(random: &mut Random, table: &Table, depth: u32) -> String {
     }
 }
 
-/// An expression of a group or a distinct row that has one look only.
+/// Returns an expression of a group or a distinct row that has only one representation.
 fn canonical(column: &str, ty: super::values::Type) -> String {
     match ty.name {
         "real" | "double precision" => format!("({column} + 0)"),
@@ -50,7 +51,7 @@ fn canonical(column: &str, ty: super::values::Type) -> String {
     }
 }
 
-/// Any query.
+/// Returns any query.
 pub fn query(random: &mut Random, tables: &[Table]) -> String {
     let table = &tables[random.random_range(0..tables.len())];
     let other = &tables[random.random_range(0..tables.len())];
@@ -118,7 +119,7 @@ pub fn query(random: &mut Random, tables: &[Table]) -> String {
     }
 }
 
-/// The whole of a table, in a form that is cheap to compare.
+/// Returns a query over the whole table whose answer is short.
 pub fn digest(table: &str) -> String {
     format!("SELECT count(*), sum(hashtextextended(x::text, 0)::numeric) FROM {table} x")
 }

@@ -1,4 +1,4 @@
-//! Where scripts are played: a cluster, what is behind it, and what happens to it meanwhile.
+//! The environment of scripts: a cluster, its object store and standby, and the crashes.
 
 use lanes_support::cluster::{Builder, Cluster};
 use lanes_support::objects::{Objects, Supplier};
@@ -6,21 +6,21 @@ use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// A cluster in which nothing happens that nobody asked for, and its surroundings.
+/// A cluster without background work, and its surroundings.
 pub struct Stage {
     pub cluster: Cluster,
-    /// Where parts of lanes tables go behind the scripts' backs; `None`: they stay.
+    /// The store to which parts of lanes tables move, unknown to the scripts. `None` if they stay.
     pub objects: Option<Objects>,
-    /// Follows the cluster.
+    /// The standby that follows the cluster.
     pub standby: Option<Cluster>,
-    /// Steps from one crash to the next, on average; `None`: there are none.
+    /// The average number of steps between two crashes. `None` if there are no crashes.
     pub steps_a_crash: Option<u32>,
-    /// One for each cluster, while there are objects.
+    /// One supplier for each cluster, if there are objects.
     suppliers: Vec<Supplier>,
 }
 
 impl Stage {
-    /// A cluster alone.
+    /// Creates a cluster alone.
     pub fn quiet(builder: Builder) -> Stage {
         let cluster = builder
             .setting("autovacuum", "off")
@@ -38,7 +38,7 @@ impl Stage {
         }
     }
 
-    /// A cluster with the extension and an object store behind it.
+    /// Creates a cluster with the extension and an object store.
     pub fn with_objects(builder: Builder) -> Stage {
         let mut stage = Stage::quiet(builder);
         stage
@@ -51,21 +51,22 @@ impl Stage {
         stage
     }
 
-    /// The same with crashes, a standby that follows, and settings of which no two runs have the same.
+    /// Creates a cluster with an object store, crashes, a standby, and settings that differ from
+    /// run to run.
     pub fn adverse(name: &str, random: &mut Random) -> Stage {
         let mut choose = |values: &[&'static str]| *values.choose(random).unwrap();
         let settings = [
             ("lanes.arena_size", choose(&["1MB", "4MB", "64MB"])),
             ("lanes.decode_after", choose(&["0", "1", "8"])),
             ("lanes.seal_rows", choose(&["1", "100", "1000"])),
-            // What is replayed is compared with what there was, page for page.
+            // Recovery compares each replayed page with the primary's.
             ("wal_consistency_checking", choose(&["", "all"])),
             ("max_wal_size", choose(&["32MB", "1GB"])),
-            // A standby that was held up, or crashed, finds what it has missed.
+            // A delayed or crashed standby finds the WAL that it has missed.
             ("wal_keep_size", "4GB"),
             ("hot_standby_feedback", choose(&["off", "on"])),
             ("max_standby_streaming_delay", "100ms"),
-            // The cluster comes back sooner than a standby asks for it by itself.
+            // The standby reconnects sooner than by default, because the cluster restarts quickly.
             ("wal_retrieve_retry_interval", "50ms"),
         ];
         println!("{name}: {settings:?}");
@@ -86,7 +87,7 @@ impl Stage {
         stage
     }
 
-    /// How many segments came back from the object store.
+    /// Returns the number of segments that were recalled from the object store.
     pub fn supplied(&self) -> u64 {
         self.suppliers.iter().map(Supplier::supplied).sum()
     }

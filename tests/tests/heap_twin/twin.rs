@@ -1,4 +1,4 @@
-//! A pair of sessions, one a side, and the comparison of what they answer.
+//! A pair of sessions, one per side, and the comparison of their answers.
 
 use super::answer::{Answer, answer, both_serve, difference};
 use super::follow::OldSnapshot;
@@ -16,9 +16,9 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::path::PathBuf;
 
-/// Long enough for a lock that is free, short enough for one that is not.
+/// Long enough for a free lock, and short for a conflicting one.
 const LOCK_TIMEOUT_MS: u32 = 10;
-/// What a failure shows of its script, and of each statement.
+/// The number of statements in a failure's message.
 const SHOWN_STATEMENTS: usize = 20;
 const SHOWN_STATEMENT_CHARS: usize = 200;
 
@@ -27,25 +27,25 @@ pub struct Twin<'a> {
     pub(super) stage: &'a mut Stage,
     pub(super) random: Random,
     pub(super) administrator: Client,
-    /// Parts that went to the object store.
+    /// The number of offloaded parts.
     pub offloaded: usize,
-    /// Crashes that were survived.
+    /// The number of crashes.
     pub crashes: usize,
     sides: [String; 2],
     clients: [[Client; 2]; 2],
     sessions: [Session; 2],
     counters: Counters,
-    /// What sessions on both sides set.
+    /// The settings of the sessions on both sides.
     settings: String,
     pub(super) old_snapshot: Option<OldSnapshot>,
     script: Vec<String>,
-    /// What a `COPY … FROM` reads: a file of the server, because a `COPY … FROM STDIN` that fails at once leaves the
-    /// client's protocol out of step.
+    /// The file that a `COPY … FROM` reads. It is a server's file, because a `COPY … FROM STDIN`
+    /// that fails at once breaks the client's protocol.
     file: PathBuf,
 }
 
 impl<'a> Twin<'a> {
-    /// New schemas and sessions for one script.
+    /// Creates schemas and sessions for one script.
     pub fn new(stage: &'a mut Stage, number: u64, mut random: Random) -> Twin<'a> {
         let sides = ["heap", "lanes"].map(|method| format!("{method}_{number}"));
         let decode_after = [0, 1, 8].choose(&mut random).unwrap();
@@ -89,12 +89,12 @@ impl<'a> Twin<'a> {
         }
     }
 
-    /// A session on the lanes side, beside those of the script.
+    /// Opens an additional session on the lanes side.
     pub(super) fn connect_beside(&self) -> Client {
         connect(&self.stage.cluster, &self.sides[1], &self.settings)
     }
 
-    /// A session on one side of the standby.
+    /// Opens a session on one side of the standby.
     pub(super) fn connect_to_standby(&self, side: usize) -> Client {
         let standby = self.stage.standby.as_ref();
         connect(
@@ -104,7 +104,8 @@ impl<'a> Twin<'a> {
         )
     }
 
-    /// New sessions after a crash, which ended the old ones' transactions but for those that were prepared.
+    /// Opens sessions after a crash, which has ended the transactions of the old ones, except for
+    /// prepared ones.
     pub(super) fn reconnect(&mut self) {
         self.administrator = self.connect_beside();
         for who in [0, 1] {
@@ -132,13 +133,14 @@ impl<'a> Twin<'a> {
         if self.random.random_ratio(1, 8) {
             self.compare_on_standby();
         }
-        // The second session is a guest: it reads old snapshots and gets in the way.
+        // The second session runs fewer statements: it reads old snapshots and holds locks.
         let who = usize::from(self.random.random_ratio(1, 5));
         let session = &self.sessions[who];
         let tables = if session.aborted {
             Vec::new()
         } else {
-            // Both sides read, though one answer would do: under REPEATABLE READ the first query takes the snapshot.
+            // Both sides read the model, although one answer would suffice: under REPEATABLE READ
+            // the first query takes the snapshot.
             let read = [0, 1].map(|side: usize| model::read(&mut self.clients[who][side]));
             match read.into_iter().collect::<Result<Vec<_>, _>>() {
                 Ok(mut tables) => tables.swap_remove(0),
@@ -159,7 +161,8 @@ impl<'a> Twin<'a> {
         if !self.sessions[who].aborted {
             for table in tables.iter().map(|table| table.name.clone()) {
                 if self.random.random_ratio(1, 4) {
-                    // Fails alike when the statement dropped the table; a failure would abort the transaction.
+                    // The query fails alike on both sides if the statement dropped the table. A
+                    // failure would abort the transaction.
                     let exists = format!("to_regclass('{table}') IS NOT NULL");
                     if self.ask(who, &format!("SELECT {exists}")) == Some(true) {
                         let check = Statement::Sql(digest(&table));
@@ -174,12 +177,12 @@ impl<'a> Twin<'a> {
         }
     }
 
-    /// Seals what it can of a lanes table and moves what is sealed to object storage, if no lock of the script is in the way, and now
-    /// and then forgets what has come back.
+    /// Seals a lanes table and moves its sealed parts to object storage, if no lock of the script
+    /// conflicts. Sometimes removes recalled segments.
     fn move_away(&mut self, objects: &Objects) {
         let table = model::TABLES[self.random.random_range(0..model::TABLES.len())];
-        // Only once: it takes a lock that is seldom to be had. Without room in the arena, queries need what is away, and take
-        // their time.
+        // The setting is changed only once, because its lock is rarely free. Without room in the
+        // arena, queries recall their segments each time, which is slow.
         let budget = if table == "b" {
             ", arena_budget = '1kB'"
         } else {
@@ -200,7 +203,7 @@ impl<'a> Twin<'a> {
             .and_then(|()| objects.offload_table(&mut self.administrator, table));
         match moved {
             Ok(parts) => self.offloaded += parts,
-            // It is not there, or in use.
+            // The table does not exist, or is locked.
             Err(error) => assert!(
                 [
                     Some(&SqlState::LOCK_NOT_AVAILABLE),
@@ -217,7 +220,7 @@ impl<'a> Twin<'a> {
         self.tell(&format!("{table}: sealed segments move away"));
     }
 
-    /// Ends what is open and compares the tables whole.
+    /// Ends open transactions and compares the tables.
     pub fn finish(&mut self) {
         for who in [0, 1] {
             if self.sessions[who].in_transaction {
@@ -239,7 +242,7 @@ impl<'a> Twin<'a> {
         }
         self.compare_all();
         self.compare_on_standby();
-        // It would hold up the replay of what follows.
+        // The snapshot would delay the replay of the following WAL.
         self.old_snapshot = None;
         let mut drop = String::new();
         for side in &self.sides {
@@ -250,7 +253,7 @@ impl<'a> Twin<'a> {
             .unwrap();
     }
 
-    /// Compares the tables whole, outside of transactions.
+    /// Compares the complete tables, outside of transactions.
     pub(super) fn compare_all(&mut self) {
         for table in model::TABLES {
             if self.ask(0, &format!("SELECT to_regclass('{table}') IS NOT NULL")) == Some(true) {
@@ -260,12 +263,12 @@ impl<'a> Twin<'a> {
         }
     }
 
-    /// Notes in the script what happens beside it.
+    /// Adds a note to the script about an event beside it.
     pub(super) fn tell(&mut self, what: &str) {
         self.script.push(format!("/* {what} */"));
     }
 
-    /// A yes-or-no question to the heap side, beside the script.
+    /// Runs a query on the heap side that returns a boolean, beside the script.
     fn ask(&mut self, who: usize, sql: &str) -> Option<bool> {
         let messages = self.clients[who][0].simple_query(sql).ok()?;
         messages.iter().find_map(|message| match message {
@@ -274,7 +277,7 @@ impl<'a> Twin<'a> {
         })
     }
 
-    /// Runs a statement on both sides; whether it succeeded, or a failed test.
+    /// Runs a statement on both sides. Returns whether it succeeded, or fails the test.
     fn run(&mut self, who: usize, statement: &Statement) -> bool {
         let text = match statement {
             Statement::Sql(sql) | Statement::CopyOut(sql) => sql.clone(),
@@ -295,7 +298,8 @@ impl<'a> Twin<'a> {
         };
         let lanes = answer_of(1);
         if lanes == Answer::Stale && self.sessions[who].in_transaction {
-            // A cursor of the transaction is older than a sealing. Heap has no such thing, so its transaction fails too.
+            // A cursor of the transaction is older than a sealing. Heap has no such error, so its
+            // transaction is made to fail too.
             return self.clients[who][0].simple_query("SELECT 1 / 0").is_ok();
         }
         let heap = answer_of(0);
@@ -305,7 +309,7 @@ impl<'a> Twin<'a> {
         }
         let mut reason = difference(&heap, &lanes);
         for table in model::TABLES {
-            // A question that fails would abort the transaction, and all later answers would agree.
+            // A failing query would abort the transaction, and all later answers would agree.
             let exists = format!("SELECT to_regclass('{table}') IS NOT NULL");
             if self.ask(who, &exists) == Some(true) {
                 let whole = Statement::Sql(format!("SELECT x FROM {table} x"));
@@ -319,7 +323,7 @@ impl<'a> Twin<'a> {
         self.fail(&reason)
     }
 
-    /// Keeps account of the session's transaction.
+    /// Tracks the state of the session's transaction.
     fn follow(&mut self, who: usize, statement: &Statement, succeeded: bool) {
         let session = &mut self.sessions[who];
         let text = match statement {
@@ -362,7 +366,8 @@ impl<'a> Twin<'a> {
         }
     }
 
-    /// Fails the test. The script goes to a file whole, and its end into the message: long output is cut by those who show it.
+    /// Fails the test. The whole script is written to a file, and its end to the message, because
+    /// test runners truncate long output.
     pub(super) fn fail(&self, reason: &str) -> ! {
         let file = place::target().join("heap-twin-script.sql");
         let wrote = std::fs::write(&file, self.script.join("\n"));
@@ -383,7 +388,7 @@ impl<'a> Twin<'a> {
     }
 }
 
-/// A session on one side of a cluster.
+/// Opens a session on one side of a cluster.
 fn connect(cluster: &Cluster, side: &str, settings: &str) -> Client {
     let method = side.split('_').next().unwrap_or_default();
     let mut client = cluster.connect("postgres").unwrap();
@@ -397,8 +402,9 @@ fn connect(cluster: &Cluster, side: &str, settings: &str) -> Client {
     client
 }
 
-/// A side's schema, with what only lanes tables can do: `seal(table)`, and `arrange(table, keys)`, which sets the order
-/// that sealing sorts by. On heap they take the same locks and refuse the same.
+/// Returns a side's schema with functions that only have an effect on lanes tables: `seal(table)`,
+/// and `arrange(table, keys)`, which sets the order of sealing. On heap they take the same locks
+/// and refuse the same arguments.
 fn helpers(side: &str, is_lanes: bool) -> String {
     let [seal, arrange] = if is_lanes {
         [

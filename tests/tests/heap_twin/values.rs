@@ -7,11 +7,11 @@ use rand::seq::IndexedRandom;
 /// A column type of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Type {
-    /// As `format_type` spells it.
+    /// The name as `format_type` prints it.
     pub name: &'static str,
-    /// Has `+`, `sum`, and an order.
+    /// Whether the type has `+`, `sum`, and an order.
     pub number: bool,
-    /// Has `<`.
+    /// Whether the type has `<`.
     pub ordered: bool,
     /// Literals without quotes, special values first.
     literals: &'static [&'static str],
@@ -19,7 +19,8 @@ pub struct Type {
     series: &'static str,
 }
 
-/// Every type a column may have. Floats are multiples of 1/4, so that their sums do not depend on the order of addition.
+/// Every type of a column. Floats are multiples of 1/4, so that their sums do not depend on the
+/// order of addition.
 pub const TYPES: &[Type] = &[
     ty("boolean", false, true, &["true", "false"], "g % 3 = 0"),
     ty(
@@ -218,17 +219,18 @@ const fn ty(
 }
 
 impl Type {
-    /// The type of that name; of a name that DDL made up otherwise, none.
+    /// Returns the type of a name, or `None` for a name that DDL created otherwise.
     pub fn named(name: &str) -> Option<Type> {
         TYPES.iter().copied().find(|ty| ty.name == name)
     }
 
-    /// Any type.
+    /// Returns any type.
     pub fn any(random: &mut Random) -> Type {
         *TYPES.choose(random).unwrap()
     }
 
-    /// Whether equal values may look different (-0 and 0, 1.0 and 1.00): then which one stands for a group is open.
+    /// Whether equal values may have different representations (-0 and 0, 1.0 and 1.00), so that
+    /// either may represent a group.
     pub fn has_twins(self) -> bool {
         matches!(
             self.name,
@@ -236,7 +238,7 @@ impl Type {
         )
     }
 
-    /// A literal with its cast, NULL one time in seven.
+    /// Returns a literal with its cast. One in seven is NULL.
     pub fn literal(self, random: &mut Random) -> String {
         if random.random_ratio(1, 7) {
             return format!("NULL::{}", self.name);
@@ -244,7 +246,7 @@ impl Type {
         self.literal_not_null(random)
     }
 
-    /// A literal with its cast.
+    /// Returns a literal with its cast.
     pub fn literal_not_null(self, random: &mut Random) -> String {
         if self.name == "text" && random.random_ratio(1, 40) {
             let bytes = *[126, 127, 2000, 9000, 70000].choose(random).unwrap();
@@ -258,7 +260,7 @@ impl Type {
         format!("'{}'::{}", text.replace('\'', "''"), self.name)
     }
 
-    /// An ordinary value, often met again.
+    /// Returns an ordinary value that recurs often.
     fn common(self, random: &mut Random) -> String {
         let number = random.random_range(0..20);
         match self.name {
@@ -270,7 +272,7 @@ impl Type {
         }
     }
 
-    /// The literal as a field of COPY's text format.
+    /// Returns the literal as a field of COPY's text format.
     pub fn copy_field(self, random: &mut Random) -> String {
         if random.random_ratio(1, 7) {
             return "\\N".to_owned();
@@ -283,7 +285,7 @@ impl Type {
             .replace('\n', "\\n")
     }
 
-    /// An expression of the row number `g`, NULL for some of them.
+    /// Returns an expression of the row number `g` that is NULL for some rows.
     pub fn series(self, random: &mut Random) -> String {
         match random.random_range(0..4) {
             0 => format!(

@@ -1,4 +1,4 @@
-//! The dashboard's queries, with Grafana's macros put in.
+//! The dashboard's queries, with Grafana's macros expanded.
 
 use crate::database::Database;
 use lanes_support::gateway::{Gateway, Settings};
@@ -30,7 +30,7 @@ fn queries() -> Vec<Query> {
     found
 }
 
-/// What Grafana's PostgreSQL data source makes of its macros when its TimescaleDB toggle is on.
+/// Expands the macros as Grafana's PostgreSQL data source does with its TimescaleDB option.
 fn expanded(sql: &str) -> String {
     let sql = sql
         .replace(
@@ -45,7 +45,7 @@ fn expanded(sql: &str) -> String {
     sql
 }
 
-/// The metrics whose views the queries read.
+/// Returns the metrics whose views the queries read.
 fn metrics(queries: &[Query]) -> BTreeSet<String> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut found = BTreeSet::new();
@@ -59,7 +59,7 @@ fn metrics(queries: &[Query]) -> BTreeSet<String> {
     found
 }
 
-/// Three samples, 5 s apart, of every metric, with every label that the dashboard asks for.
+/// Returns three samples, 5 s apart, of every metric, with every label of the dashboard.
 fn samples(metrics: &BTreeSet<String>) -> Vec<u8> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now = i64::try_from(now.as_millis()).unwrap();
@@ -110,7 +110,7 @@ fn every_query_of_the_dashboard_has_an_answer() {
         let rows = reader.query(&sql, &[]);
         let rows = rows.unwrap_or_else(|error| panic!("{}: {error:?}\n{sql}", query.panel));
         assert!(!rows.is_empty(), "{} shows nothing\n{sql}", query.panel);
-        // Grafana takes a time series' time and value by these names.
+        // Grafana finds the time and the value of a time series by these names.
         let names: Vec<&str> = rows[0]
             .columns()
             .iter()

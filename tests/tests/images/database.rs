@@ -1,4 +1,5 @@
-//! The database image's scripts, run in a folder: passwords made, cluster made, server started.
+//! The database image's scripts, run in a folder: they create passwords and the cluster, and start
+//! the server.
 
 use lanes_support::account::{Account, we_are_root};
 use lanes_support::process::{Process, Signal, run};
@@ -11,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Those of the image, copied where the account can read them.
+/// The image's scripts, copied where the account can read them.
 const SCRIPTS: [&str; 6] = [
     "docker/postgres/entrypoint.sh",
     "docker/postgres/make-secrets.sh",
@@ -30,7 +31,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Makes the passwords and starts the server for the first time.
+    /// Creates the passwords and starts the server for the first time.
     pub fn start(name: &str) -> Database {
         let account = Account::for_postgres().unwrap();
         let folder = place::test_folder(name, &account).unwrap();
@@ -38,7 +39,7 @@ impl Database {
             let from = place::workspace().join(script);
             let mut text = std::fs::read_to_string(&from).unwrap();
             if !we_are_root() {
-                // The operating system's account is not called postgres then.
+                // The operating system's account then has another name than postgres.
                 text = text.replace("peer\n", "trust\n");
             }
             let to = folder.join(from.file_name().unwrap());
@@ -61,14 +62,14 @@ impl Database {
         database
     }
 
-    /// As the service `secrets` does before each start.
+    /// Runs the script of the service `secrets`, as compose does before each start.
     pub fn make_secrets(&self) {
         let mut command = self.script("make-secrets.sh");
         command.env("LANES_SECRETS_ROOT", self.folder.join("secrets"));
         run(&mut command).unwrap();
     }
 
-    /// Starts the server and waits until it lets clients in.
+    /// Starts the server and waits until it accepts clients.
     pub fn start_again(&mut self) {
         let mut command = self.script("entrypoint.sh");
         command
@@ -88,14 +89,14 @@ impl Database {
         self.server = Some(server);
     }
 
-    /// Stops the server as Docker does: by the image's STOPSIGNAL.
+    /// Stops the server as Docker does, by the image's STOPSIGNAL.
     pub fn stop(&mut self) {
         let mut server = self.server.take().unwrap();
         let status = server.stop(Signal::INT, TIMEOUT).unwrap();
         assert!(status.success(), "{status}");
     }
 
-    /// A connection over TCP with the role's password.
+    /// Connects over TCP with the role's password.
     pub fn connect(&self, role: &str) -> Client {
         self.try_connect(role).unwrap()
     }
@@ -105,7 +106,7 @@ impl Database {
             .connect(NoTls)
     }
 
-    /// How a role connects over TCP with a password.
+    /// Returns a role's connection parameters over TCP with a password.
     pub fn config(&self, role: &str, password: &str) -> Config {
         let mut config = Client::configure();
         config
@@ -117,7 +118,7 @@ impl Database {
         config
     }
 
-    /// The password of a name that a program has been given.
+    /// Returns the password of a name that a program has received.
     pub fn password(&self, program: &str, name: &str) -> String {
         let file = format!("secrets/{program}/{name}.password");
         std::fs::read_to_string(self.folder.join(file)).unwrap()
@@ -131,7 +132,7 @@ impl Database {
         &self.folder
     }
 
-    /// A script as the account of Postgres, which stands for all accounts of the containers.
+    /// Returns a script as PostgreSQL's account, which stands for all accounts of the containers.
     fn script(&self, name: &str) -> Command {
         let mut command = self.account.command("/bin/bash");
         command.arg(self.folder.join(name));
@@ -177,7 +178,7 @@ fn a_second_start_keeps_passwords_data_and_privileges() {
     assert!(!log.contains(&first), "the password is in the log");
     let mut stranger = database.config("postgres", &first);
     let refused = stranger.dbname("postgres").connect(NoTls).err().unwrap();
-    // Not for a wrong password: pg_hba.conf rejects it.
+    // The reason is not a wrong password: pg_hba.conf rejects the connection.
     let code = Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
     assert_eq!(refused.code(), code, "{refused:?}");
     database.stop();

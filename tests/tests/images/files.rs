@@ -1,4 +1,4 @@
-//! What the images' files say of each other and of the product.
+//! Consistency of the images' files with each other and with the product.
 
 use lanes_support::place;
 use std::path::PathBuf;
@@ -9,7 +9,8 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Both of Docker's builders read it there; one of them alone reads a file beside the Dockerfile.
+/// Both of Docker's builders read the file at this place. Only one of them reads a file beside the
+/// Dockerfile.
 #[test]
 fn what_builds_leave_is_not_sent_to_docker() {
     let ignored = text(".dockerignore");
@@ -96,7 +97,8 @@ fn the_gateway_takes_the_settings_of_its_container() {
         String::from_utf8_lossy(&output.stderr)
     );
     let shown = String::from_utf8_lossy(&output.stdout);
-    // An unknown variable is no error of the gateway's, so each must show as the origin of a setting.
+    // The gateway ignores an unknown variable, so each one has to appear as the origin of a
+    // setting.
     assert_eq!(shown.matches("(environment)").count(), settings, "{shown}");
     for line in [
         "listen.address = \"0.0.0.0:9201\" (environment)",

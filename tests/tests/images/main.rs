@@ -1,11 +1,12 @@
-//! What the container images are made of, without containers: their scripts are run, their configuration is used, and every query of the
-//! dashboard is answered as Grafana would send it.
+//! The content of the container images, tested without containers: their scripts run, their
+//! configuration is loaded, and every query of the dashboard is answered in the form that Grafana
+//! sends.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`database`] | the database image's scripts, run in a folder: passwords made, cluster made, server started |
-//! | [`dashboard`] | the dashboard's queries, with Grafana's macros put in |
-//! | [`files`] | what the image's files say of each other and of the product |
+//! | [`database`] | the database image's scripts, run in a folder |
+//! | [`dashboard`] | the dashboard's queries, with Grafana's macros expanded |
+//! | [`files`] | consistency of the images' files with each other and with the product |
 
 mod dashboard;
 mod database;

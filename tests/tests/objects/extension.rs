@@ -1,5 +1,5 @@
-//! The gateway program and the extension itself: what is killed at any moment loses nothing and leaves no object for ever; what
-//! refuses, is slow or damaged holds nothing up but what needs it.
+//! The gateway program with the extension. A kill at any moment loses no rows and leaves no object
+//! for ever. A store that refuses, is slow or is damaged only affects what needs it.
 
 use super::{PATIENCE, metric, start_with, wait_for, wait_for_state};
 use lanes_support::budget::Budget;
@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Rows that come at a time, all of them old enough to go at once.
+/// The number of rows that are added at a time, all of them old enough to be offloaded at once.
 const ROWS: i64 = 20_000;
-/// How often something is killed.
+/// The number of kills.
 const KILLS: Budget = Budget { short: 4, long: 10 };
-/// The same where the store is MinIO.
+/// The number of kills with MinIO as the store.
 const KILLS_ON_MINIO: Budget = Budget { short: 2, long: 5 };
 
 pub(super) struct World {
@@ -30,7 +30,7 @@ pub(super) struct World {
     pub(super) passwords: Passwords,
     name: &'static str,
     pub(super) store: Store,
-    /// Rows that were committed so far.
+    /// The number of committed rows.
     rows: i64,
 }
 
@@ -40,7 +40,7 @@ impl World {
             .setting("autovacuum", "off")
             .setting("lanes.seal_naptime", "1")
             .setting("lanes.seal_rows", "1")
-            // Little stays in memory, so queries need what is away.
+            // The arena is small, so queries need offloaded segments.
             .setting("lanes.arena_size", "1MB")
             .start()
             .unwrap();
@@ -65,7 +65,7 @@ impl World {
         self.gateway_with(&[])
     }
 
-    /// A gateway with more settings.
+    /// Starts a gateway with additional settings.
     fn gateway_with(&self, more: &[(&str, &str)]) -> Gateway {
         let gateway = start_with(&self.cluster, &self.passwords, self.name, &self.store, more);
         wait_for_state(&gateway, "working");
@@ -76,7 +76,7 @@ impl World {
         self.cluster.connect(DATABASE).unwrap()
     }
 
-    /// More rows, which the background worker seals.
+    /// Adds rows, which the background worker seals.
     pub(super) fn grow(&mut self) {
         let mut client = self.client();
         let insert = format!(
@@ -89,7 +89,7 @@ impl World {
         self.rows += ROWS;
     }
 
-    /// Fails unless every row is there, once.
+    /// Fails unless every row is present once.
     pub(super) fn check(&self, moment: &str) {
         let row = self
             .client()
@@ -110,7 +110,8 @@ impl World {
         self.client().query_one(sql, &[]).unwrap().get(0)
     }
 
-    /// Segments that a query of all rows recalls, and how many of these it finds in the cold cache.
+    /// Returns the number of segments that a query of all rows recalls, and how many of these are
+    /// in the cold cache.
     fn recalled(&self) -> (i64, i64) {
         let plan =
             "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT sum(v + 0), sum(host + 0) FROM far";
@@ -154,7 +155,7 @@ fn kill_whatever(mut world: World, rounds: u32) {
     let mut gateway = world.gateway();
     for round in 0..rounds {
         world.grow();
-        // At some step on the way of a part: sealing, the list, an image, a put, the commit.
+        // The kill falls into some step of a part: sealing, the list, an image, a put, the commit.
         std::thread::sleep(Duration::from_millis(random.random_range(0..2000)));
         let victim = ["gateway", "backend", "cluster"][random.random_range(0..3)];
         match victim {
@@ -197,11 +198,12 @@ fn kill_whatever(mut world: World, rounds: u32) {
     let (fetched, of_these_cached) = world.recalled();
     assert!(fetched > 0);
     assert_eq!(of_these_cached, 0);
-    // What the arena did not keep is not fetched again.
+    // Segments that the arena has evicted are in the cold cache and not fetched again.
     let (again, of_these_cached) = world.recalled();
     assert_eq!(again, of_these_cached);
 
-    // Merging what was not yet away and every kill may have left objects behind; all go once nobody names them.
+    // Merging parts before they were offloaded, and every kill, may have left objects behind. All
+    // are removed once nothing refers to them.
     let named = world.number("SELECT count(*) FROM lanes.remote_keys()");
     assert!(named > 0);
     let deleted_before = metric(&gateway, "lanes_gateway_objects_orphans_deleted_total");
@@ -217,7 +219,7 @@ fn kill_whatever(mut world: World, rounds: u32) {
         );
         std::thread::sleep(Duration::from_millis(500));
     }
-    // The store itself knows nothing of the table any more, nor of parts of one that was dropped.
+    // The store itself no longer contains the table, nor parts of a dropped one.
     wait_for("the store has forgotten the table", || {
         let mut restore = world.store.command(&place::gateway_program().unwrap());
         restore.args(["restore", "--dry-run", "--from", world.store.url()]);
@@ -231,18 +233,19 @@ fn kill_whatever(mut world: World, rounds: u32) {
     assert!(gateway.stop().unwrap().unwrap().success());
 }
 
-/// Who ends between a part's put and its mark, beside the gateway.
+/// The victim between a part's put and its mark, besides the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Nobody: the database goes on to mark it.
+    /// No other victim: the database goes on to mark the part.
     Gateway,
-    /// Its session in the database: nobody marks it.
+    /// The gateway's session in the database: nothing marks the part.
     Session,
     /// The whole cluster.
     Cluster,
 }
 
-/// The gateway has put a part and waits for the database to mark it remote, which a lock holds up; it is killed there.
+/// The gateway has put a part and waits until the database marks it remote, which a lock delays.
+/// The kill falls into that wait.
 fn end_between_put_and_mark(mut world: World) {
     let waits = format!(
         "SELECT coalesce(min(pid), 0)::int8 FROM pg_stat_activity \
@@ -308,7 +311,7 @@ fn a_gateway_that_ends_between_put_and_mark_loses_nothing_on_minio() {
     end_between_put_and_mark(World::new("objects_between_s3", store));
 }
 
-/// The files below a folder that hold segments.
+/// Returns the files below a folder that contain segments.
 fn tables(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -322,10 +325,10 @@ fn tables(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Fails unless a query that needs what is away says so, and one that does not is answered.
+/// Fails unless a query of offloaded rows reports the failure, and another query is answered.
 #[track_caller]
 fn assert_fails(world: &mut World) {
-    // Nothing is in memory then.
+    // The restart empties the arena.
     world.cluster.restart().unwrap();
     forget_recalled(&world.cluster);
     let mut client = world.client();
@@ -354,14 +357,15 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     world.grow();
     wait_for("all rows are away", || world.rows_in_file() == 0);
     let away = world.rows;
-    // It does not answer.
+    // The gateway does not respond.
     let process = gateway.process_id().unwrap();
     send(process, Signal::STOP);
     assert_fails(&mut world);
     send(process, Signal::CONT);
     world.check("it answers again");
 
-    // What it keeps is damaged while it is down; otherwise it might still have it in memory. Then it is mended.
+    // The store is damaged while the gateway is down, because the gateway might still have the data
+    // in memory. Then the store is repaired.
     gateway.kill9().unwrap();
     let kept: Vec<(PathBuf, Vec<u8>)> = tables(&directory)
         .into_iter()
@@ -388,7 +392,7 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     }
     world.check("it is mended");
 
-    // Every request to it fails: rows stay, and more come.
+    // Every request to the store fails: rows stay in the database, and more arrive.
     let aside = directory.with_extension("aside");
     std::fs::rename(&directory, &aside).unwrap();
     std::fs::write(&directory, "in the way").unwrap();
@@ -404,7 +408,7 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
         world.rows - away,
         "rows stay while they cannot go"
     );
-    // What zones tell to be here is read.
+    // The query reads the rows that are in the database, as its zones show.
     let here = format!("SELECT count(*) FROM far WHERE v > {away}");
     assert_eq!(world.number(&here), world.rows - away);
     std::fs::remove_file(&directory).unwrap();
@@ -416,7 +420,8 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     assert!(gateway.stop().unwrap().unwrap().success());
 }
 
-/// More rows go away, and all of them are recalled into an empty cache. An answer may be an error meanwhile, and is never wrong.
+/// Offloads more rows and recalls all of them into an empty cache. A query may fail meanwhile, but
+/// it never returns a wrong answer.
 fn go_and_come_back(world: &mut World, under: &str) {
     world.grow();
     wait_for("all rows are away", || world.rows_in_file() == 0);
@@ -433,7 +438,8 @@ fn go_and_come_back(world: &mut World, under: &str) {
     world.check(under);
 }
 
-/// Answers of the store come late, or end in the middle: segments go and come back all the same, if not at once.
+/// Responses of the store are late or cut off. Segments are offloaded and recalled nevertheless, if
+/// not at once.
 #[test]
 fn a_network_that_is_slow_or_breaks_off_loses_nothing_on_minio() {
     let name = "objects_network";
@@ -445,7 +451,7 @@ fn a_network_that_is_slow_or_breaks_off_loses_nothing_on_minio() {
         network.be_slow(is_slow);
         network.cut(cuts);
         let before = network.faults();
-        // One answer in a few is cut, so a round of few answers may see none.
+        // Only a few responses are cut, so a round with few responses may contain none.
         let deadline = Instant::now() + PATIENCE;
         loop {
             go_and_come_back(&mut world, &format!("slow: {is_slow}, cut: {cuts}"));
@@ -459,7 +465,7 @@ fn a_network_that_is_slow_or_breaks_off_loses_nothing_on_minio() {
     assert!(gateway.stop().unwrap().unwrap().success());
 }
 
-/// The store's disk is full: rows stay, and more come, until there is room again.
+/// The store's disk is full: rows stay in the database, and more arrive, until there is room again.
 #[test]
 fn a_full_disk_under_the_store_holds_up_segments_only() {
     let name = "objects_disk";
@@ -491,7 +497,7 @@ fn a_full_disk_under_the_store_holds_up_segments_only() {
     assert!(gateway.stop().unwrap().unwrap().success());
 }
 
-/// Sends a sample; the answer's status.
+/// Sends a sample and returns the status.
 fn send_sample(gateway: &Gateway, n: i64) -> u16 {
     let sample = (1_767_225_600_000 + n, n as f64);
     let request = body(&[Series::new("behind", &[], vec![sample])]);
@@ -502,7 +508,7 @@ fn send_sample(gateway: &Gateway, n: i64) -> u16 {
 
 #[test]
 fn a_store_that_stays_away_ends_in_back_pressure() {
-    // What grows is so regular that 20,000 rows take about a thousand bytes.
+    // The growth is so regular that 20,000 rows take about a thousand bytes.
     const ROOM: i64 = 3 << 10;
     let name = "objects_behind";
     let mut world = World::new(name, Store::directory(name));
@@ -510,7 +516,7 @@ fn a_store_that_stays_away_ends_in_back_pressure() {
     let room = ROOM.to_string();
     let mut gateway = world.gateway_with(&[("LANES_GATEWAY_OBJECTS_BACKLOG_BYTES_MAX", &room)]);
     wait_for("writes are taken", || send_sample(&gateway, 0) == 204);
-    // In the way of every request to the store, which is repeated without an end.
+    // Every request to the store fails, and is repeated for ever.
     let aside = folder.with_extension("aside");
     std::fs::rename(&folder, &aside).unwrap();
     std::fs::write(&folder, "in the way").unwrap();
@@ -528,14 +534,14 @@ fn a_store_that_stays_away_ends_in_back_pressure() {
     let waiting = |world: &World| {
         world.number("SELECT coalesce(sum(bytes), 0)::int8 FROM lanes.offload_list(1000)")
     };
-    // There is room for some time.
+    // The room suffices for some time.
     world.grow();
     wait_for("the first rows wait", || {
         metric(&gateway, "lanes_gateway_objects_backlog_bytes") > 0.0
     });
     assert!(waiting(&world) <= ROOM, "{}", waiting(&world));
     assert_eq!(write(&gateway), 204);
-    // Then there is none, for a gateway that is started now neither.
+    // Then it is full, also for a gateway that is started now.
     while waiting(&world) <= ROOM {
         let before = waiting(&world);
         world.grow();

@@ -1,6 +1,7 @@
-//! The gateway program offloads and recalls segments, over PostgreSQL's protocol and into a real store: a directory, and a bucket of
-//! MinIO. In this file the database is stock PostgreSQL with the SQL contract in
-//! `contract.sql`, so that what fails here is the gateway's; in [`extension`] it has the extension.
+//! The gateway program offloads and recalls segments, over PostgreSQL's protocol and with a real
+//! store: a directory, and a bucket of MinIO. In this file the database is PostgreSQL without the
+//! extension but with the SQL contract in `contract.sql`, so that a failure is the gateway's. In
+//! [`extension`] it has the extension.
 
 mod extension;
 mod owners;
@@ -13,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Long enough for any machine.
+/// A timeout that suffices on any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -24,12 +25,12 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A gateway of the cluster; it never gets ready, as the database has no series.
+/// Starts a gateway of the cluster. It never becomes ready, because the database has no series.
 fn start(cluster: &Cluster, passwords: &Passwords, name: &str, store: &Store) -> Gateway {
     start_with(cluster, passwords, name, store, &[])
 }
 
-/// The same with more settings.
+/// Starts a gateway with additional settings.
 fn start_with(
     cluster: &Cluster,
     passwords: &Passwords,
@@ -57,7 +58,7 @@ fn wait_for_state(gateway: &Gateway, state: &str) {
     });
 }
 
-/// A metric of a gateway, all its labels together.
+/// Returns a metric of a gateway, summed over all labels.
 fn metric(gateway: &Gateway, name: &str) -> f64 {
     let Ok(metrics) = gateway.get("/metrics") else {
         return 0.0;
@@ -99,7 +100,7 @@ fn whole_way(name: &str, store: &Store) {
     wait_for("the first parts are remote", || remote() == 12);
     wait_for_state(&first, "working");
 
-    // Everything, one of them twice, and one that is not there.
+    // Everything is requested, one object twice, and one that does not exist.
     sql(
         "INSERT INTO lanes.fake_wanted SELECT key FROM lanes.fake_segments; INSERT INTO lanes.fake_wanted VALUES ('1/2/3/4/5')",
     );
@@ -121,12 +122,12 @@ fn whole_way(name: &str, store: &Store) {
         counted("parts_offloaded_total") == 3.0
     });
     assert!(put_bytes >= 12.0 * 200_000.0, "{put_bytes} bytes were put");
-    // They are counted once the database has them; one may have been asked for twice.
+    // They are counted once the database has them. One may have been requested twice.
     wait_for("all recalls are counted", || {
         counted("recalls_total") >= 13.0 && counted("recall_bytes_total") >= put_bytes
     });
 
-    // A second gateway takes over; the first one goes on without.
+    // A second gateway takes over; the first one continues without the store.
     let mut second = start(&cluster, &passwords, "second", store);
     wait_for_state(&second, "working");
     wait_for_state(&first, "fenced");
@@ -137,7 +138,7 @@ fn whole_way(name: &str, store: &Store) {
         metric(&first, "lanes_gateway_objects_fenced_total") == 1.0
     });
 
-    // What is durable outlives both.
+    // Durable data survives the kill of both.
     first.kill9().unwrap();
     second.kill9().unwrap();
     sql(
@@ -161,7 +162,8 @@ fn segments_go_and_come_back_in_a_directory() {
     assert!(folders > 1 && files > 1, "{folders} {files}");
 }
 
-/// Fails where others than the owner may look into a folder or anything below; how many folders and files there are.
+/// Fails if an account other than the owner can read a folder or anything below it. Returns the
+/// numbers of folders and files.
 fn assert_private(folder: &Path) -> (usize, usize) {
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(folder), 0o700, "{}", folder.display());

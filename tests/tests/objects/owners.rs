@@ -1,4 +1,5 @@
-//! A store is one database's: gateways of standbys and copies read there, and take it over only where they may.
+//! A store belongs to one database. Gateways of standbys and copies read it, and take it over only
+//! under certain conditions.
 
 use lanes_support::cluster::{Cluster, Stop};
 use lanes_support::gateway::Gateway;
@@ -11,7 +12,8 @@ use super::{start_with, wait_for, wait_for_state};
 
 const ALL: &str = "SELECT concat_ws(' ', count(*), sum(v), count(DISTINCT v)) FROM far";
 
-/// A gateway of another cluster, which is not to write yet; the copy's rows come from the store all the same.
+/// Starts a gateway of another cluster, which may not write yet. The copy's rows are recalled from
+/// the store nevertheless.
 fn start_beside(world: &World, cluster: &Cluster, name: &str) -> Gateway {
     let gateway = start_with(cluster, &world.passwords, name, &world.store, &[]);
     wait_for_state(&gateway, "foreign");
@@ -46,7 +48,7 @@ fn a_store_is_one_databases() {
         "{told}"
     );
     assert!(told.contains("lanes-gateway --adopt"), "{told}");
-    // What comes later the standby finds, too.
+    // The standby also finds what is offloaded later.
     offload(&mut world);
     world.check("beside others");
     standby.wait_replayed(&world.cluster).unwrap();
@@ -55,7 +57,7 @@ fn a_store_is_one_databases() {
         world.cluster.scalar(DATABASE, ALL).unwrap()
     );
     wait_for_state(&gateway, "working");
-    // The copy is stopped and started again, on a timeline of its own, without what was offloaded since.
+    // The copy is restarted on its own timeline, without what was offloaded since.
     of_copy.stop().unwrap();
     copy.stop(Stop::Fast).unwrap();
     std::fs::write(copy.data().join("standby.signal"), "").unwrap();
@@ -65,7 +67,7 @@ fn a_store_is_one_databases() {
     let lacks = "this database lacks what that one has offloaded";
     wait_for("the copy is refused", || log_of(&of_copy).contains(lacks));
     wait_for_state(&gateway, "working");
-    // The standby takes the primary's place, and then the primary may not come back.
+    // The standby takes the primary's place, and the primary may not return.
     gateway.stop().unwrap();
     let mut former = std::mem::replace(&mut world.cluster, standby);
     former.stop(Stop::Fast).unwrap();
@@ -77,7 +79,7 @@ fn a_store_is_one_databases() {
     gateway.start_again().unwrap();
     wait_for_state(&gateway, "foreign");
     wait_for_state(&of_standby, "working");
-    // Unless it is told to.
+    // An explicit option overrides that.
     let told = run(gateway.command().unwrap().arg("--adopt")).unwrap();
     assert!(told.contains("belongs to database"), "{told}");
     wait_for_state(&gateway, "working");

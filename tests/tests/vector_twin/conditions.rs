@@ -1,33 +1,33 @@
-//! Random conditions and numbers over the columns of `t`.
+//! The generator of random conditions and numbers over the columns of `t`.
 
 use super::values::{Column, Kind};
 use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// Writes expressions; literals become parameters of a prepared statement if wanted.
+/// Writes expressions, optionally with parameters of a prepared statement instead of literals.
 pub struct Writer<'a> {
     pub random: &'a mut Random,
     /// The types of the parameters so far, each with the column that its values come from.
     pub parameters: Option<Vec<Column>>,
-    /// The alias of the table that columns are taken from.
+    /// The alias of the columns' table.
     pub alias: &'static str,
-    /// Only what is vectorised, for the most part.
+    /// Whether mostly vectorised expressions are written.
     pub plain: bool,
 }
 
 impl Writer<'_> {
-    /// One of some texts.
+    /// Returns one of several texts.
     pub fn one(&mut self, of: &[&'static str]) -> &'static str {
         of.choose(self.random).unwrap()
     }
 
-    /// A column, with its alias.
+    /// Returns a column with its alias.
     pub fn name(&self, column: Column) -> String {
         format!("{}.{}", self.alias, column.name)
     }
 
-    /// A literal that fits a column, seldom NULL; or a parameter.
+    /// Returns a literal that fits a column and is rarely NULL, or a parameter.
     pub fn literal(&mut self, column: Column) -> String {
         if let Some(parameters) = &mut self.parameters
             && parameters.len() < 4
@@ -39,7 +39,7 @@ impl Writer<'_> {
         self.constant(column)
     }
 
-    /// A literal that fits a column, seldom NULL.
+    /// Returns a literal that fits a column and is rarely NULL.
     pub fn constant(&mut self, column: Column) -> String {
         if self.random.random_ratio(1, 25) {
             return format!("NULL::{}", column.base());
@@ -48,7 +48,7 @@ impl Writer<'_> {
         format!("'{text}'::{}", column.base())
     }
 
-    /// A number that cannot fail, and its type.
+    /// Returns a number that cannot fail, and its type.
     pub fn number(&mut self) -> (String, &'static str) {
         let integer = Column::of(self.random, Kind::Integer);
         let name = self.name(integer);
@@ -92,7 +92,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A number that may fail: overflow, division by zero, out of range.
+    /// Returns a number that may fail: overflow, division by zero, out of range.
     pub fn risky(&mut self) -> (String, &'static str) {
         let a = self.alias;
         match self.random.random_range(0..10) {
@@ -109,7 +109,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A condition that cannot fail.
+    /// Returns a condition that cannot fail.
     pub fn condition(&mut self, depth: u32) -> String {
         if depth > 0 && self.random.random_bool(0.45) {
             let parts: Vec<String> = (0..self.random.random_range(2..4))
@@ -176,7 +176,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What PostgreSQL evaluates once for each value of a column.
+    /// Returns a condition that PostgreSQL evaluates once for each value of a column.
     fn by_value(&mut self, column: Column, name: &str) -> String {
         let operator = self.one(&["=", "<>", "<", ">="]);
         let of_u = format!("SELECT x.{} FROM u x", column.name);

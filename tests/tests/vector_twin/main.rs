@@ -1,21 +1,22 @@
-//! The vectorised executor's twin: random tables, the same rows in heap and in lanes, and random queries that have to
-//! answer the same on heap, on lanes row by row (`lanes.vectorize = off`) and on lanes vectorised: rows, their types,
-//! and errors by SQLSTATE and message.
+//! The twin of the vectorised executor: random tables with the same rows in heap and in lanes.
+//! Random queries have to return the same on heap, on lanes row by row (`lanes.vectorize = off`)
+//! and on lanes vectorised: rows, their types, and errors by SQLSTATE and message.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`values`] | columns, how their values are made, and literals that meet them |
-//! | [`tables`] | random tables: batches, rolled-back ones, updates, deletes, columns that came later |
+//! | [`values`] | columns, the styles of their values, and literals that occur among them |
+//! | [`tables`] | random tables: batches, rollbacks, updates, deletes, columns that were added later |
 //! | [`conditions`] | random conditions and numbers |
 //! | [`queries`] | random queries |
 //! | [`nested`] | random aggregations of aggregations |
 //! | [`outer_joins`] | random joins with `t` on the null side, and stars |
-//! | [`sessions`] | a session a side; what they answer, and how answers are compared |
+//! | [`sessions`] | a session per side, their answers, and the comparison of answers |
 //!
-//! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`]; everything else
-//! agrees to the letter. Half of the rounds run in a time zone with daylight saving.
+//! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`];
+//! everything else is equal to the letter. Half of the rounds run in a time zone with daylight
+//! saving.
 //!
-//! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many tables to make.
+//! `LANES_SEED` replays a run; `LANES_ROUNDS` sets the number of tables.
 
 mod conditions;
 mod nested;
@@ -32,11 +33,11 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use sessions::Sessions;
 
-/// Tables in a short run and in a long one.
+/// The numbers of tables.
 const ROUNDS: Budget = Budget { short: 3, long: 6 };
-/// The same where the arena is tiny.
+/// The numbers of tables with a tiny arena.
 const TINY_ROUNDS: Budget = Budget { short: 1, long: 2 };
-/// Queries on each.
+/// The number of queries on each table.
 const QUERIES: u32 = 50;
 
 fn run(builder: Builder, test: &str, rounds: u32) {
@@ -84,7 +85,7 @@ fn vectorised_answers_are_those_of_heap() {
     run(Cluster::builder("vector_twin"), "vector_twin", rounds);
 }
 
-/// An arena far smaller than the tables: vectors of rows decoded from pages.
+/// With an arena far smaller than the tables, vectors are decoded from pages.
 #[test]
 fn vectorised_answers_are_those_of_heap_with_a_tiny_arena() {
     let builder = Cluster::builder("vector_twin_tiny").setting("lanes.arena_size", "1MB");

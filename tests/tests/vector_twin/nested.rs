@@ -1,17 +1,17 @@
-//! Random aggregations of what a sub-select of `t`, or of `t` joined with `u`, has aggregated.
+//! The generator of aggregations over a sub-select that aggregates `t`, or `t` joined with `u`.
 
 use super::conditions::Writer;
 use super::queries::{equalities, key};
 use super::values::{Column, Kind};
 use rand::RngExt;
 
-/// An aggregation of a sub-select that aggregates.
+/// Returns an aggregation of a sub-select that aggregates.
 pub fn nested(w: &mut Writer<'_>) -> String {
     let keys = w.random.random_range(1..4);
     let (below, joined) = below(w, keys);
     let below = match joined || w.random.random_ratio(4, 5) {
         true => below,
-        // Three levels.
+        // The query has three levels.
         false => {
             format!("SELECT k0, max(c) AS c, min(m) AS m, sum(x) AS x FROM ({below}) p GROUP BY k0")
         }
@@ -43,7 +43,8 @@ pub fn nested(w: &mut Writer<'_>) -> String {
     )
 }
 
-/// The sub-select: so many keys, and answers that do not depend on the order of rows. Whether it joins.
+/// Returns the sub-select with a number of keys, whose answers do not depend on the order of rows,
+/// and whether it joins.
 fn below(w: &mut Writer<'_>, keys: usize) -> (String, bool) {
     let integer = Column::of(w.random, Kind::Integer).name;
     let condition = w.condition(1);
@@ -72,7 +73,7 @@ fn below(w: &mut Writer<'_>, keys: usize) -> (String, bool) {
     (query, joined)
 }
 
-/// An aggregate of what the sub-select returns.
+/// Returns an aggregate of the sub-select's columns.
 fn call(w: &mut Writer<'_>) -> String {
     let call = match w.random.random_range(0..8) {
         0 => "count(*)".to_owned(),

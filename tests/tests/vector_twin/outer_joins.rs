@@ -1,11 +1,11 @@
-//! Random joins of `t` in which it is on the null side, or is joined with several smaller relations.
+//! The generator of joins with `t` on the null side, or with several smaller relations.
 
 use super::conditions::Writer;
 use super::queries::{calls, equalities, key};
 use super::values::Column;
 use rand::RngExt;
 
-/// An expression over the smaller `alias`.
+/// Returns an expression over the smaller relation `alias`.
 fn of_small(w: &mut Writer<'_>, alias: &str) -> String {
     let expression = w.one(&[
         "u.s",
@@ -17,10 +17,11 @@ fn of_small(w: &mut Writer<'_>, alias: &str) -> String {
     expression.replace("u.", &format!("{alias}."))
 }
 
-/// `t` on the null side of an outer join with `u`: rows, and groups by expressions over both.
+/// Returns an outer join with `t` on the null side and `u`: rows, and groups by expressions over
+/// both.
 pub fn null_side(w: &mut Writer<'_>) -> String {
     let on = equalities(w);
-    // A FULL JOIN has equalities alone.
+    // A FULL JOIN has only equalities.
     let join = match w.random.random_ratio(1, 4) {
         true => format!("u FULL JOIN t ON {on}"),
         false => format!("u LEFT JOIN t ON {on} AND {}", w.condition(1)),
@@ -42,7 +43,8 @@ pub fn null_side(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// Equalities of `own`, a smaller relation, with an `earlier` one, and sometimes with `t` too.
+/// Returns equalities of `own`, a smaller relation, with an `earlier` one, and sometimes with `t`
+/// too.
 fn over_earlier(w: &mut Writer<'_>, own: &str, earlier: &str) -> String {
     let first = w.one(&[
         "o.s = e.s",
@@ -67,7 +69,8 @@ fn over_earlier(w: &mut Writer<'_>, own: &str, earlier: &str) -> String {
     on.replace("e.", &format!("{earlier}."))
 }
 
-/// A relation of few rows with the columns of `u`: each row meets each of its matches on every side.
+/// Returns a relation of few rows with the columns of `u`. Each row joins each of its matches on
+/// every side, so there must be few.
 fn few(w: &mut Writer<'_>, place: usize) -> String {
     let rest = 7 * place;
     match w.random.random_range(0..5) {
@@ -78,7 +81,8 @@ fn few(w: &mut Writer<'_>, place: usize) -> String {
     }
 }
 
-/// `t` joined with `u` twice or three times, each by keys of its own, or by keys over one joined before.
+/// Returns a join of `t` with `u` twice or three times, each by its own keys, or by keys over a
+/// relation that was joined before.
 pub fn star(w: &mut Writer<'_>) -> String {
     let names = ["u", "x", "y"];
     let count = w.random.random_range(2..=3);
@@ -98,7 +102,7 @@ pub fn star(w: &mut Writer<'_>) -> String {
         };
         joins = format!("{joins} {kind} {small} {name} ON {on}");
     }
-    // Some keys are bools: every other row of each side matches.
+    // Some keys are booleans: every other row of each side matches.
     let condition = w.condition(1);
     let from = format!("FROM {joins} WHERE t.id % 40 = 1 AND {condition}");
     match w.random.random_range(0..3) {

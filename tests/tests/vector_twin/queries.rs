@@ -1,5 +1,5 @@
-//! Random queries on `t` and `u`. Their answers do not depend on the order in which rows are stored, unless [`Query`]
-//! says that they come in an order.
+//! The generator of queries on `t` and `u`. Their answers do not depend on the stored order of
+//! rows, unless [`Query`] says that rows are ordered.
 
 use super::conditions::Writer;
 use super::nested;
@@ -11,11 +11,12 @@ use rand::RngExt;
 /// Statements whose answers are compared.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// Run one after the other; text without parameters.
+    /// The statements, run one after the other, without parameters.
     pub statements: Vec<String>,
-    /// Whether rows come in an order.
+    /// Whether rows are ordered.
     pub ordered: bool,
-    /// Which errors there are may depend on the order of rows: any error will do.
+    /// Whether any error agrees with any other, because it may depend on the order of rows which
+    /// one occurs.
     pub any_error: bool,
 }
 
@@ -29,7 +30,7 @@ impl Query {
     }
 }
 
-/// Any query.
+/// Returns any query.
 pub fn query(random: &mut Random) -> Query {
     let prepared = random.random_ratio(1, 6);
     let plain = random.random_bool(0.6);
@@ -85,7 +86,7 @@ fn scan(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// An aggregate call that cannot fail.
+/// Returns an aggregate call that cannot fail.
 fn call(w: &mut Writer<'_>) -> String {
     let column = Column::any(w.random);
     let (name, (number, ty)) = (w.name(column), w.number());
@@ -173,7 +174,7 @@ fn aggregate(w: &mut Writer<'_>) -> String {
     format!("SELECT {calls} FROM t{condition}{having}")
 }
 
-/// A grouping expression that has one look a group.
+/// Returns a grouping expression that has one representation per group.
 pub(super) fn key(w: &mut Writer<'_>) -> String {
     let unit = w.one(&[
         "second", "minute", "hour", "day", "week", "month", "quarter", "year",
@@ -255,7 +256,7 @@ fn ordered(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// One or two equalities of `t` and `u`, mostly of columns that a hash join takes.
+/// Returns one or two equalities of `t` and `u`, mostly of columns that a hash join accepts.
 pub(super) fn equalities(w: &mut Writer<'_>) -> String {
     let one = |w: &mut Writer<'_>| match w.random.random_range(0..16) {
         0 => "t.id = u.id + 1".into(),
@@ -279,7 +280,8 @@ pub(super) fn equalities(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// `t` joined by equality with the smaller `u`: rows, and groups by expressions over both.
+/// Returns a join of `t` by equality with the smaller `u`: rows, and groups by expressions over
+/// both.
 fn joined_by_key(w: &mut Writer<'_>) -> String {
     let (on, condition) = (equalities(w), condition_or_none(w));
     let kind = w.one(&["JOIN", "JOIN", "LEFT JOIN"]);
@@ -303,7 +305,7 @@ fn joined_by_key(w: &mut Writer<'_>) -> String {
         true => format!(" WHERE {membership}"),
         false => format!("{condition} AND {membership}"),
     };
-    // A row of a group is a joined row: the ids of both sides tell it from all others.
+    // A row of a group is a joined row, which the ids of both sides identify.
     let (group, ordered) = (Column::any(w.random).name, Column::any(w.random).name);
     let direction = w.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
     match w.random.random_range(0..9) {
@@ -391,7 +393,7 @@ fn sets(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// One expression that may fail, alone.
+/// Returns one expression that may fail, alone.
 fn risky(w: &mut Writer<'_>) -> Query {
     let (expression, ty) = w.risky();
     let operator = w.one(&["=", "<", ">="]);
@@ -443,7 +445,7 @@ fn cursor(w: &mut Writer<'_>) -> Query {
     }
 }
 
-/// A write through a scan, taken back.
+/// Returns a write through a scan, which is rolled back.
 fn change(w: &mut Writer<'_>) -> Query {
     let condition = w.condition(2);
     let write = match w.random.random_range(0..4) {

@@ -1,4 +1,4 @@
-//! A session a side, and the comparison of what they answer.
+//! A session per side, and the comparison of their answers.
 
 use super::queries::Query;
 use super::tables::SIDES;
@@ -6,35 +6,35 @@ use lanes_support::cluster::Cluster;
 use postgres::types::Type;
 use postgres::{Client, SimpleQueryMessage};
 
-/// Two floats closer than this, relative to the greater one, are sums of the same numbers in different orders.
+/// Two floats with a smaller relative difference are sums of the same numbers in different orders.
 pub const TOLERANCE: f64 = 1e-9;
-/// The same of `real`, whose sums are rounded to 24 bits at every step.
+/// The tolerance of `real`, whose sums are rounded to 24 bits at every step.
 const REAL_TOLERANCE: f64 = 1e-4;
-/// Rows of a difference that are shown.
+/// The number of rows of a difference in a message.
 const SHOWN_ROWS: usize = 8;
 
-/// Ends whatever a query left behind.
+/// Statements that end whatever a query left behind.
 const TIDY: &str = "ROLLBACK; DEALLOCATE ALL; CLOSE ALL; SET plan_cache_mode = auto";
 
-/// What a side answers to one statement.
+/// The answer of a side to one statement.
 #[derive(Debug, Clone, PartialEq)]
 enum Answer {
     Rows(Vec<Vec<Option<String>>>),
     /// SQLSTATE and message.
     Error(String, String),
-    /// The server is gone.
+    /// The connection to the server is lost.
     Lost(String),
 }
 
-/// Heap, lanes row by row, lanes vectorised.
+/// The sessions on heap, on lanes row by row, and on lanes vectorised.
 pub struct Sessions {
     sides: [(&'static str, Client); 3],
-    /// Queries that ran under `lanes.vectorize = require` too.
+    /// The number of queries that also ran under `lanes.vectorize = require`.
     pub vectorised: u32,
 }
 
 impl Sessions {
-    /// Connects.
+    /// Connects all sessions.
     pub fn new(cluster: &Cluster) -> Sessions {
         let [(heap, _), (lanes, _)] = SIDES;
         let side = |name, schema: &str, vectorize: &str| {
@@ -67,13 +67,13 @@ impl Sessions {
         }
     }
 
-    /// Runs a query on all sides; a difference is an error.
+    /// Runs a query on all sides. A difference is an error.
     pub fn compare(&mut self, query: &Query) -> Result<(), String> {
         let mut types = Vec::new();
         for statement in &query.statements {
             types.push(self.types(statement)?);
         }
-        // One side after the other: two of them write to the same table.
+        // The sides run one after the other, because two of them write to the same table.
         let mut answers = Vec::new();
         for (_, client) in &mut self.sides {
             let of_side: Vec<Answer> = query
@@ -115,7 +115,8 @@ impl Sessions {
             .map_err(|error| format!("{error:?}"))
     }
 
-    /// The types of a statement's columns, which all sides agree on; none if it has no columns or cannot be parsed.
+    /// Returns the types of a statement's columns, on which all sides agree, or `None` if it has no
+    /// columns or cannot be parsed.
     fn types(&mut self, statement: &str) -> Result<Vec<Type>, String> {
         if !statement.starts_with("SELECT") && !statement.starts_with("WITH") {
             return Ok(Vec::new());
@@ -128,7 +129,7 @@ impl Sessions {
                     .collect::<Vec<Type>>()
             })
         });
-        // Whole rows are of a type of their own on each side.
+        // Whole rows have a separate type on each side.
         let names = |types: &Option<Vec<Type>>| {
             types.as_ref().map(|types| {
                 types
@@ -168,7 +169,7 @@ fn answer(client: &mut Client, statement: &str) -> Answer {
     }
 }
 
-/// Whether rows are the same, in the same order or as a multiset.
+/// Whether rows are equal, in the same order or as a multiset.
 fn same_rows(
     a: &[Vec<Option<String>>],
     b: &[Vec<Option<String>>],
@@ -197,8 +198,8 @@ fn is_float(types: &[Type], column: usize) -> bool {
     types.is_empty() || matches!(types.get(column), Some(&Type::FLOAT4 | &Type::FLOAT8))
 }
 
-/// Sorts floats last and rounded, so that rows that differ by rounding only stand side by side; of rows that are alike when
-/// rounded, the exact ones decide.
+/// Sorts floats last and rounded, so that rows that differ only by rounding are neighbours. The
+/// exact values decide among rows that are equal when rounded.
 fn sort_key(row: &[Option<String>], types: &[Type]) -> Vec<Option<String>> {
     let rounded = |text: &String| match text.parse::<f64>() {
         Ok(number) => format!("{:.5e}", number + 0.0),
@@ -233,7 +234,7 @@ fn same_row(a: &[Option<String>], b: &[Option<String>], types: &[Type]) -> bool 
             })
 }
 
-/// Equal, but for the order in which numbers were added.
+/// Whether two numbers are equal except for the order of addition.
 fn close(a: &str, b: &str, tolerance: f64) -> bool {
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(a), Ok(b)) => a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1e-6),

@@ -1,4 +1,4 @@
-//! Tables of the same random rows in two schemas, `heap` and `lanes`.
+//! Tables of the same random rows in two schemas, `heap` and `lanes_side`.
 
 use super::values::COLUMNS;
 use lanes_support::seed::Random;
@@ -6,7 +6,7 @@ use postgres::Client;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// Makes types and schemas. Once a cluster.
+/// Creates types and schemas, once per cluster.
 pub fn prepare(client: &mut Client) {
     client
         .batch_execute(
@@ -16,10 +16,11 @@ pub fn prepare(client: &mut Client) {
         .unwrap();
 }
 
-/// Schema and access method of each side.
+/// The schema and the access method of each side.
 pub const SIDES: [(&str, &str); 2] = [("heap", "heap"), ("lanes_side", "lanes")];
 
-/// Makes `t`, of about so many rows, and `u`, small, anew on both sides; what was done, for who has to replay it.
+/// Creates `t`, with about `rows` rows, and the smaller `u` again on both sides. Returns the
+/// statements, for a replay.
 pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> {
     let mut done = Vec::new();
     let mut run = |client: &mut Client, sql: String| {
@@ -29,7 +30,7 @@ pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> 
         done.push(sql);
     };
     for (table, rows) in [("t", rows), ("u", random.random_range(0..30))] {
-        // Columns that came later read their default from rows that were there before.
+        // Columns that were added later return their default for earlier rows.
         let late = random
             .random_bool(0.3)
             .then(|| COLUMNS.choose(random).unwrap());
@@ -122,7 +123,7 @@ pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> 
     done
 }
 
-/// Seals what the lanes sides hold, in the order of their rows.
+/// Seals the tables of the lanes side in the order of their rows.
 fn seal(client: &mut Client, table: &str, run: &mut impl FnMut(&mut Client, String)) {
     for (schema, method) in SIDES {
         if method == "lanes" {
@@ -153,7 +154,8 @@ fn add_late(
     }
 }
 
-/// `SELECT` of all columns from rows of `g` and `salt`, each column in a style of its own, with NULLs or without.
+/// Returns a `SELECT` of all columns from rows of `g` and `salt`. Each column has a style of its
+/// own, with or without NULLs.
 fn series(random: &mut Random) -> String {
     let seed: u32 = random.random();
     let columns: Vec<String> = COLUMNS
@@ -170,7 +172,7 @@ fn series(random: &mut Random) -> String {
                     let modulus = *[2, 5, 97].choose(random).unwrap();
                     format!("CASE WHEN hashint8extended(salt, {number}) % {modulus} <> 0 THEN {value} END AS {name}")
                 }
-                // NULLs side by side: whole vectors of them.
+                // Consecutive NULLs fill whole vectors.
                 1 if random.random_ratio(1, 3) => {
                     format!("CASE WHEN g % 20000 > 9000 THEN {value} END AS {name}")
                 }

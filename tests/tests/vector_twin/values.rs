@@ -1,10 +1,10 @@
-//! Columns of the tables, and literals that meet their values.
+//! Columns of the tables, and literals that occur among their values.
 
 use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// What a column is to the generator of queries.
+/// The kind of a column for the generator of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Integer,
@@ -16,20 +16,22 @@ pub enum Kind {
     Uuid,
 }
 
-/// A column: the same in every table, only its values differ.
+/// A column, which is the same in every table except for its values.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     pub name: &'static str,
-    /// As DDL spells it.
+    /// The type as DDL spells it.
     pub ty: &'static str,
     pub kind: Kind,
-    /// How its values may be made: expressions of the row number `g` and of a random number `h`, not negative.
+    /// The styles of its values: expressions of the row number `g` and of a non-negative random
+    /// number `h`.
     pub styles: &'static [&'static str],
-    /// Literals that meet special values, without quotes.
+    /// Literals of special values, without quotes.
     pub literals: &'static [&'static str],
 }
 
-/// Every column but `id`, the row number. Quarters add up exactly; `f8` also has numbers that do not.
+/// Every column but `id`, the row number. Multiples of 1/4 add up exactly; `f8` also has numbers
+/// that do not.
 pub const COLUMNS: &[Column] = &[
     Column {
         name: "i2",
@@ -254,18 +256,18 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 impl Column {
-    /// Any column.
+    /// Returns any column.
     pub fn any(random: &mut Random) -> Column {
         *COLUMNS.choose(random).unwrap()
     }
 
-    /// Any column of a kind.
+    /// Returns any column of a kind.
     pub fn of(random: &mut Random, kind: Kind) -> Column {
         let columns: Vec<&Column> = COLUMNS.iter().filter(|c| c.kind == kind).collect();
         **columns.choose(random).unwrap()
     }
 
-    /// The type that literals are cast to.
+    /// Returns the type that literals are cast to.
     pub fn base(self) -> &'static str {
         match self.ty {
             "public.small_number" => "integer",
@@ -274,7 +276,7 @@ impl Column {
         }
     }
 
-    /// A literal's text.
+    /// Returns a literal's text.
     pub fn literal(self, random: &mut Random) -> String {
         if random.random_ratio(1, 3) {
             let number = random.random_range(0..40);

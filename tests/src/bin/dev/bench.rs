@@ -1,6 +1,8 @@
-//! `dev bench` and `dev bench-sql`: what the command uses is set up, then the program `lanes-bench` runs.
+//! `dev bench` and `dev bench-sql`: sets up what the command uses, then runs the program
+//! `lanes-bench`.
 //!
-//! What is installed is what the command uses: see [`needs`]. What cannot be had is a row that says so.
+//! Only what the command uses is installed: see [`needs`]. A peer that cannot be installed has a
+//! row that says so.
 
 use crate::packages::Purpose;
 use crate::peers::{self, Peer};
@@ -10,7 +12,7 @@ use lanes_support::error::Result;
 use lanes_support::place;
 use lanes_support::process::run_visibly;
 
-/// What a command of `lanes-bench` needs beside its own program.
+/// The requirements of a command of `lanes-bench`, besides its own program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Needs {
     /// The extension and the gateway.
@@ -36,7 +38,8 @@ const EVERYTHING: Needs = Needs {
     peers: &Peer::ALL,
 };
 
-/// What a command needs, by its name; none for a name that is not known, which `lanes-bench` refuses.
+/// Returns the requirements of a command, or `None` for an unknown name, which `lanes-bench`
+/// refuses.
 fn needs(command: &str) -> Option<Needs> {
     let with_peers = |peers| Needs { peers, ..PRODUCT };
     Some(match command {
@@ -57,7 +60,8 @@ fn needs(command: &str) -> Option<Needs> {
     })
 }
 
-/// Runs `lanes-bench` with these words, once what they need is there: without any, the short form of all scenarios.
+/// Sets up the requirements and runs `lanes-bench` with these words; without words, with the short
+/// form of all scenarios.
 pub fn run(words: &[String]) -> Result<()> {
     match words {
         [] => run_program(&["all".to_owned(), "--short".to_owned()]),
@@ -65,13 +69,13 @@ pub fn run(words: &[String]) -> Result<()> {
     }
 }
 
-/// Installs and builds everything that the bench compares with.
+/// Installs and builds every peer of the bench.
 pub fn set_up_peers() -> Result<()> {
     set_up_product(EVERYTHING)?;
     peers::set_up(EVERYTHING.peers)
 }
 
-/// The product and the Python packages, as far as they are needed.
+/// Sets up the product and the Python packages, if they are required.
 fn set_up_product(needs: Needs) -> Result<()> {
     if needs.product {
         set_up(match needs.python {

@@ -1,18 +1,18 @@
-//! The folder `.lanes`: everything that a run keeps.
+//! The folder `.lanes`, which contains everything that a run keeps.
 //!
 //! ```text
-//! .lanes/postgres/         the cluster: data, socket, log (a link, when the cluster's account cannot enter here)
+//! .lanes/postgres/         the cluster: data, socket, log (a link if the cluster's account cannot enter this folder)
 //!        lanes.password    of the role `lanes` (0600)
 //!        gateway.password  of the role `lanes_gateway` (0600)
 //!        reader.password   of the role `lanes_reader` (0600)
 //!        pg_service.conf   `psql service=lanes` and `service=lanes_reader`, with PGSERVICEFILE pointing here
-//!        pgpass            what the service file points to (0600)
+//!        pgpass            the passwords for the service file (0600)
 //!        gateway/          the gateway's configuration and log
-//!        objects/          object storage: what is older than its table's `hot`
+//!        objects/          object storage for segments older than their table's `hot`
 //!        demo/             Prometheus's configuration, data and log
-//!        peers/            what the bench compares with, and MinIO for the tests, built once: a folder a program and version
-//!        lanes--*.sql      the script that the database's extension was made with
-//!        lock              held while a run goes on
+//!        peers/            the peers of the bench, and MinIO for the tests: a folder per program and version
+//!        lanes--*.sql      the script from which the database's extension was created
+//!        lock              held during a run
 //! ```
 
 use lanes_support::account::Account;
@@ -27,13 +27,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The ports' variables, which messages about them name.
+/// The environment variables of the ports, which error messages name.
 pub const PG_PORT: &str = "LANES_PG_PORT";
 pub const HTTP_PORT: &str = "LANES_HTTP_PORT";
-/// The shared memory for columns, unless `LANES_ARENA_SIZE` says otherwise.
+/// The default shared memory for columns; `LANES_ARENA_SIZE` overrides it.
 const ARENA_SIZE: &str = "256MB";
 
-/// Where a run keeps things, and on which ports it listens.
+/// The folder and the ports of a run.
 pub struct Home {
     pub folder: PathBuf,
     pub postgres_port: u16,
@@ -49,7 +49,8 @@ impl Home {
         })
     }
 
-    /// Makes the folder and takes its lock, which the returned file holds: two runs would fight over the cluster.
+    /// Creates the folder and takes its lock, which the returned file holds. Two runs would
+    /// conflict over the cluster.
     pub fn lock(&self) -> Result<File> {
         place::make_folder(&self.folder)?;
         let path = self.folder.join("lock");
@@ -74,7 +75,7 @@ impl Home {
         }
     }
 
-    /// The cluster of this home, made at the first call, not started.
+    /// Returns the cluster of this home, created at the first call and not started.
     pub fn cluster(&self) -> Result<Cluster> {
         let arena = std::env::var("LANES_ARENA_SIZE").unwrap_or_else(|_| ARENA_SIZE.to_owned());
         Cluster::builder("the private cluster")
@@ -85,7 +86,8 @@ impl Home {
             .create()
     }
 
-    /// The cluster's folder: in the home, or where the cluster's account can reach it, with a link in the home.
+    /// Returns the cluster's folder: in the home, or where the cluster's account can reach it, with
+    /// a link in the home.
     fn cluster_folder(&self) -> Result<PathBuf> {
         let wanted = self.folder.join("postgres");
         if let Ok(linked) = std::fs::read_link(&wanted) {
@@ -106,7 +108,7 @@ impl Home {
         Ok(folder)
     }
 
-    /// The passwords, made at the first call.
+    /// Returns the passwords, generated at the first call.
     pub fn passwords(&self) -> Result<Passwords> {
         let fresh = Passwords::generate();
         Ok(Passwords {
@@ -127,8 +129,9 @@ impl Home {
         }
     }
 
-    /// Warns when the extension's SQL differs from what this home's database was made with although its version is the
-    /// same: PostgreSQL then keeps the old definitions, as a developer who edits them has to know.
+    /// Warns if the extension's SQL differs from the script that created this home's database
+    /// although the version is the same. PostgreSQL then keeps the old definitions, which matters
+    /// to a developer who edits them.
     pub fn compare_extension_script(&self) -> Result<()> {
         let script = format!("lanes--{}.sql", env!("CARGO_PKG_VERSION"));
         let (installed, kept) = (
@@ -151,7 +154,7 @@ impl Home {
         }
     }
 
-    /// Writes the files with which `psql service=lanes` works; the path of the service file.
+    /// Writes the files for `psql service=lanes` and returns the path of the service file.
     pub fn write_connection_files(&self, passwords: &Passwords) -> Result<PathBuf> {
         let (port, pgpass) = (self.postgres_port, self.folder.join("pgpass"));
         place::write_private(
@@ -177,7 +180,7 @@ impl Home {
         self.folder.join("pg_service.conf")
     }
 
-    /// Becomes `psql` in the running database.
+    /// Replaces this process with `psql` in the running database.
     pub fn psql(&self, arguments: &[String]) -> Result<()> {
         let service = self.service_file();
         if !service.exists() {
@@ -204,8 +207,8 @@ impl Home {
         })
     }
 
-    /// Whether something listens on the port that the service file names: the run that wrote it may have had another
-    /// than the environment says now.
+    /// Whether a server listens on the port in the service file. The run that wrote the file may
+    /// have had another port than the environment names now.
     fn answers(&self) -> bool {
         let text = std::fs::read_to_string(self.service_file()).unwrap_or_default();
         let port = text.lines().find_map(|line| line.strip_prefix("port="));
@@ -213,7 +216,7 @@ impl Home {
             .is_some_and(|port: u16| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())
     }
 
-    /// A folder for one of the programs of a run.
+    /// Returns a folder for one of a run's programs.
     pub fn subfolder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join(name);
         place::make_folder(&folder)?;
@@ -221,7 +224,8 @@ impl Home {
     }
 }
 
-/// What of a script PostgreSQL acts upon: no lines of comments, and no difference in white space.
+/// Returns the lines of a script that affect PostgreSQL: without comments and differences in white
+/// space.
 fn statements(script: &str) -> Vec<&str> {
     script
         .lines()
@@ -230,7 +234,7 @@ fn statements(script: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The path as a person would type it: relative when it is below the working folder.
+/// Returns the path as a person would type it: relative if it is below the working folder.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here)

@@ -3,7 +3,7 @@
 use lanes_support::cluster::kept::KeptCluster;
 use lanes_support::error::{Error, Result};
 
-/// Lists the kept clusters, or stops and removes all of them or those of some names.
+/// Lists the kept clusters, or stops and removes all of them or the named ones.
 pub fn run(words: &[String]) -> Result<()> {
     let all = KeptCluster::all()?;
     match words {

@@ -1,21 +1,21 @@
 //! The developer tool: `cargo dev <command>`, which the Makefile's targets call.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | `packages` | Debian packages, installed without leaving a daemon or a system cluster behind |
-//! | `product` | gateway and extension built, laid out as they are installed, the extension installed |
-//! | `steps` | long steps: what is done now, and how long it took the last time |
+//! | `packages` | Debian packages, installed without starting a daemon or a system cluster |
+//! | `product` | gateway and extension: built, laid out for installation, installed |
+//! | `steps` | long steps: the current one, and the time that it took last |
 //! | `home` | the folder `.lanes`: cluster, passwords, connection files; one run at a time |
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
-//! | `checks` | `dev test`, `dev test-long`: the checks, one after the other, and what became of them |
+//! | `checks` | `dev test` and `dev test-long`: the checks and their outcomes |
 //! | `kept` | `dev kept`: the clusters of failed tests that were left running |
 //! | `near` | suggestions for a misspelt name |
 //! | `python_env` | virtual environments of Python, and the programs in them |
-//! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
-//! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
+//! | `peers` | `dev peers`: the peers of the bench, installed and built |
+//! | `bench` | `dev bench` and `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
-//! Every command may be repeated: what is there already is left alone, quickly.
+//! Every command can be repeated: existing files are left alone, which is quick.
 
 mod bench;
 mod checks;

@@ -1,9 +1,10 @@
-//! Debian packages, installed without leaving a daemon or a system cluster behind.
+//! Debian packages, installed without starting a daemon or a system cluster.
 //!
-//! Installing PostgreSQL on Debian makes and starts a cluster, and installing Prometheus starts it: neither is wanted here.
-//! While apt runs, two of Debian's own switches are set and afterwards taken back: `create_main_cluster = false` in
-//! `/etc/postgresql-common/createcluster.d`, and a `policy-rc.d` that refuses to start services. Prometheus's services, if
-//! we installed them, are not started at the next boot either. A package that is there already is not touched.
+//! On Debian the package of PostgreSQL creates and starts a cluster, and that of Prometheus starts
+//! its service. To prevent this, two of Debian's own switches are set while apt runs:
+//! `create_main_cluster = false` in `/etc/postgresql-common/createcluster.d`, and a `policy-rc.d`
+//! that refuses to start services. If Prometheus was installed here, its services do not start at
+//! the next boot either. Installed packages are not touched.
 
 use crate::steps::step;
 use lanes_support::account::we_are_root;
@@ -13,29 +14,31 @@ use lanes_support::process::{run, run_to_output};
 use std::path::Path;
 use std::process::Command;
 
-/// What the packages are for.
+/// The purpose of the packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// `make run`.
     Run,
-    /// `make demo`: Prometheus too.
+    /// `make demo`: with Prometheus.
     Demo,
-    /// `make test`: Prometheus, virtual environments of Python, readers of compose files and shell scripts.
+    /// `make test`: Prometheus, virtual environments of Python, checkers of compose files and shell
+    /// scripts.
     Test,
-    /// `make test-long`: besides, valgrind, what builds and runs images, and Go where there is none.
+    /// `make test-long`: also valgrind, programs that build and run images, and Go unless it is
+    /// installed.
     TestLong,
-    /// `make bench-sql`: virtual environments of Python too.
+    /// `make bench-sql`: with virtual environments of Python.
     Bench,
-    /// What the bench compares with: Prometheus, node_exporter, nginx, wrk.
+    /// The peers of the bench: Prometheus, node_exporter, nginx, wrk.
     Peers,
-    /// Programs that are Go modules: Go where there is none.
+    /// Programs that are Go modules: Go unless it is installed.
     Go,
 }
 
 const CLUSTER_SWITCH: &str = "/etc/postgresql-common/createcluster.d/pg_lanes.conf";
 const SERVICE_SWITCH: &str = "/usr/sbin/policy-rc.d";
-/// Packages whose service Debian would start at boot. PostgreSQL's has no cluster to start, and one that is made later
-/// should be started.
+/// The packages whose service Debian would start at boot. PostgreSQL is absent: it has no cluster
+/// to start, and a cluster that is created later should be started.
 const SERVICES: [(&str, &str); 4] = [
     ("docker.io", "docker.service"),
     ("prometheus", "prometheus.service"),
@@ -46,7 +49,7 @@ const SERVICES: [(&str, &str); 4] = [
     ("nginx-light", "nginx.service"),
 ];
 
-/// Installs what is missing.
+/// Installs the missing packages.
 pub fn install(purpose: Purpose) -> Result<()> {
     let missing: Vec<String> = wanted(purpose)
         .into_iter()
@@ -78,7 +81,7 @@ pub fn install(purpose: Purpose) -> Result<()> {
         apt(&arguments)
     })?;
     for service in fresh {
-        // Fails where there is no systemd; then nothing is started at boot anyway.
+        // This fails without systemd, which then starts nothing at boot either.
         let _ = run_to_output(as_root("systemctl").args(["--quiet", "disable", service]));
     }
     Ok(())
@@ -126,7 +129,7 @@ fn wanted(purpose: Purpose) -> Vec<String> {
     packages
 }
 
-/// The package of Go, where there is no other.
+/// Returns the package of Go, unless another Go is installed.
 fn go() -> Option<String> {
     let version = run(Command::new("go").arg("version"));
     version.is_err().then(|| "golang-go".to_owned())
@@ -137,7 +140,7 @@ fn is_installed(package: &str) -> bool {
     status.is_ok_and(|status| status == "installed")
 }
 
-/// Runs apt-get. Its output is shown only when it fails: on success it is a long list of unpacked packages.
+/// Runs apt-get. Its output, a long list of packages, is shown only if it fails.
 fn apt(arguments: &[&str]) -> Result<()> {
     let mut command = as_root("env");
     run(command
@@ -146,7 +149,7 @@ fn apt(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A command that runs as root, through sudo when we are not.
+/// Returns a command that runs as root, through sudo if we are not root.
 pub fn as_root(program: &str) -> Command {
     if we_are_root() {
         return Command::new(program);
@@ -156,7 +159,8 @@ pub fn as_root(program: &str) -> Command {
     command
 }
 
-/// The two switches, taken back when dropped. A `policy-rc.d` that is there already is left to decide.
+/// The two switches, which are reset when the value is dropped. An existing `policy-rc.d` is
+/// respected.
 struct Switches {
     ours: Vec<&'static str>,
 }
@@ -192,7 +196,7 @@ impl Drop for Switches {
                 eprintln!("please remove {path}: {error}");
             }
         }
-        // Fails, as it should, when there is something of others in the folder.
+        // This fails, as it should, if the folder contains other files.
         let folder = Path::new(CLUSTER_SWITCH).parent().unwrap_or(Path::new("/"));
         let _ = run(as_root("rmdir").arg(folder));
     }

@@ -1,9 +1,11 @@
-//! `dev peers`: the servers that the bench compares with. Prometheus, node_exporter and nginx are Debian's; VictoriaMetrics and vmagent are
-//! built from their Go modules, once for each version, into `.lanes/peers`; and the load generators that ours is checked against: wrk is
-//! Debian's, k6 a Go module. So is MinIO, on which tests of object storage run: `dev test-long` builds it.
+//! `dev peers`: the peers of the bench. Prometheus, node_exporter and nginx are Debian packages.
+//! VictoriaMetrics and vmagent are built from their Go modules, once for each version, into
+//! `.lanes/peers`. The load generators for the cross-check are wrk, a Debian package, and k6, a Go
+//! module. MinIO, which `dev test-long` builds for tests of object storage, is a Go module too.
 //!
-//! Their newest version wants a newer Go than Debian has. A Go that is too old (Debian's 1.19 is) cannot change to a newer toolchain by
-//! itself, but it can fetch one, which is a module like any other; its programs only have to be made executable.
+//! The newest versions require a newer Go than Debian's. An old Go (Debian's 1.19) cannot switch to
+//! a newer toolchain by itself, but it can download one as a module. The toolchain's programs then
+//! only have to be made executable.
 
 use crate::packages::{self, Purpose};
 use crate::steps::step;
@@ -14,20 +16,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The versions that the bench compares with: the one that much has been published about, and the newest.
+/// The measured versions of VictoriaMetrics: the one that most published figures are about, and the
+/// newest.
 const VICTORIA_METRICS: [&str; 2] = ["1.102.1", "1.150.0"];
 const MODULE: &str = "github.com/VictoriaMetrics/VictoriaMetrics";
 /// The programs of the module that are built.
 const PROGRAMS: [&str; 2] = ["victoria-metrics", "vmagent"];
-/// The load generator, whose version is part of its place.
+/// The load generator. Its version is part of its path.
 const K6: &str = "go.k6.io/k6@v1.8.1";
-/// The S3 server; its releases have no numbers that Go takes for versions.
+/// The S3 server, whose releases have no version numbers of Go's form.
 const MINIO: &str = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c";
-/// The oldest Go that builds all versions, and the toolchain that is fetched where there is an older one only.
+/// The oldest Go that builds all versions, which is also the toolchain that is downloaded if the
+/// installed one is older.
 const GO_MINIMUM: (u32, u32, u32) = (1, 26, 6);
 const GO_TOOLCHAIN: &str = "golang.org/toolchain@v0.0.1-go1.26.8.linux-amd64";
 
-/// What the bench compares with, as it is installed: one or more programs together.
+/// A group of programs that are installed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// Debian's packages: Prometheus, node_exporter, nginx, wrk.
@@ -41,11 +45,11 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// All of them.
+    /// All peers.
     pub const ALL: [Peer; 4] = [Peer::Debian, Peer::VictoriaMetrics, Peer::K6, Peer::Minio];
 }
 
-/// Installs and builds those of these that are missing.
+/// Installs and builds the missing ones of these peers.
 pub fn set_up(peers: &[Peer]) -> Result<()> {
     for peer in peers {
         match peer {
@@ -82,7 +86,7 @@ fn build(version: &str) -> Result<()> {
         .map_err(Error::file("write", &module_file))?;
     let mut command = Command::new(go()?);
     command.current_dir(&folder).env("GOFLAGS", "-mod=mod");
-    // Into a folder of its own first: a build that was interrupted is no program.
+    // The build has a folder of its own: an interrupted build must not look complete.
     let draft = folder.join("building");
     place::make_folder(&draft)?;
     command
@@ -99,13 +103,13 @@ fn build(version: &str) -> Result<()> {
     std::fs::remove_dir(&draft).map_err(Error::file("remove", draft))
 }
 
-/// Builds a module that is one program, unless it is there.
+/// Builds a module with one program, unless the program exists.
 fn install_module(module: &str, program: &Path) -> Result<()> {
     let Some(folder) = program.parent().filter(|_| !program.exists()) else {
         return Ok(());
     };
     place::make_folder(folder)?;
-    // It puts the program there when it is complete.
+    // Go installs the program only when it is complete.
     let mut command = Command::new(go()?);
     command.current_dir("/").env("GOBIN", folder);
     step(&format!("building {module}"), || {
@@ -113,7 +117,8 @@ fn install_module(module: &str, program: &Path) -> Result<()> {
     })
 }
 
-/// A module that requires nothing but VictoriaMetrics, so that its programs are built with the dependencies that it names.
+/// Returns a module that requires nothing but VictoriaMetrics, so that its programs are built with
+/// its own versions of dependencies.
 fn module_text(version: &str) -> String {
     let tools: String = PROGRAMS
         .iter()
@@ -122,7 +127,7 @@ fn module_text(version: &str) -> String {
     format!("module peers\n\ngo 1.24\n\nrequire {MODULE} v{version}\n\ntool (\n{tools})\n")
 }
 
-/// A Go that is new enough.
+/// Returns a Go that is new enough.
 fn go() -> Result<PathBuf> {
     packages::install(Purpose::Go)?;
     let installed = Path::new("go");
@@ -147,7 +152,7 @@ fn go() -> Result<PathBuf> {
     Ok(folder.join("bin/go"))
 }
 
-/// The number in `go version go1.26.8 linux/amd64`.
+/// Parses the version in `go version go1.26.8 linux/amd64`.
 fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
     let number = text.split_whitespace().nth(2)?.strip_prefix("go")?;
     let mut parts = number.split('.').map(|part| part.parse::<u32>());

@@ -1,6 +1,7 @@
-//! The product: gateway and extension built, laid out as they are installed, and the extension installed.
+//! The product: gateway and extension built, laid out for installation, and the extension
+//! installed.
 //!
-//! Everything that is built is first laid out in one folder, the *package*, as it would lie under `/`:
+//! Everything that is built is first laid out in one folder, the *package*, as under `/`:
 //!
 //! ```text
 //! target/package/usr/local/bin/lanes-gateway
@@ -8,8 +9,9 @@
 //!                usr/share/postgresql/15/extension/lanes.control, lanes--<version>.sql
 //! ```
 //!
-//! `make run`, the tests and the images take it from there, never from Cargo's own output, which tests of the gateway replace.
-//! The SQL is written by hand: the files of `sql/`, one after the other ([`EXTENSION_SQL`]).
+//! `make run`, the tests and the images use the package, and never Cargo's own output, which tests
+//! of the gateway replace. The extension's SQL is the concatenation of the files in `sql/`
+//! ([`EXTENSION_SQL`]).
 
 use crate::packages::{self, Purpose, as_root};
 use crate::steps;
@@ -21,7 +23,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-/// What `CREATE EXTENSION` runs: these files of `sql/`, in this order.
+/// The script of `CREATE EXTENSION`: these files of `sql/`, in this order.
 const EXTENSION_SQL: [&str; 10] = [
     "bootstrap.sql",
     "functions.sql",
@@ -35,7 +37,7 @@ const EXTENSION_SQL: [&str; 10] = [
     "labels.sql",
 ];
 
-/// Installs what is missing, builds, installs the extension.
+/// Installs missing packages, builds, and installs the extension.
 pub fn set_up(purpose: Purpose) -> Result<()> {
     build(purpose)?;
     steps::step("installing the extension", || {
@@ -43,7 +45,8 @@ pub fn set_up(purpose: Purpose) -> Result<()> {
     })
 }
 
-/// Installs what is missing, builds, and lays the extension and the gateway under `root` as they would lie under `/`: for images.
+/// Installs missing packages, builds, and lays the extension and the gateway out under `root` as
+/// under `/`, for images.
 pub fn stage(root: &Path) -> Result<()> {
     build(Purpose::Run)?;
     for folder in [place::extension_libraries(), place::extension_scripts()] {
@@ -62,10 +65,10 @@ pub fn stage(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs what is missing, builds gateway and extension, and lays out the package.
+/// Installs missing packages, builds gateway and extension, and lays out the package.
 fn build(purpose: Purpose) -> Result<()> {
     packages::install(purpose)?;
-    // One call for both: the compiler has work for all cores until the end.
+    // One call builds both, so that the compiler uses all cores until the end.
     steps::step("building the gateway and the extension", || {
         run_visibly(cargo().args([
             "build",
@@ -80,7 +83,7 @@ fn build(purpose: Purpose) -> Result<()> {
     lay_out(&place::package())
 }
 
-/// Copies what was built to its places in the package; what has not changed stays untouched.
+/// Copies the built files to their places in the package. Unchanged files are not touched.
 fn lay_out(package: &Path) -> Result<()> {
     let built = place::target().join("release");
     let (libraries, scripts) = (place::extension_libraries(), place::extension_scripts());
@@ -109,7 +112,7 @@ fn lay_out(package: &Path) -> Result<()> {
     )
 }
 
-/// The SQL of the extension, each file under its name.
+/// Returns the SQL of the extension, each file with its name.
 fn extension_script() -> Result<String> {
     let mut script =
         String::from("\\echo Use \"CREATE EXTENSION lanes\" to load this file. \\quit\n");
@@ -121,7 +124,8 @@ fn extension_script() -> Result<String> {
     Ok(script)
 }
 
-/// Writes a file of the package, unless it has these bytes: under a new name first, since a program may have it mapped.
+/// Writes a file of the package unless it has these bytes. The file is written under a new name and
+/// renamed, because a program may have it mapped.
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     if std::fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(());
@@ -141,18 +145,18 @@ pub fn format() -> Result<()> {
     run_visibly(cargo().args(["fmt", "--all"]))
 }
 
-/// Cargo, in the workspace, with the target folder that this program was built into.
+/// Returns Cargo in the workspace, with the target folder that contains this program.
 pub fn cargo() -> Command {
     in_workspace(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// A program that works in the workspace, and with the target folder that this program was built into.
+/// Returns a program in the workspace, with the target folder that contains this program.
 pub fn in_workspace(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command
         .current_dir(place::workspace())
         .env("CARGO_TARGET_DIR", place::target());
-    // Set for us by `cargo run`; build scripts that look at them would run again.
+    // `cargo run` sets these variables; build scripts that read them would run again.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_")
@@ -165,8 +169,8 @@ pub fn in_workspace(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Brings the packaged files to their places below `root` where they differ: each under a new name first and then renamed, since
-/// a running Postgres has the library mapped and must keep the old one.
+/// Installs the packaged files that differ below `root`. Each is written under a new name and
+/// renamed, because a running PostgreSQL has the library mapped and must keep the old one.
 fn install(package: &Path, root: &Path) -> Result<()> {
     let mut changed = 0;
     for folder in [place::extension_libraries(), place::extension_scripts()] {

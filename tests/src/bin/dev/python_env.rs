@@ -1,6 +1,7 @@
-//! Virtual environments of Python in the target folder, made from lists of packages with pinned versions.
+//! Virtual environments of Python in the target folder, created from lists of packages with pinned
+//! versions.
 //!
-//! An environment keeps a copy of the list that it was made from: another list makes it anew.
+//! An environment keeps a copy of its list. A changed list creates the environment again.
 
 use crate::home::shown;
 use crate::steps::step;
@@ -13,7 +14,8 @@ use std::process::Command;
 /// Debian's own Python, for which `packages` installs the module `venv`.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Makes the environment `folder` unless it is there with the packages of the list; its program `python`.
+/// Creates the environment `folder` unless it exists with the packages of the list. Returns its
+/// program `python`.
 pub fn python(folder: &Path, requirements: &Path) -> Result<PathBuf> {
     let program = folder.join("bin/python");
     let made_from = folder.join("requirements.txt");
@@ -43,7 +45,7 @@ pub fn python(folder: &Path, requirements: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A program of those that the checks use, which come as wheels.
+/// Returns a program that the checks use and that is installed as a wheel.
 pub fn tool(name: &str) -> Result<PathBuf> {
     let python = python(
         &place::target().join("tools/venv"),
@@ -52,7 +54,7 @@ pub fn tool(name: &str) -> Result<PathBuf> {
     Ok(python.with_file_name(name))
 }
 
-/// `pip install` of an environment, without its chatter.
+/// Returns a quiet `pip install` of an environment.
 pub fn pip_install(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.args([

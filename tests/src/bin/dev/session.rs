@@ -15,28 +15,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Which programs a session has.
+/// The programs of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Postgres and the gateway.
     Run,
-    /// Prometheus and node_exporter too.
+    /// Also Prometheus and node_exporter.
     Demo,
 }
 
 const PROMETHEUS_PORT: &str = "LANES_PROMETHEUS_PORT";
 const NODE_EXPORTER_PORT: &str = "LANES_NODE_EXPORTER_PORT";
 const DEMO_SCRAPE_INTERVAL_SECONDS: u32 = 5;
-/// How soon Ctrl-C and the end of a child are noticed.
+/// The interval at which Ctrl-C and the end of a child are noticed.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Installs, builds, starts everything, shows what happens until Ctrl-C, stops everything.
+/// Installs, builds and starts everything, shows the status until Ctrl-C, and stops everything.
 pub fn run(kind: Kind) -> Result<()> {
     let home = Home::from_environment()?;
     let _lock = home.lock()?;
     let ports = Ports::from_environment(&home, kind)?;
     end_leftovers(&home)?;
-    // Before the build, which may take minutes, and again by the programs themselves.
+    // The check precedes the build, which may take minutes. The programs check again.
     ports.require_free()?;
 
     product::set_up(if kind == Kind::Demo {
@@ -56,7 +56,8 @@ pub fn run(kind: Kind) -> Result<()> {
     Ok(())
 }
 
-/// A flag that Ctrl-C, `kill` and the closing of the terminal set; a second signal ends the program at once.
+/// Returns a flag that is set by Ctrl-C, `kill`, or closing the terminal. A second signal ends the
+/// program at once.
 fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -67,7 +68,7 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Ends what a run that was killed left running in this home.
+/// Ends the processes that a killed run left in this home.
 fn end_leftovers(home: &Home) -> Result<()> {
     process::end_leftover("Prometheus", &home.folder.join("demo/prometheus.log"))?;
     process::end_leftover("node_exporter", &home.folder.join("demo/node_exporter.log"))?;
@@ -109,7 +110,7 @@ impl Ports {
     }
 }
 
-/// Where the gateway puts what is older than `hot`, unless its variable says otherwise.
+/// Returns the store for segments older than `hot`, unless the environment sets it.
 fn objects(home: &Home) -> Result<Vec<(String, String)>> {
     const URL: &str = "LANES_GATEWAY_OBJECTS_URL";
     if std::env::var_os(URL).is_some() {
@@ -122,7 +123,8 @@ fn objects(home: &Home) -> Result<Vec<(String, String)>> {
     )])
 }
 
-/// What runs. Fields are in the order of stopping, which is also the order of dropping: writers before what they write to.
+/// The running programs. Fields are in the order of stopping and dropping: senders before
+/// receivers.
 struct Session {
     prometheus: Option<Prometheus>,
     gateway: Gateway,
@@ -190,7 +192,7 @@ impl Session {
         println!("Ctrl-C stops everything; the data stays.\n");
     }
 
-    /// Shows the status until a signal; fails when one of the programs ends on its own.
+    /// Shows the status until a signal. Fails if one of the programs dies.
     fn watch(&mut self, stop: &AtomicBool) -> Result<()> {
         let mut status = StatusLine::new();
         while !stop.load(Ordering::Relaxed) {
@@ -207,7 +209,7 @@ impl Session {
         self.prometheus.as_mut().map_or(Ok(()), Prometheus::check)
     }
 
-    /// Stops everything in order; goes on after a failure and reports the first.
+    /// Stops everything in order. Continues after a failure and returns the first.
     fn stop(mut self) -> Result<()> {
         let prometheus = self.prometheus.take().map_or(Ok(()), Prometheus::stop);
         let gateway = self.gateway.stop().map(|_| ());

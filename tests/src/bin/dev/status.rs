@@ -1,4 +1,4 @@
-//! The status line: what the gateway and the arena say of themselves.
+//! The status line of the gateway and the arena.
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::Gateway;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TERMINAL_INTERVAL: Duration = Duration::from_secs(1);
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Shows a line that replaces itself in a terminal, and a line now and then elsewhere.
+/// Prints a line that replaces itself in a terminal, and separate lines elsewhere.
 pub struct StatusLine {
     terminal: bool,
     last: Option<Instant>,
@@ -27,7 +27,7 @@ impl StatusLine {
         }
     }
 
-    /// Shows the status if it is time to.
+    /// Prints the status if the interval is over.
     pub fn show(&mut self, gateway: &Gateway, cluster: &Cluster) {
         let interval = if self.terminal {
             TERMINAL_INTERVAL
@@ -49,7 +49,7 @@ impl StatusLine {
         let _ = out.flush();
     }
 
-    /// What Postgres says; `None` while it cannot be asked.
+    /// Returns PostgreSQL's figures, or `None` while it cannot be queried.
     fn stored(&mut self, cluster: &Cluster) -> Option<Stored> {
         if self.client.is_none() {
             self.client = cluster.connect(DATABASE).ok();
@@ -61,7 +61,7 @@ impl StatusLine {
                 arena_bytes: row.try_get(2).ok()?,
             }),
             Err(_) => {
-                // Connect anew next time: Postgres may have restarted itself.
+                // PostgreSQL may have restarted itself, so connect again next time.
                 self.client = None;
                 None
             }
@@ -69,12 +69,12 @@ impl StatusLine {
     }
 }
 
-/// Reads the table's directory and the arena's counters, no rows.
+/// Reads the table's directory and the arena's counters, but no rows.
 const STORED: &str = "
     SELECT (SELECT coalesce(sum(rows), 0)::int8 FROM lanes.arena_segments('lanes.samples'::regclass)), bytes_used, bytes_total
     FROM lanes.arena()";
 
-/// What Postgres says.
+/// PostgreSQL's figures.
 struct Stored {
     rows: i64,
     arena_used_bytes: i64,
@@ -113,7 +113,7 @@ fn line(status: Option<&Value>, stored: Option<Stored>) -> String {
     line
 }
 
-/// A count with its thousands apart.
+/// Formats a count with separators of thousands.
 fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();

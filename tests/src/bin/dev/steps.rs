@@ -1,12 +1,13 @@
-//! Long steps: what is done now, and how long it took the last time that it took long.
+//! Long steps: the current one, and the time that it took last.
 //!
 //! ```text
 //! ==> building the gateway and the extension (6 min 10 s last time)
 //!     done in 5 min 58 s
 //! ```
 //!
-//! The times are kept in `target/steps.json`, a number of seconds a step. A step that finds its work done already, in less than
-//! [`WORTH_TELLING`], leaves the last time as it was and says nothing.
+//! The times are stored in `target/steps.json`, in seconds per step. A step that takes less than
+//! [`WORTH_TELLING`], because its work was already done, does not change the stored time and prints
+//! no second line.
 
 use lanes_support::error::Result;
 use lanes_support::place;
@@ -14,10 +15,10 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Shorter steps are over before anyone asks.
+/// Shorter steps are not reported.
 const WORTH_TELLING: Duration = Duration::from_secs(5);
 
-/// Does the step, with a line before it and one after it.
+/// Performs the step, with a line before it and one after it.
 pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     println!("==> {name}{}", last_time(name));
     let start = Instant::now();
@@ -30,7 +31,7 @@ pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     Ok(result)
 }
 
-/// A duration as people say it.
+/// Formats a duration for people.
 pub fn in_words(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds / 60 {
@@ -55,7 +56,7 @@ fn known() -> Map<String, Value> {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// A time that cannot be kept is missed by nobody.
+/// Stores the time of a step. A failure to store it is ignored.
 fn keep(name: &str, took: Duration) {
     let mut times = known();
     times.insert(name.to_owned(), took.as_secs().into());

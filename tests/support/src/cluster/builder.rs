@@ -1,4 +1,4 @@
-//! What a cluster is asked to be.
+//! The description of a cluster to be created.
 
 use super::layout::Layout;
 use super::running::Cluster;
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::{place, port};
 use std::path::{Path, PathBuf};
 
-/// The choices for a cluster; [`Cluster::builder`] begins one.
+/// The properties of a cluster. [`Cluster::builder`] creates one with defaults.
 #[derive(Debug, Clone)]
 pub struct Builder {
     pub(super) name: String,
@@ -41,52 +41,53 @@ impl Builder {
         self
     }
 
-    /// Listens on this port. Without this a free one is found.
+    /// Listens on this port. By default a free port is used.
     pub fn port(mut self, port: u16) -> Builder {
         self.port = Some(port);
         self
     }
 
-    /// Stock Postgres: does not load the extension's library, which then need not be installed.
+    /// Does not load the extension's library, which then need not be installed.
     pub fn without_extension(mut self) -> Builder {
         self.extension = false;
         self
     }
 
-    /// Waits for the disk, as a production cluster does. Test clusters do not (`fsync = off`): a killed process loses
-    /// nothing that it gave to the operating system, so crash tests prove the same without it.
+    /// Waits for the disk, as a production cluster does. Test clusters do not (`fsync = off`): the
+    /// operating system keeps what a killed process has written, so crash tests are equally valid.
     pub fn durable(mut self) -> Builder {
         self.durable = true;
         self
     }
 
-    /// Has a system identifier of its own. Without this all temporary clusters are copies of one.
+    /// Gives the cluster its own system identifier. By default all temporary clusters are copies of
+    /// one cluster.
     pub fn distinct(mut self) -> Builder {
         self.is_distinct = true;
         self
     }
 
-    /// A line of `postgresql.conf`; the last one for a name wins.
+    /// Adds a line to `postgresql.conf`. The last one for a name wins.
     pub fn setting(mut self, name: &str, value: &str) -> Builder {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Nothing is sealed or vacuumed but by hand, and then whatever there is.
+    /// Disables automatic sealing and vacuuming, and lets manual sealing seal any number of rows.
     pub fn sealed_by_hand(self) -> Builder {
         self.setting("autovacuum", "off")
             .setting("lanes.seal_naptime", "0")
             .setting("lanes.seal_rows", "1")
     }
 
-    /// Makes the cluster if it is not there yet, and starts it.
+    /// Creates the cluster unless it exists, and starts it.
     pub fn start(self) -> Result<Cluster> {
         let mut cluster = self.create()?;
         cluster.start()?;
         Ok(cluster)
     }
 
-    /// Makes the cluster if it is not there yet, without starting it.
+    /// Creates the cluster unless it exists, without starting it.
     pub fn create(self) -> Result<Cluster> {
         let account = Account::for_postgres()?;
         let programs = place::postgres_programs()?;
@@ -127,13 +128,13 @@ impl Builder {
         ];
         if !self.durable {
             settings.extend([("fsync", "off"), ("shared_buffers", "32MB")]);
-            // A statement that waits for what never comes fails by name, and the test with it.
+            // A statement that waits for ever then fails, and the test reports the statement.
             settings.push(("statement_timeout", "5min"));
         }
         if self.extension {
             settings.push(("shared_preload_libraries", "lanes"));
             if !self.durable {
-                // Nothing is sealed but when a test says so.
+                // Nothing is sealed unless the test requests it.
                 settings.push(("lanes.seal_naptime", "0"));
             }
         }

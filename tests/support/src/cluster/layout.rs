@@ -1,9 +1,9 @@
-//! The files of a cluster, and what is written into its settings.
+//! The files of a cluster, and its settings.
 //!
 //! ```text
-//! <folder>/data/           the data folder (0700): what initdb makes, and in it
-//!          data/lanes.conf our settings, written anew at each start; included at the end of postgresql.conf
-//! <folder>/socket/         the Unix socket (or a short folder under /tmp, when the path would be too long)
+//! <folder>/data/           the data folder (0700), created by initdb
+//!          data/lanes.conf our settings, written at each start; included at the end of postgresql.conf
+//! <folder>/socket/         the Unix socket (or a short folder under /tmp if the path would be too long)
 //! <folder>/postgres.log    the server's log
 //! ```
 
@@ -32,13 +32,13 @@ impl Layout {
         }
     }
 
-    /// Whether initdb has finished here: our include line is the last thing written.
+    /// Whether the data folder is complete: our include line is written last.
     pub(super) fn is_made(&self) -> bool {
         std::fs::read_to_string(self.data.join("postgresql.conf"))
             .is_ok_and(|text| text.contains(INCLUDE))
     }
 
-    /// Adds what makes a data folder of initdb ours. Done once.
+    /// Adds our files to a data folder that initdb has created.
     pub(super) fn adopt(&self, account: &Account) -> Result<()> {
         self.write("pg_hba.conf", HOST_BASED_ACCESS, account)?;
         self.write("pg_ident.conf", &admin_map(account), account)?;
@@ -51,7 +51,7 @@ impl Layout {
         writeln!(file, "\n{INCLUDE}").map_err(Error::file("write", &path))
     }
 
-    /// Writes the settings of the coming start.
+    /// Writes the settings for the next start.
     pub(super) fn write_settings(
         &self,
         port: u16,
@@ -74,7 +74,7 @@ impl Layout {
         account.give(&self.socket)
     }
 
-    /// Writes a file of the data folder.
+    /// Writes a file in the data folder.
     pub(super) fn write(&self, name: &str, text: &str, account: &Account) -> Result<()> {
         let path = self.data.join(name);
         place::write_private(&path, text)?;
@@ -93,7 +93,8 @@ host    all          all       127.0.0.1/32  scram-sha-256
 host    all          all       ::1/128       scram-sha-256
 ";
 
-/// Who may be the superuser through the socket: the account that owns the cluster, and root (who could anyway).
+/// Returns the accounts that may connect as superuser through the socket: the cluster's owner, and
+/// root, who has all rights anyway.
 fn admin_map(account: &Account) -> String {
     let mut names = vec!["root", "postgres"];
     if !names.contains(&account.name.as_str()) {

@@ -1,19 +1,24 @@
-//! A private Postgres cluster: its own data, port, socket, settings and processes.
+//! A private PostgreSQL cluster with its own data, port, socket, settings and processes.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`builder`] | what a cluster is asked to be |
-//! | `layout` | the files of a cluster, and what is written into its settings |
+//! | [`builder`] | the description of a cluster to be created |
+//! | `layout` | the files of a cluster, and its settings |
 //! | [`running`] | a cluster as a value: start, stop, kill -9, connect |
-//! | `template` | the data folder that initdb makes, made once and copied for each test |
+//! | `template` | the data folder that initdb creates once and each test copies |
 //! | [`kept`] | clusters that stay running after their test has failed |
 //! | [`standby`] | a streaming standby of a cluster, its progress, its promotion |
 //!
-//! Access: the superuser `postgres` connects through the socket only, by being the operating-system account that owns the
-//! cluster, or root (`peer`); everyone else needs a scram password, through the socket too. It listens on 127.0.0.1 only.
+//! # Access
+//! The superuser `postgres` connects through the socket only, as the operating-system account that
+//! owns the cluster or as root (`peer`). Everyone else needs a SCRAM password, through the socket
+//! too. The cluster listens on 127.0.0.1 only.
 //!
-//! Failure cases: a cluster whose postmaster is still running (its owner was killed) is stopped before it is started
-//! again; a cluster that was killed recovers as any Postgres does; a start that fails shows the end of the log.
+//! # Failures
+//! - If a cluster's postmaster is still running because its owner was killed, it is stopped before
+//!   the next start.
+//! - A cluster that was killed recovers as any PostgreSQL does.
+//! - The error of a failed start contains the end of the log.
 
 mod builder;
 pub mod kept;

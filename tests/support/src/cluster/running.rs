@@ -15,23 +15,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Recovery after a crash under load is part of a start.
+/// The time of a start, which includes recovery after a crash under load.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// A fast shutdown writes a checkpoint.
+/// The time of a fast shutdown, which writes a checkpoint.
 const STOP_TIMEOUT: Duration = Duration::from_secs(120);
-/// One attempt to connect.
+/// The time of one attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How to stop a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Rolls back what runs, writes a checkpoint, ends: the next start needs no recovery.
+    /// Rolls back active transactions and writes a checkpoint. The next start needs no recovery.
     Fast,
-    /// Ends at once; the next start recovers from WAL.
+    /// Stops at once. The next start recovers from WAL.
     Immediate,
 }
 
-/// A private cluster. Its processes end with the value; a temporary one is removed with it.
+/// A private cluster. Its processes end with the value, and a temporary cluster's folder is
+/// removed.
 #[derive(Debug)]
 pub struct Cluster {
     pub(super) name: String,
@@ -50,7 +51,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Begins the description of a cluster; the name is for messages and folders (letters, digits, `_`).
+    /// Starts the description of a cluster. The name appears in messages and folders (letters,
+    /// digits, `_`).
     pub fn builder(name: &str) -> Builder {
         Builder::new(name)
     }
@@ -79,14 +81,14 @@ impl Cluster {
         }
     }
 
-    /// Makes the data folder unless it has been made to its end.
+    /// Creates the data folder unless it is complete.
     pub(super) fn make_data(&self) -> Result<()> {
         if self.layout.is_made() {
             return Ok(());
         }
         let data = &self.layout.data;
         if data.exists() {
-            // An earlier try was interrupted; nothing can be in it yet.
+            // An earlier attempt was interrupted, so the folder contains no data.
             std::fs::remove_dir_all(data).map_err(Error::file("empty", data))?;
         }
         let (programs, layout) = (&self.programs, &self.layout);
@@ -118,7 +120,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Stops the cluster; nothing happens when it is not running.
+    /// Stops the cluster if it is running.
     pub fn stop(&mut self, how: Stop) -> Result<()> {
         let Some(mut postmaster) = self.postmaster.take() else {
             return Ok(());
@@ -131,18 +133,19 @@ impl Cluster {
         Ok(())
     }
 
-    /// Stops and starts; a crash-free restart.
+    /// Restarts the cluster without a crash.
     pub fn restart(&mut self) -> Result<()> {
         self.stop(Stop::Fast)?;
         self.start()
     }
 
-    /// Kills the postmaster and all its processes at once with SIGKILL, as a power failure would end them.
+    /// Kills the postmaster and all its processes with SIGKILL, as a power failure would end them.
     pub fn kill9(&mut self) -> Result<()> {
         let Some(mut postmaster) = self.postmaster.take() else {
             return Ok(());
         };
-        // Stopped first, so that it cannot start another child between our look and the kill.
+        // The postmaster is stopped first, so that it cannot start another child between the
+        // listing and the kill.
         postmaster.signal(Signal::STOP);
         let children = process::children(postmaster.id());
         for child in &children {
@@ -152,20 +155,26 @@ impl Cluster {
         wait_for_end(&children)
     }
 
-    /// Kills only the postmaster with SIGKILL; its backends notice and end by themselves, which this waits for.
+    /// Kills only the postmaster with SIGKILL. Its backends notice and end by themselves, and this
+    /// function waits for that.
     pub fn kill9_postmaster(&mut self) -> Result<()> {
         let Some(mut postmaster) = self.postmaster.take() else {
             return Ok(());
         };
-        // Stopped first, as above: a child that we do not know of would be there still when the next postmaster starts.
+        // The postmaster is stopped first. Otherwise an unlisted child could still exist when the
+        // next postmaster starts.
         postmaster.signal(Signal::STOP);
         let children = process::children(postmaster.id());
         postmaster.stop(Signal::KILL, STOP_TIMEOUT)?;
         wait_for_end(&children)
     }
 
-    /// Kills one backend with SIGKILL (`pg_backend_pid()`). Postgres then restarts itself: see [`Cluster::wait_ready`].
-    /// Fails if it is not there, or ended by itself at this very moment; then Postgres goes on as it was.
+    /// Kills one backend with SIGKILL (`pg_backend_pid()`). PostgreSQL then restarts itself: see
+    /// [`Cluster::wait_ready`].
+    ///
+    /// # Errors
+    /// The backend does not exist, or has just ended by itself. PostgreSQL then continues without a
+    /// restart.
     pub fn kill9_backend(&self, backend: u32) -> Result<()> {
         let ours = self
             .postmaster
@@ -180,7 +189,8 @@ impl Cluster {
         )))
     }
 
-    /// Waits until the cluster, restarting itself after the crash of a backend, answers queries again.
+    /// Waits until the cluster answers queries again, after it has restarted itself because a
+    /// backend crashed.
     pub fn wait_ready(&mut self) -> Result<()> {
         let config = self.config("postgres");
         match &mut self.postmaster {
@@ -194,24 +204,24 @@ impl Cluster {
         }
     }
 
-    /// Whether the postmaster runs.
+    /// Whether the postmaster is running.
     pub fn is_running(&mut self) -> bool {
         self.postmaster
             .as_mut()
             .is_some_and(|postmaster| postmaster.ended().is_none())
     }
 
-    /// Fails with the end of the log when the cluster has been started and its postmaster is gone.
+    /// Fails with the end of the log if the postmaster has died.
     pub fn check(&mut self) -> Result<()> {
         self.postmaster.as_mut().map_or(Ok(()), Process::check)
     }
 
-    /// A connection as superuser through the socket.
+    /// Connects as superuser through the socket.
     pub fn connect(&self, database: &str) -> Result<Client> {
         Ok(self.config(database).connect(NoTls)?)
     }
 
-    /// A connection over TCP with a password, as an application connects.
+    /// Connects over TCP with a password, as an application does.
     pub fn connect_as(&self, role: &str, password: &str, database: &str) -> Result<Client> {
         let mut config = Client::configure();
         config
@@ -223,7 +233,7 @@ impl Cluster {
         Ok(config.connect_timeout(CONNECT_TIMEOUT).connect(NoTls)?)
     }
 
-    /// How the superuser connects through the socket, for clients that need the parameters.
+    /// Returns the superuser's connection parameters through the socket.
     pub fn config(&self, database: &str) -> postgres::Config {
         let mut config = Client::configure();
         config
@@ -235,7 +245,8 @@ impl Cluster {
         config
     }
 
-    /// The same as a libpq connection string (`psql`, pg_regress, other clients).
+    /// Returns the superuser's connection parameters as a libpq connection string (`psql`,
+    /// pg_regress, other clients).
     pub fn connection_string(&self, database: &str) -> String {
         format!(
             "host={} port={} user=postgres dbname={database}",
@@ -244,7 +255,8 @@ impl Cluster {
         )
     }
 
-    /// One query over the simple protocol as superuser: rows as text, `None` is NULL. For assertions.
+    /// Runs a query over the simple protocol as superuser. Returns rows of texts, in which `None`
+    /// is NULL.
     pub fn query(&self, database: &str, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         let mut rows = Vec::new();
         for message in self.connect(database)?.simple_query(sql)? {
@@ -259,7 +271,8 @@ impl Cluster {
         Ok(rows)
     }
 
-    /// The first column of the first row of a query, as text; empty for no row or NULL.
+    /// Returns the first column of a query's first row as text, or an empty text for no row or
+    /// NULL.
     pub fn scalar(&self, database: &str, sql: &str) -> Result<String> {
         let first = self.query(database, sql)?.into_iter().next();
         Ok(first
@@ -267,8 +280,8 @@ impl Cluster {
             .unwrap_or_default())
     }
 
-    /// Runs a script with `psql` as superuser (so `\copy` and all of its commands work): stops at the first error, and
-    /// gives unaligned tuples without headers.
+    /// Runs a script with `psql` as superuser, so all of its commands such as `\copy` work. Stops
+    /// at the first error. Returns unaligned tuples without headers.
     pub fn psql(&self, database: &str, script: &str) -> Result<String> {
         let mut command = Command::new(self.programs.join("psql"));
         command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d"]);
@@ -279,37 +292,38 @@ impl Cluster {
         run(&mut command)
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The folder of the Unix socket.
+    /// Returns the folder of the Unix socket.
     pub fn socket(&self) -> &Path {
         &self.layout.socket
     }
 
-    /// The data folder.
+    /// Returns the data folder.
     pub fn data(&self) -> &Path {
         &self.layout.data
     }
 
-    /// The folder with everything of this cluster; a place for files that the server shall read or write.
+    /// Returns the cluster's folder. Files that the server reads or writes for a test can be put
+    /// there.
     pub fn folder(&self) -> &Path {
         &self.layout.folder
     }
 
-    /// The server's log.
+    /// Returns the server's log.
     pub fn log(&self) -> &Path {
         &self.layout.log
     }
 
-    /// The process id of the postmaster, while it runs.
+    /// Returns the process id of the postmaster while it is running.
     pub fn postmaster(&self) -> Option<u32> {
         self.postmaster.as_ref().map(Process::id)
     }
 
-    /// The folder of Postgres's programs.
+    /// Returns the folder of PostgreSQL's programs.
     pub fn programs(&self) -> &Path {
         &self.programs
     }
@@ -324,10 +338,10 @@ impl Cluster {
         self.keep_on_failure = keep;
     }
 
-    /// Keeps the cluster if the environment requests that of failed tests.
+    /// Keeps the cluster if the environment requests that for failed tests.
     ///
-    /// A test in Rust fails by a panic, which dropping the cluster notices by itself. This function
-    /// is for owners that learn of a failure in another way.
+    /// A test in Rust fails by a panic, which dropping the cluster detects. This function is for
+    /// owners that learn of a failure in another way.
     ///
     /// # Errors
     /// The instructions for connecting cannot be written.
@@ -346,12 +360,13 @@ impl Cluster {
         }
     }
 
-    /// Gives back the shared memory of a cluster that was killed and will not be started again.
+    /// Removes the shared memory of a cluster that was killed and will not be started again.
     fn release_shared_memory(&self) {
         let Ok(file) = std::fs::read_to_string(self.layout.data.join("postmaster.pid")) else {
             return;
         };
-        // Line 7 is the System V segment's key and number; the next start would have removed it.
+        // Line 7 contains the key and the number of the System V segment. The next start would have
+        // removed it.
         if let Some(number) = file
             .lines()
             .nth(6)
@@ -362,7 +377,8 @@ impl Cluster {
     }
 }
 
-/// What PostgreSQL says, as a warning, of something that was not given back, or given back twice.
+/// The beginnings of PostgreSQL's warnings about resources that were not released, or released
+/// twice.
 const SIGNS_OF_LEAKS: [&str; 5] = [
     "you don't own a lock",
     "reference leak",
@@ -372,7 +388,7 @@ const SIGNS_OF_LEAKS: [&str; 5] = [
 ];
 
 impl Cluster {
-    /// Fails the test if the server has told of a leak.
+    /// Fails the test if the server has reported a leak.
     fn check_log(&self) {
         let log = std::fs::read(&self.layout.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -416,7 +432,7 @@ impl Drop for Cluster {
         }
         if self.temporary {
             self.release_shared_memory();
-            // What cannot be removed now is removed by the next test run.
+            // The next test run removes what cannot be removed now.
             let _ = std::fs::remove_dir_all(&self.layout.folder);
             let _ = self.layout.folder.parent().map(std::fs::remove_dir);
         }

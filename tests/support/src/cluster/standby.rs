@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Cluster {
-    /// Makes a streaming standby of this running cluster by `pg_basebackup`, and starts it. It connects with the
-    /// standby's name as `application_name`, for `synchronous_standby_names`.
+    /// Creates a streaming standby of this running cluster by `pg_basebackup`, and starts it. It
+    /// connects with its name as `application_name`, for `synchronous_standby_names`.
     pub fn standby(&self, name: &str) -> Result<Cluster> {
         let mut standby = self.backup(name)?;
         let source = self
@@ -30,7 +30,8 @@ impl Cluster {
         Ok(standby)
     }
 
-    /// A copy of this running cluster by `pg_basebackup`, not yet started: started as it is, it is a restored backup.
+    /// Creates a copy of this running cluster by `pg_basebackup`. The copy is not started: started
+    /// unchanged, it is a restored backup.
     pub fn backup(&self, name: &str) -> Result<Cluster> {
         let folder = place::test_folder(name, &self.account)?;
         let layout = Layout::new(&folder);
@@ -63,13 +64,14 @@ impl Cluster {
     pub fn wait_replayed(&mut self, primary: &Cluster) -> Result<()> {
         let target = primary.scalar("postgres", "SELECT pg_current_wal_insert_lsn()")?;
         let start = Instant::now();
-        // The last record before an insert position may be followed by padding: flush decides what is sent at all.
+        // Padding may follow the last record before an insert position, and only flushed WAL is
+        // sent at all.
         let reached = format!("SELECT pg_last_wal_replay_lsn() >= '{target}'::pg_lsn");
         loop {
             match self.scalar("postgres", &reached) {
                 Ok(answer) if answer == "t" => return Ok(()),
                 Ok(_) => self.check()?,
-                // Replay was in the question's way, so it is not at its end.
+                // Recovery cancelled the query, so it is still in progress.
                 Err(Error::Postgres(error))
                     if error.code() == Some(&SqlState::T_R_SERIALIZATION_FAILURE) => {}
                 Err(error) => return Err(error),
@@ -80,7 +82,8 @@ impl Cluster {
                     self.name
                 )));
             }
-            // WAL of transactions without a synchronous commit is flushed by the WAL writer; do not wait for it.
+            // The message flushes WAL of transactions without a synchronous commit, instead of
+            // waiting for the WAL writer.
             primary.query(
                 "postgres",
                 "SELECT pg_logical_emit_message(true, 'lanes-tests', '')",
@@ -89,7 +92,7 @@ impl Cluster {
         }
     }
 
-    /// Makes this standby a primary and waits until it accepts writes.
+    /// Promotes this standby and waits until it accepts writes.
     pub fn promote(&mut self) -> Result<()> {
         match self
             .scalar("postgres", "SELECT pg_promote(true, 60)")?

@@ -1,8 +1,8 @@
-//! The data folder that initdb makes, made once for each version of PostgreSQL and copied for each test: a copy takes a
-//! tenth of the time of initdb.
+//! The data folder that initdb creates once for each version of PostgreSQL and that each test
+//! copies. A copy takes a tenth of the time of initdb.
 //!
-//! Copies have the system identifier of their template. Where several clusters must be told apart by it, as those that share an object
-//! store must, [`Builder::distinct`](super::Builder::distinct) asks for an initdb of its own.
+//! Copies have the system identifier of their template. Clusters that share an object store need
+//! distinct identifiers: [`Builder::distinct`](super::Builder::distinct) runs initdb for them.
 
 use super::layout::Layout;
 use crate::account::Account;
@@ -12,7 +12,7 @@ use crate::process::run;
 use crate::seed;
 use std::path::{Path, PathBuf};
 
-/// Makes a new data folder by initdb, with what every cluster of ours has besides.
+/// Creates a data folder by initdb, and adds what every cluster of ours has.
 pub(super) fn initdb(
     programs: &Path,
     layout: &Layout,
@@ -46,7 +46,7 @@ pub(super) fn initdb(
     layout.adopt(account)
 }
 
-/// Copies the template's data folder, which is made at the first call.
+/// Copies the template's data folder, which is created at the first call.
 pub(super) fn copy(programs: &Path, layout: &Layout, account: &Account) -> Result<()> {
     let template = template(programs, account)?;
     run(account
@@ -57,7 +57,8 @@ pub(super) fn copy(programs: &Path, layout: &Layout, account: &Account) -> Resul
     Ok(())
 }
 
-/// The template's folder. Test programs that make it at the same time each make their own, and the first to finish keeps it.
+/// Returns the template's folder. Test programs that run at the same time each create one, and the
+/// first to finish keeps it.
 fn template(programs: &Path, account: &Account) -> Result<PathBuf> {
     let version = run(account.command(programs.join("initdb")).arg("--version"))?;
     let version: String = version
@@ -72,8 +73,8 @@ fn template(programs: &Path, account: &Account) -> Result<PathBuf> {
     }
     let draft = place::test_folder("template", account)?;
     initdb(programs, &Layout::new(&draft), account, true)?;
-    // A rename is whole or not at all, so whatever is in the way is a template that another test program has finished
-    // meanwhile.
+    // A rename is atomic, so an existing folder is a template that another test program has
+    // finished meanwhile.
     if let Err(source) = std::fs::rename(&draft, &folder) {
         let _ = std::fs::remove_dir_all(&draft);
         if !Layout::new(&folder).is_made() {

@@ -1,4 +1,4 @@
-//! The harness itself, on stock Postgres.
+//! Tests of the harness itself, on PostgreSQL without the extension.
 
 use super::{Cluster, Stop};
 use crate::error::Error;

@@ -1,8 +1,9 @@
-//! The images of PostgreSQL and of the gateway, built for real, started by compose and asked.
+//! The images of PostgreSQL and of the gateway: built, started by compose and queried.
 //!
-//! The images that they are made from are made here too, of what every machine has: `debootstrap` makes Debian's, and the compiler that
-//! builds the tests, put on top, makes Rust's. So nothing is fetched but Debian's packages and crates. Docker's daemon is Debian's
-//! too; it runs for this check alone, with its data in `/var/lib/pg_lanes/containers`. All of it wants to be root.
+//! Their base images are built here too, from what every machine has. `debootstrap` makes Debian's
+//! image, and the compiler that builds the tests is added for Rust's image. Only Debian's packages
+//! and crates are downloaded. Docker's daemon is Debian's. It runs for this check alone, with its
+//! data in `/var/lib/pg_lanes/containers`. The check requires root.
 
 use super::outcome::{Outcome, one};
 use crate::steps::step;
@@ -17,9 +18,9 @@ use std::time::{Duration, Instant};
 const DEBIAN: &str = "debian:bookworm-slim";
 const RUST: &str = "rust:1.95-bookworm";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Certificates that this machine trusts besides Debian's, which a build behind a proxy may need.
+/// Certificates that this machine trusts besides Debian's, for a build behind a proxy.
 const CERTIFICATES: &str = "/usr/local/share/ca-certificates";
-/// What Rust's image has beyond Debian's.
+/// The Dockerfile of Rust's image, based on Debian's.
 const RUST_IMAGE: &str = "\
 FROM debian:bookworm-slim
 COPY certificates/ /usr/local/share/ca-certificates/
@@ -30,7 +31,7 @@ COPY toolchain/ /usr/local/toolchain/
 ENV PATH=/usr/local/toolchain/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ";
 
-/// Builds the images, starts them, and asks both.
+/// Builds the images, starts them, and queries both.
 pub fn check() -> Result<Vec<Outcome>> {
     if !we_are_root() {
         return Err(Error::Missing {
@@ -51,7 +52,7 @@ pub fn check() -> Result<Vec<Outcome>> {
         return Ok(vec![built]);
     }
     let mut outcomes = vec![built];
-    // `up` returns when the database is healthy, on which the gateway waits.
+    // `up` returns once the database is healthy, because the gateway waits for that.
     outcomes.push(one(
         "containers start",
         compose.command().args(["up", "--detach", "gateway"]),
@@ -74,7 +75,7 @@ pub fn check() -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-/// A daemon of our own.
+/// A Docker daemon that runs for this check alone.
 struct Docker {
     folder: PathBuf,
     daemon: Process,
@@ -104,7 +105,7 @@ impl Docker {
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        // The builder that needs no program beside Docker's own.
+        // This builder needs no program other than Docker's own.
         command
             .env("DOCKER_HOST", address(&self.folder))
             .env("DOCKER_BUILDKIT", "0");
@@ -115,12 +116,12 @@ impl Docker {
         run(self.command("docker").args(["image", "inspect", image])).is_ok()
     }
 
-    /// Removes the layers that builds of earlier runs left: gigabytes each, and none is built upon again.
+    /// Removes the layers of earlier builds: they take gigabytes, and no build uses them again.
     fn forget_earlier_builds(&self) -> Result<()> {
         run(self.command("docker").args(["image", "prune", "--force"])).map(|_| ())
     }
 
-    /// Debian's smallest system, from its packages.
+    /// Creates Debian's minimal system from its packages.
     fn make_debian(&self) -> Result<()> {
         if self.has(DEBIAN) {
             return Ok(());
@@ -147,7 +148,7 @@ impl Docker {
         })
     }
 
-    /// The compiler that runs here, on Debian.
+    /// Adds the compiler of this machine to Debian's image.
     fn make_rust(&self) -> Result<()> {
         if self.has(RUST) {
             return Ok(());
@@ -167,7 +168,7 @@ impl Docker {
             run(Command::new("cp")
                 .args(["--recursive", toolchain.trim()])
                 .arg(context.join("toolchain")))?;
-            // Half of it, and nobody reads it there.
+            // Half of the toolchain is documentation.
             remove(&context.join("toolchain/share/doc"))?;
             run_visibly(
                 self.command("docker")
@@ -196,7 +197,7 @@ fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-/// The services of `docker/compose.yml`; what they leave behind is removed with the value.
+/// The services of `docker/compose.yml`. They are removed with the value.
 struct Compose<'a> {
     docker: &'a Docker,
     postgres_port: u16,
@@ -212,7 +213,8 @@ impl Compose<'_> {
         })
     }
 
-    /// `docker-compose …`, or `docker compose …` where only that is there: the file is read by either.
+    /// Returns `docker-compose …`, or `docker compose …` where only that is installed. Both read
+    /// the file.
     fn command(&self) -> Command {
         let is_program = run(Command::new("docker-compose").arg("version")).is_ok();
         let mut command = if is_program {
@@ -230,7 +232,7 @@ impl Compose<'_> {
         command
     }
 
-    /// Whether the gateway becomes ready, asked from outside.
+    /// Waits until the gateway is ready, as seen from outside.
     fn gateway_becomes_ready(&self) -> Outcome {
         let start = Instant::now();
         let url = format!("http://127.0.0.1:{}/-/ready", self.http_port);

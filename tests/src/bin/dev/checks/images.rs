@@ -1,12 +1,12 @@
-//! The check `images`: compose files as docker-compose reads them, shell scripts as shellcheck does, Prometheus's configuration as promtool
-//! does. What the images do is tested by `tests/tests/images`.
+//! The check `images`: docker-compose reads the compose files, shellcheck the shell scripts, and
+//! promtool Prometheus's configuration. `tests/tests/images` tests the behaviour of the images.
 
 use super::outcome::{Outcome, one};
 use lanes_support::error::Result;
 use lanes_support::place;
 use std::process::Command;
 
-/// The files, read by the programs that they are for, without a Docker to talk to.
+/// Checks the files with their own programs, without a Docker daemon.
 pub fn files() -> Result<Vec<Outcome>> {
     let folder = place::workspace().join("docker");
     let tool = |name: &str, arguments: &[&str]| {

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Runs a test program that writes `report`, and reads the outcomes from it. A program that fails although all tests in
-/// its report passed is a failed test of its own, called `name`.
+/// Runs a test program that writes `report`, and reads the outcomes from it. If the program fails
+/// although all tests in its report passed, the program is a failed test called `name`.
 pub fn run(name: &str, command: &mut Command, report: &Path) -> Result<Vec<Outcome>> {
-    // A program that fails before it writes a report must not be judged by the report of an earlier run.
+    // A program that fails before it writes a report must not be judged by an earlier report.
     if report.exists() {
         std::fs::remove_file(report).map_err(Error::file("remove", report))?;
     }

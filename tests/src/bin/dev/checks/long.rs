@@ -1,15 +1,16 @@
-//! `dev test-long [minutes]`: everything once, with large budgets and fresh seeds, and with what `dev test` leaves out because it takes
-//! long; then random tests and fuzzing, half of the minutes each. The result becomes `tests/record/long.json`.
+//! `dev test-long [minutes]`: every test once, with large budgets and fresh seeds, including those
+//! that `dev test` omits because they take long. Random tests and fuzzing follow, for half of the
+//! minutes each. The result is written to `tests/record/long.json`.
 //!
-//! | check | what it has beyond `dev test` |
+//! | check | in addition to `dev test` |
 //! |---|---|
-//! | `rust` | the rounds that tests name for a long run, and the tests on MinIO |
-//! | `containers` | the images of PostgreSQL and the gateway built from nothing but Debian's packages, started by compose, asked |
+//! | `rust` | the rounds of a long run, and the tests on MinIO |
+//! | `containers` | the images of PostgreSQL and the gateway, built from Debian's packages, started by compose and queried |
 //! | `asan` | the engine, the wire format and the kernels under AddressSanitizer |
 //! | `valgrind` | the engine with its kernels under memcheck |
-//! | `miri` | the engine under Miri, where that is installed; else the record says that it was not |
-//! | `random` | twins, crashes and concurrency again and again, each time with fresh seeds |
-//! | `fuzz` | every fuzz target, from its corpus |
+//! | `miri` | the engine under Miri, if that is installed; otherwise the record says that it was not |
+//! | `random` | twins, crashes and concurrency repeatedly, each time with fresh seeds |
+//! | `fuzz` | every fuzz target, starting with its corpus |
 
 use super::outcome::{Outcome, one};
 use super::summary::{Done, totals};
@@ -28,9 +29,10 @@ use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long random tests and fuzzing go on unless the caller says otherwise.
+/// The default time for random tests and fuzzing.
 const MINUTES: u64 = 120;
-/// The test programs with tests that draw from [`lanes_support::seed`]; a test below holds the list against the sources.
+/// The test programs with tests that use [`lanes_support::seed`]. A test below compares the list
+/// with the sources.
 const RANDOM: [&str; 10] = [
     "asof",
     "concurrent",
@@ -43,9 +45,9 @@ const RANDOM: [&str; 10] = [
     "standby",
     "vector_twin",
 ];
-/// The target that is named so that build scripts and macros are built without the sanitizer.
+/// The target is named so that build scripts and macros are built without the sanitizer.
 const HOST: &str = "x86_64-unknown-linux-gnu";
-/// What the sanitizers look at: our crates without PostgreSQL in them.
+/// The packages that the sanitizers check: those without PostgreSQL.
 const ENGINE: [&str; 8] = [
     "--package",
     "lanes-columnar",
@@ -57,7 +59,7 @@ const ENGINE: [&str; 8] = [
     "lanes-simd",
 ];
 
-/// The checks that only a long run has, without those that go by time.
+/// The checks of a long run that do not have a time limit.
 pub(super) const CHECKS: [Check; 3] = [
     Check {
         name: "containers",
@@ -79,7 +81,7 @@ pub(super) const CHECKS: [Check; 3] = [
     },
 ];
 
-/// Runs all of it; fails if any test failed.
+/// Runs all checks; fails if any test failed.
 pub fn run(words: &[String]) -> Result<()> {
     let minutes = match words {
         [] => MINUTES,
@@ -121,7 +123,7 @@ pub fn run(words: &[String]) -> Result<()> {
     finish(&done)
 }
 
-/// The random tests again and again until the time is over, but once at least.
+/// Repeats the random tests until the time is over, but at least once.
 fn random(time: Duration) -> Result<Vec<Outcome>> {
     let programs = RANDOM.map(|name| format!("binary({name})"));
     let filter = format!("package(lanes-tests) & ({})", programs.join(" | "));
@@ -135,7 +137,7 @@ fn random(time: Duration) -> Result<Vec<Outcome>> {
     }
 }
 
-/// Each fuzz target for its share of the time.
+/// Runs each fuzz target for its share of the time.
 fn fuzz(time: Duration) -> Result<Vec<Outcome>> {
     let program = tool("cargo-fuzz")?;
     let folder = place::workspace().join("tests/fuzz");
@@ -149,7 +151,7 @@ fn fuzz(time: Duration) -> Result<Vec<Outcome>> {
     .collect();
     let share = time.as_secs() / targets.len().max(1) as u64;
     let one_target = |target: &String| {
-        // New inputs that the fuzzer finds stay out of the checkout until someone adds them to the corpus.
+        // New inputs of the fuzzer stay out of the checkout until someone adds them to the corpus.
         let found = place::target().join("fuzz/found").join(target);
         place::make_folder(&found)?;
         let corpus = folder.join("corpus").join(target);
@@ -171,7 +173,7 @@ fn fuzz(time: Duration) -> Result<Vec<Outcome>> {
     targets.iter().map(one_target).collect()
 }
 
-/// A stable compiler has the sanitizers, but uses them only when it is told to act as an unstable one.
+/// Enables the sanitizers of a stable compiler, which otherwise only an unstable one offers.
 fn unstable(command: &mut Command) {
     command.env("RUSTC_BOOTSTRAP", "1");
 }
@@ -197,7 +199,7 @@ fn address_sanitizer() -> Result<Vec<Outcome>> {
     unstable(&mut command);
     command
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        // The kernels too, by the compiler whose sanitizer has the same runtime.
+        // The kernels are instrumented too, by the compiler whose sanitizer has the same runtime.
         .env("CXX", "clang++")
         .env("CXXFLAGS", "-fsanitize=address");
     Ok(vec![one("address sanitizer", &mut command)])
@@ -224,7 +226,7 @@ fn miri() -> Result<Vec<Outcome>> {
     Ok(vec![one("miri", &mut command)])
 }
 
-/// Writes the record, which is committed: what ran, when, on which commit, and what came of it.
+/// Writes the record, which is committed: the checks, the time, the commit, and the results.
 fn keep_record(done: &[Done], minutes: u64, has_miri: bool) -> Result<()> {
     let git = |arguments: &[&str]| -> Option<String> {
         let mut command = Command::new("git");
@@ -257,7 +259,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    /// Whether a file, or one of a folder, names the function that draws a seed.
+    /// Whether a file, or a file in a folder, calls the function that draws a seed.
     fn is_random(path: &Path) -> bool {
         if path.is_dir() {
             let mut entries = std::fs::read_dir(path).unwrap();

@@ -1,18 +1,20 @@
-//! `dev test` and `dev test-long`: the checks, one after the other, and what became of them.
+//! `dev test` and `dev test-long`: the checks and their outcomes.
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | `outcome` | what became of a test: its name, whether it passed, how long it took |
+//! | `outcome` | the outcome of a test: its name, whether it passed, its duration |
+//! | `selection` | the arguments of `dev test`: checks, and the tests of a check |
 //! | `rust_tests` | the tests in Rust, run by nextest |
 //! | `suites` | the suites of SQL and of concurrent sessions, run by PostgreSQL's own programs |
-//! | `images` | the container images' files, read by the programs that they are for |
-//! | `containers` | in a long run: the images built, started and asked |
+//! | `images` | the container images' files, checked by their own programs |
+//! | `containers` | in a long run: the images built, started and queried |
 //! | `python_client` | the Python client's types and tests |
-//! | `long` | what only a long run has: random tests by time, sanitizers, fuzzing; and its record |
-//! | `junit`, `watch` | reports of test runners, read from a file or as they print them |
+//! | `long` | the additional checks of a long run: random tests, sanitizers, fuzzing; and its record |
+//! | `junit`, `watch` | reports of test runners, read from a file or from their output |
 //! | `summary` | the end of a run: each check with its time, the slowest tests, the sum |
 //!
-//! A failed check does not stop the next ones, except that nothing can be checked without the set-up.
+//! A failed check does not stop the next ones, except that every check but formatting requires the
+//! set-up.
 
 mod containers;
 mod images;
@@ -161,7 +163,7 @@ pub fn run(words: &[String]) -> Result<()> {
     finish(&done)
 }
 
-/// What every check but formatting stands on. Its time is told beside theirs.
+/// Sets up what every check but formatting requires. The summary shows its time.
 fn set_up_for(purpose: Purpose) -> Result<Done> {
     let start = Instant::now();
     set_up(purpose)?;
@@ -172,7 +174,7 @@ fn set_up_for(purpose: Purpose) -> Result<Done> {
     })
 }
 
-/// Runs one check. That it cannot be run is a failure of its name.
+/// Runs one check. A check that cannot be run is a failure of its name.
 fn checked(name: &str, run: impl FnOnce() -> Result<Vec<Outcome>>) -> Done {
     let start = Instant::now();
     let outcomes = steps::step(name, || {
@@ -188,7 +190,7 @@ fn checked(name: &str, run: impl FnOnce() -> Result<Vec<Outcome>>) -> Done {
     }
 }
 
-/// Shows and keeps what became of the checks; ends the program with status 1 if a test failed.
+/// Shows and stores the outcomes; ends the program with status 1 if a test failed.
 fn finish(done: &[Done]) -> Result<()> {
     summary::keep(done)?;
     summary::show(done);
@@ -204,7 +206,7 @@ fn formatting() -> Result<Vec<Outcome>> {
     Ok(vec![one("formatting", &mut command)])
 }
 
-/// In the profile of everything else, so that build scripts and macros are built once.
+/// Runs clippy in the profile of everything else, so that build scripts and macros are built once.
 fn lints() -> Result<Vec<Outcome>> {
     let mut command = cargo();
     command.args(["clippy", "--locked", "--release", "--workspace"]);

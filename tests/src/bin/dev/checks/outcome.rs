@@ -1,9 +1,9 @@
-//! What became of a test: its name, whether it passed, how long it took.
+//! The outcome of a test: its name, whether it passed, its duration.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// One test, or a check that is one test as a whole.
+/// One test, or a check that counts as one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub name: String,
@@ -12,7 +12,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A test that could not even begin.
+    /// Returns the outcome of a test that could not be started.
     pub fn failure(name: &str) -> Outcome {
         Outcome {
             name: name.to_owned(),
@@ -22,7 +22,7 @@ impl Outcome {
     }
 }
 
-/// A program whose success is one test. What it says goes to the terminal.
+/// Runs a program that counts as one test. Its output goes to the terminal.
 pub fn one(name: &str, command: &mut Command) -> Outcome {
     let start = Instant::now();
     let status = command.status();

@@ -1,4 +1,5 @@
-//! The check `python`: the Python client's types and tests, the last of them against a gateway and a cluster of their own.
+//! The check `python`: the Python client's types and tests. Some tests use a gateway and a cluster
+//! of their own.
 
 use super::junit;
 use super::outcome::{Outcome, one};
@@ -20,7 +21,7 @@ pub fn check() -> Result<Vec<Outcome>> {
         &folder.join("venv"),
         &package.join("tests/requirements.txt"),
     )?;
-    // The build backend is in the list, so that nothing is fetched for each build.
+    // The build backend is in the list, so that no build downloads it.
     let options = ["--no-deps", "--no-build-isolation", "--force-reinstall"];
     run_visibly(pip_install(&python).args(options).arg(&package))?;
     let tool = |name: &str| {

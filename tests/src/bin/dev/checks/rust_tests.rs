@@ -1,8 +1,9 @@
-//! The tests in Rust. nextest runs each in a process of its own, several at a time, and ends one that hangs: `.config/nextest.toml`
-//! says how many and how long. It comes as a wheel, so that it need not be built.
+//! The tests in Rust. nextest runs each test in a process of its own, several at a time, and ends
+//! those that hang, as `.config/nextest.toml` configures. It is installed as a wheel, so that it
+//! need not be built.
 //!
-//! The tests are built in the release profile, so that they share what `make run` has built of other people's crates; our own are built
-//! with assertions and checks of overflow (`tests/profile.toml`).
+//! The tests are built in the release profile, so they share other people's crates with `make run`.
+//! Our own crates are built with assertions and overflow checks (`tests/profile.toml`).
 
 use super::junit;
 use super::outcome::{Outcome, one};
@@ -43,15 +44,15 @@ pub fn short(words: &[String]) -> Result<Vec<Outcome>> {
     Ok(all)
 }
 
-/// All tests with large budgets and fresh seeds.
+/// Runs all tests with large budgets and fresh seeds.
 pub fn long() -> Result<Vec<Outcome>> {
     let mut outcomes = long_of("all()")?;
     outcomes.push(examples_in_documentation());
     Ok(outcomes)
 }
 
-/// The tests that an expression of nextest's filter language selects, with large budgets and fresh
-/// seeds.
+/// Runs the tests that an expression of nextest's filter language selects, with large budgets and
+/// fresh seeds.
 pub fn long_of(expression: &str) -> Result<Vec<Outcome>> {
     let mut command = run("long", &TestFilter::everything())?;
     command
@@ -112,7 +113,7 @@ impl TestFilter {
     }
 }
 
-/// What a filter can name.
+/// The names that a filter can contain.
 struct Targets {
     /// The test programs of `tests/tests`.
     programs: Vec<String>,
@@ -136,7 +137,7 @@ impl Targets {
     }
 }
 
-/// The first word of each line that has one.
+/// Returns the first word of each line.
 fn first_words(text: &str) -> Vec<String> {
     let words = text
         .lines()
@@ -167,7 +168,7 @@ fn require_match(word: &str, filter: &TestFilter) -> Result<()> {
     )))
 }
 
-/// The paths of the tests that match a filter.
+/// Returns the paths of the tests that match a filter.
 fn list(filter: &TestFilter) -> Result<Vec<String>> {
     let mut command = nextest("list", filter)?;
     let output = process::run(command.args(["--message-format", "oneline"]))?;
@@ -176,7 +177,7 @@ fn list(filter: &TestFilter) -> Result<Vec<String>> {
     Ok(lines.map(|(_, path)| path.trim().to_owned()).collect())
 }
 
-/// A command of nextest with the packages and the path of a filter.
+/// Returns a command of nextest with the packages and the path of a filter.
 fn nextest(verb: &str, filter: &TestFilter) -> Result<Command> {
     let mut command = in_workspace(tool("cargo-nextest")?);
     command

@@ -73,7 +73,7 @@ fn require_known(selection: &Selection, names: &[String]) -> Result<()> {
     }
 }
 
-/// The error for a word that names no check: a test without its check, or a misspelt check.
+/// Returns the error for a word that names no check: a test without its check, or a misspelt check.
 fn unknown_check(word: &str, known: &[&Check]) -> Error {
     for check in known {
         let names = check.tests.and_then(|tests| tests.names);

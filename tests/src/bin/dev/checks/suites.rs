@@ -19,12 +19,12 @@ pub fn isolation(tests: &[String]) -> Result<Vec<Outcome>> {
     run(&ISOLATION, tests)
 }
 
-/// The names of the SQL suite's files.
+/// Returns the names of the SQL suite's files.
 pub fn regress_tests() -> Result<Vec<String>> {
     REGRESS.tests()
 }
 
-/// The names of the files of the suite of concurrent sessions.
+/// Returns the names of the files of the suite of concurrent sessions.
 pub fn isolation_tests() -> Result<Vec<String>> {
     ISOLATION.tests()
 }
@@ -54,7 +54,7 @@ impl Suite {
         self.folder().join("schedule")
     }
 
-    /// The tests in the order of the schedule.
+    /// Returns the tests in the order of the schedule.
     fn tests(&self) -> Result<Vec<String>> {
         let file = self.schedule();
         let text = std::fs::read_to_string(&file).map_err(Error::file("read", &file))?;
@@ -62,7 +62,7 @@ impl Suite {
     }
 }
 
-/// The tests that a schedule lists, with one or more in a line that begins with `test:`.
+/// Returns the tests of a schedule, which are listed in lines that begin with `test:`.
 fn tests_in(schedule: &str) -> Vec<String> {
     let lines = schedule.lines();
     let names = lines.filter_map(|line| line.strip_prefix("test:"));
@@ -102,7 +102,7 @@ fn run(suite: &Suite, tests: &[String]) -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-/// The command that runs a suite's tests, without their names.
+/// Returns the command that runs a suite's tests, without their names.
 fn command(suite: &Suite, cluster: &Cluster, output: &Path) -> Result<Command> {
     let mut command = Command::new(runner_program(suite.runner)?);
     command.arg(format!("--inputdir={}", suite.folder().display()));
@@ -118,7 +118,8 @@ fn command(suite: &Suite, cluster: &Cluster, output: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// The outcome in a line such as `test insert                ... ok           23 ms` or `… FAILED       12 ms`.
+/// Parses a line such as `test insert                ... ok           23 ms` or `… FAILED       12
+/// ms`.
 fn outcome_in(line: &str) -> Option<Outcome> {
     let (test, verdict) = line.split_once("... ")?;
     let passed = match verdict.split_whitespace().next()? {

@@ -1,4 +1,5 @@
-//! The end of a run: each check with its time, the slowest tests, the sum; and the same as JSON, `target/checks.json`.
+//! The end of a run: each check with its time, the slowest tests and the sum, also as JSON in
+//! `target/checks.json`.
 
 use super::outcome::Outcome;
 use crate::steps::in_words;
@@ -7,7 +8,7 @@ use lanes_support::place;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How many of the slowest tests are shown.
+/// The number of slowest tests that are shown.
 const SLOWEST: usize = 10;
 
 /// One check of a run.
@@ -25,12 +26,12 @@ impl Done {
     }
 }
 
-/// How many tests failed.
+/// Returns the number of failed tests.
 pub fn failures(checks: &[Done]) -> usize {
     checks.iter().map(|check| check.count(false)).sum()
 }
 
-/// Shows the summary. Its last line is what tools look for.
+/// Prints the summary. Tools read its last line.
 pub fn show(checks: &[Done]) {
     println!("\nthe slowest tests");
     for outcome in slowest(checks).iter().take(SLOWEST) {
@@ -55,13 +56,13 @@ pub fn show(checks: &[Done]) {
     println!("{passed} passed, {} failed", failures(checks));
 }
 
-/// Keeps the times of all tests below the target folder.
+/// Stores the times of all tests in the target folder.
 pub fn keep(checks: &[Done]) -> Result<()> {
     let file = place::target().join("checks.json");
     std::fs::write(&file, format!("{:#}\n", as_json(checks))).map_err(Error::file("write", &file))
 }
 
-/// Checks in their order, tests by their time.
+/// Returns the checks in their order, and the tests by their time.
 fn as_json(checks: &[Done]) -> Value {
     let seconds = |time: Duration| (time.as_secs_f64() * 1000.0).round() / 1000.0;
     let tests = slowest(checks).into_iter().map(
@@ -73,7 +74,7 @@ fn as_json(checks: &[Done]) -> Value {
     })
 }
 
-/// Each check with its counts and its time in seconds.
+/// Returns each check with its counts and its time in seconds.
 pub fn totals(checks: &[Done]) -> Vec<Value> {
     let total = |check: &Done| {
         json!({

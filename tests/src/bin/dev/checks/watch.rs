@@ -1,4 +1,4 @@
-//! Runs a program that tells of its tests line by line, and ends one that falls silent.
+//! Runs a program that reports its tests line by line, and ends a program that hangs.
 
 use super::outcome::Outcome;
 use lanes_support::error::{Error, Result};
@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long a program may say nothing: several times what its longest test takes on a busy machine.
+/// The longest time without output: several times the longest test's time on a busy machine.
 const SILENCE_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// Runs a program, showing its lines as they come; `outcome_in` finds the tests in them. A failure that no line tells of is a failed
-/// test too, under the name `name`, and so is a program that says nothing for [`SILENCE_MAX`]: it is ended.
+/// Runs a program and prints its lines as they come; `outcome_in` extracts the tests. If the
+/// program fails without reporting a failed test, the failure is a test called `name`. A program
+/// without output for [`SILENCE_MAX`] is ended and counts as such a failure.
 pub fn watched(
     name: &str,
     command: &mut Command,
@@ -38,7 +39,8 @@ fn watched_within(
         .map_err(spawn_error)?;
     let (sender, lines) = mpsc::channel();
     if let Some(output) = child.stdout.take() {
-        // Ends with the last holder of the pipe, which may be a grandchild; nobody waits for it.
+        // The thread ends with the last holder of the pipe, which may be a grandchild. Nothing
+        // waits for it.
         std::thread::spawn(move || {
             for line in BufReader::new(output)
                 .split(b'\n')
@@ -86,7 +88,7 @@ fn what_runs() -> String {
     )
 }
 
-/// Kills a process and all that it has started.
+/// Kills a process and all its descendants.
 fn end_tree(id: u32) {
     let children = process::children(id);
     process::send(id, Signal::KILL);
