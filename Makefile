@@ -1,15 +1,15 @@
-# Everything is done by the developer tool: cargo builds it in seconds, and it installs and builds the rest.
-# `cargo dev help` lists what it can do.
+# Every target calls the developer tool. Cargo builds the tool in seconds, and the tool installs and
+# builds the rest. `cargo dev help` lists its commands.
 
 .PHONY: run demo psql test test-long setup bench bench-sql fmt
 
-# Its first build is silent, and takes a minute.
+# The first build of the tool prints nothing and takes a minute.
 DEV = @[ -e target/release/dev ] || echo "==> building the developer tool"; cargo dev
 
 run:  ## PostgreSQL with the extension, and the gateway, until Ctrl-C
 	$(DEV) run
 
-demo: ## the same, with a real Prometheus and node_exporter writing to it
+demo: ## as run, with a real Prometheus and node_exporter writing to the gateway
 	$(DEV) demo
 
 psql: ## psql in the running database
@@ -18,16 +18,16 @@ psql: ## psql in the running database
 test: ## everything that CI runs
 	$(DEV) test
 
-test-long: ## the same and more with large budgets, then random tests and fuzzing for MINUTES=120; writes tests/record/long.json
+test-long: ## all tests with large budgets, then random tests and fuzzing for MINUTES=120; writes tests/record/long.json
 	$(DEV) test-long $(MINUTES)
 
-setup: ## install what is missing, build, install the extension
+setup: ## install missing packages, build, install the extension
 	$(DEV) setup
 
-bench: ## short form of all benchmarks, in less than 15 minutes; others by ARGS="events --only json"; see ARGS=--help
+bench: ## the short form of all benchmarks in less than 15 minutes; others by ARGS="events --only json"; see ARGS=--help
 	$(DEV) bench $(ARGS)
 
-bench-sql: ## SQL on lanes tables timed beside heap, DuckDB, Polars and chDB; options in ARGS="--rows 20000 …"
+bench-sql: ## time SQL on lanes tables beside heap, DuckDB, Polars and chDB; options in ARGS="--rows 20000 …"
 	$(DEV) bench-sql $(ARGS)
 
 fmt: ## format all code

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_read() {
+    fn the_sum_contains_every_word() {
         let words: Vec<u64> = (0..4 * WORDS as u64).collect();
         assert_eq!(sum(&words), words.iter().sum::<u64>());
         assert_eq!(sum_words(&words), sum(&words));

@@ -32,7 +32,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "append",
-        help: "lanes.append of whole batches beside COPY into heap: rows a second of one session",
+        help: "lanes.append of whole batches beside COPY into heap: rows per second of one session",
         run: append::run,
     },
     Scenario {
@@ -42,12 +42,12 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "ceiling",
-        help: "trivial GETs over few and many connections: what the HTTP server alone does",
+        help: "trivial GETs over few and many connections: the rate of the HTTP server alone",
         run: ceiling::run,
     },
     Scenario {
         name: "remote-write",
-        help: "CPU for a million samples of new and of known series, beside VictoriaMetrics and Prometheus",
+        help: "CPU per million samples of new and of known series, beside VictoriaMetrics and Prometheus",
         run: remote_write::cost::run,
     },
     Scenario {
@@ -57,37 +57,37 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "overload",
-        help: "three times what can be taken: nothing acknowledged is lost, memory is bounded, all is as before within a second",
+        help: "three times the sustainable rate: nothing acknowledged is lost, memory is bounded, latency recovers within a second",
         run: overload::scenario::run,
     },
     Scenario {
         name: "size",
-        help: "bytes an hour of samples takes once sealed, beside VictoriaMetrics, and the CPU of sealing and merging",
+        help: "bytes of an hour of sealed samples, beside VictoriaMetrics, and the CPU of sealing and merging",
         run: sealed::size::run,
     },
     Scenario {
         name: "dashboards",
-        help: "panels of a node_exporter dashboard in SQL, beside the same in PromQL on VictoriaMetrics",
+        help: "panels of a node_exporter dashboard in SQL, beside PromQL on VictoriaMetrics",
         run: dashboards::scenario::run,
     },
     Scenario {
         name: "devops",
-        help: "queries of a fleet in the manner of TSBS, and star joins, beside heap with indexes, DuckDB and Polars",
+        help: "TSBS-like queries of a fleet, and star joins, beside heap with indexes, DuckDB and Polars",
         run: devops::scenario::run,
     },
     Scenario {
         name: "sealed",
-        help: "queries on sealed rows beside open ones; one series of many, in memory and out of an object store",
+        help: "queries on sealed rows beside open ones; one series of many, in memory and from an object store",
         run: sealed::scenario::run,
     },
     Scenario {
         name: "offload",
-        help: "p99 of ingest while rows are sealed and put into an object store, and without",
+        help: "p99 of ingest with and without sealing and offloading to an object store",
         run: sealed::offload::run,
     },
     Scenario {
         name: "soak",
-        help: "remote write at one high rate for a long time, machines replaced and samples aging out: nothing may grow",
+        help: "remote write at a constant high rate for a long time, with replaced machines and expiring samples: no figure may grow",
         run: remote_write::soak::run,
     },
     Scenario {
@@ -117,7 +117,7 @@ pub fn execute(scenario: &Scenario, options: &Options, machine: &Machine) -> Res
     }
     let (judged, met) = findings.judged();
     println!(
-        "{met} of {judged} judged bars are met; {} took {:.0} s\n",
+        "met {met} of {judged} judged bars; {} took {:.0} s\n",
         scenario.name,
         start.elapsed().as_secs_f64()
     );

@@ -18,14 +18,14 @@ fn command() -> Command {
         .map(|scenario| Options::add_to(Command::new(scenario.name).about(scenario.help)));
     Command::new("lanes-bench")
         .about("Benchmarks of pg_lanes: scenarios, SQL beside other engines, and a load generator for any URL")
-        .after_help("Results are in target/bench: <scenario>.json, and report.html of all there are.")
+        .after_help("The results are in target/bench: <scenario>.json, and report.html with all of them.")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(Options::add_to(Command::new(ALL).about("All scenarios, one after another, then SQL")))
         .subcommands(scenarios)
         .subcommand(sql::options::command())
         .subcommand(load::tool::command())
-        .subcommand(Command::new(REPORT).about("Writes report.html again from the results that are there"))
+        .subcommand(Command::new(REPORT).about("Writes report.html again from the existing results"))
 }
 
 /// Runs the command line's sub-command. Prints help, or the mistake, and ends the program if the
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_valid() {
         command().debug_assert();
     }
 }

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_writes_is_read() {
+    fn the_kernels_formats_are_parsed() {
         assert_eq!(cache_bytes("32768K"), Some(32 * MEBIBYTE));
         assert_eq!(
             (cache_bytes("8M"), cache_bytes(""), cache_bytes("7X")),

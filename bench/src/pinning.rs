@@ -17,7 +17,11 @@ impl Processors {
     pub fn parse(text: &str) -> Result<Processors> {
         let mut numbers = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
-            let wrong = || Error::Other(format!("{part:?} is not a processor or a range like 0-3"));
+            let wrong = || {
+                Error::Other(format!(
+                    "{part:?} is neither a processor nor a range such as 0-3"
+                ))
+            };
             let number = |text: &str| match text.trim().parse::<usize>() {
                 Ok(number) if number < CpuSet::MAX_CPU => Ok(number),
                 _ => Err(wrong()),
@@ -91,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_and_ranges_are_read() {
+    fn lists_and_ranges_are_parsed() {
         assert_eq!(
             Processors::parse("0,2-4").unwrap(),
             Processors(vec![0, 2, 3, 4])

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_by_nearest_rank() {
+    fn percentiles_are_computed_by_nearest_rank() {
         let times = Times::new((1..=200).rev().map(f64::from).collect()).unwrap();
         assert_eq!(
             (times.median(), times.p99(), times.count()),

@@ -274,7 +274,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn names_with_spaces_and_parentheses_are_no_trouble() {
+    fn process_names_may_contain_spaces_and_parentheses() {
         let text = "7 (a) b (c)) S 3 7 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 55";
         assert_eq!(
             stat(text),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_keeps_is_a_share_of_all_time() {
+    fn stolen_time_is_a_share_of_all_time() {
         let read = |line: &str| Processors::read(line).unwrap();
         let before = read("cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 2 3 4 5 6 7 8");
         let after = read("cpu  130 0 60 820 10 0 0 80 9 0");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_found_and_others_are_not() {
+    fn only_descendants_are_found() {
         let process = |parent| Process { parent, ticks: 0 };
         let processes = BTreeMap::from([
             (1, process(0)),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_tell_what_a_process_does() {
+    fn the_kind_of_work_follows_from_the_title() {
         for (command, does) in [
             (
                 "/usr/lib/postgresql/15/bin/postgres\0-D\0data",
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_counts_what_was_used_in_between() {
+    fn a_clock_counts_the_cpu_time_between_two_readings() {
         let clock = |looks: &[(u32, u64)]| Clock(looks.iter().copied().collect());
         let before = clock(&[(1, 1_000_000_000), (2, 5)]);
         let after = clock(&[(1, 1_500_000_000), (3, 250_000_000)]);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_childs_work_counts_while_it_runs_and_after_it_was_waited_for() {
+    fn a_childs_cpu_time_counts_while_it_runs_and_afterwards() {
         // The shell waits for a child that works, and then runs until its standard input closes.
         let mut shell = Command::new("sh")
             .args([

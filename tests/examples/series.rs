@@ -144,7 +144,7 @@ fn gateway_seconds(gateway: &Gateway) -> Result<f64> {
     match (id, line) {
         (Some(id), _) => cpu_seconds(&[id]),
         (None, Some(seconds)) => Ok(seconds.parse()?),
-        (None, None) => Err("the gateway tells nothing of its CPU".into()),
+        (None, None) => Err("the gateway does not report its CPU time".into()),
     }
 }
 

@@ -85,7 +85,7 @@ const VECTORS_MAX: usize = 4;
 fn read_encoded_lane(data: &[u8], kind: LaneKind) {
     let opened = EncodedLane::open(data, kind);
     let Ok(lane) = EncodedLane::reopen(data, kind) else {
-        assert!(opened.is_err(), "a lane opens but does not open again");
+        assert!(opened.is_err(), "a lane that opens once opens again");
         return;
     };
     let mut vector = DecodedVector::new();
@@ -137,7 +137,7 @@ unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], row
         if let (Some(zone), Some(&code)) = (zone.codes, codes.get(row)) {
             assert!(
                 zone.may_have(code),
-                "a zone rules out code {code} of row {row}"
+                "a zone excludes code {code} of row {row}"
             );
         }
         if let (LaneKind::Fixed { width, .. }, &(Bound::Signed(least), Bound::Signed(greatest))) =
@@ -154,7 +154,7 @@ unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], row
             let value = i64::from_le_bytes(word);
             assert!(
                 (least..=greatest).contains(&value),
-                "a zone of {least} to {greatest} rules out {value} of row {row}"
+                "a zone of {least} to {greatest} excludes {value} of row {row}"
             );
         }
         if let (LaneKind::Fixed { width, .. }, &(Bound::Float(least), Bound::Float(greatest))) =
@@ -169,13 +169,13 @@ unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], row
             };
             assert!(
                 (least..=greatest).contains(&value),
-                "a zone of {least} to {greatest} rules out {value} of row {row}"
+                "a zone of {least} to {greatest} excludes {value} of row {row}"
             );
         }
     }
     assert!(
         zone.non_null >= non_null,
-        "a zone knows of fewer values than there are"
+        "a zone counts fewer values than there are"
     );
 }
 
@@ -367,7 +367,7 @@ unsafe fn assert_same(lane: Lane, row: usize, other: Lane, other_row: usize, kin
             return;
         }
         let bytes = match kind {
-            LaneKind::Absent => panic!("a value that nobody wanted"),
+            LaneKind::Absent => panic!("a value in a column that was not requested"),
             LaneKind::Bool => {
                 assert_eq!(lane.bool(row), other.bool(other_row), "bool at place {row}");
                 return;

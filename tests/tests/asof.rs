@@ -359,7 +359,7 @@ fn rows(client: &mut Client, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn asof_joins_answer_as_the_quadratic_oracle_does() {
+fn asof_joins_agree_with_the_quadratic_oracle() {
     let cluster = Cluster::builder("asof").start().unwrap();
     cluster.psql("postgres", "CREATE EXTENSION lanes").unwrap();
     let (mut random, seed) = seeded("asof");

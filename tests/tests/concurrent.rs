@@ -73,14 +73,14 @@ fn transfer_by_client(client: &mut Client, random: &mut Random) {
                 &[&id],
             )
             .unwrap();
-        assert_eq!(locked.len(), 1, "an account is there once");
+        assert_eq!(locked.len(), 1, "an account exists once");
         let balance: i64 = locked[0].get(0);
         let changed = transaction.execute(
             "UPDATE account SET balance = $1 WHERE id = $2",
             &[&(balance + change), &id],
         );
         match changed {
-            Ok(rows) => assert_eq!(rows, 1, "what is locked is there"),
+            Ok(rows) => assert_eq!(rows, 1, "the locked rows exist"),
             Err(error) => panic!("account {id}: {error:?}"),
         }
     }
@@ -146,7 +146,7 @@ fn read(client: &mut Client, random: &mut Random) {
         assert_eq!(
             accounts,
             (ACCOUNTS, TOTAL, ACCOUNTS),
-            "every account once, and the total"
+            "every account occurs once, with the same total"
         );
         let broken = client
             .query("SELECT number, rows, count(*), count(DISTINCT k) FROM batch GROUP BY 1, 2 HAVING count(*) <> rows", &[])
@@ -299,12 +299,12 @@ fn run(name: &str, builder: Builder, rows_move_away: bool) {
         work.iter()
             .zip(sessions)
             .all(|(done, sessions)| *done > 0 || sessions == 0),
-        "all had their turn: {work:?}"
+        "every kind of work was done: {work:?}"
     );
     if let Some(supplier) = &supplier {
         let (away, back) = (objects.len(), supplier.supplied());
-        println!("{name}: {away} segments moved away, {back} came back");
-        assert!(away > 0 && back > 0, "{away} moved away, {back} came back");
+        println!("{name}: {away} segments were offloaded, {back} recalled");
+        assert!(away > 0 && back > 0, "{away} offloaded, {back} recalled");
     }
     // The digest is computed again from the pages alone.
     let digest = "SELECT (SELECT sum(hashtextextended(a::text, 0)::numeric) FROM account a) || ' ' || (SELECT sum(hashtextextended(b::text, 0)::numeric) FROM batch b)";
@@ -320,20 +320,20 @@ fn run(name: &str, builder: Builder, rows_move_away: bool) {
 }
 
 #[test]
-fn every_snapshot_is_whole() {
+fn every_snapshot_is_consistent() {
     run("concurrent", Cluster::builder("concurrent"), false);
 }
 
 /// The arena holds only a part of the tables, and evicts continuously.
 #[test]
-fn every_snapshot_is_whole_with_a_tiny_arena() {
+fn every_snapshot_is_consistent_with_a_tiny_arena() {
     let builder = Cluster::builder("concurrent_tiny").setting("lanes.arena_size", "1MB");
     run("concurrent_tiny", builder, false);
 }
 
 /// Rows move to object storage and back continuously.
 #[test]
-fn every_snapshot_is_whole_while_rows_move_away() {
+fn every_snapshot_is_consistent_while_rows_are_offloaded() {
     let builder = Cluster::builder("concurrent_away").setting("lanes.arena_size", "1MB");
     run("concurrent_away", builder, true);
 }

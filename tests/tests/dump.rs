@@ -104,7 +104,7 @@ fn a_dump_restores_tables_parameters_and_samples() {
 }
 
 #[test]
-fn labels_mean_the_same_in_another_encoding() {
+fn labels_survive_a_restore_into_another_encoding() {
     let cluster = Cluster::builder("dump_encoding").start().unwrap();
     cluster
         .psql(
@@ -165,6 +165,6 @@ fn labels_mean_the_same_in_another_encoding() {
     for bytes in ["61c341", "00c3a9"] {
         let refused = cluster.psql("unicode", &unpack(bytes)).unwrap_err();
         let refused = refused.to_string();
-        assert!(refused.contains("they are no text"), "{refused}");
+        assert!(refused.contains("the bytes are no text"), "{refused}");
     }
 }

@@ -44,7 +44,7 @@ fn named() -> BTreeSet<String> {
 /// `CREATE EXTENSION` reports a name without a function. Nothing else would report a function
 /// without a name.
 #[test]
-fn every_function_of_the_library_has_its_sql() {
+fn every_function_of_the_library_is_declared_in_sql() {
     let (offered, named) = (offered(), named());
     assert!(named.len() > 50, "{named:?}");
     assert_eq!(offered, named);
@@ -52,7 +52,7 @@ fn every_function_of_the_library_has_its_sql() {
 
 /// A server whose arena cannot have the configured size does not start.
 #[test]
-fn an_impossible_arena_is_told_at_the_start() {
+fn an_impossible_arena_is_reported_at_the_start() {
     for (number, (size, told)) in [
         ("lots", "lanes.arena_size cannot be \"lots\""),
         ("1KB", "lanes.arena_size cannot be \"1KB\""),

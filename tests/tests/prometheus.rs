@@ -115,7 +115,7 @@ fn assert_same(
         if expected == found {
             assert!(
                 expected.len() > 200,
-                "node_exporter and Prometheus give hundreds of series"
+                "node_exporter and Prometheus have hundreds of series"
             );
             return count(&expected);
         }
@@ -138,7 +138,7 @@ fn assert_same(
 }
 
 #[test]
-fn sql_answers_what_prometheus_answers() {
+fn sql_agrees_with_prometheus() {
     prometheus::require_programs().unwrap();
     let cluster = Cluster::builder("prometheus").start().unwrap();
     let passwords = Passwords::generate();

@@ -22,7 +22,7 @@ const QUERIES: [&str; 4] = [
 fn wait_for(client: &mut Client, query: &str) {
     let deadline = Instant::now() + PATIENCE;
     while !client.query_one(query, &[]).unwrap().get::<_, bool>(0) {
-        assert!(Instant::now() < deadline, "never came true: {query}");
+        assert!(Instant::now() < deadline, "timed out: {query}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -61,7 +61,7 @@ fn size(client: &mut Client) -> i64 {
 }
 
 #[test]
-fn offloaded_rows_come_back() {
+fn offloaded_rows_are_recalled() {
     let mut cluster = cluster("remote");
     let mut client = cluster.connect("postgres").unwrap();
     let objects = Objects::default();
@@ -164,7 +164,7 @@ fn offloaded_rows_come_back() {
     assert!(
         // Each round leaves the indexes of its parts.
         sizes[4] <= sizes[1] + 3 * 2 * 8192,
-        "blocks of local parts are not used again: {sizes:?}"
+        "blocks of local parts are not reused: {sizes:?}"
     );
 
     // Rows are dropped by age, without reading them, and their keys with them.
@@ -187,7 +187,7 @@ fn offloaded_rows_come_back() {
         }
         assert!(
             Instant::now() < deadline,
-            "{} keys are still named",
+            "{} keys are still listed",
             keys.len()
         );
     }
@@ -212,7 +212,7 @@ fn vouch_for(image: &mut [u8]) {
 }
 
 #[test]
-fn an_image_that_was_changed_in_the_store_is_refused() {
+fn an_image_changed_in_the_store_is_refused() {
     let mut cluster = cluster("remote_changed");
     let mut client = cluster.connect("postgres").unwrap();
     let expected = answers(&cluster);
@@ -255,7 +255,7 @@ fn an_image_that_was_changed_in_the_store_is_refused() {
 /// Nothing guarantees the content of an image that is restored, so everything that reading its rows
 /// depends on is verified.
 #[test]
-fn an_image_whose_values_could_do_harm_is_not_restored() {
+fn an_image_with_dangerous_values_is_not_restored() {
     let cluster = Cluster::builder("remote_harm")
         .setting("autovacuum", "off")
         .start()
@@ -322,7 +322,7 @@ fn an_image_whose_values_could_do_harm_is_not_restored() {
 }
 
 #[test]
-fn what_came_back_takes_no_more_disk_than_it_may() {
+fn the_cold_cache_stays_within_its_size() {
     const BYTES_MAX: u64 = 1 << 20;
     let cluster = Cluster::builder("remote_bounded")
         .setting("autovacuum", "off")
@@ -350,7 +350,10 @@ fn what_came_back_takes_no_more_disk_than_it_may() {
         )
         .unwrap()
         .get(0);
-    assert!(bytes as u64 > 2 * BYTES_MAX, "{bytes} bytes are away");
+    assert!(
+        bytes as u64 > 2 * BYTES_MAX,
+        "{bytes} bytes are in the cold cache"
+    );
     let gateway = Supplier::start(&cluster, "postgres", &objects);
     for round in 1..=2 {
         assert_eq!(cluster.query("postgres", sum).unwrap(), expected);
@@ -368,7 +371,7 @@ fn what_came_back_takes_no_more_disk_than_it_may() {
 }
 
 #[test]
-fn a_standby_recalls_by_itself() {
+fn a_standby_recalls_through_its_own_gateway() {
     let primary = cluster("remote_primary");
     let expected = answers(&primary);
     let mut standby = primary.standby("remote_standby").unwrap();

@@ -66,7 +66,7 @@ fn settings_of(name: &str, cluster: &Cluster, passwords: &Passwords, store: &Sto
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < deadline, "never came true: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -126,7 +126,7 @@ fn numbers(cluster: &Cluster, query: &str) -> BTreeSet<i64> {
         .map(|row| row[0].as_ref().unwrap().parse().unwrap())
         .collect();
     let set: BTreeSet<i64> = numbers.iter().copied().collect();
-    assert_eq!(set.len(), numbers.len(), "rows are there twice: {query}");
+    assert_eq!(set.len(), numbers.len(), "rows occur twice: {query}");
     set
 }
 
@@ -135,7 +135,7 @@ fn assert_all(what: &str, acknowledged: &BTreeSet<i64>, restored: &BTreeSet<i64>
     assert!(!acknowledged.is_empty(), "{what}: nothing was acknowledged");
     assert!(
         lost.is_empty(),
-        "{what}: of {} acknowledged are lost {lost:?} …",
+        "{what}: of {} acknowledged rows these are lost: {lost:?} …",
         acknowledged.len()
     );
 }
@@ -146,19 +146,19 @@ fn destroy(cluster: &mut Cluster) {
 }
 
 #[test]
-fn what_was_acknowledged_outlives_its_cluster() {
+fn acknowledged_rows_survive_their_cluster() {
     outlive_the_cluster("restore", &Store::directory("restore"));
 }
 
 #[test]
-fn what_was_acknowledged_outlives_its_cluster_on_minio() {
+fn acknowledged_rows_survive_their_cluster_on_minio() {
     outlive_the_cluster("restore_s3", &Store::minio().unwrap());
 }
 
 fn outlive_the_cluster(name: &str, store: &Store) {
     let (mut cluster, settings) = begin(&format!("{name}_first"), store);
     let gateway = Arc::new(Gateway::start(settings).unwrap());
-    wait_for("level object is kept", || {
+    wait_for("level object is acknowledged", || {
         event(&gateway, "near", "{\"n\": 0, \"v\": 0.5}", Some("first")) == 204
     });
     // Rows that are not inserted directly into lanes are refused with the table's name.
@@ -214,7 +214,7 @@ fn outlive_the_cluster(name: &str, store: &Store) {
         sender.join().unwrap();
     }
     let Ok(mut gateway) = Arc::try_unwrap(gateway) else {
-        panic!("the gateway is shared no more")
+        panic!("the gateway is no longer shared")
     };
     gateway.kill9().unwrap();
 
@@ -331,7 +331,7 @@ fn outlive_the_cluster(name: &str, store: &Store) {
 /// Entries of the log are older than changes of their table's columns. The privileges to read them
 /// are restored too.
 #[test]
-fn rows_find_their_columns_whatever_became_of_these() {
+fn rows_are_restored_after_changes_of_columns() {
     let store = Store::directory("restore_changed");
     let (mut cluster, settings) = begin("restore_changed_first", &store);
     let sql = |sql: &str| cluster.psql(DATABASE, sql).unwrap();
@@ -410,7 +410,7 @@ fn rows_find_their_columns_whatever_became_of_these() {
             .arg(store.url());
         run(&mut dry).unwrap_or_default()
     };
-    wait_for("the store knows of the new columns", || {
+    wait_for("the store has the new columns", || {
         shown().matches(" ADD COLUMN late ").count() == 3
     });
     sql(
@@ -423,7 +423,7 @@ fn rows_find_their_columns_whatever_became_of_these() {
     );
     // Nothing is appended or offloaded to that table after this.
     sql("REVOKE ALL ON opened FROM too_curious; ALTER TABLE opened ENABLE ROW LEVEL SECURITY");
-    wait_for("the store knows who may read", || {
+    wait_for("the store has the privileges", || {
         let mut dry = store.command(&place::gateway_program().unwrap());
         dry.args(["restore", "--dry-run", "--from", store.url()]);
         let told = run(&mut dry).unwrap_or_default();
@@ -538,7 +538,7 @@ fn rows_find_their_columns_whatever_became_of_these() {
 /// the store over, the first can no longer acknowledge at level `object`, and says so. When the
 /// second is stopped, the first takes over again. Everything that either acknowledged is restored.
 #[test]
-fn what_either_of_two_gateways_acknowledged_outlives_the_cluster() {
+fn rows_acknowledged_by_either_of_two_gateways_survive_the_cluster() {
     let store = Store::directory("restore_two");
     let (mut cluster, passwords) = make_tables("restore_two_first");
     let names = ["one", "two"];
@@ -562,29 +562,33 @@ fn what_either_of_two_gateways_acknowledged_outlives_the_cluster() {
 
     gateways[0].start_again().unwrap();
     gateways[0].wait_ready().unwrap();
-    wait_for("the first keeps", || send(&gateways[0]) == 204);
+    wait_for("the first acknowledges", || send(&gateways[0]) == 204);
     gateways[1].start_again().unwrap();
     gateways[1].wait_ready().unwrap();
     // Requests go to both the whole time.
-    wait_for("the second keeps, the first does not", || {
+    wait_for("the second acknowledges, the first does not", || {
         let statuses = [0, 1].map(|which| send(&gateways[which]));
         release.execute("SELECT lanes.seal('far')", &[]).unwrap();
         statuses[0] != 204 && statuses[1] == 204
     });
-    wait_for("the first knows why", || fenced(&gateways[0]) == 1.0);
+    wait_for("the first reports the reason", || {
+        fenced(&gateways[0]) == 1.0
+    });
     assert_eq!(fenced(&gateways[1]), 0.0);
     for _ in 0..3 {
         assert_ne!(send(&gateways[0]), 204);
-        wait_for("the second goes on", || send(&gateways[1]) == 204);
+        wait_for("the second continues", || send(&gateways[1]) == 204);
     }
-    assert_eq!(near_at_wal(&gateways[0]), 204, "other levels go on");
+    assert_eq!(near_at_wal(&gateways[0]), 204, "other levels continue");
 
     gateways[1].kill9().unwrap();
-    wait_for("the first keeps again", || send(&gateways[0]) == 204);
+    wait_for("the first acknowledges again", || send(&gateways[0]) == 204);
     gateways[1].start_again().unwrap();
-    wait_for("the second keeps again", || send(&gateways[1]) == 204);
+    wait_for("the second acknowledges again", || {
+        send(&gateways[1]) == 204
+    });
     seal_until(&cluster, &gateways[1], "objects_parts_offloaded_total", 1.0);
-    wait_for("it goes on", || send(&gateways[1]) == 204);
+    wait_for("the gateway continues", || send(&gateways[1]) == 204);
 
     destroy(&mut cluster);
     for gateway in &mut gateways {
@@ -625,7 +629,7 @@ fn refuse_for_a_while(
         }
         status
     };
-    wait_for("level object is kept", || send(&gateway) == 204);
+    wait_for("level object is acknowledged", || send(&gateway) == 204);
     let rows = |cluster: &Cluster| -> i64 {
         let rows = cluster
             .scalar(DATABASE, "SELECT count(*) FROM near")
@@ -634,16 +638,20 @@ fn refuse_for_a_while(
     };
     for _ in 0..2 {
         (refusal.begin)(store, &gateway);
-        wait_for("what cannot be kept is refused", || send(&gateway) == 503);
+        wait_for("a row that cannot be made durable is refused", || {
+            send(&gateway) == 503
+        });
         assert_ne!(send(&gateway), 204);
         let before = rows(&cluster);
-        assert_eq!(near_at_wal(&gateway), 204, "ingest goes on");
+        assert_eq!(near_at_wal(&gateway), 204, "ingest continues");
         assert_eq!(rows(&cluster), before + 1);
         gateway.check().unwrap();
         (refusal.end)(store, &gateway);
-        wait_for("level object is kept again", || send(&gateway) == 204);
+        wait_for("level object is acknowledged again", || {
+            send(&gateway) == 204
+        });
         for _ in 0..20 {
-            wait_for("it goes on", || send(&gateway) == 204);
+            wait_for("the gateway continues", || send(&gateway) == 204);
         }
     }
     destroy(&mut cluster);
@@ -667,7 +675,7 @@ fn near_at_wal(gateway: &Gateway) -> u16 {
 }
 
 #[test]
-fn a_limit_of_file_sizes_holds_acknowledgements_up_and_loses_none() {
+fn a_file_size_limit_delays_acknowledgements_and_loses_none() {
     let refusal = Refusal {
         begin: |_, gateway| gateway.limit_files(true).unwrap(),
         end: |_, gateway| gateway.limit_files(false).unwrap(),
@@ -682,7 +690,7 @@ fn a_limit_of_file_sizes_holds_acknowledgements_up_and_loses_none() {
 }
 
 #[test]
-fn a_full_disk_holds_acknowledgements_up_and_loses_none() {
+fn a_full_disk_delays_acknowledgements_and_loses_none() {
     let refusal = Refusal {
         begin: |store, _| store.disk().unwrap().fill().unwrap(),
         end: |store, _| store.disk().unwrap().free().unwrap(),
@@ -692,7 +700,7 @@ fn a_full_disk_holds_acknowledgements_up_and_loses_none() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_holds_acknowledgements_up_and_loses_none_on_minio() {
+fn an_unresponsive_server_delays_acknowledgements_and_loses_none_on_minio() {
     let refusal = Refusal {
         begin: |store, _| store.server().unwrap().pause(true),
         end: |store, _| store.server().unwrap().pause(false),

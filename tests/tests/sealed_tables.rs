@@ -88,7 +88,7 @@ fn a_table_under_steady_ingest_keeps_its_size() {
         assert_eq!(
             newest,
             ROUND_ROWS * (round.min(RETAINED) + 1),
-            "round {round}: what is retained is there"
+            "round {round}: retained rows are present"
         );
         assert_eq!(number(&mut client, "SELECT count(*) FROM changing"), 20_000);
     }
@@ -98,14 +98,14 @@ fn a_table_under_steady_ingest_keeps_its_size() {
         "old rows are dropped: {rows_most}"
     );
     for (first, second) in largest[0].iter().zip(largest[1]) {
-        assert!(second <= first * 7 / 4, "files go on growing: {largest:?}");
+        assert!(second <= first * 7 / 4, "files keep growing: {largest:?}");
     }
 }
 
 /// Rows arrive, are sealed, move to object storage and are dropped there. Neither the file nor
 /// object storage grows for ever, and all retained rows are present the whole time.
 #[test]
-fn a_table_whose_rows_move_away_keeps_its_size() {
+fn a_table_whose_rows_are_offloaded_keeps_its_size() {
     /// The number of minutes that stay in the file; the next constant is the retention.
     const HOT: i64 = 2;
     const KEPT: i64 = 8;
@@ -153,7 +153,7 @@ fn a_table_whose_rows_move_away_keeps_its_size() {
         assert_eq!(
             number(&mut client, &retained),
             ROUND_ROWS * (round.min(KEPT) + 1),
-            "round {round}: what is retained is there"
+            "round {round}: retained rows are present"
         );
         rows_in_file = number(
             &mut client,
@@ -161,19 +161,22 @@ fn a_table_whose_rows_move_away_keeps_its_size() {
         );
     }
     println!(
-        "largest file and most objects, half by half: {largest:?}; {} segments came back",
+        "largest file and most objects, half by half: {largest:?}; {} segments were recalled",
         supplier.supplied()
     );
     assert!(
         largest[1][1] > 0 && supplier.supplied() > 0,
-        "rows move away"
+        "rows are offloaded"
     );
     assert!(
         rows_in_file < ROUND_ROWS * 3 * HOT,
-        "and are not in the file then: {rows_in_file}"
+        "offloaded rows are not in the file: {rows_in_file}"
     );
     for (first, second) in largest[0].iter().zip(largest[1]) {
-        assert!(second <= first * 7 / 4, "they go on growing: {largest:?}");
+        assert!(
+            second <= first * 7 / 4,
+            "the sizes keep growing: {largest:?}"
+        );
     }
 }
 
@@ -232,7 +235,7 @@ fn question(random: &mut Random) -> String {
 }
 
 #[test]
-fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
+fn a_growing_table_ten_times_the_arena_has_correct_answers() {
     let (mut random, _) = seeded("sealed_large");
     let cluster = Cluster::builder("sealed_large")
         .sealed_by_hand()
@@ -322,17 +325,22 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
             if new != (0, 0.0) {
                 stop.store(true, Ordering::Relaxed);
             }
-            assert_eq!(new, (0, 0.0), "question {asked}: whole statements only");
+            assert_eq!(new, (0, 0.0), "query {asked}: complete statements only");
         }
         stop.store(true, Ordering::Relaxed);
         let (ingested, maintained) = (ingest.join().unwrap(), maintain.join().unwrap());
-        println!("{ingested} statements came meanwhile, {maintained} times it was sealed");
-        assert!(ingested > 12, "ingest goes on beside questions: {ingested}");
+        println!(
+            "{ingested} statements were inserted meanwhile, and the table was sealed {maintained} times"
+        );
+        assert!(
+            ingested > 12,
+            "ingest continues beside questions: {ingested}"
+        );
         let there = number(
             &mut client,
             "SELECT count(*) FROM large WHERE series >= 1000",
         );
-        assert_eq!(there, ingested * 100, "everything that came is there");
+        assert_eq!(there, ingested * 100, "every inserted row is present");
         let arena = client
             .query_one(
                 "SELECT segments, segment_evictions, bytes_used <= bytes_total FROM lanes.arena()",
@@ -340,7 +348,7 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
             )
             .unwrap();
         let (segments, evictions): (i64, i64) = (arena.get(0), arena.get(1));
-        println!("{segments} segments are in the arena, {evictions} had to leave it");
+        println!("{segments} segments are in the arena, {evictions} were evicted");
         assert!(evictions > 0 && arena.get::<_, bool>(2), "{arena:?}");
     });
 }

@@ -28,13 +28,13 @@ fn cluster(name: &str, naptime: u32, rows: Option<u32>) -> Cluster {
 fn wait_for(client: &mut postgres::Client, query: &str) {
     let deadline = Instant::now() + PATIENCE;
     while !client.query_one(query, &[]).unwrap().get::<_, bool>(0) {
-        assert!(Instant::now() < deadline, "never came true: {query}");
+        assert!(Instant::now() < deadline, "timed out: {query}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
 #[test]
-fn tables_are_sealed_and_thinned_without_being_asked() {
+fn tables_are_sealed_and_trimmed_in_the_background() {
     let cluster = cluster("sealing", 1, Some(1000));
     let mut client = cluster.connect("postgres").unwrap();
     client
@@ -75,7 +75,7 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
 
 /// The sealer is a superuser, while the database's owner may set its `search_path` and much else.
 #[test]
-fn settings_of_the_database_are_not_those_of_the_sealer() {
+fn settings_of_the_database_do_not_affect_the_sealer() {
     let cluster = cluster("sealing_settings", 1, None);
     let mut client = cluster.connect("postgres").unwrap();
     client
@@ -105,7 +105,7 @@ fn settings_of_the_database_are_not_those_of_the_sealer() {
 /// `dedup = on` keeps the rows that DISTINCT ON returns, in whatever order rows arrived, were
 /// deleted, sealed and merged.
 #[test]
-fn the_last_of_equal_keys_stays() {
+fn the_last_of_equal_keys_is_kept() {
     let (mut random, _) = seeded("sealing_dedup");
     let cluster = cluster("sealing_dedup", 0, Some(1));
     let mut client = cluster.connect("postgres").unwrap();
@@ -150,7 +150,7 @@ fn the_last_of_equal_keys_stays() {
         let missing = format!("({LAST}) EXCEPT ALL SELECT * FROM latest");
         none(&mut client, &missing, "the last of a key is gone");
         let made_up = "SELECT * FROM latest EXCEPT ALL SELECT host, ts, v, txt FROM every";
-        none(&mut client, made_up, "nobody inserted it");
+        none(&mut client, made_up, "the row was never inserted");
     }
     client.batch_execute("SELECT lanes.seal('latest')").unwrap();
     let more = format!("SELECT * FROM latest EXCEPT ALL ({LAST})");
@@ -182,7 +182,7 @@ fn sealing_gives_way_to_sessions() {
         if found.iter().any(|row| nice(row.get(0)) == Some(7)) {
             break;
         }
-        assert!(Instant::now() < deadline, "no sealer was seen to give way");
+        assert!(Instant::now() < deadline, "no sealer lowered its priority");
     }
     assert_eq!(nice(std::process::id() as i32), Some(0));
 }
@@ -224,7 +224,7 @@ fn autovacuum_logs_what_it_did() {
 /// Fewer rows than are worth sealing are sealed nevertheless if only sealing allows them to be
 /// dropped.
 #[test]
-fn few_rows_are_dropped_too_once_they_are_too_old() {
+fn a_few_expired_rows_are_dropped_too() {
     let cluster = cluster("sealing_few", 1, None);
     let mut client = cluster.connect("postgres").unwrap();
     client
@@ -245,7 +245,7 @@ fn few_rows_are_dropped_too_once_they_are_too_old() {
 
 /// Transactions that change rows overlap, so that at no moment there is none.
 #[test]
-fn a_table_that_is_always_being_changed_is_sealed() {
+fn a_continuously_changed_table_is_sealed() {
     const WRITERS: i32 = 4;
     let cluster = cluster("sealing_changes", 1, Some(1000));
     let mut client = cluster.connect("postgres").unwrap();
@@ -310,7 +310,7 @@ fn a_table_that_is_always_being_changed_is_sealed() {
 /// Sealing by hand that had to wait releases its lock at once, and not with its transaction.
 /// Otherwise transactions that change rows would wait for it too.
 #[test]
-fn sealing_keeps_others_off_for_a_moment_only() {
+fn sealing_locks_others_out_only_briefly() {
     let cluster = cluster("sealing_moment", 0, Some(1));
     let mut client = cluster.connect("postgres").unwrap();
     client
@@ -364,7 +364,7 @@ fn sealing_keeps_others_off_for_a_moment_only() {
 
 /// A table that cannot be read does not keep the others from being sealed.
 #[test]
-fn a_damaged_table_does_not_end_the_visit() {
+fn a_damaged_table_does_not_stop_the_sealer() {
     let mut cluster = cluster("sealing_damage", 0, Some(1000));
     let mut client = cluster.connect("postgres").unwrap();
     client.batch_execute("CREATE EXTENSION lanes").unwrap();
@@ -404,7 +404,11 @@ fn a_damaged_table_does_not_end_the_visit() {
     let failures = || log().matches("could not seal \"t5\"").count();
     let (before, deadline) = (failures(), Instant::now() + PATIENCE);
     while failures() < before + 2 {
-        assert!(Instant::now() < deadline, "the sealer goes on:\n{}", log());
+        assert!(
+            Instant::now() < deadline,
+            "the sealer continues:\n{}",
+            log()
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(
@@ -421,7 +425,7 @@ fn size(client: &mut postgres::Client) -> i64 {
 
 /// Damage is reported at each read: damaged data is never cached.
 #[test]
-fn damaged_images_are_never_kept() {
+fn damaged_images_are_never_cached() {
     let mut cluster = cluster("sealing_images", 0, None);
     let mut client = cluster.connect("postgres").unwrap();
     // There are more rows than in small segments, whose images are not kept. The query reads only
@@ -466,7 +470,7 @@ fn damaged_images_are_never_kept() {
 /// A session that waits for requests as the gateway does keeps no row open. A session that does is
 /// reported.
 #[test]
-fn rows_stay_open_for_snapshots_alone_and_whose_is_told() {
+fn the_snapshot_that_keeps_rows_open_is_reported() {
     let cluster = cluster("sealing_open", 0, None);
     let told: Arc<Mutex<Vec<DbError>>> = Arc::default();
     let notices = Arc::clone(&told);

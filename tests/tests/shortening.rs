@@ -108,10 +108,7 @@ fn a_sealed_table_takes_little_more_than_its_segments() {
     // The second VACUUM may leave an end that is not worth truncating.
     let most = live + OTHER_BLOCKS + 16;
     assert!(now <= most, "{now} blocks for {live} of segments");
-    assert!(
-        largest > 2 * most,
-        "there was something to give back: {largest}"
-    );
+    assert!(largest > 2 * most, "there was space to release: {largest}");
     assert_same(&mut client, "in the end");
 
     standby.wait_replayed(&primary).unwrap();
@@ -138,7 +135,7 @@ fn a_sealed_table_takes_little_more_than_its_segments() {
 
 /// The file keeps its length if VACUUM's option or the table's parameter says so.
 #[test]
-fn a_file_keeps_its_length_if_told_so() {
+fn a_file_keeps_its_length_on_request() {
     let cluster = cluster("shortening_off");
     let mut client = cluster.connect("postgres").unwrap();
     create(&mut client);
@@ -167,7 +164,7 @@ fn a_file_keeps_its_length_if_told_so() {
 /// Entries, among them small runs, and tombstones are on pages after those of an aborted load.
 /// These pages move.
 #[test]
-fn what_lies_on_pages_of_chains_moves_with_them() {
+fn pages_of_chains_are_moved_with_their_content() {
     let mut primary = cluster("shortening_chains");
     let mut client = primary.connect("postgres").unwrap();
     client
@@ -191,14 +188,14 @@ fn what_lies_on_pages_of_chains_moves_with_them() {
     let after = blocks(&mut client);
     println!("{before} blocks, then {after}");
     assert!(after * 4 < before, "{before} blocks, then {after}");
-    assert_eq!(read(&mut client), expected, "as the arena has it");
+    assert_eq!(read(&mut client), expected, "by the arena");
     standby.wait_replayed(&primary).unwrap();
     assert_eq!(read(&mut standby.connect("postgres").unwrap()), expected);
     drop(client);
     primary.kill9().unwrap();
     primary.start().unwrap();
     let mut client = primary.connect("postgres").unwrap();
-    assert_eq!(read(&mut client), expected, "as the pages have it");
+    assert_eq!(read(&mut client), expected, "by the pages");
     client
         .batch_execute(
             "INSERT INTO samples VALUES (1, 'once more'); DELETE FROM samples WHERE k = 1",

@@ -83,7 +83,7 @@ fn primary(name: &str) -> Cluster {
 }
 
 #[test]
-fn a_standby_answers_as_its_primary_and_is_promoted() {
+fn a_standby_agrees_with_its_primary_and_can_be_promoted() {
     let (mut random, _) = seeded("standby");
     let primary = primary("standby_primary");
     primary
@@ -175,7 +175,7 @@ fn a_standby_answers_as_its_primary_and_is_promoted() {
 }
 
 #[test]
-fn a_snapshot_on_a_standby_is_right_or_cancelled() {
+fn a_snapshot_on_a_standby_is_consistent_or_cancelled() {
     let primary = primary("snapshot_primary");
     primary
         .psql(
@@ -259,7 +259,7 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
 }
 
 #[test]
-fn a_base_backup_under_load_restores_to_a_whole_table() {
+fn a_base_backup_under_load_restores_a_consistent_table() {
     let primary = primary("backup_primary");
     primary
         .psql("postgres", "CREATE EXTENSION lanes; CREATE TABLE t (k int, v text) USING lanes; CREATE TABLE h (LIKE t) USING heap")

@@ -24,7 +24,7 @@ fn segments(client: &mut Client, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_large_scan_leaves_in_the_arena_what_others_read() {
+fn a_large_scan_does_not_displace_other_segments() {
     let mut cluster = Cluster::builder("streaming")
         .setting("autovacuum", "off")
         .setting("lanes.arena_size", "8MB")

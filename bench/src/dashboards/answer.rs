@@ -41,7 +41,7 @@ impl Answer {
         }
         self.lines.iter().find_map(|(line, ours)| {
             let Some(theirs) = other.lines.get(line) else {
-                return Some(format!("the line `{line}` is one too many"));
+                return Some(format!("unexpected line `{line}`"));
             };
             if ours.len() != theirs.len() {
                 let (ours, theirs) = (ours.len(), theirs.len());
@@ -76,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_named() {
+    fn the_first_difference_is_reported() {
         let ours = answer(&[("a", &[1.0, 2.0]), ("b", &[0.5])]);
         let close = answer(&[("a", &[1.0, 2.0 + 1e-12]), ("b", &[0.5])]);
         assert_eq!((ours.difference(&close), ours.values()), (None, 3));
         for (other, word) in [
-            (answer(&[("a", &[1.0, 2.0])]), "`b` is one too many"),
+            (answer(&[("a", &[1.0, 2.0])]), "unexpected line `b`"),
             (answer(&[("a", &[1.0, 2.0]), ("b", &[0.5]), ("c", &[])]), ""),
             (
                 answer(&[("a", &[1.0]), ("b", &[0.5])]),

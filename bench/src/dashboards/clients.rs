@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn every_client_asks_until_the_end_and_a_refusal_is_told() {
+    fn clients_query_until_the_end_and_report_a_refusal() {
         let asked = Mutex::new(Vec::new());
         let source = |refuses| Fake {
             asked: &asked,

@@ -108,7 +108,7 @@ impl DataSource for PrometheusSource {
 
 /// Parses an answer of Prometheus's HTTP API. The labels in `by` distinguish its lines.
 fn shown(json: &Value, by: &[String]) -> std::result::Result<Answer, String> {
-    let odd = || format!("not an answer of Prometheus' API: {json}");
+    let odd = || format!("not a response of Prometheus's API: {json}");
     let mut answer = Answer::default();
     let data = &json["data"];
     if let Some(values) = data.as_array() {
@@ -137,7 +137,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn answers_of_all_three_addresses_are_read() {
+    fn answers_of_all_three_endpoints_are_parsed() {
         let by = ["instance".to_owned()];
         let range = json!({"data": {"result": [
             {"metric": {"instance": "a", "job": "j"}, "values": [[1, "1.5"], [2, "2.5"]]},

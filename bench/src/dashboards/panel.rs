@@ -81,8 +81,7 @@ impl Panel {
             .replace("$instances", &quoted.join(","))
             .replace("$instance", &dashboard.instance);
         while let Some(start) = text.find("$__") {
-            let unknown =
-                || Error::Other(format!("{}: a macro that is not known: {text}", self.name));
+            let unknown = || Error::Other(format!("{}: unknown macro: {text}", self.name));
             let open = start + text[start..].find('(').ok_or_else(unknown)?;
             let close = open + text[open..].find(')').ok_or_else(unknown)?;
             let arguments: Vec<&str> = text[open + 1..close].split(',').map(str::trim).collect();
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn single_figures_and_lists_of_values_are_asked_at_their_own_addresses() {
+    fn instant_panels_and_label_values_have_their_own_endpoints() {
         let instant = panel("name = 'x'\nis_instant = true\nsql = ''\npromql = 'x'");
         let request = instant.prometheus_request(&dashboard());
         assert_eq!(request.path, "/api/v1/query");
@@ -220,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn a_macro_that_is_not_known_is_refused() {
+    fn an_unknown_macro_is_refused() {
         let panel = panel("name = 'x'\nsql = 'SELECT $__interval_ms()'\npromql = 'x'");
         let error = panel.expanded_sql(&dashboard()).unwrap_err().to_string();
-        assert!(error.contains("x: a macro that is not known"), "{error}");
+        assert!(error.contains("x: unknown macro"), "{error}");
     }
 }

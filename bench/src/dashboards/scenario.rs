@@ -116,7 +116,7 @@ pub fn run(run: &Run) -> Result<Findings> {
         instances: (3..13).map(instance).collect(),
     };
     let level = Lanes::level_of(&definition.system)
-        .ok_or_else(|| Error::Other(format!("`{}` is not a system of ours", definition.system)))?;
+        .ok_or_else(|| Error::Other(format!("`{}` is not a pg_lanes system", definition.system)))?;
     let servers = &run.options.servers;
     let mut ours = servers.starting(|| Lanes::start(&definition.system, level))?;
     let mut theirs = servers.starting(|| VictoriaMetrics::start(&definition.yardstick, &folder))?;
@@ -162,7 +162,7 @@ fn make_ready(ours: &Lanes, seconds: f64) -> Result<()> {
     {
         if start.elapsed().as_secs_f64() > seconds {
             return Err(Error::Other(format!(
-                "after {seconds} s there are views without columns of their labels"
+                "some views have no columns for their labels after {seconds} s"
             )));
         }
         std::thread::sleep(Duration::from_millis(200));
@@ -357,7 +357,7 @@ impl Dashboards<'_> {
         let alone = self.ingest(system, sender)?;
         let (beside, times) = ask_beside(sources, panels, || self.ingest(system, sender))?;
         let times =
-            Times::new(times).ok_or_else(|| Error::Other("no panel was answered".to_owned()))?;
+            Times::new(times).ok_or_else(|| Error::Other("no panel was queried".to_owned()))?;
         Ok(BusyFigures {
             alone,
             beside,
@@ -446,7 +446,7 @@ fn compare(
     match answer.difference(&expected) {
         None => Ok(answer.values()),
         Some(difference) => Err(Error::Other(format!(
-            "the answers differ, VictoriaMetrics' being the second: {difference}"
+            "the answers differ (VictoriaMetrics's is the second): {difference}"
         ))),
     }
 }
@@ -457,7 +457,7 @@ mod tests {
     use crate::scenario::Options;
 
     #[test]
-    fn the_data_file_fits_and_every_macro_is_known() {
+    fn the_data_file_is_valid_and_every_macro_is_known() {
         for short in [false, true] {
             let options = Options {
                 short,

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_differ_lie_in_the_data_and_are_the_same_each_time() {
+    fn draws_differ_are_within_the_data_and_are_reproducible() {
         let fleet = Fleet::generate(SIZE);
         let all = |seed| {
             let mut random = SplitMix64(seed);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_without_a_draw_is_asked_once_and_one_that_wants_too_much_is_refused() {
+    fn a_query_without_draws_runs_once_and_impossible_draws_are_refused() {
         let fleet = Fleet::generate(SIZE);
         let mut random = SplitMix64(1);
         let mut of = |query: &Query| draws(query, 9, SIZE, &fleet, &mut random);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn each_dialect_has_its_own_times_and_no_name_is_taken_for_another() {
+    fn each_dialect_has_its_own_times_and_names_are_replaced_completely() {
         let draw = Draw {
             hosts: vec![2, 0],
             uuid: "u".to_owned(),

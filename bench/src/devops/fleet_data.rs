@@ -248,7 +248,7 @@ mod tests {
     };
 
     #[test]
-    fn a_fleet_is_the_same_each_time_and_its_gauges_walk_in_whole_numbers() {
+    fn a_fleet_is_reproducible_and_its_gauges_are_whole_numbers() {
         let (fleet, again) = (Fleet::generate(SIZE), Fleet::generate(SIZE));
         assert_eq!(fleet.tables, again.tables);
         let cpu = &fleet.tables[0];
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn all_columns_of_a_table_have_one_length_and_keys_differ() {
+    fn all_columns_of_a_table_have_the_same_length_and_keys_differ() {
         let fleet = Fleet::generate(SIZE);
         for table in &fleet.tables {
             for (name, values) in &table.columns {

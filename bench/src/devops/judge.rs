@@ -49,7 +49,7 @@ pub fn records(row: &str, outcomes: &[Outcome], bar: QueryBar) -> Vec<Record> {
 }
 
 fn judge(record: &mut Record, best: Option<(&str, f64)>, bar: QueryBar) {
-    let name = best.map_or("the better peer", |(name, _)| name);
+    let name = best.map_or("the faster peer", |(name, _)| name);
     let enough = bar.most_ms;
     record.bar = Some(match enough {
         Some(most) => format!("<= {} x {name}, or {} {UNIT}", bar.times, figure(most)),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_judged_by_the_better_peer_and_a_short_time_is_enough() {
+    fn pg_lanes_is_judged_by_the_faster_peer_and_a_short_time_suffices() {
         for (ours, heap, duckdb, met) in [
             (Ok(5.0), Ok(6.0), Ok(5.0), true),
             (Ok(5.1), Ok(6.0), Ok(5.0), false),

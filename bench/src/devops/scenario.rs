@@ -301,7 +301,7 @@ impl<'a> Devops<'a> {
         let written = match is_available(&python(self.options)) {
             true => column_files::write_tables(&files, &folder, &python(self.options), &scripts()),
             false => Err(Error::Other(format!(
-                "there is no {}; `make bench ARGS=devops` makes it",
+                "{} is missing; `make bench ARGS=devops` creates it",
                 python(self.options).display()
             ))),
         };
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_file_fits_and_everything_in_its_texts_is_known() {
+    fn the_data_file_is_valid_and_every_placeholder_is_known() {
         for short in [false, true] {
             let options = Options {
                 short,
@@ -374,7 +374,7 @@ mod tests {
                     let text = draws[0].fill(query.text(dialect).unwrap(), dialect);
                     assert!(!text.contains('$'), "{text}");
                 }
-                assert!(names.insert(&query.name), "{} is there twice", query.name);
+                assert!(names.insert(&query.name), "{} occurs twice", query.name);
             }
             assert!(definition.queries.len() >= 50);
             let stars = definition.star_queries.iter();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_in_millions() {
+    fn sizes_are_formatted_in_millions() {
         let told = [1_000_000, 20_000_000, 1234].map(in_millions);
         assert_eq!(told, ["1M", "20M", "1234"]);
     }

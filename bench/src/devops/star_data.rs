@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_and_text_of_a_key_go_together_and_all_keys_are_there() {
+    fn number_and_text_of_a_key_match_and_all_keys_occur() {
         let tables = generate(20_000);
         assert_eq!((tables[0].rows(), tables[1].rows()), (20_000, KEYS));
         let [

@@ -68,7 +68,9 @@ pub fn measure(
             let asked = stores[*place].ask(&texts[*place][draw], ONCE);
             if let Err(reason) = asked.and_then(|(answer, _)| match expected {
                 Some((expected, by)) => compare(expected, stores[*by].name(), &answer),
-                None if is_ours[*place] => Err("nobody else has an answer to compare".to_owned()),
+                None if is_ours[*place] => {
+                    Err("no other store has an answer to compare".to_owned())
+                }
                 None => {
                     *expected = Some((answer, *place));
                     Ok(())
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_compared_once_and_then_timed_forth_and_back() {
+    fn all_stores_are_compared_once_and_then_timed_forwards_and_backwards() {
         let (outcomes, asked) = outcomes([Ok(1), Ok(1), Ok(1)], "one");
         let once = ["heap 1", "duckdb 1", "lanes 1"];
         let timed = [
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_compared_with_whoever_answers_and_has_no_time_if_nobody_does() {
+    fn pg_lanes_has_no_time_unless_another_store_answers() {
         let (some, _) = outcomes([Ok(1), Err("no"), Ok(1)], "one");
         assert!(some[0].times.is_ok() && some[1].times.is_err());
         let (none, _) = outcomes([Ok(1), Err("no"), Err("no")], "one");

@@ -109,8 +109,8 @@ impl Bodies {
                 }
             }
             let compressed = self.encoder.compress_vec(&self.message);
-            let bytes =
-                compressed.map_err(|error| Error::Other(format!("snappy refuses: {error}")))?;
+            let bytes = compressed
+                .map_err(|error| Error::Other(format!("snappy cannot compress: {error}")))?;
             bodies.push(Body { bytes, holds });
         }
         Ok(bodies)
@@ -124,7 +124,7 @@ mod tests {
     use lanes_support::remote_write::{Series, message};
 
     #[test]
-    fn a_body_is_what_the_format_says_and_knows_what_it_holds() {
+    fn a_body_is_valid_and_knows_its_count_and_sum() {
         let shape = small(2);
         let values = Values::new(&shape, 3, 1);
         let mut bodies = Bodies::new(&shape, 1..3, 1);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_agree_up_to_the_order_of_adding() {
+    fn sums_agree_up_to_the_order_of_addition() {
         let sent = Held {
             samples: 3,
             sum: 1e12,

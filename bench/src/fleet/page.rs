@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn a_malformed_line_is_refused() {
         for text in ["up", "up{a=\"b} 1", "up{a} 1", "up one", "up{a=\"b\" 1"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -217,7 +217,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn values_move_as_the_pages_did() {
+    fn values_move_as_in_the_captured_pages() {
         let shape = small(4);
         let movements: Vec<Movement> = shape.series.iter().map(|one| one.movement).collect();
         assert!(matches!(movements[0], Movement::Grows(rate) if (rate - 0.95).abs() < 1e-9));
@@ -230,7 +230,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_target_gets_its_number_of_series_by_more_cpus_or_fewer_lines() {
+    fn the_number_of_series_is_adjusted_by_cpus_or_dropped_lines() {
         let grown = small(7);
         assert_eq!(grown.series.len(), 7);
         let cpus: Vec<&str> = grown.series[4..]

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_never_fall_still_values_stay_and_digits_are_kept() {
+    fn counters_never_fall_constants_stay_and_digits_are_kept() {
         let shape = small(4);
         let mut values = Values::new(&shape, 3, 1);
         let mut moved = false;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_values() {
+    fn equal_seeds_produce_equal_values() {
         let shape = small(4);
         let run = |seed| {
             let mut values = Values::new(&shape, 2, seed);

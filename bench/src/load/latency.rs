@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn none_are_zeros() {
+    fn an_empty_collection_has_zero_quantiles() {
         assert_eq!(Latencies::default().summary(), Latency::default());
     }
 }

@@ -273,7 +273,7 @@ impl Outcome {
             .map(|(status, count)| format!("{count} x {status}"))
             .collect();
         for (count, what) in [
-            (errors.connect, "connections not opened"),
+            (errors.connect, "failed to connect"),
             (errors.closed, "lost with their connection"),
             (errors.malformed, "answers not HTTP"),
             (self.tally.unanswered, "unanswered"),
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn goodput_is_what_was_acknowledged_in_the_window() {
+    fn goodput_counts_acknowledged_requests_of_the_window() {
         let mut tally = Tally {
             completed: 30,
             acknowledged_in_window: 10,
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn littles_law_gates() {
+    fn littles_law_is_checked() {
         // 1000 per second with 10 ms each are 10 in flight.
         assert!(outcome(1000, 10, 10, 0.1).gate().holds());
         assert!(outcome(1000, 10, 12, 0.1).gate().holds());
@@ -357,13 +357,13 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_client_is_named() {
+    fn a_saturated_client_is_reported() {
         assert!(!outcome(10, 1, 0, 0.89).is_client_bound());
         assert_eq!(outcome(10, 1, 0, 0.95).labels(), ["client-bound"]);
     }
 
     #[test]
-    fn workers_are_added_up() {
+    fn the_counts_of_workers_are_added_up() {
         let mut first = Tally::default();
         first.answer(204, 5);
         first.answer(503, 7);

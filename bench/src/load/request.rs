@@ -98,7 +98,7 @@ impl Url {
             .ok_or_else(|| wrong("the host has no address"))?;
         if !remote && !address.ip().is_loopback() {
             return Err(wrong(
-                "not on this machine; --remote says that this is meant",
+                "the host is another machine; pass --remote to allow it",
             ));
         }
         Ok(Url {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_read() {
+    fn urls_are_parsed() {
         let url = Url::parse("http://127.0.0.1:9201/a?b=c", false).unwrap();
         assert_eq!(
             (url.host.as_str(), url.path.as_str()),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_have_to_be_meant() {
+    fn a_remote_host_requires_an_option() {
         let url = "http://192.0.2.1:80/";
         assert!(
             Url::parse(url, false)

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_the_same_however_the_bytes_are_cut() {
+    fn responses_do_not_depend_on_the_splitting_of_bytes() {
         let (whole, _) = answers(&mut std::iter::once(SEVERAL));
         let statuses: Vec<u16> = whole.iter().map(|answer| answer.status).collect();
         assert_eq!(statuses, [204, 503, 200, 200]);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_cut_off_is_none() {
+    fn a_truncated_response_is_not_reported() {
         let mut parser = Answers::new();
         parser
             .take(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nsome", |_| {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_refused() {
+    fn bytes_that_are_not_http_are_refused() {
         for wrong in [
             &b"SMTP ready\r\n\r\n"[..],
             b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",

@@ -60,7 +60,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn workers_share_the_numbers_and_nothing_is_left_out() {
+    fn workers_share_the_numbers_without_gaps() {
         let shares: Vec<Schedule> = (0..3)
             .map(|worker| Schedule::new(worker, 3, 1000.0, SECOND))
             .collect();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_evenly_apart_and_end() {
+    fn due_times_are_evenly_spaced_and_end() {
         let schedule = Schedule::new(1, 2, 10.0, SECOND);
         assert_eq!(schedule.time(0), Some(SECOND / 10));
         assert_eq!(schedule.time(1), Some(3 * SECOND / 10));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn due_agrees_with_the_times_at_rates_that_do_not_divide() {
+    fn due_counts_agree_with_due_times_at_uneven_rates() {
         let schedule = Schedule::new(2, 7, 333.3, 20 * SECOND);
         for index in 0..900 {
             let Some(time) = schedule.time(index) else {

@@ -54,7 +54,7 @@ fn an_open_loop_sends_every_request_of_its_schedule_once() {
 }
 
 #[test]
-fn a_stall_counts_for_every_request_that_it_kept_waiting() {
+fn a_stall_counts_for_every_delayed_request() {
     const STALL: Duration = Duration::from_millis(100);
     // The first request stalls the only connection: at 1000 requests per second, those due in the
     // next 100 ms wait too. A loop that waits for responses would have seen one slow request.
@@ -78,7 +78,7 @@ fn a_stall_counts_for_every_request_that_it_kept_waiting() {
 }
 
 #[test]
-fn requests_that_were_never_answered_are_not_forgotten() {
+fn requests_without_a_response_are_counted() {
     // The server reads one request and never responds.
     let server = ToyServer::start(Arc::new(|_| {
         loop {
@@ -145,7 +145,7 @@ fn refusing() -> ToyServer {
 }
 
 #[test]
-fn refusals_are_tried_again_when_asked_and_counted_when_not() {
+fn refusals_are_retried_if_requested_and_counted_otherwise() {
     let source = || Arc::new(Numbered { end: 300 });
     let run = |attempts_again| -> Outcome {
         let server = refusing();
@@ -169,7 +169,7 @@ fn refusals_are_tried_again_when_asked_and_counted_when_not() {
 }
 
 #[test]
-fn a_connection_that_breaks_is_opened_again_and_its_request_is_an_error() {
+fn a_broken_connection_is_reopened_and_its_request_is_an_error() {
     let server = ToyServer::start(Arc::new(|number| {
         if number % 50 == 10 {
             Act::Close
@@ -190,7 +190,7 @@ fn a_connection_that_breaks_is_opened_again_and_its_request_is_an_error() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_an_error_of_every_request() {
+fn a_missing_server_is_an_error_of_every_request() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -208,7 +208,7 @@ fn a_server_that_is_not_there_is_an_error_of_every_request() {
 }
 
 #[test]
-fn the_clients_cpu_is_its_threads_own() {
+fn the_clients_cpu_is_that_of_its_threads() {
     let server = ToyServer::start(always(NO_CONTENT));
     let outcome = run(&plan(&server, Pace::Open(200.0))).unwrap();
     assert_eq!(outcome.client_cpu.len(), 2);

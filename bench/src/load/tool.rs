@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn options_become_a_plan() {
+    fn options_are_converted_to_a_plan() {
         let plan = parse(&[
             "--rate",
             "500",
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_fit_are_named() {
+    fn contradictory_options_are_refused() {
         for (arguments, told) in [
             (&["--header", "x"][..], "--header"),
             (&["--seconds=-1"], "--seconds"),

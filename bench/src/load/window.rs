@@ -40,7 +40,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_counts_lies_between_warm_up_and_drain() {
+    fn the_window_is_between_warm_up_and_drain() {
         let window = Window::of(&Plan {
             warm_up: Duration::from_nanos(10),
             window: Duration::from_nanos(5),

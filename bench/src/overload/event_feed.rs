@@ -79,7 +79,7 @@ impl Feed for EventFeed {
         let (table, requests) = self
             .target
             .as_mut()
-            .ok_or_else(|| Error::Other("nothing has been sent".to_owned()))?;
+            .ok_or_else(|| Error::Other("nothing was sent".to_owned()))?;
         let stored = table.requests_stored(requests)?;
         Ok(stored
             .into_iter()

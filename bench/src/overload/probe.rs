@@ -80,7 +80,7 @@ pub fn usual(request: &ProbeRequest, gateway: &Gateway, count: usize) -> Result<
         let probe = request.send(gateway, number as u64)?;
         if !probe.is_acknowledged {
             return Err(Error::Other(
-                "a probe is refused though nothing else is sent".to_owned(),
+                "a probe was refused although nothing else was sent".to_owned(),
             ));
         }
         took.push(probe.took);
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_usual_ones_in_a_row_after_the_end_are_a_recovery() {
+    fn several_consecutive_normal_probes_after_the_end_are_a_recovery() {
         let milliseconds = Duration::from_millis;
         let usual = Usual {
             median: milliseconds(2),

@@ -48,7 +48,7 @@ impl<'a> SampleFeed<'a> {
     ) -> Result<SampleFeed<'a>> {
         if fleet.targets_per_request != 1 || targets as f64 > fleet.interval_seconds * 1000.0 {
             return Err(Error::Other(
-                "each request is of one target, and a scrape has no more targets than milliseconds"
+                "each request has one target, and a scrape cannot have more targets than milliseconds"
                     .to_owned(),
             ));
         }
@@ -91,7 +91,7 @@ impl<'a> SampleFeed<'a> {
                 Ok(())
             }
             _ => Err(Error::Other(format!(
-                "the series cannot be made known: {}",
+                "the series cannot be registered: {}",
                 outcome.labels().join("; ")
             ))),
         }
@@ -123,7 +123,7 @@ impl Feed for SampleFeed<'_> {
         match outcome.failed() > 0 || held.agrees(&sent) {
             true => Ok(outcome),
             false => Err(Error::Other(format!(
-                "all of {sent:?} was acknowledged, stored is {held:?}"
+                "acknowledged {sent:?}, but {held:?} is stored"
             ))),
         }
     }
@@ -165,7 +165,7 @@ impl Feed for SampleFeed<'_> {
 
     fn stored(&mut self, system: &System) -> Result<BTreeMap<u64, Stored>> {
         let Some((first, _)) = self.sent.first() else {
-            return Err(Error::Other("nothing has been sent".to_owned()));
+            return Err(Error::Other("nothing was sent".to_owned()));
         };
         let rows = system.connect()?.query(
             "SELECT (extract(epoch FROM ts) * 1000)::int8, samples, sum FROM
@@ -184,7 +184,9 @@ impl Feed for SampleFeed<'_> {
                 sum: row.get(2),
             };
             let number = *numbers.get(&time).ok_or_else(|| {
-                Error::Other(format!("nothing was sent of the time {time}, but stored"))
+                Error::Other(format!(
+                    "samples of time {time} are stored but were not sent"
+                ))
             })?;
             let is_whole = found.agrees(&self.sent[number as usize].1);
             stored.insert(

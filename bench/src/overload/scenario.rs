@@ -124,7 +124,7 @@ pub fn run(run: &Run) -> Result<Findings> {
         };
         if let Err(error) = measured {
             let bar = Bar::Most(0.0);
-            let row = format!("{name}: acknowledged and not stored");
+            let row = format!("{name}: acknowledged but not stored");
             findings.add(Record::failed(row, NAME, "requests", error.to_string()).bar(Some(bar)));
         }
     }
@@ -189,8 +189,9 @@ fn measure(
     };
     let (outcome, recovery, usual) = overload(&system, &feed, &plan, definition.probes)?;
     let gateway = system.gateway().process_id().unwrap_or_default();
-    let peak = peak_bytes(gateway)
-        .ok_or_else(|| Error::Other("the kernel does not tell the gateway's memory".to_owned()))?;
+    let peak = peak_bytes(gateway).ok_or_else(|| {
+        Error::Other("the kernel does not report the gateway's memory".to_owned())
+    })?;
     system.tree()?;
     let numbers = requests.numbers();
     let verdict = Verdict::of(&numbers, &feed.stored(&system)?);
@@ -234,8 +235,7 @@ fn climb(
     let best = steps
         .into_iter()
         .max_by(|left, right| left.1.total_cmp(&right.1));
-    let (connections, rate) =
-        best.ok_or_else(|| Error::Other("no trial was asked for".to_owned()))?;
+    let (connections, rate) = best.ok_or_else(|| Error::Other("no trial is defined".to_owned()))?;
     Ok((rate, connections as usize))
 }
 
@@ -326,17 +326,17 @@ impl Overload {
             "requests/s",
             None,
             vec![format!(
-                "{:.0} s over {} connections; {unsent} requests found none free and were not sent",
+                "{:.0} s over {} connections; {unsent} requests found no free connection and were not sent",
                 outcome.seconds, self.plan.connections
             )],
         );
         let mut notes = vec![
             format!(
-                "p50 {:.0} ms, p99 {:.0} ms from the time a request was meant to be sent",
+                "p50 {:.0} ms, p99 {:.0} ms from a request's due time",
                 outcome.latency.p50, outcome.latency.p99
             ),
             format!(
-                "{} more were acknowledged after the load's end",
+                "{} more were acknowledged after the end of the load",
                 acknowledged - outcome.tally.acknowledged_in_window
             ),
         ];
@@ -345,14 +345,14 @@ impl Overload {
         }
         row("goodput", outcome.goodput(), "requests/s", None, notes);
         row(
-            "goodput, of the sustainable rate",
+            "goodput, share of the sustainable rate",
             outcome.goodput() / self.sustainable.max(f64::MIN_POSITIVE),
             "ratio",
             Some(Bar::Least(definition.bars.goodput_share)),
             Vec::new(),
         );
         row(
-            "acknowledged and not stored",
+            "acknowledged but not stored",
             verdict.lost as f64,
             "requests",
             none,
@@ -364,7 +364,7 @@ impl Overload {
             "requests",
             none,
             vec![format!(
-                "{} were stored and not acknowledged in time",
+                "{} were stored but not acknowledged in time",
                 verdict.late
             )],
         );
@@ -407,20 +407,20 @@ impl Overload {
                 (pending + 2 * series + connections + base) as f64,
             )),
             vec![format!(
-                "{pending} for requests, twice {series} for series, {connections} for connections, {base} for all else"
+                "{pending} for requests, twice {series} for series, {connections} for connections, {base} for everything else"
             )],
         );
         self.add_recovery(findings, definition, name);
     }
 
     fn add_recovery(&self, findings: &mut Findings, definition: &Definition, name: &str) {
-        let row = format!("{name}: as before, after the load's end");
+        let row = format!("{name}: normal latency, after the end of the load");
         let bar = Some(Bar::Most(definition.bars.recovery_seconds));
         findings.add(match self.recovery {
             Some(recovery) => {
                 let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
                 let probe = format!(
-                    "a lone request: {:.2} ms, the slowest {:.2} ms",
+                    "a single request: median {:.2} ms, slowest {:.2} ms",
                     milliseconds(self.usual.median),
                     milliseconds(self.usual.slowest)
                 );
@@ -438,7 +438,7 @@ mod tests {
     use crate::scenario::Options;
 
     #[test]
-    fn acknowledged_requests_are_stored_and_others_wholly_or_not() {
+    fn acknowledged_requests_are_stored_and_others_completely_or_not_at_all() {
         let stored = [
             (1, Stored::Whole),
             (2, Stored::Otherwise),
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_file_fits() {
+    fn the_data_file_is_valid() {
         for short in [false, true] {
             let options = Options {
                 short,

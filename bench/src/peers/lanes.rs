@@ -169,7 +169,7 @@ impl Lanes {
     fn number(&self, sql: &str) -> Result<u64> {
         let text = self.cluster.scalar(DATABASE, sql)?;
         text.parse()
-            .map_err(|_| Error::Other(format!("{sql} gives {text}")))
+            .map_err(|_| Error::Other(format!("{sql} returned {text}")))
     }
 }
 
@@ -220,7 +220,7 @@ impl System for Lanes {
                 sum: sum.parse().ok()?,
             })
         });
-        held.ok_or_else(|| Error::Other(format!("{sql} gives {text}")))
+        held.ok_or_else(|| Error::Other(format!("{sql} returned {text}")))
     }
 
     fn series(&self) -> Result<u64> {

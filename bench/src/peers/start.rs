@@ -28,7 +28,7 @@ pub fn start(name: &str, folder: &Path) -> Result<Box<dyn System>> {
         return Ok(Box::new(prometheus::Prometheus::start(folder)?));
     }
     Err(Error::Other(format!(
-        "there is no system `{name}`; there are: {}",
+        "unknown system `{name}`; known systems: {}",
         SYSTEMS.join("; ")
     )))
 }

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_are_added_up_and_labels_tell_statuses_apart() {
+    fn queues_are_added_up_and_statuses_are_distinguished() {
         let metrics = metrics(
             "vmagent_remotewrite_requests_total{url=\"1:secret-url\", status_code=\"2XX\"} 5\n\
              vmagent_remotewrite_requests_total{url=\"1:secret-url\", status_code=\"503\"} 2\n\
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_of_the_time_between_two_looks() {
+    fn quantiles_are_of_the_time_between_two_readings() {
         let bucket = |range: &str, count: u32| {
             format!(
                 "vmagent_remotewrite_duration_seconds_bucket{{url=\"1\",vmrange=\"{range}\"}} {count}\n"

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_forth_and_back() {
+    fn turns_go_forwards_and_backwards() {
         assert_eq!(
             turns(&names(&["a", "b"]), 2),
             ["a", "b", "b", "a", "a", "b", "b", "a"]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_of_many_does_not_move_the_median() {
+    fn an_outlier_does_not_change_the_median() {
         let mut figures = Figures::default();
         assert_eq!(figures.median("us"), None);
         for (figure, median) in [(5.0, 5.0), (7.0, 6.0), (900.0, 7.0), (6.0, 6.5)] {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_judged_by_the_mean_of_theirs_and_theirs_is_not_judged() {
+    fn pg_lanes_is_judged_by_the_yardsticks_mean_and_peers_are_not_judged() {
         let mut figures = Figures::default();
         for (system, figure) in [
             ("lanes, x", 0.4),

@@ -144,7 +144,7 @@ pub fn run(run: &Run) -> Result<Findings> {
             &[],
         );
     }
-    let row = "memory of all processes a series";
+    let row = "memory of all processes per series";
     memory.record(&mut findings, row, "bytes", &wanted, (yardstick, &[]), None);
     Ok(findings)
 }
@@ -209,7 +209,7 @@ mod tests {
     use crate::remote_write::data_files::both_forms;
 
     #[test]
-    fn the_data_file_fits_and_names_systems_that_there_are() {
+    fn the_data_file_is_valid_and_names_existing_systems() {
         for definition in both_forms::<Definition>("remote-write", |definition| &definition.systems)
         {
             assert!(definition.systems.contains(&definition.yardstick));

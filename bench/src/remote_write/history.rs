@@ -47,7 +47,7 @@ impl<'a> History<'a> {
             let phase = send(system, &bodies, &self.way)?;
             if phase.dropped > 0 {
                 return Err(Error::Other(format!(
-                    "{} samples were not taken: {}",
+                    "{} samples were not acknowledged: {}",
                     phase.dropped,
                     phase.outcome.labels().join("; ")
                 )));

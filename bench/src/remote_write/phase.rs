@@ -139,7 +139,7 @@ pub fn verify(
         return Ok(());
     }
     Err(Error::Other(format!(
-        "{} holds {} samples with the sum {}; sent were {} with the sum {}, acknowledged {acknowledged}",
+        "{} contains {} samples with the sum {}; {} with the sum {} were sent, {acknowledged} acknowledged",
         system.name(),
         held.samples,
         held.sum,

@@ -48,8 +48,8 @@ const ROWS: [(&str, &str, bool); 8] = [
     ("samples dropped", "samples", false),
     ("CPU of all processes", "CPU-s/1M", false),
     ("unique series", "series", false),
-    ("memory of all processes a series", "bytes", false),
-    ("on disk a sample", "bytes", false),
+    ("memory of all processes per series", "bytes", false),
+    ("on disk per sample", "bytes", false),
 ];
 
 /// A step of one turn.
@@ -236,7 +236,7 @@ mod tests {
     use crate::remote_write::data_files::both_forms;
 
     #[test]
-    fn the_data_file_fits_and_names_systems_that_there_are() {
+    fn the_data_file_is_valid_and_names_existing_systems() {
         for definition in both_forms::<Definition>("ramp", |definition| &definition.systems) {
             assert!(definition.targets.is_sorted());
         }

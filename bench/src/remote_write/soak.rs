@@ -176,7 +176,7 @@ impl Soak<'_> {
         let of_target = self.shape.series.len() as f64 / fleet.interval_seconds;
         let found = (samples_a_second / of_target) as usize;
         println!(
-            "    {} takes {rate:.0} samples/s: {found} targets are {:.0}% of that",
+            "    {} accepts {rate:.0} samples/s: {found} targets are {:.0}% of that",
             system.name(),
             definition.share * 100.0
         );
@@ -292,7 +292,10 @@ impl Soak<'_> {
             };
             let note = match is_judged {
                 true => format!("{} rows after {full:.0} s", late.len()),
-                false => format!("{} rows after {full:.0} s, too few to judge", late.len()),
+                false => format!(
+                    "{} rows after {full:.0} s, too few to be judged",
+                    late.len()
+                ),
             };
             let row = format!("all rows: {what}, growth until the end");
             findings.add(
@@ -322,7 +325,7 @@ fn record(
         ("unique series", system.series()? as f64, "series"),
         (MEMORY, mib(phase.usage.memory_bytes), "MiB"),
         (DISK, mib(system.disk_bytes()?), "MiB"),
-        ("processors kept by the host", stolen * 100.0, "%"),
+        ("processor time stolen by the host", stolen * 100.0, "%"),
     ];
     for (place, (what, value, unit)) in figures.into_iter().enumerate() {
         let labels = match place {
@@ -346,7 +349,7 @@ mod tests {
     use crate::remote_write::data_files::both_forms;
 
     #[test]
-    fn the_data_file_fits_and_names_systems_that_there_are() {
+    fn the_data_file_is_valid_and_names_existing_systems() {
         for definition in both_forms::<Definition>("soak", |definition| &definition.systems) {
             assert!(definition.every_seconds <= definition.seconds);
             let retain = definition.retain_seconds as f64;

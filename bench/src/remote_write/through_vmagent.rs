@@ -44,10 +44,10 @@ const ROWS: [(&str, &str); 10] = [
     ("memory of all processes", "MiB"),
     ("p50 of a request", "ms"),
     ("p99 of a request", "ms"),
-    ("retries, warm-up included", "requests"),
-    ("packets dropped, warm-up included", "packets"),
+    ("retries, including the warm-up", "requests"),
+    ("packets dropped, including the warm-up", "packets"),
     ("most bytes pending", "bytes"),
-    ("scrapes failed, warm-up included", "scrapes"),
+    ("scrapes failed, including the warm-up", "scrapes"),
     ("changes of the list of targets", "changes"),
 ];
 /// The interval at which vmagent's metrics are read for pending bytes.
@@ -70,7 +70,7 @@ pub fn run(run: &Run) -> Result<Findings> {
         .collect();
     let mut exporter = CachedExporter::start(&folder)?;
     findings.systems.push(format!(
-        "vmagent {}, defaults; node_exporter's page of {} series behind nginx, kept for 1 s",
+        "vmagent {}, defaults; node_exporter's page of {} series behind nginx, cached for 1 s",
         definition.version,
         exporter.series()?
     ));
@@ -185,7 +185,7 @@ fn measure(
     let notes = vec![
         format!("vmagent {:.2} CPU-s/1M", its_cpu * 1e6 / samples.max(1.0)),
         format!("{} series", system.series()?),
-        format!("answers, warm-up included: {}", end.answers()),
+        format!("responses, including the warm-up: {}", end.answers()),
     ];
     Ok((figures, notes))
 }
@@ -195,7 +195,7 @@ fn check_held(system: &str, held: Held, pushed: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Other(format!(
-        "{system} holds {} samples; vmagent pushed {pushed}",
+        "{system} contains {} samples; vmagent pushed {pushed}",
         held.samples
     )))
 }
@@ -206,7 +206,7 @@ mod tests {
     use crate::remote_write::data_files::both_forms;
 
     #[test]
-    fn the_data_file_fits_and_names_systems_that_there_are() {
+    fn the_data_file_is_valid_and_names_existing_systems() {
         for definition in both_forms::<Definition>("vmagent", |definition| &definition.systems) {
             assert!(definition.churn_targets <= definition.targets);
         }

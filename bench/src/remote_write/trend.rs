@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_is_that_of_the_line() {
+    fn growth_is_that_of_the_fitted_line() {
         let flat = [(1.0, 5.0), (2.0, 5.0), (3.0, 5.0)];
         let doubled = [(10.0, 100.0), (20.0, 150.0), (30.0, 200.0)];
         let noisy = [(0.0, 9.0), (1.0, 11.0), (2.0, 11.0), (3.0, 9.0)];

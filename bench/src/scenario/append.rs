@@ -83,7 +83,7 @@ impl Load {
         };
         let commits = match self.commits_each {
             false => "one transaction",
-            true => "a commit each batch",
+            true => "a commit per batch",
         };
         format!("{way}, {commits}")
     }
@@ -199,7 +199,7 @@ fn turn(cluster: &Cluster, client: &mut Client, load: &Load, rows: &Rows) -> Res
     let stored: (i64, i64) = (row.get(0), row.get(1));
     if stored != rows.count_and_sum() {
         return Err(Error::Other(format!(
-            "{stored:?} is stored for rows and sum, {:?} was sent",
+            "rows and sum: {stored:?} stored, {:?} sent",
             rows.count_and_sum()
         )));
     }
@@ -228,7 +228,7 @@ mod tests {
     use crate::scenario::Options;
 
     #[test]
-    fn the_data_file_fits_and_each_append_has_its_copy() {
+    fn the_data_file_is_valid_and_each_append_has_its_copy() {
         let run = Run::read("append", &Options::default()).unwrap();
         run.definition::<Definition>().unwrap();
         let of = |commits_each| {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn medians() {
+    fn the_median_is_the_middle_or_the_mean_of_two() {
         for (values, middle) in [(&[3.0, 1.0, 2.0][..], 2.0), (&[4.0, 1.0], 2.5), (&[], 0.0)] {
             assert_eq!(median(values.iter().copied()), middle);
         }

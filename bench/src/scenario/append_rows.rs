@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_hold_each_row_once() {
+    fn each_row_is_in_one_part() {
         const ROW_BYTES: usize = 2 + 4 + 8 + 4 + 4 + 4 + 8;
         let rows = Rows::new(10, 4).unwrap();
         let count = |part: &Vec<u8>| (part.len() - COPY_HEADER.len() - 2) / ROW_BYTES;

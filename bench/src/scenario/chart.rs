@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_show_is_nothing() {
+    fn a_chart_without_points_is_empty() {
         assert_eq!(svg(&chart(&[])), "");
         assert_eq!(svg(&chart(&[(f64::NAN, 1.0)])), "");
     }

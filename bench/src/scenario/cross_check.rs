@@ -99,12 +99,12 @@ fn watched(
     let microseconds = |seconds: f64| 1e6 * seconds / requests.max(1.0);
     let notes = vec![
         format!(
-            "{} requests told, {} counted by the gateway",
+            "{} requests reported, {} counted by the gateway",
             figure(told.requests),
             figure(requests)
         ),
         format!(
-            "CPU a request: {NAME} {:.1} us, client {:.1} us",
+            "CPU per request: {NAME} {:.1} us, client {:.1} us",
             microseconds(of_servers),
             microseconds(of_client)
         ),
@@ -148,7 +148,7 @@ fn wrk(check: CrossCheck, url: &str) -> Result<Told> {
         .arg(check.connections.to_string());
     command.arg("--duration").arg(format!("{}s", check.seconds));
     let text = run(command.arg(url))?;
-    wrk_told(&text).ok_or_else(|| Error::Other(format!("wrk says {text}")))
+    wrk_told(&text).ok_or_else(|| Error::Other(format!("wrk printed {text}")))
 }
 
 /// Parses the output of wrk.
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_others_say_is_read() {
+    fn the_reports_of_wrk_and_k6_are_parsed() {
         let text = "Running 2s test @ http://127.0.0.1:1/\n  1 threads and 64 connections\n  Latency Distribution\n     50%  500.00us\n     \
                     75%    1.10ms\n     90%    1.60ms\n     99%    2.50ms\n  150000 requests in 2.01s, 20.00MB read\nRequests/sec:  74626.87\n";
         let told = Told {

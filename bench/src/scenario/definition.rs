@@ -107,7 +107,7 @@ pub fn folder() -> PathBuf {
 
 /// Replaces the value of a dotted key.
 fn replace(table: &mut Table, key: &str, value: Value) -> std::result::Result<(), String> {
-    let unknown = || format!("there is no {key} to be changed");
+    let unknown = || format!("there is no key {key}");
     let place = match key.split_once('.') {
         Some((outer, inner)) => {
             let Some(Value::Table(table)) = table.get_mut(outer) else {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn typing_errors_are_reported() {
         assert!(
             read(false, &[("second", "9")])
                 .unwrap_err()

@@ -149,7 +149,7 @@ impl EventRequests {
         );
         let unknown = || {
             Error::Other(format!(
-                "{}: the batch does not hold what was put in",
+                "{}: the batch does not contain the encoded events",
                 format.name()
             ))
         };
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_says_the_same_and_each_request_differs() {
+    fn all_formats_contain_the_same_events_and_each_request_differs() {
         for (rows, number) in [(1, 0), (100, 1), (1000, 123_456), (9, 3)] {
             let times: Vec<i64> = (0..rows)
                 .map(|place| START + (number * rows + place) as i64)

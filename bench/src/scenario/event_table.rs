@@ -69,7 +69,7 @@ impl EventTable {
             return match (expected.rows..=most).contains(&(found.0 as u64)) {
                 true => Ok(()),
                 false => Err(Error::Other(format!(
-                    "{} events are stored; {} were acknowledged, {most} sent",
+                    "{} events are stored; {} were acknowledged and {most} sent",
                     found.0, expected.rows
                 ))),
             };
@@ -82,7 +82,7 @@ impl EventTable {
             )
         {
             return Err(Error::Other(format!(
-                "the table holds (events, sum of durations, errors) {found:?}; acknowledged were {expected:?}"
+                "(events, sum of durations, errors): {found:?} stored, {expected:?} acknowledged"
             )));
         }
         self.verify_services(requests, acknowledged)
@@ -149,7 +149,7 @@ impl EventTable {
         match found == expected {
             true => Ok(()),
             false => Err(Error::Other(format!(
-                "events by service are {found:?}; acknowledged were {expected:?}"
+                "events by service: {found:?} stored, {expected:?} acknowledged"
             ))),
         }
     }

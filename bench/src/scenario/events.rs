@@ -150,7 +150,7 @@ fn try_measure(
         }
     }
     let chart = format!(
-        "events: throughput against connections, {} events a request",
+        "events: throughput against connections, {} events per request",
         row.batch
     );
     for (place, (connections, outcome)) in steps.iter().enumerate() {

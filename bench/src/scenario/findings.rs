@@ -43,7 +43,7 @@ impl Findings {
             text.push_str(&format!("  failure: {failure}\n"));
         }
         let (judged, met) = self.judged();
-        text.push_str(&format!("{met} of {judged} judged bars are met\n"));
+        text.push_str(&format!("met {met} of {judged} judged bars\n"));
         text
     }
 
@@ -83,7 +83,7 @@ mod tests {
     use crate::scenario::Bar;
 
     #[test]
-    fn the_table_says_what_is_missed_and_why() {
+    fn the_table_reports_missed_bars_and_errors() {
         let mut findings = Findings::default();
         findings.add(Record::new("events", "lanes", 5e6, "events/s").bar(Some(Bar::Least(1e7))));
         findings.add(
@@ -96,7 +96,7 @@ mod tests {
         assert!(table.contains(">= 10,000,000 events/s: MISSED"), "{table}");
         assert!(table.contains("<= 16.0 ms: met [client-bound]"), "{table}");
         assert!(
-            table.contains("error: no such route") && table.contains("1 of 2 judged bars are met"),
+            table.contains("error: no such route") && table.contains("met 1 of 2 judged bars"),
             "{table}"
         );
     }

@@ -48,15 +48,18 @@ impl Options {
                     .action(ArgAction::SetTrue)
                     .help("the short form: fewer rows, less time"),
             )
-            .arg(list("only", "TEXT", "only rows whose name has this in it").value_delimiter(','))
+            .arg(
+                list("only", "TEXT", "only rows whose name contains this text")
+                    .value_delimiter(','),
+            )
             .arg(list(
                 "set",
                 "KEY=VALUE",
-                "a change of the scenario's data file, like seconds=60",
+                "a change of the scenario's data file, such as seconds=60",
             ))
             .arg(processors(
                 "server-cpus",
-                "processors of the servers, like 0,2-3",
+                "processors of the servers, such as 0,2-3",
             ))
             .arg(processors("client-cpus", "processors of the client"))
     }
@@ -78,7 +81,7 @@ impl Options {
         for change in list("set") {
             let (key, value) = change
                 .split_once('=')
-                .ok_or_else(|| Error::Other(format!("--set {change}: it is <key>=<value>")))?;
+                .ok_or_else(|| Error::Other(format!("--set {change}: expected <key>=<value>")))?;
             changes.push((key.to_owned(), value.to_owned()));
         }
         Ok(Options {
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read() {
+    fn options_are_parsed() {
         let options = parse(&[
             "--short",
             "--only",

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_is_of_all_lists_in_the_folder() {
+    fn the_report_contains_all_results_in_the_folder() {
         let folder = std::env::temp_dir().join(format!("lanes-report-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_readable() {
+    fn figures_have_significant_digits_and_separators() {
         let shown: Vec<String> = [10_234_567.8, 999.6, 12.34, 1.005, 0.01234, 0.0, -1234.0]
             .into_iter()
             .map(figure)
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_judge_and_a_failure_misses() {
+    fn bars_are_judged_and_a_failure_misses_its_bar() {
         let record = |value| Record::new("r", "s", value, "ms").bar(Some(Bar::Most(16.0)));
         assert_eq!(
             (record(16.0).met, record(16.1).met),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_the_six_fields_and_more() {
+    fn records_have_the_six_fields_and_optional_ones() {
         let json = serde_json::to_value(Record::new("r", "s", 1.0, "ms")).unwrap();
         for field in ["row", "system", "value", "unit", "bar", "met"] {
             assert!(json.get(field).is_some(), "{field}");

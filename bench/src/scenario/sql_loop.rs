@@ -55,7 +55,7 @@ pub fn commits(system: &System, settings: &SqlLoop<'_>) -> Result<(f64, Latency)
     match stored as u64 == executed {
         true => Ok((rate, latency)),
         false => Err(Error::Other(format!(
-            "{stored} rows are stored of {executed} committed"
+            "{stored} rows are stored, but {executed} were committed"
         ))),
     }
 }

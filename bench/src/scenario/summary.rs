@@ -113,8 +113,8 @@ pub fn screen(mut all: Vec<Comparison>, records: &[&[Value]]) -> String {
         .filter_map(|record| record["met"].as_bool())
         .collect();
     let mut text = format!(
-        "<h2 id=\"summary\">Beside the best peer</h2>\n<p>{} of {} figures are as good as the best peer's or better{}. {} of {} bars \
-         are met. A ratio above 1 is better: as many times less time, memory or disk, or as many times more a second.</p>\n",
+        "<h2 id=\"summary\">Beside the best peer</h2>\n<p>{} of {} figures are at least as good as the best peer's{}. {} of {} bars \
+         are met. A ratio above 1 is better: less time, memory or disk, or more per second, by that factor.</p>\n",
         better,
         times.len(),
         match times.get(times.len() / 2) {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_compared_with_the_best_peer_of_its_row_and_unit() {
+    fn pg_lanes_is_compared_with_the_best_peer_of_its_row_and_unit() {
         let found = comparisons("size", &records());
         let told: Vec<(&str, Option<f64>, Option<bool>)> = found
             .iter()
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_has_the_worst_first_a_dot_for_each_ratio_and_the_count() {
+    fn the_screen_shows_the_worst_first_with_a_dot_for_each_ratio() {
         let records = records();
         let text = screen(comparisons("size", &records), &[&records]);
         let places: Vec<usize> = ["<td>slow &lt;x&gt;", "<td>sql", "<td>rate", "<td>alone"]

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_have_their_variables() {
+    fn settings_are_converted_to_environment_variables() {
         assert_eq!(variable("batch.rows_max"), "LANES_GATEWAY_BATCH_ROWS_MAX");
     }
 }

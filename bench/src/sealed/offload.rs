@@ -97,7 +97,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     );
     settings.gateway.extend(store.environment().iter().cloned());
     let level = Lanes::level_of(&definition.system)
-        .ok_or_else(|| Error::Other(format!("`{}` is not a system of ours", definition.system)))?;
+        .ok_or_else(|| Error::Other(format!("`{}` is not a pg_lanes system", definition.system)))?;
     let servers = &run.options.servers;
     let mut system =
         servers.starting(|| Lanes::start_with(&definition.system, level, &settings))?;
@@ -214,7 +214,7 @@ impl Turn<'_> {
         match expected {
             true => Ok((phase, done)),
             false => Err(Error::Other(format!(
-                "when the last request was answered, {:.0}% were sealed and {:.0}% put away",
+                "at the last response, {:.0}% of the rows were sealed and {:.0}% offloaded",
                 done.sealed * 100.0,
                 done.away * 100.0
             ))),
@@ -261,7 +261,7 @@ impl Turn<'_> {
         while client.query_one(due, &[])?.get::<_, i64>(0) > 0 {
             if start.elapsed().as_secs_f64() > self.definition.rest_seconds {
                 return Err(Error::Other(format!(
-                    "after {} s there are segments that are not in the store",
+                    "some segments are not in the store after {} s",
                     self.definition.rest_seconds
                 )));
             }
@@ -289,7 +289,7 @@ impl Rows {
     fn add(&mut self, name: &str, phase: &Phase, done: &Done) {
         let latency = phase.outcome.latency;
         println!(
-            "    beside {name}: p50 {:.2} ms, p99 {:.2} ms, {:.0}% sealed, {:.0}% away",
+            "    beside {name}: p50 {:.2} ms, p99 {:.2} ms, {:.0}% sealed, {:.0}% offloaded",
             latency.p50,
             latency.p99,
             done.sealed * 100.0,
@@ -322,7 +322,7 @@ impl Rows {
                 ("samples acknowledged", &self.rate, "samples/s"),
                 ("CPU of all processes", &self.cpu, "CPU-s/1M"),
                 ("sealed at the end of the load", &self.sealed, "%"),
-                ("put away at the end of the load", &self.away, "%"),
+                ("offloaded at the end of the load", &self.away, "%"),
             ] {
                 add(format!("ingest beside {name}: {what}"), figures, name, unit);
             }
@@ -353,7 +353,7 @@ mod tests {
     use crate::scenario::Options;
 
     #[test]
-    fn the_data_file_fits_and_compares_with_nothing_beside() {
+    fn the_data_file_is_valid_and_has_a_turn_without_activities() {
         for short in [false, true] {
             let options = Options {
                 short,

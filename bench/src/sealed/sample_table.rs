@@ -182,7 +182,7 @@ impl Reader {
         match found.into_iter().eq(expected) {
             true => Ok(milliseconds),
             false => Err(Error::Other(format!(
-                "series {series} has other samples than were appended"
+                "series {series} does not have the appended samples"
             ))),
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn series_are_spread_over_all_and_values_differ() {
+    fn spread_series_are_far_apart_and_values_differ() {
         let table = SampleTable::new(1000, 360, Duration::from_secs(10));
         let spread: Vec<usize> = table.spread(4).collect();
         assert_eq!(spread, [0, 250, 500, 750]);

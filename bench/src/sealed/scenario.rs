@@ -131,7 +131,7 @@ fn hot_row(definition: &Definition) -> String {
 
 fn cold_row(definition: &Definition, kind: Kind) -> String {
     format!(
-        "one series of {}, out of {}, cold",
+        "one series of {}, from {}, cold",
         definition.series.count,
         kind.name()
     )
@@ -222,7 +222,7 @@ fn cold(
     while !client.query_one(&away, &[])?.get::<_, bool>(0) {
         if start.elapsed().as_secs_f64() > of.offload_seconds {
             return Err(Error::Other(format!(
-                "after {} s there are segments that are not in the store",
+                "some segments are not in the store after {} s",
                 of.offload_seconds
             )));
         }
@@ -257,9 +257,11 @@ fn cold(
     }
     let mut notes = notes(&mut reader, &mut client, table)?;
     notes.extend(costs(times.len(), cpu, floor));
-    notes.push(format!("all put away within {away_seconds:.1} s"));
+    notes.push(format!(
+        "all segments were offloaded within {away_seconds:.1} s"
+    ));
     if skipped > 0 {
-        notes.push(format!("{skipped} reads found their segment in memory"));
+        notes.push(format!("{skipped} reads found their segment resident"));
     }
     if times.is_empty() {
         return Err(Error::Other("no read was cold".to_owned()));
@@ -290,7 +292,7 @@ fn add(findings: &mut Findings, row: &str, times: Vec<f64>, bar: Option<Bar>, no
 fn costs(reads: usize, cpu_seconds: f64, floor: Vec<f64>) -> Vec<String> {
     let cpu = cpu_seconds * 1e3 / reads.max(1) as f64;
     let floor = Times::new(floor).map(|floor| format!("SELECT 1: p50 {:.3} ms", floor.median()));
-    let cpu = format!("{cpu:.3} ms of the servers' CPU a read");
+    let cpu = format!("{cpu:.3} ms of the servers' CPU per read");
     std::iter::once(cpu).chain(floor).collect()
 }
 
@@ -361,7 +363,7 @@ mod tests {
     use crate::scenario::Options;
 
     #[test]
-    fn the_data_file_fits() {
+    fn the_data_file_is_valid() {
         for short in [false, true] {
             let options = Options {
                 short,
@@ -386,7 +388,7 @@ mod tests {
             open: Ok(2.0),
             sealed: vec![
                 ("sorted", Ok(1.0)),
-                ("as they came", Err("wrong".to_owned())),
+                ("in order of arrival", Err("wrong".to_owned())),
             ],
         };
         report_scan(&definition, &compared, &mut findings);

@@ -90,8 +90,7 @@ const UNIT: &str = "bytes/sample";
 /// The row that the bar is for.
 const ON_DISK: &str = "on disk: samples and series";
 const IN_MEMORY: &str = "in memory, all samples read once: arena and buffers";
-const DECODED: &str =
-    "in memory, all samples read so often that they are decoded: arena and buffers";
+const DECODED: &str = "in memory, all samples read until they are decoded: arena and buffers";
 
 /// Runs the scenario.
 ///
@@ -172,7 +171,7 @@ fn report(
         let per_million = |seconds: f64| seconds * 1e6 / filled.samples.max(1) as f64;
         let all = per_million(sealing + merging);
         let parts = format!(
-            "{} as they came, {} when all was merged at the end",
+            "{} during ingest, {} for the merge at the end",
             figure(per_million(sealing)),
             figure(per_million(merging))
         );
@@ -202,14 +201,9 @@ fn report(
             figure(series)
         );
         findings.add(
-            Record::new(
-                "a gateway's start, to its first new series",
-                name,
-                known,
-                "s",
-            )
-            .bar(Some(definition.bars.gateway_start))
-            .notes([note]),
+            Record::new("gateway start to the first new series", name, known, "s")
+                .bar(Some(definition.bars.gateway_start))
+                .notes([note]),
         );
     }
 }
@@ -237,7 +231,7 @@ fn fill_theirs(history: &History, mut system: VictoriaMetrics) -> Result<Filled>
 fn start_ours(definition: &Definition) -> Result<Lanes> {
     let name = definition.system.as_str();
     let level = Lanes::level_of(name)
-        .ok_or_else(|| Error::Other(format!("`{name}` is not a system of ours")))?;
+        .ok_or_else(|| Error::Other(format!("`{name}` is not a pg_lanes system")))?;
     let settings = Settings::of(&[("lanes.seal_naptime", "0"), ("autovacuum", "off")], &[]);
     Lanes::start_with(name, level, &settings)
 }
@@ -320,11 +314,11 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
             (ON_DISK, samples + series),
             ("of these, sealed segments", live),
             (
-                "of these, space of samples to be used again",
+                "of these, free space of samples",
                 samples.saturating_sub(live),
             ),
             ("of these, series", series),
-            ("on disk: requests remembered for a day", requests),
+            ("on disk: request digests of a day", requests),
             (IN_MEMORY, read_once),
             (DECODED, decoded),
         ],
@@ -352,7 +346,7 @@ mod tests {
     use crate::scenario::Options;
 
     #[test]
-    fn the_data_file_fits_and_is_of_an_hour() {
+    fn the_data_file_is_valid_and_covers_an_hour() {
         for short in [false, true] {
             let options = Options {
                 short,
@@ -368,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_of_one_sample() {
+    fn figures_are_per_sample() {
         let filled = Filled {
             samples: 1000,
             bytes: vec![(ON_DISK, 1500), (IN_MEMORY, 20_000)],

@@ -129,7 +129,7 @@ fn value_from_json(json: &Json) -> Result<Value, String> {
             .map(Value::Integer)
             .or_else(|| number.as_f64().map(Value::Float))
             .ok_or_else(|| format!("the number {number} is too large")),
-        other => Err(format!("{other} is no value of an answer")),
+        other => Err(format!("{other} is not a value of an answer")),
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_may_differ_by_their_tolerance_and_nothing_else_may() {
+    fn only_floats_may_differ_and_only_by_the_tolerance() {
         assert!(verify(&one(Float(1e6)), &one(Float(1e6 + 5e-4))).is_ok());
         assert!(verify(&one(Float(1e6)), &one(Float(1e6 + 2e-3))).is_err());
         assert!(verify(&one(Float(-2.0)), &one(Float(2.0))).is_err());
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_no_order_but_a_number() {
+    fn rows_are_compared_without_order_but_with_their_count() {
         let rows = |names: &[&str]| {
             names
                 .iter()
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_integers_apart_from_floats() {
+    fn json_distinguishes_integers_from_floats() {
         let json = serde_json::json!([[1, 1.5, "x", null, 1767225600000001i64]]);
         let expected = vec![
             Integer(1),

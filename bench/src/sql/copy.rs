@@ -32,7 +32,7 @@ pub fn copy(
     match copy.finish()? {
         written if written == rows as u64 => Ok(()),
         written => Err(Error::Other(format!(
-            "COPY into {table} took {written} rows of {rows}"
+            "COPY into {table} stored {written} rows of {rows}"
         ))),
     }
 }

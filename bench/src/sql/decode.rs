@@ -28,7 +28,7 @@ fn value(row: &Row, column: usize) -> Result<Value, String> {
             .map(microseconds)
             .map(integer),
         Type::NUMERIC => get::<Numeric>(row, column)?.map(|number| Value::Float(number.0)),
-        _ => return Err(format!("an answer of type {kind} is not understood")),
+        _ => return Err(format!("values of type {kind} cannot be compared")),
     };
     Ok(value.unwrap_or(Value::Null))
 }
@@ -53,7 +53,7 @@ pub fn to_sql(parameter: &Parameter, kind: &Type) -> Result<Box<dyn ToSql + Sync
         (Parameter::Time(time), &Type::TIMESTAMPTZ) => Ok(Box::new(
             UNIX_EPOCH + Duration::from_micros(time.unsigned_abs()),
         )),
-        _ => Err(format!("{parameter:?} is no value of type {kind}")),
+        _ => Err(format!("{parameter:?} is not a value of type {kind}")),
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn numerics_become_floats() {
+    fn numerics_are_converted_to_floats() {
         assert_eq!(numeric(&[0, 0, 0, 0]), 0.0);
         assert_eq!(numeric(&[2, 1, 0, 0, 123, 4567]), 1_234_567.0);
         assert_eq!(numeric(&[1, 1, 0, 0, 5]), 50_000.0);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_take_the_types_of_statements() {
+    fn parameters_are_converted_to_the_types_of_statements() {
         let number = Parameter::Float(1.5);
         assert!(to_sql(&number, &Type::FLOAT4).is_ok() && to_sql(&number, &Type::FLOAT8).is_ok());
         assert!(to_sql(&number, &Type::TEXT).is_err());

@@ -151,11 +151,12 @@ impl Definition {
             ];
             if parts.contains(&true) && !(parts.iter().all(|given| *given) && table_is_known) {
                 return Err(
-                    "bytes_per_row, table (a known one) and bandwidth_share go together".to_owned(),
+                    "bytes_per_row, table (a known one) and bandwidth_share require each other"
+                        .to_owned(),
                 );
             }
             if bar.milliseconds.is_none() && bar.times_best_peer.is_none() && !parts[0] {
-                return Err("the bar asks for nothing".to_owned());
+                return Err("the bar has no part".to_owned());
             }
         }
         Ok(definition)
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_of_a_parameter_is_left_in_a_peers_query() {
+    fn every_parameter_in_a_peers_query_is_replaced() {
         let data = Data::generate(10);
         for definition in read_all().unwrap() {
             for engine in [Engine::DuckDb, Engine::Polars, Engine::ChDb] {
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_refused() {
+    fn unknown_names_are_refused() {
         let good = "order = 1\ntitle = 't'\nanswer = 'zero'\n[query.lanes]\ntext = 'SELECT 0'\n";
         assert!(Definition::parse("x", good).is_ok());
         for (from, to) in [

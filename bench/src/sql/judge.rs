@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_figure_that_the_bar_is_for_is_judged() {
+    fn only_the_figure_of_the_bar_is_judged() {
         let lines = judge(
             &definition("milliseconds = 1.0\nengine = true"),
             vec![
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn added_planning_time_has_a_limit() {
+    fn additional_planning_time_has_a_limit() {
         let run = |added| {
             judge_planning(vec![measured("lanes, added", Kind::Ours, added)])
                 .remove(0)

@@ -31,7 +31,7 @@ const FORMS: [Form; 5] = [
     },
     Form {
         schema: "on_sealed",
-        name: "sealed as they came",
+        name: "sealed in order of arrival",
         order: Some(None),
         as_stored: false,
     },
@@ -43,7 +43,7 @@ const FORMS: [Form; 5] = [
     },
     Form {
         schema: "on_sealed_stored",
-        name: "sealed as they came, in memory as stored",
+        name: "sealed in order of arrival, in memory as stored",
         order: Some(None),
         as_stored: true,
     },
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forms_time_is_the_mean_of_its_turns_and_one_failure_fails_it() {
+    fn a_forms_time_is_the_mean_of_its_turns_unless_one_fails() {
         let runs = [
             ("open", Ok(1.0)),
             ("sealed", Ok(4.0)),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_row_order_are_rows_that_there_are() {
+    fn rows_that_need_the_order_of_arrival_exist() {
         let definitions = definition::read_all().unwrap();
         let is_there = |row: &&str| definitions.iter().any(|definition| definition.row == **row);
         assert!(OF_ROW_ORDER.iter().all(is_there));

@@ -58,7 +58,7 @@ impl Options {
                 Some((name, value)) => settings.push((name.to_owned(), value.to_owned())),
                 None => {
                     return Err(Error::Other(format!(
-                        "--setting {line}: it is <name>=<value>"
+                        "--setting {line}: expected <name>=<value>"
                     )));
                 }
             }
@@ -112,7 +112,7 @@ pub fn command() -> Command {
     };
     Command::new("sql")
         .about("Times SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB, on the same data in one run")
-        .arg(number("rows", "trades and quotes each; events are five times as many; bars are for 1000000 [default: 1000000]"))
+        .arg(number("rows", "number of trades and of quotes; there are five times as many events; bars are for 1000000 [default: 1000000]"))
         .arg(number("repeat", "timed executions of each query [default: 100]"))
         .arg(number("budget", "seconds for the timed executions of one query on one system; at least three are made [default: 10]"))
         .arg(

@@ -187,15 +187,14 @@ impl Peer {
             "repeat_min": timing.repeat_min, "budget_seconds": timing.budget.as_secs_f64(),
         });
         writeln!(self.input, "{request}")
-            .map_err(|error| format!("it does not listen: {error}"))?;
+            .map_err(|error| format!("the engine does not read its input: {error}"))?;
         self.receive(ANSWER_TIMEOUT.max(4 * timing.budget))
     }
 
     fn receive(&mut self, timeout: Duration) -> std::result::Result<Value, String> {
         match self.lines.recv_timeout(timeout) {
-            Ok(line) => {
-                serde_json::from_str(&line).map_err(|error| format!("it wrote no JSON: {error}"))
-            }
+            Ok(line) => serde_json::from_str(&line)
+                .map_err(|error| format!("the engine did not write JSON: {error}")),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 Err(format!("no answer within {} s", timeout.as_secs()))
             }

@@ -129,7 +129,7 @@ impl Session {
             // PostgreSQL accepts any name that contains a dot. A setting that nothing reads would
             // be reported as if it had an effect.
             if !has_setting(&mut client, name)? {
-                return Err(Error::Other(format!("this build has no setting {name}")));
+                return Err(Error::Other(format!("the server has no setting {name}")));
             }
             client.batch_execute(&format!("SET {setting}"))?;
         }
@@ -218,7 +218,7 @@ impl Session {
     /// Returns nothing if it did, or if the system has no such executor.
     fn reason_not_vectorised(&mut self) -> Option<String> {
         if !has_setting(&mut self.client, "lanes.vectorize").unwrap_or(false) {
-            return Some("this build has no vectorised executor".to_owned());
+            return Some("the server has no vectorised executor".to_owned());
         }
         let result = self
             .client
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_in_one_line() {
+    fn an_error_is_formatted_in_one_line() {
         assert_eq!(first_line("ERROR: a\nHINT: b"), "ERROR: a");
         assert_eq!(first_line(""), "");
     }

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_buckets() {
+    fn groups_and_buckets_are_computed() {
         let group = group(&tiny());
         assert_eq!(group[0], [Text("S0001".into()), Float(50.0), Integer(5)]);
         assert_eq!(group[1], [Text("S0077".into()), Float(103.0), Integer(3)]);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_points_and_averages() {
+    fn filters_point_reads_and_averages_are_computed() {
         assert_eq!(
             filter(&tiny()),
             [[
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_are_null_and_zero() {
+    fn sums_without_rows_are_null_and_counts_are_zero() {
         let data = Data::generate(0);
         assert_eq!(asof(&data), [[Null, Integer(0)]]);
         assert_eq!(filter(&data), [[Null, Null, Integer(0)]]);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_keep_what_plain_addition_loses() {
+    fn compensated_sums_keep_what_plain_addition_loses() {
         let mut sum = Sum::default();
         [1e16, 1.0, -1e16]
             .into_iter()

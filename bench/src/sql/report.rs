@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_has_a_line_a_system_and_says_what_is_missed() {
+    fn the_list_has_a_line_per_system_and_reports_missed_bars() {
         let json = to_json(&[section()]);
         assert_eq!(json[0]["met"], json!(false));
         assert_eq!(json[0]["bar"], json!("<= 10 ms"));
@@ -208,13 +208,13 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("<= 10 ms: MISSED") && text.contains("0 of 1 judged bars are met"),
+            text.contains("<= 10 ms: MISSED") && text.contains("met 0 of 1 judged bars"),
             "{text}"
         );
     }
 
     #[test]
-    fn a_client_that_works_more_than_the_server_is_named() {
+    fn a_client_that_uses_more_cpu_than_the_server_is_reported() {
         let mut section = section();
         section.lines[0].measurement.server_cpu = Some(1.0);
         section.lines[0].measurement.client_cpu = Some(2.0);

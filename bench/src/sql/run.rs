@@ -76,7 +76,7 @@ fn chosen(mut definitions: Vec<Definition>, options: &Options) -> Result<Vec<Def
             .map(|definition| definition.row.as_str())
             .collect();
         return Err(Error::Other(format!(
-            "there is no row `{unknown}`; there are: {}, {}",
+            "unknown row `{unknown}`; known rows: {}, {}",
             names.join(", "),
             planning::ROW
         )));
@@ -214,7 +214,7 @@ impl Run<'_> {
         let written = match peer::is_available(&self.options.python) {
             true => column_files::write(&self.data, &folder, &self.options.python, &scripts),
             false => Err(Error::Other(format!(
-                "there is no {}; `make bench-sql` makes it",
+                "{} is missing; `make bench-sql` creates it",
                 self.options.python.display()
             ))),
         };

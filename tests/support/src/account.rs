@@ -31,7 +31,7 @@ impl Account {
             });
         }
         let missing = || Error::Missing {
-            what: "the operating-system account `postgres` (Postgres refuses to run as root)"
+            what: "the operating-system account `postgres` (PostgreSQL refuses to run as root)"
                 .to_owned(),
             remedy: "run `make setup`",
         };
@@ -101,7 +101,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn an_account_of_its_own_cannot_enter_a_private_folder_of_root() {
+    fn another_account_cannot_enter_a_private_folder_of_root() {
         if !we_are_root() {
             return;
         }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_lose_the_callers_postgres_settings() {
+    fn commands_do_not_inherit_the_callers_postgres_settings() {
         let account = Account {
             name: "me".to_owned(),
             other: None,

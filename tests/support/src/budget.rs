@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_goes_before_the_kind_of_run() {
+    fn an_explicit_number_of_rounds_overrides_the_kind_of_run() {
         let budget = Budget { short: 3, long: 40 };
         assert_eq!(budget.chosen(None, false), 3);
         assert_eq!(budget.chosen(None, true), 40);

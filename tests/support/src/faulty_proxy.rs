@@ -39,7 +39,7 @@ impl FaultyProxy {
     /// There is no free port.
     pub fn start(server_port: u16, seed: u64) -> Result<FaultyProxy> {
         let listener = TcpListener::bind(("127.0.0.1", 0))
-            .map_err(|error| Error::Other(format!("no port for a proxy: {error}")))?;
+            .map_err(|error| Error::Other(format!("cannot listen for a proxy: {error}")))?;
         let address = listener
             .local_addr()
             .map_err(|error| Error::Other(format!("no address of a proxy: {error}")))?;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_come_whole_late_or_cut_as_told() {
+    fn responses_are_complete_delayed_or_cut_as_requested() {
         const BYTES: usize = 100_000;
         let proxy = FaultyProxy::start(server(BYTES), 7).unwrap();
         assert_eq!(ask(&proxy, 5), vec![5; BYTES]);

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn private_files_are_private_and_replaced_whole() {
+    fn private_files_are_private_and_replaced_atomically() {
         let path = std::env::temp_dir().join(format!("lanes-private-{}", std::process::id()));
         write_private(&path, "first").unwrap();
         write_private(&path, "second").unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_test_run_left_behind_is_removed() {
+    fn the_folders_of_a_dead_test_run_are_removed() {
         let parent = std::env::temp_dir().join(format!("lanes-left-{}", std::process::id()));
         let dead = parent.join(format!("{TEST_FOLDER_PREFIX}{}", u32::MAX - 1));
         let alive = parent.join(format!("{TEST_FOLDER_PREFIX}{}", std::process::id()));

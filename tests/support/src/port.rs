@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_port_is_refused_with_its_holder_and_the_way_out() {
+    fn a_taken_port_is_refused_with_its_holder_and_the_remedy() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let message = require_free(port, "LANES_PG_PORT").unwrap_err().to_string();

@@ -311,7 +311,7 @@ pub fn end_leftover(name: &str, log: &Path) -> Result<()> {
     if !still_there() {
         return Ok(());
     }
-    println!("ending {name} (process {id}), which an earlier run left behind");
+    println!("ending a leftover {name} (process {id}) of an earlier run");
     let start = Instant::now();
     send(id, Signal::TERM);
     while still_there() {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_owner_left_running_is_ended_by_the_next_start() {
+    fn a_process_of_a_killed_owner_is_ended_by_the_next_start() {
         let log = log("leftover");
         let mut left = Command::new("sleep")
             .arg("600")
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_by_itself_was_not_killed() {
+    fn kill_surely_detects_a_process_that_ended_by_itself() {
         let mut ended = Command::new("true").spawn().unwrap();
         while is_alive(ended.id()) {
             std::thread::sleep(POLL_INTERVAL);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_command_tells_what_it_wrote() {
+    fn the_error_of_a_failed_command_contains_its_output() {
         let error = run(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 7"]))
             .unwrap_err()
             .to_string();
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn last_lines_are_the_last() {
+    fn last_lines_returns_the_end_of_a_text() {
         assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc");
         assert_eq!(last_lines("a", 2), "a");
         assert_eq!(last_lines("", 2), "");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_what_the_formats_say() {
+    fn encoded_requests_follow_the_formats() {
         let series = [Series::new("up", &[], vec![(300, 1.0)])];
         let expected = b"\x0a\x1f\x0a\x0e\x0a\x08__name__\x12\x02up\x12\x0c\x09\0\0\0\0\0\0\xf0\x3f\x10\xac\x02";
         let message = message(&series);

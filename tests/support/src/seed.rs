@@ -47,7 +47,7 @@ pub fn password() -> String {
 pub fn fresh() -> u64 {
     SysRng
         .try_next_u64()
-        .expect("the operating system gives randomness")
+        .expect("the operating system has randomness")
 }
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
     use rand::Rng;
 
     #[test]
-    fn the_same_seed_gives_the_same_numbers() {
+    fn equal_seeds_produce_equal_numbers() {
         let (mut first, mut second) = (StdRng::seed_from_u64(7), StdRng::seed_from_u64(7));
         assert_eq!(first.next_u64(), second.next_u64());
         assert_ne!(first.next_u64(), StdRng::seed_from_u64(8).next_u64());

@@ -128,7 +128,10 @@ mod tests {
     fn a_small_disk_is_full_and_free_again() {
         let disk = SmallDisk::new("own", 1 << 20).unwrap();
         write(&disk, "first").unwrap();
-        assert!(!disk.folder().join("first").exists(), "nobody else sees it");
+        assert!(
+            !disk.folder().join("first").exists(),
+            "the file is visible only through the disk"
+        );
         disk.fill().unwrap();
         let error = write(&disk, "second").unwrap_err().to_string();
         assert!(error.contains("No space left"), "{error}");

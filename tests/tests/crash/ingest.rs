@@ -93,7 +93,7 @@ fn sender(
                 }
                 assert!(
                     start.elapsed() < PATIENCE,
-                    "{metric}: not acked for {PATIENCE:?}"
+                    "{metric}: not acknowledged for {PATIENCE:?}"
                 );
             }
             mine.lock().unwrap().last_mut().unwrap().acked = Some(Instant::now());
@@ -119,7 +119,7 @@ fn stored(cluster: &Cluster, metric: &str) -> HashMap<usize, u32> {
         assert_eq!(
             time,
             time_of(value as usize),
-            "{metric}: a sample has another's time"
+            "{metric}: a sample has the time of another one"
         );
         *counts.entry(value as usize).or_default() += 1;
     }
@@ -148,10 +148,10 @@ fn check(
             match may_be_lost {
                 Some(since) if acked > since => lost += 1,
                 Some(since) => panic!(
-                    "{metric}: sample {number} is lost, though acked {:?} before the window",
+                    "{metric}: sample {number} is lost although it was acknowledged {:?} before the window",
                     since - acked
                 ),
-                None => panic!("{metric}: sample {number} was acked and is lost"),
+                None => panic!("{metric}: sample {number} was acknowledged and is lost"),
             }
         }
     }
@@ -229,7 +229,7 @@ impl Rig {
                 self.gateway.check().unwrap();
                 assert!(
                     start.elapsed() < PATIENCE,
-                    "{metric}: nothing is acked any more"
+                    "{metric}: nothing is acknowledged any more"
                 );
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -244,14 +244,14 @@ impl Rig {
             let requests = record.lock().unwrap().clone();
             assert!(requests.iter().all(|request| request.acked.is_some()));
             samples += requests.len() * REQUEST_SAMPLES;
-            println!("{metric}: {} requests acked", requests.len());
+            println!("{metric}: {} requests acknowledged", requests.len());
         }
         (self.cluster, self.gateway, samples)
     }
 }
 
 #[test]
-fn acked_samples_are_there_exactly_once_after_any_kill() {
+fn acknowledged_samples_are_stored_exactly_once_after_any_kill() {
     let (mut random, _) = seeded("crash_wal");
     let mut rig = Rig::start("crash_wal", "wal");
     for round in 0..ROUNDS.rounds() {
@@ -347,6 +347,6 @@ fn level_memory_loses_no_more_than_its_window() {
     }
     let (_cluster, _gateway, samples) = rig.finish();
     println!(
-        "level memory: {lost} of {samples} acked samples lost in {kills} kills, all acked less than {MEMORY_WINDOW:?} before"
+        "level memory: {lost} of {samples} acknowledged samples lost in {kills} kills, all acknowledged less than {MEMORY_WINDOW:?} before"
     );
 }

@@ -59,7 +59,7 @@ fn kill_a_backend(cluster: &mut Cluster, database: &str, random: &mut Random) {
     while killed && witness.simple_query("SELECT 1").is_ok() {
         assert!(
             start.elapsed() < NOTICED_TIMEOUT,
-            "a killed backend is not noticed"
+            "the postmaster has not noticed the killed backend"
         );
         std::thread::sleep(POLL_INTERVAL);
     }

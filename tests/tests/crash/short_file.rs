@@ -7,7 +7,7 @@ use lanes_support::cluster::{Cluster, Stop};
 const BLOCK: u64 = 8192;
 
 #[test]
-fn free_blocks_past_the_end_are_never_given_out_twice() {
+fn free_blocks_past_the_end_are_never_allocated_twice() {
     let mut cluster = Cluster::builder("crash_short").start().unwrap();
     let mut client = cluster.connect("postgres").unwrap();
     for sql in [

@@ -194,11 +194,11 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
     );
     compare(&cluster, "at the end");
     println!(
-        "{} segments moved away, {} came back",
+        "{} segments were offloaded, {} recalled",
         objects.len(),
         supplier.supplied()
     );
-    assert!(!objects.is_empty(), "segments moved away");
+    assert!(!objects.is_empty(), "segments were offloaded");
     cluster
         .psql("postgres", "INSERT INTO unlogged VALUES (1)")
         .unwrap();
@@ -220,7 +220,7 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
             .scalar("postgres", "SELECT count(*) FROM unlogged")
             .unwrap(),
         "1",
-        "and survives a clean restart"
+        "an unlogged table survives a clean restart"
     );
     for verb in ["VACUUM (FREEZE)", "VACUUM FULL"] {
         cluster

@@ -19,7 +19,7 @@ const TABLE: &str =
     CREATE TABLE u (n int8) USING lanes; GRANT INSERT ON u TO lanes_gateway";
 
 #[test]
-fn a_key_is_of_one_body() {
+fn a_key_belongs_to_one_body() {
     let (cluster, passwords, gateway) = begin("events_keys", TABLE);
     let other = Gateway::start(settings("other", &cluster, &passwords)).unwrap();
     // Every sender repeats keys that others use at the same time, each with a different body. One

@@ -75,7 +75,7 @@ fn all_rows_of_all_senders_arrive_once() {
 }
 
 #[test]
-fn what_is_acknowledged_survives_kills_and_is_there_once() {
+fn acknowledged_rows_survive_kills_and_are_stored_once() {
     let (cluster, _passwords, mut gateway) = begin("events_kill", TABLE);
     let port = gateway.port();
     let acknowledged = AtomicI64::new(0);
@@ -133,7 +133,7 @@ fn what_is_acknowledged_survives_kills_and_is_there_once() {
 const IDLE_CONNECTIONS: usize = 10_000;
 
 #[test]
-fn idle_slow_and_dying_clients_disturb_nobody() {
+fn idle_slow_and_dying_clients_do_not_affect_others() {
     let (cluster, _passwords, gateway) = begin("events_idle", TABLE);
     raise_file_limit();
     let connect = || TcpStream::connect(("127.0.0.1", gateway.port())).unwrap();
@@ -179,7 +179,7 @@ fn raise_file_limit() {
 }
 
 #[test]
-fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
+fn a_locked_table_delays_neither_samples_nor_other_tables() {
     let (cluster, passwords, gateway) = begin(
         "events_locked",
         "CREATE TABLE t (n int8, service text) USING lanes; CREATE TABLE u (LIKE t) USING lanes;
@@ -231,7 +231,7 @@ fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
 }
 
 #[test]
-fn an_overload_is_told_and_loses_nothing() {
+fn an_overload_is_reported_and_loses_nothing() {
     let (cluster, passwords, gateway) = begin("events_overload", TABLE);
     let small = settings("small", &cluster, &passwords)
         .environment("LANES_GATEWAY_RECEIVE_BODY_BYTES_MAX", "1MiB")

@@ -11,7 +11,7 @@ use lanes_wire::ColumnType;
 const GRANT: &str = "GRANT INSERT ON ALL TABLES IN SCHEMA public TO lanes_gateway";
 
 #[test]
-fn every_type_arrives_to_the_bit() {
+fn every_type_is_stored_bit_by_bit() {
     let (cluster, _passwords, gateway) = begin(
         "events_types",
         "CREATE DOMAIN celsius AS float8 CHECK (VALUE > -273.15);
@@ -79,7 +79,7 @@ fn number(n: i64) -> Vec<u8> {
 }
 
 #[test]
-fn constraints_policies_and_privileges_hold() {
+fn constraints_policies_and_privileges_are_enforced() {
     let (cluster, _passwords, gateway) = begin(
         "events_constraints",
         "CREATE TABLE checked (n int8 CHECK (n < 100), twice int8 GENERATED ALWAYS AS (n * 2) STORED) USING lanes;
@@ -106,7 +106,7 @@ fn constraints_policies_and_privileges_hold() {
         std::thread::sleep(std::time::Duration::from_millis(50));
         None
     });
-    assert_stored(&granted.expect("the grant is seen"));
+    assert_stored(&granted.expect("the gateway notices the grant"));
     assert_refused(
         &send(&gateway, "checked", FLATBUFFERS, &number(100)),
         400,
@@ -147,7 +147,7 @@ fn constraints_policies_and_privileges_hold() {
 
 /// An error that only PostgreSQL can detect also has its row and column.
 #[test]
-fn what_a_type_refuses_is_told_with_row_and_column() {
+fn a_refused_value_is_reported_with_row_and_column() {
     let (_cluster, _passwords, gateway) = begin(
         "events_places",
         "CREATE TYPE mood AS ENUM ('glad', 'sad');
@@ -188,7 +188,7 @@ fn what_a_type_refuses_is_told_with_row_and_column() {
 }
 
 #[test]
-fn a_table_may_change_under_its_senders() {
+fn a_table_may_change_while_requests_arrive() {
     let (cluster, _passwords, gateway) = begin(
         "events_changes",
         "CREATE TABLE t (n int8) USING lanes; GRANT INSERT ON t TO lanes_gateway",
@@ -237,7 +237,7 @@ fn a_table_may_change_under_its_senders() {
 }
 
 #[test]
-fn a_table_is_created_for_the_first_request_where_that_is_asked_for() {
+fn a_table_is_created_for_the_first_request_if_configured() {
     let cluster = Cluster::builder("events_created").start().unwrap();
     let passwords = Passwords::generate();
     provision(&cluster, &passwords).unwrap();

@@ -76,7 +76,7 @@ fn replay(target: &str, entry: fn(&[u8])) {
         if outcome.is_err() {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             panic!(
-                "{target}: mutation {number} of {} bytes breaks a promise: {hex}",
+                "{target}: mutation {number} of {} bytes violates an invariant: {hex}",
                 bytes.len()
             );
         }

@@ -186,7 +186,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn every_bomb_has_its_answer_and_leaves_nothing_behind() {
+fn every_bomb_is_refused_and_leaves_nothing_behind() {
     let (cluster, passwords) = cluster("bombs");
     let settings = settings("gateway", &cluster, &passwords)
         .environment(
@@ -245,7 +245,7 @@ fn every_bomb_has_its_answer_and_leaves_nothing_behind() {
     assert_eq!(
         samples(&cluster),
         1,
-        "nothing of a refused request is stored"
+        "no part of a refused request is stored"
     );
     assert_eq!(
         cluster
@@ -270,7 +270,7 @@ fn every_bomb_has_its_answer_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn odd_values_are_kept_to_the_bit() {
+fn unusual_values_are_stored_bit_by_bit() {
     let (cluster, passwords) = cluster("odd_values");
     let gateway = Gateway::start(settings("gateway", &cluster, &passwords)).unwrap();
     let values: [u64; 10] = [
@@ -328,7 +328,7 @@ fn odd_values_are_kept_to_the_bit() {
 }
 
 #[test]
-fn the_legal_part_of_a_request_is_stored() {
+fn the_valid_part_of_a_request_is_stored() {
     let (cluster, passwords) = cluster("partly");
     let gateway = Gateway::start(settings("gateway", &cluster, &passwords)).unwrap();
     let labels = vec![
@@ -354,7 +354,7 @@ fn the_legal_part_of_a_request_is_stored() {
 }
 
 #[test]
-fn methods_media_and_levels_have_their_codes() {
+fn methods_media_types_and_levels_have_their_status_codes() {
     let (cluster, passwords) = cluster("codes");
     let gateway = Gateway::start(settings("gateway", &cluster, &passwords)).unwrap();
     let bytes = good("codes");

@@ -9,7 +9,7 @@ use lanes_support::provision::DATABASE;
 use super::{cluster, metric, settings, until};
 
 #[test]
-fn a_gateway_without_its_rights_asks_less_and_less_often() {
+fn a_gateway_without_privileges_retries_less_and_less_often() {
     let (cluster, passwords) = cluster("rights");
     let run = |sql| cluster.psql(DATABASE, sql).unwrap();
     run("REVOKE EXECUTE ON FUNCTION lanes.registry_identity() FROM lanes_gateway");
@@ -43,7 +43,7 @@ fn a_gateway_without_its_rights_asks_less_and_less_often() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_so_is_its_end() {
+fn a_full_disk_and_its_end_are_logged() {
     let (cluster, passwords) = cluster("disk_full");
     let run = |sql| cluster.psql(DATABASE, sql).unwrap();
     run(
@@ -71,8 +71,8 @@ fn a_full_disk_is_told_and_so_is_its_end() {
     let ready = gateway.get("/-/ready").unwrap().body;
     assert!(ready.contains("PostgreSQL's disk is full"), "{ready}");
     run("DROP TRIGGER full_disk ON t");
-    until("the row is not taken", || send().status == 204);
-    until("the end is not told", || {
+    until("the row was not stored", || send().status == 204);
+    until("the end of the full disk was not logged", || {
         send();
         metric(&gateway, "lanes_gateway_postgres_disk_full") == 0.0
     });

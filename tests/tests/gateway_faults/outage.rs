@@ -29,7 +29,7 @@ fn request(metric: &str, number: u64) -> Vec<u8> {
 }
 
 #[test]
-fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
+fn acknowledged_samples_survive_restarts_of_postgres_under_load() {
     let (mut cluster, passwords) = cluster("restart");
     // The timeouts are short, so that senders receive 503s.
     let settings =
@@ -39,7 +39,7 @@ fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
     let flows = |acked: &AtomicU64| {
         let (start, before) = (Instant::now(), acked.load(Ordering::Relaxed));
         while acked.load(Ordering::Relaxed) < before + 20 {
-            assert!(start.elapsed() < PATIENCE, "nothing is acked");
+            assert!(start.elapsed() < PATIENCE, "nothing is acknowledged");
             std::thread::sleep(Duration::from_millis(10));
         }
     };
@@ -58,7 +58,7 @@ fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
                                 503 => {
                                     assert!(
                                         answer.header("retry-after").is_some(),
-                                        "503 says when to come again"
+                                        "a 503 has a Retry-After"
                                     );
                                     refused.fetch_add(1, Ordering::Relaxed);
                                     std::thread::sleep(Duration::from_millis(20));
@@ -83,14 +83,14 @@ fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
             {
                 assert!(
                     start.elapsed() < PATIENCE,
-                    "Postgres is away, and the gateway says it is ready"
+                    "PostgreSQL is stopped, and the gateway reports that it is ready"
                 );
                 std::thread::sleep(Duration::from_millis(50));
             }
             assert_eq!(
                 gateway.get("/-/healthy").unwrap().status,
                 200,
-                "it is healthy nevertheless"
+                "the gateway is healthy nevertheless"
             );
             refused.store(0, Ordering::Relaxed);
             cluster.start().unwrap();
@@ -99,7 +99,7 @@ fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
             while gateway.get("/-/ready").unwrap().status != 200 {
                 assert!(
                     start.elapsed() < PATIENCE,
-                    "samples flow, and the gateway says it is not ready"
+                    "samples are stored, and the gateway reports that it is not ready"
                 );
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -125,7 +125,7 @@ fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
 }
 
 #[test]
-fn a_gateway_waits_for_a_postgres_that_is_not_there_yet() {
+fn a_gateway_waits_until_postgres_is_started() {
     let (mut cluster, passwords) = cluster("late");
     cluster.stop(Stop::Fast).unwrap();
     let mut gateway = Gateway::new(settings("gateway", &cluster, &passwords));
@@ -153,7 +153,7 @@ fn a_gateway_waits_for_a_postgres_that_is_not_there_yet() {
 }
 
 #[test]
-fn a_stop_answers_what_was_taken() {
+fn a_stop_responds_to_every_received_request() {
     let (cluster, passwords) = cluster("stop");
     let mut gateway = Gateway::start(settings("gateway", &cluster, &passwords)).unwrap();
     let url = gateway.url("/api/v1/write");
@@ -187,7 +187,7 @@ fn a_stop_answers_what_was_taken() {
                 .stop()
                 .unwrap()
                 .is_some_and(|status| status.success()),
-            "a stop in order is a success"
+            "stopping in order succeeds"
         );
     });
     let acked = acked.into_inner();
@@ -197,7 +197,7 @@ fn a_stop_answers_what_was_taken() {
     let stored = samples(&cluster);
     assert!(
         (acked..=acked + 4).contains(&stored),
-        "{acked} acked, {stored} stored"
+        "{acked} acknowledged, {stored} stored"
     );
 }
 
@@ -235,7 +235,7 @@ fn two_gateways_agree_on_series_and_apply_a_request_once() {
     assert_eq!(
         cluster.scalar(DATABASE, one_id_each).unwrap(),
         "800 800 800",
-        "dense ids, one a label set"
+        "ids are dense, one per label set"
     );
     let joined = "SELECT count(*) || ' ' || count(DISTINCT series) FROM metrics.shared";
     assert_eq!(cluster.scalar(DATABASE, joined).unwrap(), "1600 800");
@@ -258,7 +258,7 @@ fn two_gateways_agree_on_series_and_apply_a_request_once() {
 }
 
 #[test]
-fn locked_out_of_its_table_it_says_503_and_recovers() {
+fn a_gateway_responds_503_while_its_table_is_locked() {
     let (cluster, passwords) = cluster("locked");
     let settings = settings("gateway", &cluster, &passwords)
         .environment("LANES_GATEWAY_ACK_TIMEOUT", "1s")
@@ -305,7 +305,7 @@ fn locked_out_of_its_table_it_says_503_and_recovers() {
         .status
         != 204
     {
-        assert!(start.elapsed() < PATIENCE, "it does not recover");
+        assert!(start.elapsed() < PATIENCE, "the gateway does not recover");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

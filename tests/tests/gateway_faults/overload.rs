@@ -37,10 +37,7 @@ impl Answers {
             204 => _ = self.acknowledged.lock().unwrap().insert(number),
             429 | 503 => {
                 let again = answer.header("retry-after").map(str::parse::<u32>);
-                assert!(
-                    matches!(again, Some(Ok(_))),
-                    "when to come again: {again:?}"
-                );
+                assert!(matches!(again, Some(Ok(_))), "Retry-After: {again:?}");
                 self.refused.fetch_add(1, Ordering::Relaxed);
             }
             status => panic!("{status}: {}", answer.body),
@@ -96,14 +93,14 @@ fn assert_whole(cluster: &Cluster, sql: &str, answers: &Answers, rows: i64) {
     let torn: Vec<_> = stored.iter().filter(|(_, found)| **found != rows).collect();
     assert!(
         torn.is_empty(),
-        "requests with other than {rows} rows: {torn:?}"
+        "requests that do not have {rows} rows: {torn:?}"
     );
     let acknowledged = answers.acknowledged.lock().unwrap();
     let lost: Vec<_> = acknowledged
         .iter()
         .filter(|number| !stored.contains_key(number))
         .collect();
-    assert!(lost.is_empty(), "acknowledged and not stored: {lost:?}");
+    assert!(lost.is_empty(), "acknowledged but not stored: {lost:?}");
 }
 
 /// Stops the senders even if the test fails, because a scope waits for its threads.
@@ -181,7 +178,7 @@ fn an_overload_is_refused_within_the_memory_budget_and_loses_nothing() {
             let refused =
                 || [&of_events, &of_samples].map(|kind| kind.refused.load(Ordering::Relaxed));
             let so_far = refused();
-            until("nothing is refused while PostgreSQL stands still", || {
+            until("nothing is refused while PostgreSQL is suspended", || {
                 let now = refused();
                 now[0] > so_far[0] && now[1] > so_far[1]
             });
@@ -197,7 +194,7 @@ fn an_overload_is_refused_within_the_memory_budget_and_loses_nothing() {
     let most = pending_bytes_most.into_inner();
     assert!(
         (1..=PENDING_BYTES_MAX).contains(&most),
-        "{most} bytes of requests were held at once"
+        "{most} bytes of requests were in memory at once"
     );
     let growth = metric(&gateway, "process_resident_memory_bytes") - before;
     assert!(growth < GROWTH_BYTES_MAX, "grown by {growth} bytes");

@@ -54,13 +54,13 @@ fn synchronous_standby(primary: &Cluster, name: &str) -> Cluster {
 
 /// Waits until the gateway has noticed the standby, which it checks once a second.
 fn until_taken(gateway: &Gateway) {
-    until("level replica is not taken", || {
+    until("level replica is not accepted", || {
         event(gateway, 0, "replica").status == 204
     });
 }
 
 #[test]
-fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is() {
+fn level_replica_alone_waits_for_the_standby() {
     let (primary, passwords) = cluster("replica_stopped");
     primary
         .connect(DATABASE)
@@ -93,7 +93,7 @@ fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is(
     standby.stop(Stop::Fast).unwrap();
     let missing = "synchronous standbys are missing";
     let readiness = || gateway.get("/-/ready").unwrap();
-    until("nobody says that the standby is away", || {
+    until("the missing standby was not logged", || {
         readiness().body.contains(missing)
     });
     assert_eq!(readiness().status, 200);
@@ -102,7 +102,11 @@ fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is(
         1.0
     );
     for answer in refusals(3) {
-        assert_eq!(answer.status, 503, "the standby is away: {}", answer.body);
+        assert_eq!(
+            answer.status, 503,
+            "the standby is stopped: {}",
+            answer.body
+        );
         assert!(answer.header("retry-after").is_some());
         assert!(answer.body.contains(missing), "{}", answer.body);
     }
@@ -117,7 +121,7 @@ fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is(
         "the same requests are not acknowledged once the standby is back",
         || refusals(3).iter().all(|answer| answer.status == 204),
     );
-    until("nobody says that the standby is back", || {
+    until("the return of the standby was not logged", || {
         metric(&gateway, "lanes_gateway_postgres_standbys_missing") == 0.0
     });
     assert_eq!(readiness().body, "ready\n");
@@ -134,7 +138,7 @@ fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is(
 }
 
 #[test]
-fn what_is_acknowledged_at_level_replica_outlives_the_primary() {
+fn rows_acknowledged_at_level_replica_survive_the_primary() {
     let (mut primary, passwords) = cluster("replica_killed");
     primary
         .connect(DATABASE)
@@ -186,11 +190,7 @@ fn what_is_acknowledged_at_level_replica_outlives_the_primary() {
     ] {
         let stored = numbers(sql);
         let distinct: BTreeSet<i64> = stored.iter().copied().collect();
-        assert_eq!(
-            distinct.len(),
-            stored.len(),
-            "{sql}: something is there twice"
-        );
+        assert_eq!(distinct.len(), stored.len(), "{sql}: a row occurs twice");
         let lost: Vec<i64> = acknowledged
             .into_inner()
             .unwrap()
@@ -199,7 +199,7 @@ fn what_is_acknowledged_at_level_replica_outlives_the_primary() {
             .collect();
         assert!(
             lost.is_empty(),
-            "{sql}: acknowledged and not on the standby: {lost:?}"
+            "{sql}: acknowledged but not on the standby: {lost:?}"
         );
     }
 }

@@ -26,7 +26,7 @@ fn request(numbers: impl IntoIterator<Item = i64>) -> Vec<u8> {
 }
 
 #[test]
-fn hashes_that_are_behind_emptied_or_damaged_give_no_series_twice() {
+fn outdated_emptied_or_damaged_hashes_duplicate_no_series() {
     let (cluster, passwords) = cluster("start");
     let run = |sql: &str| cluster.psql(DATABASE, sql).unwrap();
     let mut gateway = Gateway::start(settings("gateway", &cluster, &passwords)).unwrap();

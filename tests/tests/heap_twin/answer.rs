@@ -86,7 +86,7 @@ fn inner(error: std::io::Error) -> postgres::Error {
         .map(|inner| inner.downcast::<postgres::Error>())
     {
         Some(Ok(error)) => *error,
-        other => panic!("COPY failed without an error of Postgres: {other:?}"),
+        other => panic!("COPY failed without an error of PostgreSQL: {other:?}"),
     }
 }
 

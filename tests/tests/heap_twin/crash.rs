@@ -110,7 +110,7 @@ impl Twin<'_> {
                 .code()
                 .is_some_and(|state| state.code().starts_with("XX"))
         {
-            self.fail(&format!("what was under way failed: {error:?}"));
+            self.fail(&format!("the work in progress failed: {error:?}"));
         }
     }
 }

@@ -154,7 +154,9 @@ impl Twin<'_> {
             }
             clients[side] = self.connect_to_standby(side);
         }
-        self.fail(&format!("replay is always in the way of {question}"))
+        self.fail(&format!(
+            "replay conflicts with every attempt of {question}"
+        ))
     }
 }
 

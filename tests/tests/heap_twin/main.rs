@@ -77,15 +77,15 @@ fn run(stage: &mut Stage, test: &str, random: &mut Random, scripts: u32) -> usiz
         crashes += twin.crashes;
     }
     println!(
-        "{test}: {scripts} scripts of {STATEMENTS} statements agree, {offloaded} parts moved away, {} segments came back, \
-         {crashes} crashes",
+        "{test}: {scripts} scripts of {STATEMENTS} statements agree, {offloaded} parts \
+         were offloaded, {} segments recalled, {crashes} crashes",
         stage.supplied()
     );
     offloaded
 }
 
 #[test]
-fn lanes_answers_as_heap_does() {
+fn lanes_agrees_with_heap() {
     let (mut random, _) = seeded("heap_twin");
     // VACUUM seals as much as it can.
     let cluster = Cluster::builder("heap_twin").setting("lanes.seal_rows", "1");
@@ -95,14 +95,14 @@ fn lanes_answers_as_heap_does() {
     let do_move = offloaded > 0 && stage.supplied() > 0;
     assert!(
         scripts < MOVING_SCRIPTS || do_move,
-        "rows move away and come back"
+        "rows are offloaded and recalled"
     );
 }
 
 /// With an arena far smaller than the tables, everything is loaded, evicted and loaded again, which
 /// no client notices.
 #[test]
-fn lanes_answers_as_heap_does_with_a_tiny_arena() {
+fn lanes_agrees_with_heap_with_a_tiny_arena() {
     let (mut random, _) = seeded("heap_twin_tiny");
     let cluster = Cluster::builder("heap_twin_tiny")
         .setting("lanes.arena_size", "1MB")
@@ -118,7 +118,7 @@ fn lanes_answers_as_heap_does_with_a_tiny_arena() {
 
 /// The cluster crashes at any moment, and a standby answers too.
 #[test]
-fn lanes_answers_as_heap_does_through_crashes_and_on_a_standby() {
+fn lanes_agrees_with_heap_through_crashes_and_on_a_standby() {
     let (mut random, _) = seeded("heap_twin_adverse");
     let runs = ADVERSE_SCRIPTS.rounds().div_ceil(SCRIPTS_OF_A_CLUSTER);
     for number in 0..runs {
@@ -130,7 +130,7 @@ fn lanes_answers_as_heap_does_through_crashes_and_on_a_standby() {
 
 /// Tests the test: heap agrees with heap, so a difference is never the generator's fault.
 #[test]
-fn heap_answers_as_heap_does() {
+fn heap_agrees_with_heap() {
     let (mut random, _) = seeded("heap_twin_self");
     let mut stage = Stage::quiet(Cluster::builder("heap_twin_self").without_extension());
     stage

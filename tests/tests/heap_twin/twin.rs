@@ -217,7 +217,7 @@ impl<'a> Twin<'a> {
             forget_recalled(&self.stage.cluster);
             self.stage.standby.iter().for_each(forget_recalled);
         }
-        self.tell(&format!("{table}: sealed segments move away"));
+        self.tell(&format!("{table}: sealed segments are offloaded"));
     }
 
     /// Ends open transactions and compares the tables.

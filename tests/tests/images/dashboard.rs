@@ -40,7 +40,7 @@ fn expanded(sql: &str) -> String {
         .replace("$__timeGroup(ts, $__interval)", "time_bucket('5.000s',ts)");
     assert!(
         !sql.contains("$__"),
-        "a macro that this test does not know: {sql}"
+        "a macro that is unknown to this test: {sql}"
     );
     sql
 }
@@ -82,7 +82,7 @@ fn samples(metrics: &BTreeSet<String>) -> Vec<u8> {
 }
 
 #[test]
-fn every_query_of_the_dashboard_has_an_answer() {
+fn every_query_of_the_dashboard_returns_rows() {
     let mut database = Database::start("images_dashboard");
     let settings = Settings {
         folder: database.folder().join("gateway"),
@@ -136,7 +136,7 @@ fn every_query_of_the_dashboard_has_an_answer() {
 }
 
 #[test]
-fn the_gateways_metrics_that_the_dashboard_shows_exist() {
+fn every_gateway_metric_of_the_dashboard_exists() {
     let declarations = [
         "deliver/metrics.rs",
         "http/metrics.rs",

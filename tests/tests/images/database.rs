@@ -165,7 +165,7 @@ fn a_second_start_keeps_passwords_data_and_privileges() {
         .query_one("SELECT sum(n) FROM kept", &[])
         .unwrap()
         .get(0);
-    assert_eq!(sum, 1, "the reader reads the owner's tables");
+    assert_eq!(sum, 1, "the reader can read the owner's tables");
     for forbidden in [
         "INSERT INTO kept VALUES (2)",
         "SET default_transaction_read_only = off; INSERT INTO kept VALUES (2)",

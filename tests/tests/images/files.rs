@@ -12,7 +12,7 @@ fn text(path: &str) -> String {
 /// Both of Docker's builders read the file at this place. Only one of them reads a file beside the
 /// Dockerfile.
 #[test]
-fn what_builds_leave_is_not_sent_to_docker() {
+fn build_artifacts_are_not_sent_to_docker() {
     let ignored = text(".dockerignore");
     for folder in ["target", ".lanes", ".git"] {
         assert!(ignored.lines().any(|line| line == folder), "{folder}");
@@ -20,7 +20,7 @@ fn what_builds_leave_is_not_sent_to_docker() {
 }
 
 #[test]
-fn what_the_images_copy_is_there() {
+fn every_file_that_the_images_copy_exists() {
     let dockerfile = text("docker/Dockerfile");
     let copies = dockerfile
         .lines()
@@ -48,7 +48,7 @@ fn what_the_images_copy_is_there() {
 }
 
 #[test]
-fn what_the_compose_file_mounts_is_there() {
+fn every_file_that_the_compose_file_mounts_exists() {
     let compose = text("docker/compose.yml");
     let mounts: Vec<&str> = compose
         .lines()
@@ -62,7 +62,7 @@ fn what_the_compose_file_mounts_is_there() {
 }
 
 #[test]
-fn the_gateway_takes_the_settings_of_its_container() {
+fn the_gateway_accepts_the_settings_of_its_container() {
     let mut command = Command::new(place::gateway_program().unwrap());
     command.arg("--check-config");
     let mut settings = 0;

@@ -136,13 +136,13 @@ impl World {
 }
 
 #[test]
-fn whatever_is_killed_nothing_is_lost() {
+fn any_kill_loses_nothing() {
     let name = "objects_killed";
     kill_whatever(World::new(name, Store::directory(name)), KILLS.rounds());
 }
 
 #[test]
-fn whatever_is_killed_nothing_is_lost_on_minio() {
+fn any_kill_loses_nothing_on_minio() {
     let store = Store::minio().unwrap();
     kill_whatever(
         World::new("objects_killed_s3", store),
@@ -175,7 +175,10 @@ fn kill_whatever(mut world: World, rounds: u32) {
                         .as_mut()
                         .is_ok_and(|client| client.simple_query("SELECT 1").is_ok())
                     {
-                        assert!(Instant::now() < deadline, "a killed backend is not noticed");
+                        assert!(
+                            Instant::now() < deadline,
+                            "the postmaster has not noticed the killed backend"
+                        );
                         std::thread::sleep(Duration::from_millis(10));
                     }
                     world.cluster.wait_ready().unwrap();
@@ -189,7 +192,7 @@ fn kill_whatever(mut world: World, rounds: u32) {
         forget_recalled(&world.cluster);
         world.check(&format!("round {round} ({victim})"));
     }
-    wait_for("all rows are away", || world.rows_in_file() == 0);
+    wait_for("all rows are offloaded", || world.rows_in_file() == 0);
     world.cluster.restart().unwrap();
     world.check("after a restart");
     gateway.check().unwrap();
@@ -220,7 +223,7 @@ fn kill_whatever(mut world: World, rounds: u32) {
         std::thread::sleep(Duration::from_millis(500));
     }
     // The store itself no longer contains the table, nor parts of a dropped one.
-    wait_for("the store has forgotten the table", || {
+    wait_for("the store no longer contains the table", || {
         let mut restore = world.store.command(&place::gateway_program().unwrap());
         restore.args(["restore", "--dry-run", "--from", world.store.url()]);
         let told = run_to_output(&mut restore).unwrap();
@@ -271,7 +274,7 @@ fn end_between_put_and_mark(mut world: World) {
         assert!(metric(&gateway, "lanes_gateway_objects_puts_total") > 0.0);
         gateway.kill9().unwrap();
         let session = world.number(&waits);
-        assert_ne!(session, 0, "{end:?}: the database does not know yet");
+        assert_ne!(session, 0, "{end:?}: the database has not marked it yet");
         match end {
             End::Gateway => {}
             End::Session => {
@@ -291,7 +294,7 @@ fn end_between_put_and_mark(mut world: World) {
         }
         gateway.start_again().unwrap();
         wait_for_state(&gateway, "working");
-        wait_for("all rows are away", || world.rows_in_file() == 0);
+        wait_for("all rows are offloaded", || world.rows_in_file() == 0);
         forget_recalled(&world.cluster);
         world.cluster.restart().unwrap();
         world.check(&format!("{end:?}"));
@@ -349,20 +352,20 @@ fn assert_fails(world: &mut World) {
 }
 
 #[test]
-fn a_store_that_fails_holds_up_only_what_needs_it() {
+fn a_failing_store_affects_only_what_needs_it() {
     let name = "objects_failing";
     let mut world = World::new(name, Store::directory(name));
     let directory = world.store.folder().unwrap().to_owned();
     let mut gateway = world.gateway();
     world.grow();
-    wait_for("all rows are away", || world.rows_in_file() == 0);
+    wait_for("all rows are offloaded", || world.rows_in_file() == 0);
     let away = world.rows;
     // The gateway does not respond.
     let process = gateway.process_id().unwrap();
     send(process, Signal::STOP);
     assert_fails(&mut world);
     send(process, Signal::CONT);
-    world.check("it answers again");
+    world.check("the server responds again");
 
     // The store is damaged while the gateway is down, because the gateway might still have the data
     // in memory. Then the store is repaired.
@@ -388,9 +391,9 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
         .query("SELECT sum(v + 0) FROM far", &[])
         .is_err()
     {
-        assert!(Instant::now() < deadline, "it is mended");
+        assert!(Instant::now() < deadline, "the store is repaired");
     }
-    world.check("it is mended");
+    world.check("the store is repaired");
 
     // Every request to the store fails: rows stay in the database, and more arrive.
     let aside = directory.with_extension("aside");
@@ -406,14 +409,14 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     assert_eq!(
         world.rows_in_file(),
         world.rows - away,
-        "rows stay while they cannot go"
+        "rows stay while they cannot be offloaded"
     );
     // The query reads the rows that are in the database, as its zones show.
     let here = format!("SELECT count(*) FROM far WHERE v > {away}");
     assert_eq!(world.number(&here), world.rows - away);
     std::fs::remove_file(&directory).unwrap();
     std::fs::rename(&aside, &directory).unwrap();
-    wait_for("all rows are away", || world.rows_in_file() == 0);
+    wait_for("all rows are offloaded", || world.rows_in_file() == 0);
     forget_recalled(&world.cluster);
     world.cluster.restart().unwrap();
     world.check("the store is back");
@@ -424,7 +427,7 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
 /// it never returns a wrong answer.
 fn go_and_come_back(world: &mut World, under: &str) {
     world.grow();
-    wait_for("all rows are away", || world.rows_in_file() == 0);
+    wait_for("all rows are offloaded", || world.rows_in_file() == 0);
     forget_recalled(&world.cluster);
     world.cluster.restart().unwrap();
     let deadline = Instant::now() + PATIENCE;
@@ -433,7 +436,7 @@ fn go_and_come_back(world: &mut World, under: &str) {
         .query("SELECT sum(v + 0) FROM far", &[])
         .is_err()
     {
-        assert!(Instant::now() < deadline, "nothing comes back");
+        assert!(Instant::now() < deadline, "nothing is recalled");
     }
     world.check(under);
 }
@@ -441,7 +444,7 @@ fn go_and_come_back(world: &mut World, under: &str) {
 /// Responses of the store are late or cut off. Segments are offloaded and recalled nevertheless, if
 /// not at once.
 #[test]
-fn a_network_that_is_slow_or_breaks_off_loses_nothing_on_minio() {
+fn a_slow_or_broken_network_loses_nothing_on_minio() {
     let name = "objects_network";
     let (_, seed) = seeded(name);
     let mut world = World::new(name, Store::minio_behind_proxy(seed).unwrap());
@@ -467,18 +470,18 @@ fn a_network_that_is_slow_or_breaks_off_loses_nothing_on_minio() {
 
 /// The store's disk is full: rows stay in the database, and more arrive, until there is room again.
 #[test]
-fn a_full_disk_under_the_store_holds_up_segments_only() {
+fn a_full_disk_under_the_store_delays_only_segments() {
     let name = "objects_disk";
     let mut world = World::new(name, Store::small_disk(name, 16 << 20).unwrap());
     let mut gateway = world.gateway();
     world.grow();
-    wait_for("all rows are away", || world.rows_in_file() == 0);
+    wait_for("all rows are offloaded", || world.rows_in_file() == 0);
     let away = world.rows;
     world.store.disk().unwrap().fill().unwrap();
     for _ in 0..3 {
         world.grow();
     }
-    wait_for("what came is due", || {
+    wait_for("the new rows are due", || {
         world.number("SELECT coalesce(sum(rows), 0)::int8 FROM lanes.offload_list(1000)")
             == world.rows - away
     });
@@ -488,9 +491,9 @@ fn a_full_disk_under_the_store_holds_up_segments_only() {
     assert_eq!(world.rows_in_file(), world.rows - away);
     let here = format!("SELECT count(*) FROM far WHERE v > {away}");
     assert_eq!(world.number(&here), world.rows - away);
-    wait_for("ingest goes on", || send_sample(&gateway, 1) == 204);
+    wait_for("ingest continues", || send_sample(&gateway, 1) == 204);
     world.store.disk().unwrap().free().unwrap();
-    wait_for("all rows are away", || world.rows_in_file() == 0);
+    wait_for("all rows are offloaded", || world.rows_in_file() == 0);
     forget_recalled(&world.cluster);
     world.cluster.restart().unwrap();
     world.check("there is room again");
@@ -507,7 +510,7 @@ fn send_sample(gateway: &Gateway, n: i64) -> u16 {
 }
 
 #[test]
-fn a_store_that_stays_away_ends_in_back_pressure() {
+fn a_store_that_stays_unavailable_causes_back_pressure() {
     // The growth is so regular that 20,000 rows take about a thousand bytes.
     const ROOM: i64 = 3 << 10;
     let name = "objects_behind";
@@ -515,7 +518,7 @@ fn a_store_that_stays_away_ends_in_back_pressure() {
     let folder = world.store.folder().unwrap().to_owned();
     let room = ROOM.to_string();
     let mut gateway = world.gateway_with(&[("LANES_GATEWAY_OBJECTS_BACKLOG_BYTES_MAX", &room)]);
-    wait_for("writes are taken", || send_sample(&gateway, 0) == 204);
+    wait_for("writes are accepted", || send_sample(&gateway, 0) == 204);
     // Every request to the store fails, and is repeated for ever.
     let aside = folder.with_extension("aside");
     std::fs::rename(&folder, &aside).unwrap();
@@ -536,7 +539,7 @@ fn a_store_that_stays_away_ends_in_back_pressure() {
     };
     // The room suffices for some time.
     world.grow();
-    wait_for("the first rows wait", || {
+    wait_for("the first rows are pending", || {
         metric(&gateway, "lanes_gateway_objects_backlog_bytes") > 0.0
     });
     assert!(waiting(&world) <= ROOM, "{}", waiting(&world));
@@ -545,7 +548,7 @@ fn a_store_that_stays_away_ends_in_back_pressure() {
     while waiting(&world) <= ROOM {
         let before = waiting(&world);
         world.grow();
-        wait_for("more rows wait", || waiting(&world) > before);
+        wait_for("more rows are pending", || waiting(&world) > before);
     }
     wait_for("writes are refused", || write(&gateway) == 503);
     gateway.kill9().unwrap();
@@ -557,8 +560,8 @@ fn a_store_that_stays_away_ends_in_back_pressure() {
 
     std::fs::remove_file(&folder).unwrap();
     std::fs::rename(&aside, &folder).unwrap();
-    wait_for("writes are taken again", || write(&gateway) == 204);
-    wait_for("all rows are away", || world.rows_in_file() == 0);
+    wait_for("writes are accepted again", || write(&gateway) == 204);
+    wait_for("all rows are offloaded", || world.rows_in_file() == 0);
     forget_recalled(&world.cluster);
     world.check("the store is back");
     let kept = world

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < deadline, "never came true: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -105,7 +105,7 @@ fn whole_way(name: &str, store: &Store) {
         "INSERT INTO lanes.fake_wanted SELECT key FROM lanes.fake_segments; INSERT INTO lanes.fake_wanted VALUES ('1/2/3/4/5')",
     );
     let answered = || count("fake_wanted WHERE digest IS NOT NULL OR reason IS NOT NULL");
-    wait_for("all that is wanted is answered", || answered() == 13);
+    wait_for("every request is answered", || answered() == 13);
     assert_eq!(
         count("fake_wanted JOIN lanes.fake_segments USING (key, digest)"),
         12
@@ -134,7 +134,7 @@ fn whole_way(name: &str, store: &Store) {
     sql("SELECT lanes.fake_seal(p, 2, 3000000) FROM generate_series(11, 12) p");
     wait_for("the second gateway's parts are remote", || remote() == 16);
     assert_eq!(first.status().unwrap()["objects"], "fenced");
-    wait_for("it is counted", || {
+    wait_for("the object is counted", || {
         metric(&first, "lanes_gateway_objects_fenced_total") == 1.0
     });
 
@@ -145,7 +145,7 @@ fn whole_way(name: &str, store: &Store) {
         "TRUNCATE lanes.fake_wanted; INSERT INTO lanes.fake_wanted SELECT key FROM lanes.fake_segments",
     );
     let mut third = start(&cluster, &passwords, "third", store);
-    wait_for("all is recalled by a third", || answered() == 16);
+    wait_for("a third gateway recalls everything", || answered() == 16);
     assert_eq!(
         count("fake_wanted JOIN lanes.fake_segments USING (key, digest)"),
         16
@@ -155,7 +155,7 @@ fn whole_way(name: &str, store: &Store) {
 }
 
 #[test]
-fn segments_go_and_come_back_in_a_directory() {
+fn segments_are_offloaded_and_recalled_in_a_directory() {
     let store = Store::directory("objects");
     whole_way("objects", &store);
     let (folders, files) = assert_private(store.folder().unwrap());
@@ -182,6 +182,6 @@ fn assert_private(folder: &Path) -> (usize, usize) {
 }
 
 #[test]
-fn segments_go_and_come_back_on_minio() {
+fn segments_are_offloaded_and_recalled_on_minio() {
     whole_way("objects_s3", &Store::minio().unwrap());
 }

@@ -24,7 +24,7 @@ fn start_beside(world: &World, cluster: &Cluster, name: &str) -> Gateway {
 
 fn offload(world: &mut World) {
     world.grow();
-    wait_for("all is offloaded", || world.rows_in_file() == 0);
+    wait_for("everything is offloaded", || world.rows_in_file() == 0);
 }
 
 fn log_of(gateway: &Gateway) -> String {
@@ -32,7 +32,7 @@ fn log_of(gateway: &Gateway) -> String {
 }
 
 #[test]
-fn a_store_is_one_databases() {
+fn a_store_belongs_to_one_database() {
     let name = "objects_owners";
     let mut world = World::new(name, Store::directory(name));
     let mut gateway = world.gateway();
@@ -84,7 +84,7 @@ fn a_store_is_one_databases() {
     assert!(told.contains("belongs to database"), "{told}");
     wait_for_state(&gateway, "working");
     wait_for_state(&of_standby, "fenced");
-    wait_for("it says by whom", || {
+    wait_for("the status names the owner", || {
         log_of(&of_standby).contains("fenced by gateway ")
     });
     of_standby.stop().unwrap();

@@ -73,21 +73,21 @@ fn run(builder: Builder, test: &str, rounds: u32) {
         let _: u64 = random.random();
     }
     println!(
-        "{test}: {} queries agree, {} of them vectorised whole (seed {seed})",
+        "{test}: {} queries agree, {} of them completely vectorised (seed {seed})",
         rounds * QUERIES,
         sessions.vectorised
     );
 }
 
 #[test]
-fn vectorised_answers_are_those_of_heap() {
+fn vectorised_answers_agree_with_heap() {
     let rounds = ROUNDS.rounds();
     run(Cluster::builder("vector_twin"), "vector_twin", rounds);
 }
 
 /// With an arena far smaller than the tables, vectors are decoded from pages.
 #[test]
-fn vectorised_answers_are_those_of_heap_with_a_tiny_arena() {
+fn vectorised_answers_agree_with_heap_with_a_tiny_arena() {
     let builder = Cluster::builder("vector_twin_tiny").setting("lanes.arena_size", "1MB");
     let rounds = TINY_ROUNDS.rounds();
     run(builder, "vector_twin_tiny", rounds);

@@ -107,7 +107,7 @@ fn run_program(options: &[String]) -> Result<()> {
     if let Some(needs) = needs.filter(|_| !asks_for_help) {
         set_up_product(needs)?;
         if let Err(error) = peers::set_up(needs.peers) {
-            eprintln!("programs to compare with cannot be had: {error}");
+            eprintln!("the peers cannot be installed: {error}");
         }
     }
     let mut command = cargo();
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_every_scenario_needs_is_known() {
+    fn the_requirements_of_every_scenario_are_known() {
         let folder = place::workspace().join("bench/scenarios");
         for file in std::fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_installed_for_those_that_do_not_use_it() {
+    fn commands_install_only_what_they_use() {
         assert_eq!(needs("append"), Some(PRODUCT));
         assert_eq!(needs("load"), Some(NOTHING));
         let devops = needs("devops").unwrap();

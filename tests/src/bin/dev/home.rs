@@ -97,7 +97,7 @@ impl Home {
         let folder = place::reachable(&wanted, &account);
         if folder != wanted {
             println!(
-                "the account {} cannot enter {}: the data is in {}",
+                "the account {} cannot enter {}; the data is in {}",
                 account.name,
                 self.folder.display(),
                 folder.display()
@@ -144,9 +144,10 @@ impl Home {
             Ok(before) if statements(&before) == statements(&now) => Ok(()),
             Ok(_) => {
                 println!(
-                    "note: the extension's SQL has changed since the database in {} was made, its version has not, so the \
-                     database keeps the old definitions; for one with the new ones, choose another folder and other ports: \
-                     LANES_HOME=<folder> {PG_PORT}=<port> {HTTP_PORT}=<port>",
+                    "note: the extension's SQL has changed since the database in {} was created, but \
+                     its version has not, so the database keeps the old definitions; for a database \
+                     with the new ones, choose another folder and other ports: LANES_HOME=<folder> \
+                     {PG_PORT}=<port> {HTTP_PORT}=<port>",
                     shown(&self.folder)
                 );
                 Ok(())
@@ -191,8 +192,8 @@ impl Home {
         }
         if !self.answers() {
             return Err(Error::Other(format!(
-                "nothing runs in {}: start it with `make run`, or name the folder of the run that you mean: \
-                 make psql LANES_HOME=<folder>",
+                "no cluster is running in {}; start one with `make run`, or name the folder of the \
+                 running one: make psql LANES_HOME=<folder>",
                 shown(&self.folder)
             )));
         }
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_that_do_the_same_are_the_same() {
+    fn scripts_that_differ_in_comments_and_white_space_are_equal() {
         let script = "-- One.\nCREATE TABLE t (n int);\n";
         for (other, is_same) in [
             ("CREATE TABLE t\n    (n int);\n  -- Two.\n", true),
@@ -269,12 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn psql_of_a_home_in_which_nothing_runs_says_what_to_do() {
+    fn psql_without_a_running_cluster_names_the_remedy() {
         let home = home("idle");
         let passwords = Passwords::generate();
         home.write_connection_files(&passwords).unwrap();
         let told = home.psql(&[]).unwrap_err().to_string();
-        assert!(told.contains("nothing runs in"), "{told}");
+        assert!(told.contains("no cluster is running in"), "{told}");
         assert!(told.contains("LANES_HOME=<folder>"), "{told}");
         let file = std::fs::read_to_string(home.service_file()).unwrap();
         assert!(

@@ -36,24 +36,30 @@ use std::process::ExitCode;
 const HELP: &str = "\
 Usage: cargo dev <command>
 
-  run                 install what is missing, build, start Postgres and the gateway, show what happens until Ctrl-C
-  demo                the same with Debian's Prometheus and node_exporter, which write to the gateway
-  psql [args]         psql in the running database
-  test [check [test …]] …
-                      everything that CI runs, or only the named checks, or single tests of them
-                      (`cargo dev test --help`)
-  kept [stop]         list, or stop and remove, the clusters that LANES_KEEP=1 left running after a failed test
-  test-long [minutes] all tests with large budgets, on MinIO and in containers; sanitizers; then random tests and fuzzing for so long
-  setup               install what is missing, build, install the extension
-  stage <folder>      install what is missing, build, lay extension and gateway below a folder: for images
-  bench [words]       short form of all benchmarks, or what lanes-bench is told (--help for its commands)
-  bench-sql [options] time SQL on lanes tables beside heap, DuckDB, Polars and chDB (--help for the options)
-  peers               install and build everything that the bench compares with (a few minutes, once)
-  fmt                 format all code
-  help                this text
+  run                  install missing packages, build, start PostgreSQL and the gateway, and show
+                       the status until Ctrl-C
+  demo                 as run, with Debian's Prometheus and node_exporter writing to the gateway
+  psql [arguments]     psql in the running database
+  test [check [test]]  everything that CI runs, or the named checks, or single tests of a check;
+                       see `cargo dev test --help`
+  kept [stop [name]]   list the clusters that LANES_KEEP=1 left running after a failed test, or stop
+                       and remove them
+  test-long [minutes]  all tests with large budgets, on MinIO and in containers; sanitizers; then
+                       random tests and fuzzing for this time (120)
+  setup                install missing packages, build, install the extension
+  stage <folder>       install missing packages, build, lay extension and gateway out below a
+                       folder, for images
+  bench [arguments]    the short form of all benchmarks, or lanes-bench with these arguments; see
+                       `cargo dev bench --help`
+  bench-sql [options]  time SQL on lanes tables beside heap, DuckDB, Polars and chDB; see
+                       `cargo dev bench-sql --help`
+  peers                install and build the systems that the bench compares with (a few minutes)
+  fmt                  format all code
+  help                 this text
 
-Environment: LANES_PG_PORT (5433), LANES_HTTP_PORT (9201), LANES_HOME (.lanes), LANES_ARENA_SIZE (256MB);
-for demo also LANES_PROMETHEUS_PORT (9290), LANES_NODE_EXPORTER_PORT (9291).";
+Environment: LANES_PG_PORT (5433), LANES_HTTP_PORT (9201), LANES_HOME (.lanes),
+LANES_ARENA_SIZE (256MB); for demo also LANES_PROMETHEUS_PORT (9290) and
+LANES_NODE_EXPORTER_PORT (9291).";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

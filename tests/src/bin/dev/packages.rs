@@ -61,7 +61,7 @@ pub fn install(purpose: Purpose) -> Result<()> {
     if !Path::new("/usr/bin/apt-get").exists() {
         return Err(Error::Missing {
             what: format!(
-                "apt-get (this is made for Debian 12; elsewhere install the like of {})",
+                "apt-get (the tool supports Debian 12; elsewhere install the equivalents of {})",
                 missing.join(" ")
             ),
             remedy: "install the packages by hand",

@@ -143,7 +143,7 @@ fn go() -> Result<PathBuf> {
         serde_json::from_str(&answer).map_err(|error| Error::Other(error.to_string()))?;
     let folder = answer["Dir"].as_str().map(PathBuf::from).ok_or_else(|| {
         Error::Other(format!(
-            "`go mod download` says nothing of a folder: {answer}"
+            "`go mod download` does not report a folder: {answer}"
         ))
     })?;
     for programs in ["bin", "pkg/tool/linux_amd64"] {

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_package_is_replaced_only_by_other_bytes() {
+    fn a_file_of_the_package_is_replaced_only_if_its_bytes_differ() {
         let folder = std::env::temp_dir().join(format!("lanes-package-{}", std::process::id()));
         let file = folder.join("lib/lanes.so");
         let written = |bytes: &[u8]| {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_package_come_to_their_places_below_the_root() {
+    fn files_of_the_package_are_installed_below_the_root() {
         let folder = std::env::temp_dir().join(format!("lanes-stage-{}", std::process::id()));
         let (package, root) = (folder.join("package"), folder.join("root"));
         for place in [place::extension_libraries(), place::extension_scripts()] {

@@ -52,7 +52,7 @@ pub fn run(kind: Kind) -> Result<()> {
     println!("\nstopping");
     let stopped = session.stop();
     watched.and(stopped)?;
-    println!("stopped; the data stays in {}", shown(&home.folder));
+    println!("stopped; the data remains in {}", shown(&home.folder));
     Ok(())
 }
 
@@ -189,7 +189,7 @@ impl Session {
             shown(&self.gateway.log())
         );
         println!("The gateway stores its own metrics: SELECT * FROM lanes.metrics;");
-        println!("Ctrl-C stops everything; the data stays.\n");
+        println!("Ctrl-C stops everything; the data remains.\n");
     }
 
     /// Shows the status until a signal. Fails if one of the programs dies.

@@ -83,7 +83,7 @@ struct Stored {
 
 fn line(status: Option<&Value>, stored: Option<Stored>) -> String {
     let Some(status) = status else {
-        return "the gateway does not answer".to_owned();
+        return "the gateway does not respond".to_owned();
     };
     let number = |name: &str| status[name].as_f64();
     let count = |name: &str| number(name).map_or_else(|| "?".to_owned(), grouped);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_shows_what_is_known_and_says_what_is_not() {
+    fn the_status_line_marks_unknown_figures() {
         let status = serde_json::json!({
             "samples_per_second": 12345.6, "series": 99, "pending_bytes": 0, "ready": true
         });

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_told_in_words() {
+    fn durations_are_formatted_in_words() {
         assert_eq!(in_words(Duration::from_secs(59)), "59 s");
         assert_eq!(in_words(Duration::from_secs(358)), "5 min 58 s");
     }

@@ -184,7 +184,7 @@ impl Cluster {
             return Ok(());
         }
         Err(Error::Other(format!(
-            "process {backend} is no backend of the cluster {}",
+            "process {backend} is not a backend of the cluster {}",
             self.name
         )))
     }
@@ -444,7 +444,7 @@ pub fn end_leftover(data: &Path) -> Result<()> {
     let Some(leftover) = place::running_postmaster(data) else {
         return Ok(());
     };
-    println!("stopping Postgres (process {leftover}), which an earlier run left behind");
+    println!("stopping a leftover PostgreSQL (process {leftover}) of an earlier run");
     send(leftover, Signal::INT);
     wait_for_end(&[leftover])
 }

@@ -4,7 +4,7 @@ use super::{Cluster, Stop};
 use crate::error::Error;
 
 #[test]
-fn committed_rows_survive_every_way_to_stop() {
+fn committed_rows_survive_every_kind_of_stop() {
     let mut cluster = Cluster::builder("harness_stops")
         .without_extension()
         .start()
@@ -45,7 +45,7 @@ fn committed_rows_survive_every_way_to_stop() {
     assert_eq!(count(&cluster), "1000");
     assert!(
         cluster.kill9_backend(1).is_err(),
-        "process 1 is no backend of ours"
+        "process 1 is not a backend of the cluster"
     );
 }
 
@@ -74,7 +74,7 @@ fn a_standby_follows_and_is_promoted() {
 }
 
 #[test]
-fn roles_need_their_password_and_a_start_that_fails_shows_the_log() {
+fn roles_need_their_password_and_a_failed_start_shows_the_log() {
     let mut cluster = Cluster::builder("harness_access")
         .without_extension()
         .start()

@@ -45,7 +45,7 @@ pub fn check() -> Result<Vec<Outcome>> {
     docker.make_rust()?;
     let compose = Compose::new(&docker)?;
     let built = one(
-        "images are built",
+        "the images are built",
         compose.command().args(["build", "postgres", "gateway"]),
     );
     if !built.passed {
@@ -127,7 +127,7 @@ impl Docker {
             return Ok(());
         }
         let (system, archive) = (self.folder.join("debian"), self.folder.join("debian.tar"));
-        step(&format!("making the image {DEBIAN}"), || {
+        step(&format!("creating the image {DEBIAN}"), || {
             remove(&system)?;
             run(Command::new("/usr/sbin/debootstrap")
                 .args(["--variant=minbase", "bookworm"])
@@ -153,7 +153,7 @@ impl Docker {
         if self.has(RUST) {
             return Ok(());
         }
-        step(&format!("making the image {RUST}"), || {
+        step(&format!("creating the image {RUST}"), || {
             let context = self.folder.join("rust");
             remove(&context)?;
             place::make_folder(&context.join("certificates"))?;

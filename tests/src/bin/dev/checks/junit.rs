@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_and_errors_are_told_from_what_passed() {
+    fn failures_and_errors_are_distinguished_from_passed_tests() {
         let report = r#"<?xml version="1.0"?><testsuites><testsuite name="a">
             <testcase classname="a" name="passes" time="1.25"/>
             <testcase classname="a" name="fails" time="0.5"><failure message="why"/></testcase>

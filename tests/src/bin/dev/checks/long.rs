@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn every_test_program_that_draws_a_seed_is_run_again_and_again() {
+    fn every_test_program_that_draws_a_seed_is_repeated() {
         let programs = std::fs::read_dir(place::workspace().join("tests/tests")).unwrap();
         let random: BTreeSet<String> = programs
             .map(|entry| entry.unwrap().path())

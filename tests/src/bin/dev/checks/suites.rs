@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_read_from_what_the_runners_print() {
+    fn outcomes_are_parsed_from_the_runners_output() {
         let outcome = |name: &str, passed, milliseconds| {
             Some(Outcome {
                 name: name.to_owned(),

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_record_counts_and_sorts() {
+    fn the_record_has_counts_and_sorted_tests() {
         let outcome = |name: &str, passed, seconds| Outcome {
             name: name.to_owned(),
             passed,

@@ -63,7 +63,7 @@ fn watched_within(
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 println!(
-                    "no word for {} s from {program}; what runs now:\n{}",
+                    "no output for {} s from {program}; running processes:\n{}",
                     silence_max.as_secs(),
                     what_runs()
                 );
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_without_a_word_is_a_failure() {
+    fn a_program_that_fails_without_output_is_a_failure() {
         let mut command = Command::new("sh");
         let outcomes = watched("suite", command.args(["-c", "exit 1"]), word).unwrap();
         assert_eq!(outcomes, [Outcome::failure("suite")]);
     }
 
     #[test]
-    fn a_program_that_falls_silent_is_ended_and_is_a_failure() {
+    fn a_program_that_hangs_is_ended_and_is_a_failure() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo ok one; sleep 600; true"]);
         let start = Instant::now();
