@@ -15,6 +15,7 @@
 
 pub mod call;
 pub mod call_ports;
+pub mod catalog;
 pub mod datum;
 pub mod executor;
 pub mod explain;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 
 use pgrx::pg_sys;
 
-use super::ports;
+use crate::pg::ports;
 
 unsafe extern "C-unwind" {
     // Called without the bindings' error boundary, which would be paid at each node; `walk` has one for all.

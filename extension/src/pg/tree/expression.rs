@@ -1,0 +1,264 @@
+//! An expression, its kind, and what PostgreSQL computes about it.
+
+use pgrx::pg_sys::{self, NodeTag, Oid};
+
+use super::list::List;
+use super::operands::{
+    Aggref, ArrayExpr, BoolExpr, BooleanTest, CaseExpr, Const, FuncExpr, GroupingFunc,
+    NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType, ScalarArrayOpExpr, SubPlan,
+    Var, WindowFunc,
+};
+use super::planner::PlannerInfo;
+use super::view::{View, tag_of, views};
+use super::walk;
+
+views! {
+    /// An expression, or another node of a tree.
+    Expr of Node {} {} {}
+}
+
+/// What an expression is.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind<'p> {
+    /// A column.
+    Var(Var<'p>),
+    /// A constant.
+    Const(Const<'p>),
+    /// A parameter.
+    Param(Param<'p>),
+    /// A call of an aggregate function.
+    Aggref(Aggref<'p>),
+    /// `GROUPING(…)`.
+    GroupingFunc(GroupingFunc<'p>),
+    /// A call of a window function.
+    WindowFunc(WindowFunc<'p>),
+    /// A call of a function.
+    FuncExpr(FuncExpr<'p>),
+    /// An argument that is passed by name.
+    NamedArgExpr(NamedArgExpr<'p>),
+    /// An operator.
+    OpExpr(OpExpr<'p>),
+    /// `IS DISTINCT FROM`.
+    DistinctExpr(OpExpr<'p>),
+    /// `ANY` or `ALL` of an array.
+    ScalarArrayOpExpr(ScalarArrayOpExpr<'p>),
+    /// `AND`, `OR`, `NOT`.
+    BoolExpr(BoolExpr<'p>),
+    /// A subquery with a plan.
+    SubPlan(SubPlan<'p>),
+    /// A change of type that changes no bytes.
+    RelabelType(RelabelType<'p>),
+    /// `CASE`.
+    CaseExpr(CaseExpr<'p>),
+    /// `ARRAY[…]`.
+    ArrayExpr(ArrayExpr<'p>),
+    /// `IS [NOT] NULL`.
+    NullTest(NullTest<'p>),
+    /// `IS [NOT] TRUE | FALSE | UNKNOWN`.
+    BooleanTest(BooleanTest<'p>),
+    /// An expression that an outer join may turn to NULL.
+    PlaceHolderVar(PlaceHolderVar<'p>),
+    /// Another node.
+    Other(NodeTag),
+}
+
+/// Types of nodes that are expressions.
+pub trait Expression<'p>: View<'p> {
+    /// The node as an expression.
+    #[inline]
+    fn as_expr(self) -> Expr<'p> {
+        // SAFETY: the node lives for 'p, and every node begins with its tag.
+        unsafe { Expr::at(self.as_ptr().cast()) }
+    }
+}
+
+impl<'p> Expression<'p> for Var<'p> {}
+impl<'p> Expression<'p> for Const<'p> {}
+impl<'p> Expression<'p> for Param<'p> {}
+impl<'p> Expression<'p> for Aggref<'p> {}
+impl<'p> Expression<'p> for WindowFunc<'p> {}
+impl<'p> Expression<'p> for FuncExpr<'p> {}
+impl<'p> Expression<'p> for OpExpr<'p> {}
+impl<'p> Expression<'p> for ScalarArrayOpExpr<'p> {}
+impl<'p> Expression<'p> for BoolExpr<'p> {}
+impl<'p> Expression<'p> for SubPlan<'p> {}
+impl<'p> Expression<'p> for RelabelType<'p> {}
+impl<'p> Expression<'p> for ArrayExpr<'p> {}
+
+impl<'p> Expr<'p> {
+    /// The node's tag.
+    #[inline]
+    pub fn tag(self) -> NodeTag {
+        // SAFETY: a live node.
+        unsafe { tag_of(self.as_ptr()) }
+    }
+
+    /// What the expression is.
+    #[inline]
+    pub fn kind(self) -> Kind<'p> {
+        let node = self.as_ptr();
+        // SAFETY: the tag says which structure a node is.
+        unsafe {
+            match self.tag() {
+                NodeTag::T_Var => Kind::Var(View::at(node.cast())),
+                NodeTag::T_Const => Kind::Const(View::at(node.cast())),
+                NodeTag::T_Param => Kind::Param(View::at(node.cast())),
+                NodeTag::T_Aggref => Kind::Aggref(View::at(node.cast())),
+                NodeTag::T_GroupingFunc => Kind::GroupingFunc(View::at(node.cast())),
+                NodeTag::T_WindowFunc => Kind::WindowFunc(View::at(node.cast())),
+                NodeTag::T_FuncExpr => Kind::FuncExpr(View::at(node.cast())),
+                NodeTag::T_NamedArgExpr => Kind::NamedArgExpr(View::at(node.cast())),
+                NodeTag::T_OpExpr => Kind::OpExpr(View::at(node.cast())),
+                NodeTag::T_DistinctExpr => Kind::DistinctExpr(View::at(node.cast())),
+                NodeTag::T_ScalarArrayOpExpr => Kind::ScalarArrayOpExpr(View::at(node.cast())),
+                NodeTag::T_BoolExpr => Kind::BoolExpr(View::at(node.cast())),
+                NodeTag::T_SubPlan => Kind::SubPlan(View::at(node.cast())),
+                NodeTag::T_RelabelType => Kind::RelabelType(View::at(node.cast())),
+                NodeTag::T_CaseExpr => Kind::CaseExpr(View::at(node.cast())),
+                NodeTag::T_ArrayExpr => Kind::ArrayExpr(View::at(node.cast())),
+                NodeTag::T_NullTest => Kind::NullTest(View::at(node.cast())),
+                NodeTag::T_BooleanTest => Kind::BooleanTest(View::at(node.cast())),
+                NodeTag::T_PlaceHolderVar => Kind::PlaceHolderVar(View::at(node.cast())),
+                other => Kind::Other(other),
+            }
+        }
+    }
+
+    /// The column that the expression is, if it is one.
+    #[inline]
+    pub fn as_var(self) -> Option<Var<'p>> {
+        match self.kind() {
+            Kind::Var(var) => Some(var),
+            _ => None,
+        }
+    }
+
+    /// The constant that the expression is, if it is one.
+    #[inline]
+    pub fn as_const(self) -> Option<Const<'p>> {
+        match self.kind() {
+            Kind::Const(constant) => Some(constant),
+            _ => None,
+        }
+    }
+
+    /// The operator's call that the expression is, if it is one.
+    #[inline]
+    pub fn as_op(self) -> Option<OpExpr<'p>> {
+        match self.kind() {
+            Kind::OpExpr(operation) => Some(operation),
+            _ => None,
+        }
+    }
+
+    /// The function's call that the expression is, if it is one.
+    #[inline]
+    pub fn as_func(self) -> Option<FuncExpr<'p>> {
+        match self.kind() {
+            Kind::FuncExpr(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The expression below any relabelling, which changes no bytes.
+    #[inline]
+    pub fn stripped(self) -> Expr<'p> {
+        let mut expr = self;
+        while let Kind::RelabelType(relabel) = expr.kind()
+            && let Some(inner) = relabel.arg()
+        {
+            expr = inner;
+        }
+        expr
+    }
+
+    /// The expression's type: `exprType`.
+    pub fn type_of(self) -> Oid {
+        // SAFETY: a live expression.
+        unsafe { pg_sys::exprType(self.as_ptr()) }
+    }
+
+    /// The modifier of the expression's type: `exprTypmod`.
+    pub fn typmod(self) -> i32 {
+        // SAFETY: a live expression.
+        unsafe { pg_sys::exprTypmod(self.as_ptr()) }
+    }
+
+    /// The expression's collation: `exprCollation`.
+    pub fn collation(self) -> Oid {
+        // SAFETY: a live expression.
+        unsafe { pg_sys::exprCollation(self.as_ptr()) }
+    }
+
+    /// Whether the expression contains a column of its own query level: `contain_var_clause`.
+    pub fn has_vars(self) -> bool {
+        // SAFETY: a live expression.
+        unsafe { pg_sys::contain_var_clause(self.as_ptr()) }
+    }
+
+    /// Whether the expression calls a volatile function: `contain_volatile_functions`.
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: a live expression.
+        unsafe { pg_sys::contain_volatile_functions(self.as_ptr()) }
+    }
+
+    /// Whether the expression contains a subquery that was not made a parameter.
+    pub fn has_subplan(self) -> bool {
+        walk::expression(self, &mut |node, _| {
+            matches!(
+                node.tag(),
+                NodeTag::T_SubPlan | NodeTag::T_AlternativeSubPlan | NodeTag::T_SubLink
+            )
+        })
+    }
+
+    /// Whether two trees are equal: `equal`.
+    pub fn equals(self, other: Expr<'_>) -> bool {
+        // SAFETY: live nodes.
+        unsafe { pg_sys::equal(self.as_ptr().cast(), other.as_ptr().cast()) }
+    }
+
+    /// Whether two views are of one node.
+    #[inline]
+    pub fn is_same(self, other: Expr<'_>) -> bool {
+        std::ptr::eq(self.as_ptr(), other.as_ptr())
+    }
+
+    /// A copy of the expression whose constant parts are evaluated: `eval_const_expressions`. `root` is given where
+    /// there is a planner, which records the functions that were inlined.
+    pub fn folded(self, root: Option<PlannerInfo<'p>>) -> Expr<'p> {
+        let root = root.map_or(std::ptr::null_mut(), View::as_ptr);
+        // SAFETY: live structures; the result is in the current memory context.
+        unsafe {
+            Expr::at(pg_sys::eval_const_expressions(
+                root,
+                super::raw::copy(self.as_ptr()),
+            ))
+        }
+    }
+
+    /// The range-table indexes that the expression refers to: `pull_varnos`.
+    pub fn relids(self, root: PlannerInfo<'p>) -> super::planner::Relids<'p> {
+        // SAFETY: live structures; the set is in the current memory context.
+        unsafe { super::view::Field::of(pg_sys::pull_varnos(root.as_ptr(), self.as_ptr())) }
+    }
+
+    /// The parts of a condition that are joined by AND, at any depth.
+    pub fn conjuncts(self) -> Vec<Expr<'p>> {
+        match self.kind() {
+            Kind::BoolExpr(and) if and.boolop() == pg_sys::BoolExprType::AND_EXPR => {
+                and.args().iter().flat_map(Expr::conjuncts).collect()
+            }
+            _ => vec![self],
+        }
+    }
+}
+
+/// The operands of an expression that is a call of a function, by an operator or not, and the function.
+pub fn call_of<'p>(expr: Expr<'p>) -> Option<(Oid, List<'p, Expr<'p>>)> {
+    match expr.kind() {
+        Kind::OpExpr(operation) => Some((operation.opfuncid(), operation.args())),
+        Kind::FuncExpr(call) => Some((call.funcid(), call.args())),
+        _ => None,
+    }
+}

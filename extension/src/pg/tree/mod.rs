@@ -1,0 +1,42 @@
+//! Typed, borrowed views of PostgreSQL's query trees, expressions and planner structures.
+//!
+//! ```text
+//! callback's raw pointer ──► View::at (unsafe, once a callback) ──► accessors (safe) ──► views of its parts
+//! ```
+//! | module | views |
+//! |---|---|
+//! | [`view`] | what a view is, and the macro that declares one |
+//! | [`list`] | lists of nodes, of integers and of OIDs |
+//! | [`expression`] | an expression, its kind, and what PostgreSQL computes about it |
+//! | [`operands`] | the kinds of expressions |
+//! | [`query`] | a query and its clauses |
+//! | [`planner`] | the planner's state, relations, paths and path keys |
+//! | [`walk`] | visiting every node of a tree |
+//! | [`make`] | new nodes |
+//! | [`raw`] | the same on raw pointers, for callers that have no view yet |
+//!
+//! Invariants:
+//! - A view is a pointer with a lifetime: [`Copy`], one word, and it never owns memory. Its lifetime is at most that of
+//!   the callback that made it. No memory context that is current during a callback is reset before the callback
+//!   returns, so the nodes that a safe function allocates live as long as the views.
+//! - Accessors copy fields out and never return a Rust reference into a node. PostgreSQL may therefore change a node
+//!   between two reads.
+//! - An ERROR of a function called here arrives as a panic, which the callback's guard turns back into the ERROR.
+
+pub mod expression;
+pub mod list;
+pub mod make;
+pub mod operands;
+pub mod planner;
+pub mod query;
+pub mod raw;
+pub mod view;
+pub mod walk;
+
+pub use expression::{Expr, Kind};
+pub use list::{Integers, List};
+pub use operands::*;
+pub use planner::*;
+pub use query::*;
+pub use raw::*;
+pub use view::{Field, View};

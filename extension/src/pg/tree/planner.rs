@@ -1,0 +1,320 @@
+//! The planner's state, relations, paths and path keys.
+
+use std::marker::PhantomData;
+
+use pgrx::pg_sys::{self, Oid};
+
+use super::expression::Expr;
+use super::list::List;
+use super::operands::TargetEntry;
+use super::query::{Query, RangeTblEntry};
+use super::view::{Field, View, nullable_fields, views};
+
+views! {
+    /// The planner's state of one query level.
+    PlannerInfo of PlannerInfo {
+        query_level: u32;
+        tuple_fraction: f64;
+        limit_tuples: f64;
+    } {
+        parse: Option<Query<'p>>;
+        parent_root: Option<PlannerInfo<'p>>;
+        processed_tlist: List<'p, TargetEntry<'p>>;
+        query_pathkeys: List<'p, PathKey<'p>>;
+        group_pathkeys: List<'p, PathKey<'p>>;
+        window_pathkeys: List<'p, PathKey<'p>>;
+        distinct_pathkeys: List<'p, PathKey<'p>>;
+        sort_pathkeys: List<'p, PathKey<'p>>;
+    } {}
+
+    /// A relation that the planner looks for a path to: a table, a join, or what a later step makes of them.
+    RelOptInfo of RelOptInfo {
+        reloptkind: pg_sys::RelOptKind::Type;
+        rows: f64;
+        consider_parallel: bool;
+        relid: u32;
+        min_attr: i16;
+        max_attr: i16;
+        pages: u32;
+        tuples: f64;
+        baserestrict_min_security: u32;
+    } {
+        relids: Relids<'p>;
+        lateral_relids: Relids<'p>;
+        reltarget: Option<PathTarget<'p>>;
+        pathlist: List<'p, Path<'p>>;
+        partial_pathlist: List<'p, Path<'p>>;
+        cheapest_total_path: Option<Path<'p>>;
+        baserestrictinfo: List<'p, RestrictInfo<'p>>;
+        joininfo: List<'p, RestrictInfo<'p>>;
+    } {}
+
+    /// A condition of WHERE or ON.
+    RestrictInfo of RestrictInfo {
+        pseudoconstant: bool;
+        leakproof: bool;
+        can_join: bool;
+        security_level: u32;
+        hashjoinoperator: Oid;
+    } {
+        clause_relids: Relids<'p>;
+        required_relids: Relids<'p>;
+        left_relids: Relids<'p>;
+        right_relids: Relids<'p>;
+        parent_ec: Option<EquivalenceClass<'p>>;
+    } {}
+
+    /// Expressions that are equal.
+    EquivalenceClass of EquivalenceClass {
+        ec_collation: Oid;
+        ec_has_const: bool;
+        ec_has_volatile: bool;
+        ec_min_security: u32;
+    } {
+        ec_members: List<'p, EquivalenceMember<'p>>;
+        ec_relids: Relids<'p>;
+    } {}
+
+    /// A member of an equivalence class.
+    EquivalenceMember of EquivalenceMember {
+        em_is_const: bool;
+        em_is_child: bool;
+        em_datatype: Oid;
+    } {
+        em_relids: Relids<'p>;
+    } {}
+
+    /// A sort key of a path.
+    PathKey of PathKey {
+        pk_opfamily: Oid;
+        pk_nulls_first: bool;
+    } {
+        pk_eclass: Option<EquivalenceClass<'p>>;
+    } {}
+
+    /// The columns of a path's rows.
+    PathTarget of PathTarget {
+        cost: pg_sys::QualCost;
+        width: i32;
+    } {
+        exprs: List<'p, Expr<'p>>;
+    } {}
+
+    /// A way to obtain a relation's rows.
+    Path of Path {
+        pathtype: pg_sys::NodeTag;
+        rows: f64;
+        startup_cost: f64;
+        total_cost: f64;
+        parallel_aware: bool;
+        parallel_safe: bool;
+        parallel_workers: i32;
+    } {
+        parent: Option<RelOptInfo<'p>>;
+        pathtarget: Option<PathTarget<'p>>;
+        param_info: Option<ParamPathInfo<'p>>;
+        pathkeys: List<'p, PathKey<'p>>;
+    } {
+        set_rows = rows: f64;
+        set_startup_cost = startup_cost: f64;
+        set_total_cost = total_cost: f64;
+        set_parallel_aware = parallel_aware: bool;
+        set_parallel_safe = parallel_safe: bool;
+        set_parallel_workers = parallel_workers: i32;
+    }
+
+    /// What a path takes from the other side of a nested loop.
+    ParamPathInfo of ParamPathInfo {
+        ppi_rows: f64;
+    } {} {}
+
+    /// A path of this library.
+    CustomPath of CustomPath {
+        flags: u32;
+    } {
+        custom_paths: List<'p, Path<'p>>;
+    } {
+        set_flags = flags: u32;
+    }
+}
+
+/// A set of range-table indexes or other small numbers. A null set is empty.
+#[derive(Clone, Copy, Debug)]
+pub struct Relids<'p> {
+    raw: *mut pg_sys::Bitmapset,
+    lifetime: PhantomData<&'p ()>,
+}
+
+nullable_fields!(Relids: pg_sys::Bitmapset);
+
+impl<'p> Relids<'p> {
+    /// Whether a number is in the set.
+    pub fn contains(self, number: i32) -> bool {
+        // SAFETY: null, or a live set.
+        unsafe { pg_sys::bms_is_member(number, self.raw) }
+    }
+
+    /// Whether the set has no members.
+    pub fn is_empty(self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Whether two sets have the same members.
+    pub fn equals(self, other: Relids<'_>) -> bool {
+        // SAFETY: null, or live sets.
+        unsafe { pg_sys::bms_equal(self.raw, other.raw) }
+    }
+
+    /// Whether all members are in another set.
+    pub fn is_subset(self, other: Relids<'_>) -> bool {
+        // SAFETY: null, or live sets.
+        unsafe { pg_sys::bms_is_subset(self.raw, other.raw) }
+    }
+
+    /// The members in ascending order.
+    pub fn iter(self) -> impl Iterator<Item = i32> + use<'p> {
+        let mut last = -1;
+        std::iter::from_fn(move || {
+            // SAFETY: null, or a live set.
+            last = unsafe { pg_sys::bms_next_member(self.raw, last) };
+            (last >= 0).then_some(last)
+        })
+    }
+
+    /// The set, for a call of PostgreSQL.
+    pub fn as_ptr(self) -> *mut pg_sys::Bitmapset {
+        self.raw
+    }
+}
+
+impl<'p> PlannerInfo<'p> {
+    /// The query that is planned.
+    pub fn query(self) -> Query<'p> {
+        // SAFETY: a planner's query is never null and lives as long as the planner's state.
+        unsafe { Query::at((*self.as_ptr()).parse) }
+    }
+
+    /// An entry of the range table, counted from 1.
+    pub fn entry(self, index: u32) -> Option<RangeTblEntry<'p>> {
+        // SAFETY: the array has as many elements as `simple_rel_array_size` says; elements may be null.
+        unsafe {
+            let root = self.as_ptr();
+            if index as i32 >= (*root).simple_rel_array_size {
+                return None;
+            }
+            Field::of(*(*root).simple_rte_array.add(index as usize))
+        }
+    }
+
+    /// The relation of an entry of the range table, counted from 1; `None` if the planner made none for it.
+    pub fn relation(self, index: u32) -> Option<RelOptInfo<'p>> {
+        // SAFETY: as for `entry`.
+        unsafe {
+            let root = self.as_ptr();
+            if index as i32 >= (*root).simple_rel_array_size {
+                return None;
+            }
+            Field::of(*(*root).simple_rel_array.add(index as usize))
+        }
+    }
+
+    /// The selectivity of conditions on one relation: `clauselist_selectivity`.
+    pub fn selectivity<T: View<'p>>(self, clauses: List<'p, T>, relation: RelOptInfo<'p>) -> f64 {
+        // SAFETY: live structures; the list holds conditions or their clauses.
+        unsafe {
+            pg_sys::clauselist_selectivity(
+                self.as_ptr(),
+                clauses.as_ptr(),
+                relation.relid() as i32,
+                pg_sys::JoinType::JOIN_INNER,
+                std::ptr::null_mut(),
+            )
+        }
+    }
+
+    /// The cost of a condition for one row, beside that of its first evaluation: `cost_qual_eval_node`.
+    pub fn qual_cost(self, qual: RestrictInfo<'p>) -> pg_sys::QualCost {
+        let mut cost = pg_sys::QualCost::default();
+        // SAFETY: live structures.
+        unsafe {
+            pg_sys::cost_qual_eval_node(&raw mut cost, qual.as_ptr().cast(), self.as_ptr());
+        }
+        cost
+    }
+}
+
+impl<'p> RelOptInfo<'p> {
+    /// Whether the relation is one table or subquery, not a join.
+    pub fn is_base(self) -> bool {
+        self.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL && self.relid() > 0
+    }
+
+    /// The relations that need an attribute above the relation's scan. System columns have negative numbers.
+    pub fn attr_needed(self, attribute: i16) -> Relids<'p> {
+        assert!((self.min_attr()..=self.max_attr()).contains(&attribute));
+        let index = (attribute - self.min_attr()) as usize;
+        // SAFETY: the array has an element for each attribute from `min_attr` to `max_attr`.
+        unsafe { Field::of(*(*self.as_ptr()).attr_needed.add(index)) }
+    }
+
+    /// Offers a path: `add_path`.
+    pub fn add_path(self, path: Path<'p>) {
+        // SAFETY: live structures of the planner's; the path is the planner's from now on.
+        unsafe { pg_sys::add_path(self.as_ptr(), path.as_ptr()) }
+    }
+
+    /// Offers a path of which each process produces a part: `add_partial_path`.
+    pub fn add_partial_path(self, path: Path<'p>) {
+        // SAFETY: live structures of the planner's; the path is the planner's from now on.
+        unsafe { pg_sys::add_partial_path(self.as_ptr(), path.as_ptr()) }
+    }
+}
+
+impl<'p> RestrictInfo<'p> {
+    /// The condition.
+    #[inline]
+    pub fn clause(self) -> Expr<'p> {
+        // SAFETY: a condition's clause is never null and lives as long as it.
+        unsafe { Expr::at((*self.as_ptr()).clause.cast()) }
+    }
+}
+
+impl<'p> EquivalenceMember<'p> {
+    /// The expression.
+    pub fn expr(self) -> Expr<'p> {
+        // SAFETY: a member's expression is never null and lives as long as it.
+        unsafe { Expr::at((*self.as_ptr()).em_expr.cast()) }
+    }
+}
+
+impl<'p> PathKey<'p> {
+    /// Whether the order is descending.
+    pub fn is_descending(self) -> bool {
+        // SAFETY: a live path key.
+        unsafe { crate::pg::ports::is_descending(self.as_ptr()) }
+    }
+}
+
+impl<'p> PathTarget<'p> {
+    /// The number of the ORDER BY, GROUP BY or DISTINCT key that a column is; 0 if it is none.
+    pub fn sort_group_ref(self, column: usize) -> u32 {
+        assert!(column < self.exprs().len());
+        // SAFETY: the array is null, or has an element for each column.
+        unsafe {
+            let references = (*self.as_ptr()).sortgrouprefs;
+            if references.is_null() {
+                0
+            } else {
+                *references.add(column)
+            }
+        }
+    }
+}
+
+impl<'p> CustomPath<'p> {
+    /// The path that the structure begins with.
+    pub fn path(self) -> Path<'p> {
+        // SAFETY: a custom path begins with a path.
+        unsafe { Path::at(self.as_ptr().cast()) }
+    }
+}

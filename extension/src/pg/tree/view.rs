@@ -1,0 +1,147 @@
+//! What a view is: a pointer to one of PostgreSQL's structures that is known to live for `'p`.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+/// A view of a structure of PostgreSQL.
+pub trait View<'p>: Copy {
+    /// The structure.
+    type Raw;
+
+    /// The view of a structure.
+    ///
+    /// # Safety
+    /// `pointer` is not null and is such a structure. It and all that it points to live for `'p`.
+    unsafe fn at(pointer: *mut Self::Raw) -> Self;
+
+    /// The structure, for a call of PostgreSQL.
+    fn as_ptr(self) -> *mut Self::Raw;
+}
+
+/// A field of a structure, as a view's accessor returns it.
+pub trait Field<'p> {
+    /// The type of the field in C.
+    type Raw;
+
+    /// The field's value.
+    ///
+    /// # Safety
+    /// `raw` is the field of a structure that lives for `'p`, and points to what this type describes.
+    unsafe fn of(raw: Self::Raw) -> Self;
+}
+
+/// A pointer that is null where there is nothing.
+impl<'p, V: View<'p>> Field<'p> for Option<V> {
+    type Raw = *mut V::Raw;
+
+    unsafe fn of(raw: *mut V::Raw) -> Option<V> {
+        // SAFETY: a field that is not null points to a live structure of this type, see the trait.
+        (!raw.is_null()).then(|| unsafe { V::at(raw) })
+    }
+}
+
+/// A string that is null where there is none.
+impl<'p> Field<'p> for Option<&'p CStr> {
+    type Raw = *mut std::ffi::c_char;
+
+    unsafe fn of(raw: *mut std::ffi::c_char) -> Option<&'p CStr> {
+        // SAFETY: strings in nodes end with a NUL and live as long as the node, see the trait.
+        (!raw.is_null()).then(|| unsafe { CStr::from_ptr(raw) })
+    }
+}
+
+/// A null-terminated list, set or other pointer whose null is a value of its own.
+macro_rules! nullable_fields {
+    ($($view:ident: $raw:ty),*) => {$(
+        impl<'p> $crate::pg::tree::view::Field<'p> for $view<'p> {
+            type Raw = *mut $raw;
+
+            unsafe fn of(raw: *mut $raw) -> Self {
+                $view { raw, lifetime: std::marker::PhantomData }
+            }
+        }
+    )*};
+}
+pub(crate) use nullable_fields;
+
+/// Declares views: `View of Structure { fields copied; } { pointers as views; } { fields to set; }`.
+macro_rules! views {
+    ($(
+        $(#[$meta:meta])*
+        $view:ident of $raw:ident
+        { $($(#[$copied_meta:meta])* $copied:ident: $copied_type:ty;)* }
+        { $($(#[$pointer_meta:meta])* $pointer:ident: $pointer_type:ty;)* }
+        { $($(#[$set_meta:meta])* $set:ident = $field:ident: $set_type:ty;)* }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $view<'p> {
+            pointer: std::ptr::NonNull<pgrx::pg_sys::$raw>,
+            lifetime: std::marker::PhantomData<&'p ()>,
+        }
+
+        impl<'p> $crate::pg::tree::view::View<'p> for $view<'p> {
+            type Raw = pgrx::pg_sys::$raw;
+
+            #[inline]
+            unsafe fn at(pointer: *mut pgrx::pg_sys::$raw) -> Self {
+                debug_assert!(!pointer.is_null());
+                $view {
+                    // SAFETY: not null, see the trait.
+                    pointer: unsafe { std::ptr::NonNull::new_unchecked(pointer) },
+                    lifetime: std::marker::PhantomData,
+                }
+            }
+
+            #[inline]
+            fn as_ptr(self) -> *mut pgrx::pg_sys::$raw {
+                self.pointer.as_ptr()
+            }
+        }
+
+        #[allow(dead_code, non_snake_case)]
+        impl<'p> $view<'p> {
+            $(
+                $(#[$copied_meta])*
+                #[doc = concat!("`", stringify!($raw), ".", stringify!($copied), "`")]
+                #[inline]
+                pub fn $copied(self) -> $copied_type {
+                    // SAFETY: a view's structure is live.
+                    unsafe { (*self.pointer.as_ptr()).$copied }
+                }
+            )*
+            $(
+                $(#[$pointer_meta])*
+                #[doc = concat!("`", stringify!($raw), ".", stringify!($pointer), "`")]
+                #[inline]
+                pub fn $pointer(self) -> $pointer_type {
+                    // SAFETY: what a live structure points to lives as long as it does, and the field has this type.
+                    unsafe {
+                        $crate::pg::tree::view::Field::of((*self.pointer.as_ptr()).$pointer.cast())
+                    }
+                }
+            )*
+            $(
+                $(#[$set_meta])*
+                #[doc = concat!("Sets `", stringify!($raw), ".", stringify!($field), "`.")]
+                #[inline]
+                pub fn $set(self, value: $set_type) {
+                    // SAFETY: a view's structure is live, and no view lends a reference to a field.
+                    unsafe { (*self.pointer.as_ptr()).$field = value }
+                }
+            )*
+        }
+    )*};
+}
+pub(crate) use views;
+
+/// The tag of a node.
+///
+/// # Safety
+/// `node` is a live node.
+#[inline]
+pub(super) unsafe fn tag_of<T>(node: *const T) -> pg_sys::NodeTag {
+    // SAFETY: every node begins with its tag.
+    unsafe { (*node.cast::<pg_sys::Node>()).type_ }
+}
