@@ -8,7 +8,7 @@ const KERNELS: [&str; 9] = [
     "distance",
     "extremes",
     "group",
-    "runs",
+    "stretches",
     "search",
     "select",
 ];

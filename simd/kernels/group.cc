@@ -32,14 +32,14 @@ HWY_INLINE bool MayHaveRuns(const uint32_t* groups) {
   return (groups[0] == groups[1]) | (groups[31] == groups[32]) | (groups[62] == groups[63]);
 }
 
-// More runs than these in a block are handled row by row.
+// More stretches than these in a block are handled row by row.
 constexpr int kRunsMax = 16;
 
-// Calls `block(at, group)` for each block of one group; of the others, in row order, `run(at, rows, group)` for rows that
-// follow each other in one group, and `row(i)` for single ones. A run is only faster than its rows, because a sum in a
+// Calls `block(at, group)` for each block of one group; of the others, in row order, `stretch(at, rows, group)` for rows that
+// follow each other in one group, and `row(i)` for single ones. A stretch is only faster than its rows, because a sum in a
 // register does not wait for memory; it means the same.
 template <class Row, class Run, class Block>
-HWY_INLINE void VisitGroups(const uint32_t* groups, size_t rows, const uint64_t* selection, Row row, Run run, Block block) {
+HWY_INLINE void VisitGroups(const uint32_t* groups, size_t rows, const uint64_t* selection, Row row, Run stretch, Block block) {
   for (size_t at = 0; at < rows; at += kWordRows) {
     const size_t here = rows - at < kWordRows ? rows - at : kWordRows;
     uint64_t word = selection == nullptr ? kAllRows : selection[at / kWordRows];
@@ -55,10 +55,10 @@ HWY_INLINE void VisitGroups(const uint32_t* groups, size_t rows, const uint64_t*
       size_t first = at;
       for (; edges != 0; edges &= edges - 1) {
         const size_t next = at + static_cast<size_t>(__builtin_ctzll(edges)) + 1;
-        run(first, next - first, groups[first]);
+        stretch(first, next - first, groups[first]);
         first = next;
       }
-      run(first, at + kWordRows - first, groups[first]);
+      stretch(first, at + kWordRows - first, groups[first]);
     } else {
       for (size_t i = at; i < at + kWordRows; ++i) row(i);
     }
@@ -75,7 +75,7 @@ void GroupCount(const uint32_t* groups, size_t rows, const uint64_t* selection, 
 template <bool kCounts, typename T, typename Sum>
 HWY_INLINE void GroupSumCounting(const uint32_t* groups, const T* values, size_t rows, const uint64_t* selection,
                                  Sum* sums, uint64_t* counts) {
-  const auto run = [=](size_t at, size_t run_rows, uint32_t group) HWY_ATTR {
+  const auto stretch = [=](size_t at, size_t run_rows, uint32_t group) HWY_ATTR {
     Sum sum = sums[group];
     for (size_t i = at; i < at + run_rows; ++i) sum += static_cast<Sum>(values[i]);
     sums[group] = sum;
@@ -87,7 +87,7 @@ HWY_INLINE void GroupSumCounting(const uint32_t* groups, const T* values, size_t
         sums[groups[i]] += static_cast<Sum>(values[i]);
         if (kCounts) ++counts[groups[i]];
       },
-      run,
+      stretch,
       [=](size_t at, uint32_t group) HWY_ATTR {
         if constexpr (hwy::IsFloat<T>()) {
           Stripes<Sum> stripes;
@@ -99,7 +99,7 @@ HWY_INLINE void GroupSumCounting(const uint32_t* groups, const T* values, size_t
           sums[group] += stripes.Total();
           if (kCounts) counts[group] += kWordRows;
         } else {
-          run(at, kWordRows, group);
+          stretch(at, kWordRows, group);
         }
       });
 }
@@ -149,7 +149,7 @@ constexpr size_t kLongRun = 16;
 
 template <typename T, bool kGreatest>
 HWY_INLINE void GroupExtreme(const uint32_t* groups, const T* values, size_t rows, const uint64_t* selection, T* best) {
-  const auto run = [=](size_t at, size_t run_rows, uint32_t group) HWY_ATTR {
+  const auto stretch = [=](size_t at, size_t run_rows, uint32_t group) HWY_ATTR {
     if constexpr (hwy::IsFloat<T>()) {
       T extreme;
       if (run_rows >= kLongRun && ExtremeOf<T, kGreatest>(values + at, run_rows, nullptr, &extreme)) {
@@ -163,8 +163,8 @@ HWY_INLINE void GroupExtreme(const uint32_t* groups, const T* values, size_t row
   };
   VisitGroups(
       groups, rows, selection,
-      [=](size_t i) HWY_ATTR { best[groups[i]] = Better<T, kGreatest>(best[groups[i]], values[i]); }, run,
-      [=](size_t at, uint32_t group) HWY_ATTR { run(at, kWordRows, group); });
+      [=](size_t i) HWY_ATTR { best[groups[i]] = Better<T, kGreatest>(best[groups[i]], values[i]); }, stretch,
+      [=](size_t at, uint32_t group) HWY_ATTR { stretch(at, kWordRows, group); });
 }
 
 #define LANES_DEFINE(T, Suffix)                                                                                        \

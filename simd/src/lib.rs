@@ -11,7 +11,7 @@
 //! - [`combine`]: the algebra of bitmaps, and counting.
 //! - [`aggregate`]: one answer over the selected rows.
 //! - [`group`]: an answer for each group.
-//! - [`runs`]: rows in a row that have something in common, and an answer for each run of them.
+//! - [`stretches`]: rows in a row that have something in common, and an answer for each run of them.
 //! - [`distance`]: of vectors of floats.
 //! - [`number`]: the element types. [`target`]: the instruction sets. `bridge`: the way to C++.
 //! - [`naive`]: each kernel's meaning in a few plain lines; the kernels are tested against them.
@@ -41,9 +41,9 @@ pub mod distance;
 pub mod group;
 pub mod naive;
 pub mod number;
-pub mod runs;
 pub mod search;
 pub mod select;
+pub mod stretches;
 pub mod target;
 
 pub use number::{Float, Number};

@@ -100,19 +100,19 @@ pub fn sum_floats<T: Addend>(values: &[T], selection: Option<&[u64]>) -> T {
     stripes[0]
 }
 
-/// [`crate::runs::sums`]
-pub fn run_sums<T: Addend>(values: &[T], selection: Option<&[u64]>, starts: &[u32]) -> Vec<T> {
-    let of_run = |run: &[u32]| {
-        let in_run = |row: usize| run[0] as usize <= row && row < run[1] as usize;
+/// [`crate::stretches::sums`]
+pub fn stretch_sums<T: Addend>(values: &[T], selection: Option<&[u64]>, starts: &[u32]) -> Vec<T> {
+    let of_stretch = |stretch: &[u32]| {
+        let in_stretch = |row: usize| stretch[0] as usize <= row && row < stretch[1] as usize;
         let chosen = bitmap(values.len(), |row| {
-            in_run(row) && is_selected(selection, row)
+            in_stretch(row) && is_selected(selection, row)
         });
         sum_floats(values, Some(&chosen))
     };
-    starts.windows(2).map(of_run).collect()
+    starts.windows(2).map(of_stretch).collect()
 }
 
-/// [`crate::runs::cut`]
+/// [`crate::stretches::cut`]
 pub fn cut<T: PartialEq>(values: &[T]) -> Vec<u32> {
     (0..values.len())
         .filter(|&row| row == 0 || values[row] != values[row - 1])

@@ -9,7 +9,7 @@ mod sealed {
 }
 
 /// A fixed-width number in a lane. Its functions are the kernels for the type, documented where the generic function of the
-/// same name is: [`crate::select`], [`crate::aggregate`], [`crate::group`], [`crate::runs`].
+/// same name is: [`crate::select`], [`crate::aggregate`], [`crate::group`], [`crate::stretches`].
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub trait Number:
     sealed::Sealed + Copy + PartialOrd + PartialEq + Debug + Send + Sync + 'static
@@ -62,18 +62,18 @@ pub trait Number:
         selection: *const u64,
         best: *mut Self,
     );
-    unsafe fn run_minimum(
+    unsafe fn stretch_minimum(
         values: *const Self,
         starts: *const u32,
         groups: *const u32,
-        runs: usize,
+        stretches: usize,
         best: *mut Self,
     );
-    unsafe fn run_maximum(
+    unsafe fn stretch_maximum(
         values: *const Self,
         starts: *const u32,
         groups: *const u32,
-        runs: usize,
+        stretches: usize,
         best: *mut Self,
     );
 }
@@ -88,11 +88,11 @@ pub trait Float: Number {
         selection: *const u64,
         bound: Self,
     ) -> Option<Self>;
-    unsafe fn run_sums(
+    unsafe fn stretch_sums(
         values: *const Self,
         selection: *const u64,
         starts: *const u32,
-        runs: usize,
+        stretches: usize,
         sums: *mut Self,
     );
 }
@@ -100,7 +100,7 @@ pub trait Float: Number {
 macro_rules! number {
     ($type:ident, $sum:ident, $least:expr, $greatest:expr, $compare:ident, $between:ident, $compare_pairs:ident, $sum_of:path,
      $minimum:ident, $maximum:ident, $group_sum:path, $group_minimum:ident, $group_maximum:ident,
-     $run_minimum:ident, $run_maximum:ident) => {
+     $stretch_minimum:ident, $stretch_maximum:ident) => {
         impl sealed::Sealed for $type {}
 
         impl Number for $type {
@@ -193,25 +193,25 @@ macro_rules! number {
                 // SAFETY: the caller's promise.
                 unsafe { bridge::$group_maximum(groups, values, rows, selection, best) }
             }
-            unsafe fn run_minimum(
+            unsafe fn stretch_minimum(
                 values: *const $type,
                 starts: *const u32,
                 groups: *const u32,
-                runs: usize,
+                stretches: usize,
                 best: *mut $type,
             ) {
                 // SAFETY: the caller's promise.
-                unsafe { bridge::$run_minimum(values, starts, groups, runs, best) }
+                unsafe { bridge::$stretch_minimum(values, starts, groups, stretches, best) }
             }
-            unsafe fn run_maximum(
+            unsafe fn stretch_maximum(
                 values: *const $type,
                 starts: *const u32,
                 groups: *const u32,
-                runs: usize,
+                stretches: usize,
                 best: *mut $type,
             ) {
                 // SAFETY: the caller's promise.
-                unsafe { bridge::$run_maximum(values, starts, groups, runs, best) }
+                unsafe { bridge::$stretch_maximum(values, starts, groups, stretches, best) }
             }
         }
     };
@@ -231,8 +231,8 @@ number!(
     bridge::group_sum_i16,
     group_minimum_i16,
     group_maximum_i16,
-    run_minimum_i16,
-    run_maximum_i16
+    stretch_minimum_i16,
+    stretch_maximum_i16
 );
 number!(
     i32,
@@ -248,8 +248,8 @@ number!(
     bridge::group_sum_i32,
     group_minimum_i32,
     group_maximum_i32,
-    run_minimum_i32,
-    run_maximum_i32
+    stretch_minimum_i32,
+    stretch_maximum_i32
 );
 number!(
     i64,
@@ -265,8 +265,8 @@ number!(
     group_sum_long,
     group_minimum_i64,
     group_maximum_i64,
-    run_minimum_i64,
-    run_maximum_i64
+    stretch_minimum_i64,
+    stretch_maximum_i64
 );
 number!(
     u32,
@@ -282,8 +282,8 @@ number!(
     bridge::group_sum_u32,
     group_minimum_u32,
     group_maximum_u32,
-    run_minimum_u32,
-    run_maximum_u32
+    stretch_minimum_u32,
+    stretch_maximum_u32
 );
 number!(
     f32,
@@ -299,8 +299,8 @@ number!(
     bridge::group_sum_f32,
     group_minimum_f32,
     group_maximum_f32,
-    run_minimum_f32,
-    run_maximum_f32
+    stretch_minimum_f32,
+    stretch_maximum_f32
 );
 number!(
     f64,
@@ -316,8 +316,8 @@ number!(
     bridge::group_sum_f64,
     group_minimum_f64,
     group_maximum_f64,
-    run_minimum_f64,
-    run_maximum_f64
+    stretch_minimum_f64,
+    stretch_maximum_f64
 );
 
 /// C++ has no standard 128-bit integer: the sum comes as two halves that overlap.
@@ -344,7 +344,7 @@ unsafe fn group_sum_long(
 const _: () = assert!(cfg!(target_endian = "little") && align_of::<i128>() == 16);
 
 macro_rules! float {
-    ($type:ident, $magnitude_within:ident, $sum_within:ident, $run_sums:ident) => {
+    ($type:ident, $magnitude_within:ident, $sum_within:ident, $stretch_sums:ident) => {
         impl Float for $type {
             unsafe fn magnitude_within(values: *const $type, rows: usize, bound: $type) -> bool {
                 // SAFETY: the caller's promise.
@@ -361,19 +361,19 @@ macro_rules! float {
                 unsafe { bridge::$sum_within(values, rows, selection, bound, &mut sum) }
                     .then_some(sum)
             }
-            unsafe fn run_sums(
+            unsafe fn stretch_sums(
                 values: *const $type,
                 selection: *const u64,
                 starts: *const u32,
-                runs: usize,
+                stretches: usize,
                 sums: *mut $type,
             ) {
                 // SAFETY: the caller's promise.
-                unsafe { bridge::$run_sums(values, selection, starts, runs, sums) }
+                unsafe { bridge::$stretch_sums(values, selection, starts, stretches, sums) }
             }
         }
     };
 }
 
-float!(f32, magnitude_within_f32, sum_within_f32, run_sums_f32);
-float!(f64, magnitude_within_f64, sum_within_f64, run_sums_f64);
+float!(f32, magnitude_within_f32, sum_within_f32, stretch_sums_f32);
+float!(f64, magnitude_within_f64, sum_within_f64, stretch_sums_f64);

@@ -102,11 +102,11 @@ fn read_encoded_lane(data: &[u8], kind: LaneKind) {
         lane.decode_vector(index, &mut vector);
         assert_eq!(vector.rows(), lane.vector_rows(index));
         rows += vector.rows();
-        if let Some(runs) = lane.runs(index)
+        if let Some(repeats) = lane.repeats(index)
             && opened.is_ok()
         {
-            let runs: usize = runs.map(|(_, rows)| rows).sum();
-            assert_eq!(runs, vector.rows(), "runs are all rows of a vector");
+            let covered: usize = repeats.map(|(_, rows)| rows).sum();
+            assert_eq!(covered, vector.rows(), "repeats cover all rows of a vector");
         }
         std::hint::black_box(lane.constant(index));
     }

@@ -9,7 +9,7 @@
 use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
-use lanes_columnar::aggregate::sum::{FloatSum, IntegerShape, IntegerSums};
+use lanes_columnar::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
 use lanes_columnar::aggregate::weighted::Weighted;
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Aggregation, Argument, Key, accumulator};
 use lanes_columnar::lane::{DictionaryView, Lane, LaneData};
@@ -254,8 +254,8 @@ impl Table {
                 rows: VECTOR_ROWS.min(self.rows - place),
                 scalars: &scalars,
                 zones: &[],
-                given: &[],
-                sparable: &[],
+                joined: &[],
+                substitutes: &[],
             };
             if all.0 != frame.rows {
                 all = (frame.rows, Selection::first(frame.rows));
@@ -487,7 +487,7 @@ fn queries() -> Vec<Query> {
                 let sum = aggregate(Argument::Number(price()), FloatSum::<f64>::default());
                 let sizes = aggregate(
                     Argument::Number(size()),
-                    IntegerSums::<i32>::new(IntegerShape::Sum),
+                    IntegerSums::<i32>::new(IntegerResult::Sum),
                 );
                 of(vec![], vec![Key::Text(SYM)], vec![sum, sizes, count()])
             },

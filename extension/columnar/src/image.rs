@@ -52,7 +52,7 @@ mod write;
 
 pub use write::{encode, encode_sealed};
 
-use read::Reader;
+use read::ImageReader;
 
 const VERSION: u8 = 1;
 const CHECKSUM_OFFSET: usize = 1;
@@ -126,7 +126,7 @@ impl<'a> Image<'a> {
     /// # Errors
     /// If the bytes are not an image, or are of another version.
     pub fn reparse(bytes: &'a [u8]) -> Result<Self> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ImageReader::new(bytes);
         let [version] = reader.array()?;
         if version != VERSION {
             return Err(Error::Version { version });
@@ -264,7 +264,7 @@ impl<'a> Image<'a> {
 
     fn decode_part(&self, part: &Part<'_>, kind: LaneKind, into: &mut Column) -> Result<()> {
         let rows = self.rows;
-        let mut reader = Reader::new(part.body);
+        let mut reader = ImageReader::new(part.body);
         let validity = match part.encoding & HAS_VALIDITY {
             0 => None,
             _ => Some(reader.bitmap(rows)?),

@@ -10,7 +10,7 @@
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
 //! - [`digest`]: what an image that comes back from elsewhere is compared by.
 //! - [`encoding`]: the bytes of one column of a sealed segment, of which any vector can be decoded alone.
-//! - [`streamed`]: sealed rows decoded a vector at a time, when they are looked at. [`value_runs`]: those that need not be.
+//! - [`streamed`]: sealed rows decoded a vector at a time, when they are looked at. [`repeats`]: those that need not be.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
 //! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
 //! - [`sort`]: the order of the rows of a sealed part. [`part`]: what a part's segments are and where they lie.
@@ -40,11 +40,11 @@ pub mod lane;
 pub mod limits;
 pub mod order;
 pub mod part;
+pub mod repeats;
 pub mod sort;
 pub mod streamed;
 #[cfg(test)]
 mod test_support;
-pub mod value_runs;
 pub mod vector;
 pub mod window;
 pub mod zone_map;

@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::kind::LaneKind;
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
-use crate::value_runs::ValueRuns;
+use crate::repeats::ValueRepeats;
 use crate::zone_map::Zone;
 
 use room::{Room, write_bits, write_bytes};
@@ -324,7 +324,7 @@ impl Streamed {
 
     /// What a column has at these places, in runs of equal values, where the bytes say so and nobody had them decoded yet: false, and
     /// nothing is known of `runs`, if not.
-    pub fn runs(&self, column: usize, places: Range<usize>, runs: &mut ValueRuns) -> bool {
+    pub fn repeats(&self, column: usize, places: Range<usize>, repeats: &mut ValueRepeats) -> bool {
         let Some(Kept::Values { kind } | Kept::Codes { kind, .. }) = self.columns.get(column)
         else {
             return false;
@@ -351,7 +351,7 @@ impl Streamed {
             Kept::Codes { dictionary, .. } => dictionary.items.len(),
             _ => 0,
         };
-        runs.read(&lane, vector, rows.len(), items)
+        repeats.read(&lane, vector, rows.len(), items)
     }
 
     /// Whether of half of the vectors or more something was decoded.

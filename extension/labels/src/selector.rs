@@ -21,7 +21,7 @@ pub struct SelectorError {
 }
 
 /// A selector's text, and how many bytes of it have been read.
-struct Reader<'t> {
+struct SelectorParser<'t> {
     text: &'t str,
     at: usize,
 }
@@ -32,7 +32,7 @@ impl Selector {
     /// # Errors
     /// If the text is none: what is wrong, and where.
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = SelectorParser { text, at: 0 };
         let mut matchers = Vec::new();
         reader.skip_space();
         if reader.rest().is_empty() {
@@ -75,7 +75,7 @@ fn equal(name: &str, value: &str) -> Matcher {
     Matcher::one_of(name.to_owned(), vec![value.to_owned()])
 }
 
-impl<'t> Reader<'t> {
+impl<'t> SelectorParser<'t> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }

@@ -4,7 +4,7 @@ use lanes_columnar::aggregate::accumulator::Count;
 use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
-use lanes_columnar::aggregate::sum::{FloatSum, IntegerShape, IntegerSums};
+use lanes_columnar::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Argument, Key};
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::with_number;
@@ -124,9 +124,11 @@ unsafe fn builtin(
                 };
                 Ok((taken, Box::new(Count::default()), Shape::BigInt))
             }
-            F_SUM_INT2 => integers::<i16>(translator, arguments, IntegerShape::Sum, Shape::BigInt),
-            F_SUM_INT4 => integers::<i32>(translator, arguments, IntegerShape::Sum, Shape::BigInt),
-            F_SUM_INT8 => integers::<i64>(translator, arguments, IntegerShape::Sum, Shape::Numeric),
+            F_SUM_INT2 => integers::<i16>(translator, arguments, IntegerResult::Sum, Shape::BigInt),
+            F_SUM_INT4 => integers::<i32>(translator, arguments, IntegerResult::Sum, Shape::BigInt),
+            F_SUM_INT8 => {
+                integers::<i64>(translator, arguments, IntegerResult::Sum, Shape::Numeric)
+            }
             F_AVG_INT2 => average::<i16>(translator, arguments),
             F_AVG_INT4 => average::<i32>(translator, arguments),
             F_AVG_INT8 => average::<i64>(translator, arguments),
@@ -215,7 +217,7 @@ unsafe fn number(
 unsafe fn integers<T: lanes_columnar::vector::number::Number>(
     translator: &mut Translator,
     arguments: &[*mut pg_sys::Node],
-    shape: IntegerShape,
+    shape: IntegerResult,
     result: Shape,
 ) -> Translation<Parts>
 where
@@ -238,7 +240,7 @@ where
         integers::<T>(
             translator,
             arguments,
-            IntegerShape::Average,
+            IntegerResult::Average,
             Shape::NumericAverage,
         )
     }
@@ -256,7 +258,7 @@ where
 {
     let shape = Shape::Moment(Moment::Variance { sample, root });
     // SAFETY: as for `builtin`.
-    unsafe { integers::<T>(translator, arguments, IntegerShape::Moments, shape) }
+    unsafe { integers::<T>(translator, arguments, IntegerResult::Moments, shape) }
 }
 
 unsafe fn moments<T: lanes_columnar::vector::number::Number>(

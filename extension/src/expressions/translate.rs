@@ -85,7 +85,7 @@ struct Joined {
     /// The range-table index and column number of each joined column; none if all are of one sub-select.
     variables: Option<Vec<(i32, i16)>>,
     /// How many operands a frame is given before the joined columns.
-    given_before: usize,
+    joined_before: usize,
     /// The [conditions](crate::joins::by_key::conditions) whose codes are the last of these.
     conditions: Vec<*mut pg_sys::Node>,
 }
@@ -115,7 +115,7 @@ impl Translator {
                 computed: columns.computed,
                 wanted: Vec::new(),
                 variables: columns.variables,
-                given_before: columns.codes_before,
+                joined_before: columns.codes_before,
                 conditions: Vec::new(),
             }),
             ..Translator::new(scalars_from)
@@ -125,7 +125,7 @@ impl Translator {
     /// With conditions on the small sides of a hash join, whose codes the frame is given after the codes of groups.
     pub fn with_conditions(mut self, conditions: &[*mut pg_sys::Node]) -> Translator {
         if let Some(joined) = &mut self.joined {
-            joined.given_before += conditions.len();
+            joined.joined_before += conditions.len();
             joined.conditions = conditions.to_vec();
         }
         self
@@ -136,11 +136,11 @@ impl Translator {
         let joined = self.joined.as_ref()?;
         let mut conditions = joined.conditions.iter();
         let condition = conditions.position(|condition| std::ptr::eq(*condition, node))?;
-        let place = joined.given_before - joined.conditions.len() + condition;
+        let place = joined.joined_before - joined.conditions.len() + condition;
         let mut is = |code| {
             let code = self.scalar(Some(Scalar(code)));
             let (given, code) = (
-                Value::Given(NumberType::I64, place),
+                Value::Joined(NumberType::I64, place),
                 Value::Scalar(NumberType::I64, code),
             );
             Predicate::Compare(Comparison::Equal, given, code)
@@ -254,7 +254,7 @@ impl Translator {
                         joined.wanted.push(output);
                         joined.wanted.len() - 1
                     });
-                    Ok(Value::Given(number, joined.given_before + place))
+                    Ok(Value::Joined(number, joined.joined_before + place))
                 }
                 _ => Err(
                     "a joined column that is not computed from columns of its table alone".into(),

@@ -9,7 +9,7 @@
 //!
 //! Many values are evaluated behind one error boundary, because a boundary costs as much as a simple condition.
 
-use lanes_columnar::vector::asked_predicate::{Answer, ValueTest};
+use lanes_columnar::vector::external_predicate::{Ternary, ValueTest};
 use pgrx::pg_sys;
 
 use super::scalar;
@@ -123,7 +123,7 @@ impl ConditionTest {
     ///
     /// # Safety
     /// An error boundary is around it, and no frame within has anything to drop.
-    unsafe fn evaluate(&self) -> Answer {
+    unsafe fn evaluate(&self) -> Ternary {
         // SAFETY: the caller's promise; state, context and slot live as long as the query.
         unsafe {
             let context = (*self.room).context;
@@ -134,13 +134,13 @@ impl ConditionTest {
             let mut is_null = false;
             // The first evaluation replaces the function by a faster one.
             let Some(evaluate) = (*self.state).evalfunc else {
-                return Answer::Null;
+                return Ternary::Null;
             };
             let datum = evaluate(self.state, context, &raw mut is_null);
             match (is_null, datum.value() & 0xff != 0) {
-                (true, _) => Answer::Null,
-                (false, true) => Answer::True,
-                (false, false) => Answer::False,
+                (true, _) => Ternary::Null,
+                (false, true) => Ternary::True,
+                (false, false) => Ternary::False,
             }
         }
     }
@@ -149,7 +149,7 @@ impl ConditionTest {
     ///
     /// # Safety
     /// As for [`Self::evaluate`]; values of the column.
-    unsafe fn answer(&self, values: &[u64], answers: &mut [Answer]) -> usize {
+    unsafe fn answer(&self, values: &[u64], answers: &mut [Ternary]) -> usize {
         let mut count = 0;
         // SAFETY: the caller's promise; the context is put back also when an ERROR passes, by the boundary.
         unsafe {
@@ -172,7 +172,7 @@ impl ConditionTest {
 }
 
 impl ValueTest for ConditionTest {
-    unsafe fn ask(&mut self, values: &[u64], answers: &mut [Answer]) {
+    unsafe fn test(&mut self, values: &[u64], answers: &mut [Ternary]) {
         let mut done = 0;
         while done < values.len() {
             ports::CHECK_FOR_INTERRUPTS();
@@ -184,7 +184,7 @@ impl ValueTest for ConditionTest {
         unsafe { (*self.room).evaluated += values.len() as u64 }
     }
 
-    fn ask_null(&mut self) -> Answer {
+    fn test_null(&mut self) -> Ternary {
         // SAFETY: as above; the switch back happens also when an ERROR passes, as the boundary does it.
         unsafe {
             (*self.room).evaluated += 1;

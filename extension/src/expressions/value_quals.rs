@@ -4,7 +4,7 @@
 //! volatile, and a subquery in it is one whose rows are hashed once. The smallest part of a condition that the engine
 //! does not know is taken, so AND, OR and NOT around it stay the engine's.
 
-use lanes_columnar::vector::asked_predicate::AskedPredicate;
+use lanes_columnar::vector::external_predicate::ExternalPredicate;
 use lanes_columnar::vector::predicate::Predicate;
 use pgrx::pg_sys;
 
@@ -70,8 +70,8 @@ impl Translator {
             };
             let test = ConditionTest::new(node, attribute, plan)?;
             let is_by_value = test.is_by_value();
-            let asked = AskedPredicate::new(attribute, is_by_value, Box::new(test));
-            Ok(Predicate::Asked(asked))
+            let asked = ExternalPredicate::new(attribute, is_by_value, Box::new(test));
+            Ok(Predicate::External(asked))
         }
     }
 

@@ -116,7 +116,7 @@ impl Meta {
         }
     }
 
-    /// What tells this file from every other, also from one that will have its name later.
+    /// The key of this file, without a shape. A later file of the same number has another key.
     ///
     /// # Safety
     /// `relation` is the open lanes table that this was read from.
@@ -129,6 +129,7 @@ impl Meta {
             database,
             file,
             storage_id: self.storage_id,
+            shape: 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
-use super::reader::{Content, Reader, Window};
+use super::reader::{Access, Content, Reader, ViewRequest};
 use super::visibility::Snapshot;
 use super::{row_numbers, tid};
 use crate::pg::ports;
@@ -38,13 +38,19 @@ pub unsafe fn store_row(
     row: u64,
     target: *mut pg_sys::TupleTableSlot,
 ) {
-    // SAFETY: the caller's promise; the slot is detached before the window goes.
+    // SAFETY: the caller's promise; the slot is detached before the view is dropped.
     unsafe {
-        let window = Window::open_row(reader, content, row);
+        let request = ViewRequest {
+            reader,
+            content,
+            rows: row..row + 1,
+            access: Access::OneRow,
+        };
+        let view = request.open();
         slot::store(
             target,
-            window.outlet(),
-            window.place(row),
+            view.outlet(),
+            view.place(row),
             tid::from_row(row),
             (*reader.relation).rd_id,
             RowHeader {

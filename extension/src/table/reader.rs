@@ -1,4 +1,4 @@
-//! A table opened for reading: metapage, runs and tombstones as of one moment, and windows on its rows.
+//! A table opened for reading: metapage, runs and tombstones as of one moment, and views of its rows.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use lanes_columnar::arena::{RelationKey, RunEntry, Segment};
 use lanes_columnar::column::Column;
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_of};
+use lanes_columnar::repeats::ValueRepeats;
 use lanes_columnar::streamed::StreamMemory;
-use lanes_columnar::value_runs::ValueRuns;
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
@@ -109,8 +109,8 @@ impl Content {
     }
 }
 
-/// Some consecutive rows of a table with their lanes, and what keeps those alive.
-pub struct Window {
+/// A view of consecutive rows of one segment: their lanes, and what keeps the lanes alive.
+pub struct SegmentView {
     pub first_row: u64,
     outlet: Box<RowOutlet>,
     /// Which dictionary the codes of each attribute belong to. Of a segment, which may be growing, they are asked for
@@ -130,7 +130,7 @@ fn damaged(first_row: u64, failure: &lanes_columnar::error::Error) -> ! {
     error::corrupt(&format!("the sealed rows from {first_row} on: {failure}"))
 }
 
-/// What [`Window::open`] decoded last in this backend.
+/// What a view decoded last in this backend.
 struct LastDecoded {
     key: RelationKey,
     sealings: u64,
@@ -155,123 +155,221 @@ impl LastDecoded {
     }
 }
 
-impl Window {
-    /// Rows `[from, to)`, all of one segment: from the arena, or, where it has no room for them, from pages.
+/// Where the rows of a [`ViewRequest`] come from when the arena does not hold them yet.
+pub enum Access<'a> {
+    /// The segment is loaded into the arena. The rows are decoded for this backend alone where the
+    /// arena has no room for the segment.
+    Resident,
+    /// One row is read, by its number. The rows that this backend decoded last are searched before
+    /// the segment is loaded: loading may decode all of the segment for nothing.
+    OneRow,
+    /// The rows are read once, and few of them or not again. Sealed rows are streamed unless
+    /// `lanes.decode_after` is 0; other rows are read as with [`Access::Resident`].
+    Once(&'a mut StreamMemory),
+    /// The rows are not loaded into the arena.
+    Streamed(Streaming<'a>),
+    /// Rows in object storage are not recalled; they are all NULL in the view.
+    LocalOnly,
+}
+
+/// How rows are read without being loaded into the arena.
+pub struct Streaming<'a> {
+    /// The attributes to read; `None` stands for all attributes.
+    pub attributes: Option<&'a [usize]>,
+    /// The sealed rows. They must be [filled](SegmentView::fill) before they are read. Without
+    /// them the rows are decoded at once.
+    pub sealed: Option<SealedRows>,
+    /// Whether the arena keeps the images of the sealed rows.
+    pub keep_images: bool,
+    /// Memory that an earlier view released.
+    pub memory: &'a mut StreamMemory,
+}
+
+/// A request for a view of consecutive rows of one segment.
+pub struct ViewRequest<'a> {
+    pub reader: &'a Reader,
+    /// The reader's content, which holds the rows.
+    pub content: &'a Content,
+    /// The numbers of the rows.
+    pub rows: Range<u64>,
+    pub access: Access<'a>,
+}
+
+impl ViewRequest<'_> {
+    /// Opens the view.
     ///
     /// # Safety
-    /// `reader` is open on a table that holds these rows.
-    pub unsafe fn open(reader: &Reader, content: &Content, from: u64, to: u64) -> Window {
-        let segment = segment_of(from);
-        debug_assert_eq!(segment, segment_of(to - 1));
-        // SAFETY: the caller's promise.
+    /// The reader is open on a table that holds these rows.
+    pub unsafe fn open(self) -> SegmentView {
+        let segment = segment_of(self.rows.start);
+        debug_assert_eq!(segment, segment_of(self.rows.end - 1));
+        // SAFETY: this function's contract is that of each of these.
         unsafe {
-            if runs::make_resident(reader.relation, &reader.shape, &content.runs, segment, to)
-                && let Some(window) = Self::in_arena(reader, content, segment, to)
+            match self.access {
+                Access::Resident => self.load(),
+                Access::OneRow => self.find_row(),
+                Access::Once(_) => self.read_once(),
+                Access::Streamed(_) => self.stream(),
+                Access::LocalOnly => {
+                    let decoded = self.decode(&self.reader.shape, Remote::Leave);
+                    SegmentView::of_decoded(self.reader, Rc::new(decoded))
+                }
+            }
+        }
+    }
+
+    /// The view of rows that the arena holds, if it holds all of them.
+    fn in_arena(&self) -> Option<SegmentView> {
+        let segment = segment_of(self.rows.start);
+        SegmentView::in_arena(self.reader, self.content, segment, self.rows.end)
+    }
+
+    /// Loads the segment into the arena, or decodes the rows for this backend alone.
+    unsafe fn load(&self) -> SegmentView {
+        let (reader, runs) = (self.reader, &self.content.runs);
+        let segment = segment_of(self.rows.start);
+        // SAFETY: `open`'s contract.
+        unsafe {
+            let to = self.rows.end;
+            if runs::make_resident(reader.relation, &reader.shape, runs, segment, to)
+                && let Some(view) = self.in_arena()
             {
-                return window;
+                return view;
             }
-            Self::of_decoded(reader, Self::decoded(reader, content, from, to))
+            SegmentView::of_decoded(reader, self.decode_and_remember())
         }
     }
 
-    /// The same for somebody who fetches rows one by one: where the arena has none of them, what this backend decoded last is
-    /// looked at before the arena is asked for room, which may mean that all of the segment is decoded in vain.
-    ///
-    /// # Safety
-    /// As for [`Window::open`].
-    pub unsafe fn open_row(reader: &Reader, content: &Content, row: u64) -> Window {
-        // SAFETY: the caller's promise.
+    unsafe fn find_row(&self) -> SegmentView {
+        if let Some(view) = self.in_arena() {
+            return view;
+        }
+        let sealings = self.content.meta.sealings;
+        // SAFETY: `open`'s contract.
         unsafe {
-            if let Some(window) = Self::in_arena(reader, content, segment_of(row), row + 1) {
-                return window;
-            }
-            let key = runs::arena_key(reader.relation, &content.meta, reader.shape.fingerprint);
-            match LastDecoded::get(&key, content.meta.sealings, row..row + 1) {
-                Some(rows) => Self::of_decoded(reader, rows),
-                None => Self::open(reader, content, row, row + 1),
+            match LastDecoded::get(&self.arena_key(), sealings, self.rows.clone()) {
+                Some(rows) => SegmentView::of_decoded(self.reader, rows),
+                None => self.load(),
             }
         }
     }
 
-    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all. If they
-    /// were found `sealed`, they can be read once they are [filled](Window::fill); if `keep`, the arena is given their images.
-    ///
-    /// # Safety
-    /// As for [`Window::open`].
-    pub unsafe fn stream(
-        reader: &Reader,
-        content: &Content,
-        (from, to): (u64, u64),
-        wanted: Option<&[usize]>,
-        (sealed, keep): (Option<SealedRows>, bool),
-        memory: &mut StreamMemory,
-    ) -> Window {
-        if let Some(window) = Self::in_arena(reader, content, segment_of(from), to) {
-            return window;
+    unsafe fn read_once(mut self) -> SegmentView {
+        let streams = gucs::decode_after() > 0;
+        let (from, to) = (self.rows.start, self.rows.end);
+        let sealed = streams.then(|| SealedRows::find(&self.content.runs, from, to));
+        let sealed = sealed.flatten();
+        // SAFETY: `open`'s contract.
+        unsafe {
+            match std::mem::replace(&mut self.access, Access::Resident) {
+                Access::Once(memory) if sealed.is_some() => {
+                    self.access = Access::Streamed(Streaming {
+                        attributes: None,
+                        sealed,
+                        keep_images: false,
+                        memory,
+                    });
+                    self.stream()
+                }
+                _ => self.load(),
+            }
         }
-        let narrow = wanted.map(|wanted| reader.shape.only(wanted));
+    }
+
+    /// Streams the rows, or decodes them for this backend alone if they cannot be streamed.
+    unsafe fn stream(mut self) -> SegmentView {
+        if let Some(view) = self.in_arena() {
+            return view;
+        }
+        let reader = self.reader;
+        let Access::Streamed(streaming) = std::mem::replace(&mut self.access, Access::Resident)
+        else {
+            unreachable!("only requests to stream are streamed");
+        };
+        let narrow = streaming.attributes.map(|only| reader.shape.only(only));
         let shape = narrow.as_ref().unwrap_or(&reader.shape);
-        let (relation, runs) = (reader.relation, &content.runs);
-        // SAFETY: the caller's promise.
+        let (relation, runs) = (reader.relation, &self.content.runs);
+        // SAFETY: `open`'s contract.
         unsafe {
-            if let Some(sealed) = sealed {
-                match sealed.open(relation, shape, runs, memory, keep) {
-                    Ok(stream) => return Self::of_stream(reader, segment_of(from), stream),
+            if let Some(sealed) = streaming.sealed {
+                match sealed.open(
+                    relation,
+                    shape,
+                    runs,
+                    streaming.memory,
+                    streaming.keep_images,
+                ) {
+                    Ok(stream) => {
+                        let segment = segment_of(self.rows.start);
+                        return SegmentView::of_stream(reader, segment, stream);
+                    }
                     Err(NotStreamed::Otherwise) => {}
                     Err(NotStreamed::Unreadable(failure)) => error::corrupt(&failure),
                 }
             }
-            let decoded = runs::decode_rows(relation, shape, runs, from, to, Remote::Recall);
-            Self::of_decoded(reader, Rc::new(decoded))
+            let decoded = self.decode(shape, Remote::Recall);
+            SegmentView::of_decoded(reader, Rc::new(decoded))
         }
     }
 
-    /// The same for somebody who reads rows once, and not most of them or not again: sealed ones are streamed.
-    ///
-    /// # Safety
-    /// As for [`Window::open`].
-    pub unsafe fn open_once(
-        reader: &Reader,
-        content: &Content,
-        from: u64,
-        to: u64,
-        memory: &mut StreamMemory,
-    ) -> Window {
-        let streams = gucs::decode_after() > 0;
-        let sealed = streams.then(|| SealedRows::find(&content.runs, from, to));
-        // SAFETY: the caller's promise.
+    unsafe fn decode(&self, shape: &Shape, remote: Remote) -> DecodedRows {
+        let (relation, runs) = (self.reader.relation, &self.content.runs);
+        // SAFETY: `open`'s contract.
         unsafe {
-            match sealed.flatten() {
-                None => Self::open(reader, content, from, to),
-                sealed => Self::stream(reader, content, (from, to), None, (sealed, false), memory),
-            }
+            runs::decode_rows(
+                relation,
+                shape,
+                runs,
+                self.rows.start,
+                self.rows.end,
+                remote,
+            )
         }
     }
 
-    /// The same without rows that are in object storage, which are NULLs there.
-    ///
-    /// # Safety
-    /// As for [`Window::open`].
-    pub unsafe fn open_local(reader: &Reader, content: &Content, from: u64, to: u64) -> Window {
-        let (relation, shape) = (reader.relation, &reader.shape);
-        // SAFETY: the caller's promise.
+    /// Decodes the rows from pages and remembers them: rows that are fetched one by one by TID
+    /// mostly lie in the run of the row before.
+    unsafe fn decode_and_remember(&self) -> Rc<DecodedRows> {
+        let sealings = self.content.meta.sealings;
+        // SAFETY: `open`'s contract.
+        let key = unsafe { self.arena_key() };
+        if let Some(rows) = LastDecoded::get(&key, sealings, self.rows.clone()) {
+            return rows;
+        }
+        // SAFETY: `open`'s contract.
+        let rows = Rc::new(unsafe { self.decode(&self.reader.shape, Remote::Recall) });
+        LAST_DECODED.set(rows.is_small().then(|| LastDecoded {
+            key,
+            sealings,
+            rows: rows.clone(),
+        }));
+        rows
+    }
+
+    unsafe fn arena_key(&self) -> RelationKey {
+        let reader = self.reader;
+        // SAFETY: `open`'s contract.
         unsafe {
-            let decoded =
-                runs::decode_rows(relation, shape, &content.runs, from, to, Remote::Leave);
-            Self::of_decoded(reader, Rc::new(decoded))
+            runs::arena_key(
+                reader.relation,
+                &self.content.meta,
+                reader.shape.fingerprint,
+            )
         }
     }
+}
 
-    /// A window on decoded rows.
+impl SegmentView {
+    /// The view of decoded rows.
     ///
     /// # Safety
     /// They are of this reader's shape.
-    unsafe fn of_decoded(reader: &Reader, decoded: Rc<DecodedRows>) -> Window {
+    unsafe fn of_decoded(reader: &Reader, decoded: Rc<DecodedRows>) -> SegmentView {
         let dictionaries = decoded.columns.iter().map(Column::dictionary);
         let dictionaries = dictionaries.map(Option::unwrap_or_default).collect();
         let lanes = decoded.columns.iter().map(Column::lane);
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
-        Window {
+        SegmentView {
             first_row: decoded.first_row,
             outlet: Box::new(outlet),
             dictionaries,
@@ -279,8 +377,8 @@ impl Window {
         }
     }
 
-    /// A window on sealed rows of this reader's shape, or of some of its attributes.
-    fn of_stream(reader: &Reader, segment: u32, stream: Stream) -> Window {
+    /// The view of sealed rows, of this reader's shape or of some of its attributes.
+    fn of_stream(reader: &Reader, segment: u32, stream: Stream) -> SegmentView {
         let attributes = 0..reader.shape.kinds.len();
         let dictionaries = attributes.clone();
         let dictionaries =
@@ -288,7 +386,7 @@ impl Window {
         let dictionaries = dictionaries.collect();
         let lanes = attributes.map(|index| stream.rows.lane(index));
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
-        Window {
+        SegmentView {
             first_row: segment_first_row(segment),
             outlet: Box::new(outlet),
             dictionaries,
@@ -296,37 +394,8 @@ impl Window {
         }
     }
 
-    /// The rows decoded from pages. The last ones are remembered: rows fetched one by one by TID mostly lie in the
-    /// same run as the one before.
-    unsafe fn decoded(reader: &Reader, content: &Content, from: u64, to: u64) -> Rc<DecodedRows> {
-        // SAFETY: `open`'s caller promised these rows.
-        let key =
-            unsafe { runs::arena_key(reader.relation, &content.meta, reader.shape.fingerprint) };
-        if let Some(rows) = LastDecoded::get(&key, content.meta.sealings, from..to) {
-            return rows;
-        }
-        // SAFETY: as above.
-        let rows = unsafe {
-            runs::decode_rows(
-                reader.relation,
-                &reader.shape,
-                &content.runs,
-                from,
-                to,
-                Remote::Recall,
-            )
-        };
-        let rows = Rc::new(rows);
-        LAST_DECODED.set(rows.is_small().then(|| LastDecoded {
-            key,
-            sealings: content.meta.sealings,
-            rows: rows.clone(),
-        }));
-        rows
-    }
-
     /// The segment as it lies in the arena, if it is still there: it may have been evicted since it was loaded.
-    fn in_arena(reader: &Reader, content: &Content, segment: u32, to: u64) -> Option<Window> {
+    fn in_arena(reader: &Reader, content: &Content, segment: u32, to: u64) -> Option<SegmentView> {
         let first_row = segment_first_row(segment);
         let pinned = content.runs.cached()?.pin_segment(segment)?;
         if pinned.columns() != reader.shape.kinds.len()
@@ -338,9 +407,9 @@ impl Window {
             .map(|column| pinned.dictionary(column).unwrap_or_default())
             .collect();
         let lanes = (0..pinned.columns()).map(|column| pinned.lane(column));
-        // The pin keeps the lanes alive for as long as the window.
+        // The pin keeps the lanes alive for as long as the view lives.
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
-        Some(Window {
+        Some(SegmentView {
             first_row,
             outlet: Box::new(outlet),
             dictionaries,
@@ -353,8 +422,8 @@ impl Window {
         !matches!(self.source, Source::Arena(_))
     }
 
-    /// Makes the rows at some places of the lanes of some attributes ready to be read, which only those of streamed windows need.
-    /// `None`: of all attributes that the window was opened for.
+    /// Makes the rows at some places of the lanes of some attributes ready to be read, which only those of streamed views need.
+    /// `None`: of all attributes that the view was opened for.
     pub fn fill(&mut self, places: Range<usize>, attributes: Option<&[usize]>) {
         if let Source::Streamed(stream) = &mut self.source {
             match stream.rows.fill(places, attributes) {
@@ -377,14 +446,19 @@ impl Window {
     }
 
     /// What an attribute has at these places as runs of equal values, if sealed bytes tell so; false if not.
-    pub fn runs(&self, attribute: usize, places: Range<usize>, runs: &mut ValueRuns) -> bool {
+    pub fn repeats(
+        &self,
+        attribute: usize,
+        places: Range<usize>,
+        repeats: &mut ValueRepeats,
+    ) -> bool {
         match &self.source {
-            Source::Streamed(stream) => stream.rows.runs(attribute, places, runs),
+            Source::Streamed(stream) => stream.rows.repeats(attribute, places, repeats),
             Source::Arena(_) | Source::Private(_) => false,
         }
     }
 
-    /// How many vectors of single attributes were decoded for this window.
+    /// How many vectors of single attributes were decoded for this view.
     pub fn columns_decoded(&self) -> u64 {
         match &self.source {
             Source::Streamed(stream) => stream.rows.decoded() as u64,
@@ -392,7 +466,7 @@ impl Window {
         }
     }
 
-    /// What memory of a streamed window can be used again.
+    /// What memory of a streamed view can be used again.
     pub fn into_memory(self) -> Option<StreamMemory> {
         match self.source {
             Source::Streamed(stream) => Some(stream.rows.into_memory()),
@@ -422,7 +496,7 @@ impl Window {
         }
     }
 
-    /// The lanes, at an address that stays as long as the window lives.
+    /// The lanes, at an address that stays as long as the view lives.
     pub fn outlet(&self) -> *const RowOutlet {
         &raw const *self.outlet
     }

@@ -528,7 +528,7 @@ pub unsafe fn arena_key(relation: pg_sys::Relation, meta: &Meta, fingerprint: u6
     // SAFETY: the caller's promise.
     let key = unsafe { meta.key(relation) };
     RelationKey {
-        storage_id: key.storage_id ^ fingerprint,
+        shape: fingerprint,
         ..key
     }
 }

@@ -11,7 +11,7 @@ use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 use pgrx::pg_sys;
 
-use super::reader::{Reader, Window};
+use super::reader::{Reader, SegmentView};
 use super::row_numbers::{self, Reading};
 use super::runs::Shape;
 use super::tid;
@@ -21,18 +21,18 @@ use crate::pg::ports;
 use crate::pg::slot::{self, RowHeader};
 use crate::remote::recall::Recalled;
 
-mod open_window;
+mod open_view;
 mod ranges;
 mod remote_rows;
 mod ruled_out;
 mod shared;
 pub mod spare_memory;
 
-use open_window::Wanted;
+use open_view::Wanted;
 pub use ranges::Range;
 use ranges::visible_ranges;
 pub use remote_rows::holds_remote;
-pub use ruled_out::{ByZone, StoredZones, TakesZones};
+pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
 pub use shared::{ParallelState, SharedSegments};
 
 /// What one scan displaces in the arena is at most this part of it.
@@ -42,7 +42,7 @@ const DISPLACED_SHARE: u64 = 4;
 struct OpenSegment {
     segment: u32,
     ranges: Vec<Range>,
-    window: Window,
+    window: SegmentView,
     range: usize,
     row: u64,
 }
@@ -238,7 +238,7 @@ impl Scan {
         &mut self,
         forward: bool,
         by_zone: ByZone<'_>,
-    ) -> Option<(&[Range], &Window)> {
+    ) -> Option<(&[Range], &SegmentView)> {
         if !self.enter_next_segment(forward, Some(by_zone)) {
             return None;
         }
@@ -246,7 +246,7 @@ impl Scan {
     }
 
     /// The visible rows of the segment that is open, and the window on it.
-    pub fn current(&self) -> Option<(&[Range], &Window)> {
+    pub fn current(&self) -> Option<(&[Range], &SegmentView)> {
         match &self.place {
             Place::In(open) => Some((&open.ranges, &open.window)),
             Place::BeforeFirst | Place::AfterLast => None,
@@ -254,7 +254,7 @@ impl Scan {
     }
 
     /// The window that is open.
-    pub fn window(&self) -> Option<&Window> {
+    pub fn window(&self) -> Option<&SegmentView> {
         match &self.place {
             Place::In(open) => Some(&open.window),
             Place::BeforeFirst | Place::AfterLast => None,
@@ -278,7 +278,7 @@ impl Scan {
 
     /// How many vectors of single attributes were decoded for this scan alone.
     pub fn columns_decoded(&self) -> u64 {
-        self.columns_decoded + self.window().map_or(0, Window::columns_decoded)
+        self.columns_decoded + self.window().map_or(0, SegmentView::columns_decoded)
     }
 
     /// Leaves the segment that is open; what it took of memory is used for the next one.
@@ -486,8 +486,8 @@ impl Scan {
             self.segments_skipped += 1;
             return None;
         }
-        if let Some(takes) = by_zone.and_then(|by_zone| by_zone.takes)
-            && self.take_whole_runs(&mut ranges, takes)
+        if let Some(answers) = by_zone.and_then(|by_zone| by_zone.answered_by)
+            && self.answer_whole_runs(&mut ranges, answers)
         {
             return None;
         }
@@ -529,7 +529,7 @@ pub unsafe fn has_row(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) ->
     scan.wanted = Some(Vec::new());
     let any = ByZone {
         rules_out: &|_| false,
-        takes: None,
+        answered_by: None,
     };
     scan.next_window(true, any).is_some()
 }

@@ -15,7 +15,7 @@ use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
 use crate::table::append::PreparedRun;
-use crate::table::reader::{Content, Reader, Window};
+use crate::table::reader::{Access, Content, Reader, ViewRequest};
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
@@ -143,10 +143,16 @@ impl Copier<'_> {
             while from < end {
                 let segment = segment_of(from);
                 let to = end.min(segment_first_row(segment) + segment_rows_max(segment) as u64);
-                // SAFETY: the rows are the run's; the window lives while its values are copied.
+                // SAFETY: the rows are the run's; the view lives while its values are copied.
                 unsafe {
-                    let mut window = Window::open_once(self.reader, content, from, to, &mut memory);
-                    window.fill(window.place(from)..window.place(to), None);
+                    let request = ViewRequest {
+                        reader: self.reader,
+                        content,
+                        rows: from..to,
+                        access: Access::Once(&mut memory),
+                    };
+                    let mut view = request.open();
+                    view.fill(view.place(from)..view.place(to), None);
                     for row in from..to {
                         let tombstones = content.tombstones.borrow();
                         let deletion = tombstones
@@ -163,8 +169,8 @@ impl Copier<'_> {
                         }
                         counts.kept += 1.0;
                         self.start_row(owner);
-                        (*window.outlet()).read(
-                            window.place(row),
+                        (*view.outlet()).read(
+                            view.place(row),
                             0,
                             natts,
                             values.as_mut_ptr(),
@@ -174,7 +180,7 @@ impl Copier<'_> {
                             .push(&mut self.columns, values.as_ptr(), nulls.as_ptr());
                         self.rows.push(row);
                     }
-                    memory = window.into_memory().unwrap_or_default();
+                    memory = view.into_memory().unwrap_or_default();
                 }
                 from = to;
                 ports::CHECK_FOR_INTERRUPTS();

@@ -15,7 +15,7 @@ use crate::pg::slot::{self, RowHeader};
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage;
 use crate::storage::tombstone::Tombstone;
-use crate::table::reader::{Content, Window};
+use crate::table::reader::{Access, Content, SegmentView, ViewRequest};
 use crate::table::scan::{self, Scan};
 use crate::table::tid::{self, BLOCK_ROWS};
 use crate::table::visibility::{XidStatus, xid_status};
@@ -35,8 +35,8 @@ pub struct AnalyzeBlock {
     uncounted: Option<Range<u64>>,
     /// Those that are handed out, the last first.
     picked: Vec<u64>,
-    window: Option<Window>,
-    window_end: u64,
+    view: Option<SegmentView>,
+    view_end: u64,
     memory: StreamMemory,
 }
 
@@ -191,30 +191,34 @@ impl AnalyzeBlock {
             if !is_live || scan::holds_remote(content, segment_first_row(segment), segment_end) {
                 continue;
             }
-            // SAFETY: the reader is open and holds the row; the window outlives the slot's use of it, since the
+            // SAFETY: the reader is open and holds the row; the view outlives the slot's use of it, since the
             // sampled row is copied out before the next call.
             unsafe {
                 if self
-                    .window
+                    .view
                     .as_ref()
-                    .is_none_or(|w| row < w.first_row || row >= self.window_end)
+                    .is_none_or(|w| row < w.first_row || row >= self.view_end)
                 {
-                    if let Some(memory) = self.window.take().and_then(Window::into_memory) {
+                    if let Some(memory) = self.view.take().and_then(SegmentView::into_memory) {
                         self.memory = memory;
                     }
-                    self.window_end = segment_end.min(scan.reader.end_row());
-                    let (reader, memory) = (&scan.reader, &mut self.memory);
-                    let end = self.window_end;
-                    self.window = Some(Window::open_once(reader, content, row, end, memory));
+                    self.view_end = segment_end.min(scan.reader.end_row());
+                    let request = ViewRequest {
+                        reader: &scan.reader,
+                        content,
+                        rows: row..self.view_end,
+                        access: Access::Once(&mut self.memory),
+                    };
+                    self.view = Some(request.open());
                 }
-                let Some(window) = &mut self.window else {
+                let Some(view) = &mut self.view else {
                     return false;
                 };
-                window.fill(window.place(row)..window.place(row) + 1, None);
+                view.fill(view.place(row)..view.place(row) + 1, None);
                 slot::store(
                     target,
-                    window.outlet(),
-                    window.place(row),
+                    view.outlet(),
+                    view.place(row),
                     tid::from_row(row),
                     (*scan.reader.relation).rd_id,
                     RowHeader {

@@ -1,4 +1,4 @@
-//! Quals that zone maps can contradict, or affirm.
+//! Quals that zone maps can contradict or prove.
 
 use std::cmp::Ordering;
 
@@ -99,7 +99,7 @@ impl Filter {
     }
 
     /// Attributes whose values some rows may be sought by: those of lists and keys first, which rule out most.
-    pub fn sought(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn search_attributes(&self) -> impl Iterator<Item = usize> + '_ {
         let sets = self.lists.iter().chain(&self.key_sets);
         let of_sets = sets.map(|(attribute, _)| *attribute);
         of_sets.chain(self.required().map(|prune| prune.attribute))
@@ -107,17 +107,20 @@ impl Filter {
 
     /// The comparisons that have to hold.
     fn required(&self) -> impl Iterator<Item = &Prune> {
-        self.prunes.iter().filter(|prune| !prune.affirms_only)
+        self.prunes.iter().filter(|prune| !prune.proves_only)
     }
 
     /// Where the rows that may pass lie beside those of a zone of this attribute, in order of its values.
-    pub fn seek(&self, attribute: usize, zone: &Zone, scalars: &[Option<Scalar>]) -> Sought {
+    pub fn seek(&self, attribute: usize, zone: &Zone, scalars: &[Option<Scalar>]) -> KeySearch {
         let of_attribute = self.required().filter(|prune| prune.attribute == attribute);
         let by_comparison = of_attribute.map(|prune| prune.seek(zone, scalars));
         let sets = self.lists.iter().chain(&self.key_sets);
         let of_attribute = sets.filter(|(of, _)| *of == attribute);
         let by_keys = of_attribute.map(|(_, keys)| seek_key(keys, zone));
-        by_comparison.chain(by_keys).max().unwrap_or(Sought::Here)
+        by_comparison
+            .chain(by_keys)
+            .max()
+            .unwrap_or(KeySearch::Here)
     }
 
     /// Between which integers the values of this attribute lie that may pass, both included, of those of a zone.
@@ -167,7 +170,7 @@ impl Filter {
 
 /// Where rows lie that may pass, beside those of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Sought {
+pub enum KeySearch {
     /// Among them, as far as is known.
     Here,
     /// Above them: none has a value below the one at this [place](place()).
@@ -177,14 +180,14 @@ pub enum Sought {
 }
 
 /// Where the rows lie that have one of these keys.
-fn seek_key(keys: &KeySet, zone: &Zone) -> Sought {
+fn seek_key(keys: &KeySet, zone: &Zone) -> KeySearch {
     let (Some(minimum), Some(maximum)) = (place(zone.minimum), place(zone.maximum)) else {
-        return Sought::Here;
+        return KeySearch::Here;
     };
     match keys.first_from(minimum) {
-        None => Sought::Below,
-        Some(key) if key > maximum => Sought::From(key),
-        Some(_) => Sought::Here,
+        None => KeySearch::Below,
+        Some(key) if key > maximum => KeySearch::From(key),
+        Some(_) => KeySearch::Here,
     }
 }
 
@@ -247,7 +250,7 @@ pub struct Prune {
     /// The number of the qual that is this comparison and nothing else, or that it makes TRUE.
     pub qual: Option<usize>,
     /// Whether the qual may hold although it does not.
-    affirms_only: bool,
+    proves_only: bool,
 }
 
 /// What a zone tells of a comparison.
@@ -284,7 +287,7 @@ impl Prune {
                     number,
                     scalar,
                     qual,
-                    affirms_only: false,
+                    proves_only: false,
                 });
             }
             Predicate::Or(parts) if qual.is_some() => {
@@ -293,7 +296,7 @@ impl Prune {
                     Prune::of(first, qual, found);
                 }
                 let added = found[before..].iter_mut();
-                added.for_each(|prune| prune.affirms_only = true);
+                added.for_each(|prune| prune.proves_only = true);
             }
             _ => {}
         }
@@ -314,28 +317,28 @@ impl Prune {
     }
 
     /// Where the rows lie that pass.
-    fn seek(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Sought {
+    fn seek(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> KeySearch {
         let wanted = scalars[self.scalar].map(|scalar| self.bound(scalar));
         let Some((bound, at)) = wanted.and_then(|bound| Some((bound, place(bound)?))) else {
-            return Sought::Here;
+            return KeySearch::Here;
         };
         let is_above = zone.maximum.compare(bound).is_some_and(Ordering::is_lt);
         let is_below = zone.minimum.compare(bound).is_some_and(Ordering::is_gt);
         match self.comparison {
             Comparison::Equal | Comparison::Greater | Comparison::GreaterOrEqual if is_above => {
-                Sought::From(at)
+                KeySearch::From(at)
             }
             Comparison::Equal | Comparison::Less | Comparison::LessOrEqual if is_below => {
-                Sought::Below
+                KeySearch::Below
             }
-            _ => Sought::Here,
+            _ => KeySearch::Here,
         }
     }
 
     /// What a zone tells of its rows.
     pub fn verdict(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Verdict {
         match self.verdict_of_comparison(zone, scalars) {
-            Verdict::NoRow if self.affirms_only => Verdict::Unknown,
+            Verdict::NoRow if self.proves_only => Verdict::Unknown,
             verdict => verdict,
         }
     }
@@ -373,7 +376,7 @@ impl Prune {
     }
 
     /// Whether each of so many sealed rows, of which these zones are stored, passes all of these comparisons.
-    pub fn affirm(
+    pub fn always_true(
         comparisons: &[Prune],
         rows: u32,
         zones: &dyn Fn(usize) -> Option<Zone>,

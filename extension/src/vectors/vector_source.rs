@@ -4,7 +4,7 @@
 //! segment → visible ranges + window (table_am::scan) → vectors of the window:
 //!     selection = visible rows; none → next
 //!     zone maps contradict a pushed qual → next
-//!     each qual that they do not affirm: what it looks at is made ready; no row passes → next
+//!     each qual that zones do not prove: what it looks at is made ready; no row passes → next
 //!     what else is wanted is made ready
 //! ```
 //! Lanes of sealed rows may not be read before they are made ready, or *filled*, which may mean that they are decoded.
@@ -12,7 +12,7 @@
 use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::lane::{DictionaryView, Lane, LaneData};
 use lanes_columnar::limits::VECTOR_ROWS;
-use lanes_columnar::value_runs::ValueRuns;
+use lanes_columnar::repeats::ValueRepeats;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::selection::Selection;
@@ -24,7 +24,7 @@ use super::prune::{Filter, Verdict};
 use crate::pg::datum::RowOutlet;
 use crate::pg::explain::Explain;
 use crate::pg::ports;
-use crate::table::scan::{ByZone, Range, Scan, SharedSegments, TakesZones};
+use crate::table::scan::{AnsweredByZones, ByZone, Range, Scan, SharedSegments};
 use crate::table::tid;
 use crate::vectorize;
 
@@ -133,10 +133,10 @@ pub struct VectorSource {
     visible: Selection,
     visible_rows: usize,
     /// The quals, a bit each of the first 64, that all rows of the vector under way pass as its zones tell.
-    affirmed: u64,
+    always_true: u64,
     /// An attribute in whose order the rows of the window lie, by values of which rows are sought.
-    sought_by: Option<usize>,
-    /// Whether rows of the vector under way were left out: see [`Self::narrow_to_sought`].
+    search_attribute: Option<usize>,
+    /// Whether rows of the vector under way were left out: see [`Self::narrow_to_keys`].
     is_narrowed: bool,
     open: bool,
     zone_maps: bool,
@@ -171,8 +171,8 @@ impl VectorSource {
                 rows: 0,
                 visible: Selection::NONE,
                 visible_rows: 0,
-                affirmed: 0,
-                sought_by: None,
+                always_true: 0,
+                search_attribute: None,
                 is_narrowed: false,
                 open: false,
                 zone_maps,
@@ -258,12 +258,12 @@ impl VectorSource {
         filter: &mut Filter,
         scalars: &[Option<Scalar>],
     ) -> Evaluation<Option<Selection>> {
-        if !self.narrow_to_sought(filter, scalars) {
+        if !self.narrow_to_keys(filter, scalars) {
             return Ok(None);
         }
         let mut rows = self.visible;
         for (index, qual) in filter.quals.iter_mut().enumerate() {
-            if self.is_affirmed(index) {
+            if self.is_always_true(index) {
                 continue;
             }
             self.fill(Some(&filter.looked_at[index]));
@@ -276,13 +276,13 @@ impl VectorSource {
     }
 
     /// Whether zones tell that all rows of the vector under way pass this qual.
-    fn is_affirmed(&self, qual: usize) -> bool {
-        qual < u64::BITS as usize && self.affirmed >> qual & 1 == 1
+    fn is_always_true(&self, qual: usize) -> bool {
+        qual < u64::BITS as usize && self.always_true >> qual & 1 == 1
     }
 
     /// Whether they tell that all visible rows pass the filter.
     pub fn all_pass(&self, filter: &Filter) -> bool {
-        (0..filter.quals.len()).all(|qual| self.is_affirmed(qual))
+        (0..filter.quals.len()).all(|qual| self.is_always_true(qual))
     }
 
     /// The visible rows of the vector under way, and how many they are.
@@ -300,10 +300,10 @@ impl VectorSource {
         &mut self,
         filter: &mut Filter,
         scalars: &[Option<Scalar>],
-        takes: Option<&dyn TakesZones>,
+        answered_by: Option<&dyn AnsweredByZones>,
     ) -> bool {
         loop {
-            if !self.open && !self.open_window(filter, scalars, takes) {
+            if !self.open && !self.open_window(filter, scalars, answered_by) {
                 return false;
             }
             let found = if self.backward {
@@ -365,9 +365,9 @@ impl VectorSource {
     }
 
     /// Whether zones tell that the filter passes no row of the vector under way, those of codes asked last: they need the dictionary.
-    /// If they do not, it is known which quals they affirm.
+    /// If they do not, it is known which quals are always true.
     fn is_ruled_out(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> bool {
-        self.affirmed = 0;
+        self.always_true = 0;
         for prune in &filter.prunes {
             let Some(zone) = self.zone(prune.attribute) else {
                 continue;
@@ -376,7 +376,7 @@ impl VectorSource {
                 Verdict::NoRow => return true,
                 Verdict::EachRow if !self.may_have_nulls(prune.attribute) => {
                     let qual = prune.qual.and_then(|qual| 1_u64.checked_shl(qual as u32));
-                    self.affirmed |= qual.unwrap_or_default();
+                    self.always_true |= qual.unwrap_or_default();
                 }
                 Verdict::EachRow | Verdict::Unknown => {}
             }
@@ -420,14 +420,14 @@ impl VectorSource {
         &mut self,
         filter: &Filter,
         scalars: &[Option<Scalar>],
-        takes: Option<&dyn TakesZones>,
+        answered_by: Option<&dyn AnsweredByZones>,
     ) -> bool {
         let zone_maps = self.zone_maps;
         let rules_out =
             |zone: &dyn Fn(usize) -> Option<Zone>| zone_maps && filter.rules_out(zone, scalars);
         let by_zone = ByZone {
             rules_out: &rules_out,
-            takes: takes.filter(|_| zone_maps),
+            answered_by: answered_by.filter(|_| zone_maps),
         };
         let opened = self.scan.next_window(!self.backward, by_zone).is_some();
         let Some((ranges, window)) = self.scan.current().filter(|_| opened) else {
@@ -444,8 +444,9 @@ impl VectorSource {
         self.ranges.extend_from_slice(ranges);
         self.outlet = window.outlet();
         self.first_row = window.first_row;
-        let mut sought = filter.sought();
-        self.sought_by = sought.find(|&attribute| zone_maps && self.scan.is_sorted_by(attribute));
+        let mut attributes = filter.search_attributes();
+        self.search_attribute =
+            attributes.find(|&attribute| zone_maps && self.scan.is_sorted_by(attribute));
         self.range = if self.backward { self.ranges.len() } else { 0 };
         self.rows = 0;
         self.is_narrowed = false;
@@ -559,10 +560,10 @@ impl VectorSource {
     }
 
     /// What an attribute has in the vector under way as runs of equal values, if sealed bytes tell so and it was not filled; false if not.
-    pub fn runs(&self, attribute: usize, runs: &mut ValueRuns) -> bool {
+    pub fn repeats(&self, attribute: usize, repeats: &mut ValueRepeats) -> bool {
         let places = self.place..self.place + self.rows;
         let window = self.scan.window();
-        window.is_some_and(|window| window.runs(attribute, places, runs))
+        window.is_some_and(|window| window.repeats(attribute, places, repeats))
     }
 
     /// The vector under way.
@@ -574,8 +575,8 @@ impl VectorSource {
             rows: self.rows,
             scalars,
             zones: &self.zones,
-            given: &[],
-            sparable: &[],
+            joined: &[],
+            substitutes: &[],
         }
     }
 

@@ -12,7 +12,7 @@ mod ffi {
         include!("lanes-simd/kernels/decode.h");
         include!("lanes-simd/kernels/distance.h");
         include!("lanes-simd/kernels/group.h");
-        include!("lanes-simd/kernels/runs.h");
+        include!("lanes-simd/kernels/stretches.h");
         include!("lanes-simd/kernels/search.h");
         include!("lanes-simd/kernels/select.h");
         include!("lanes-simd/kernels/target.h");
@@ -92,49 +92,49 @@ mod ffi {
             counts: *mut u64,
         );
 
-        #[cxx_name = "cut_runs"]
-        unsafe fn cut_runs_u16(
+        #[cxx_name = "cut_stretches"]
+        unsafe fn cut_stretches_u16(
             values: *const u16,
             rows: usize,
             most: usize,
             starts: *mut u32,
         ) -> usize;
-        #[cxx_name = "cut_runs"]
-        unsafe fn cut_runs_u32(
+        #[cxx_name = "cut_stretches"]
+        unsafe fn cut_stretches_u32(
             values: *const u32,
             rows: usize,
             most: usize,
             starts: *mut u32,
         ) -> usize;
-        #[cxx_name = "cut_runs"]
-        unsafe fn cut_runs_u64(
+        #[cxx_name = "cut_stretches"]
+        unsafe fn cut_stretches_u64(
             values: *const u64,
             rows: usize,
             most: usize,
             starts: *mut u32,
         ) -> usize;
         unsafe fn count_within(values: *const i64, rows: usize, low: i64, high: i64) -> usize;
-        #[cxx_name = "run_sums"]
-        unsafe fn run_sums_f32(
+        #[cxx_name = "stretch_sums"]
+        unsafe fn stretch_sums_f32(
             values: *const f32,
             selection: *const u64,
             starts: *const u32,
-            runs: usize,
+            stretches: usize,
             sums: *mut f32,
         );
-        #[cxx_name = "run_sums"]
-        unsafe fn run_sums_f64(
+        #[cxx_name = "stretch_sums"]
+        unsafe fn stretch_sums_f64(
             values: *const f64,
             selection: *const u64,
             starts: *const u32,
-            runs: usize,
+            stretches: usize,
             sums: *mut f64,
         );
-        unsafe fn run_sums_wide(
+        unsafe fn stretch_sums_wide(
             values: *const f32,
             selection: *const u64,
             starts: *const u32,
-            runs: usize,
+            stretches: usize,
             sums: *mut f64,
         );
 

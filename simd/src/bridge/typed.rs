@@ -9,7 +9,7 @@ mod ffi {
     unsafe extern "C++" {
         include!("lanes-simd/kernels/aggregate.h");
         include!("lanes-simd/kernels/group.h");
-        include!("lanes-simd/kernels/runs.h");
+        include!("lanes-simd/kernels/stretches.h");
         include!("lanes-simd/kernels/select.h");
 
         type Comparison = crate::select::Comparison;
@@ -73,20 +73,20 @@ mod ffi {
             selection: *const u64,
             best: *mut i16,
         );
-        #[cxx_name = "run_minimum"]
-        unsafe fn run_minimum_i16(
+        #[cxx_name = "stretch_minimum"]
+        unsafe fn stretch_minimum_i16(
             values: *const i16,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut i16,
         );
-        #[cxx_name = "run_maximum"]
-        unsafe fn run_maximum_i16(
+        #[cxx_name = "stretch_maximum"]
+        unsafe fn stretch_maximum_i16(
             values: *const i16,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut i16,
         );
 
@@ -149,20 +149,20 @@ mod ffi {
             selection: *const u64,
             best: *mut i32,
         );
-        #[cxx_name = "run_minimum"]
-        unsafe fn run_minimum_i32(
+        #[cxx_name = "stretch_minimum"]
+        unsafe fn stretch_minimum_i32(
             values: *const i32,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut i32,
         );
-        #[cxx_name = "run_maximum"]
-        unsafe fn run_maximum_i32(
+        #[cxx_name = "stretch_maximum"]
+        unsafe fn stretch_maximum_i32(
             values: *const i32,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut i32,
         );
 
@@ -214,20 +214,20 @@ mod ffi {
             selection: *const u64,
             best: *mut i64,
         );
-        #[cxx_name = "run_minimum"]
-        unsafe fn run_minimum_i64(
+        #[cxx_name = "stretch_minimum"]
+        unsafe fn stretch_minimum_i64(
             values: *const i64,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut i64,
         );
-        #[cxx_name = "run_maximum"]
-        unsafe fn run_maximum_i64(
+        #[cxx_name = "stretch_maximum"]
+        unsafe fn stretch_maximum_i64(
             values: *const i64,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut i64,
         );
 
@@ -290,20 +290,20 @@ mod ffi {
             selection: *const u64,
             best: *mut u32,
         );
-        #[cxx_name = "run_minimum"]
-        unsafe fn run_minimum_u32(
+        #[cxx_name = "stretch_minimum"]
+        unsafe fn stretch_minimum_u32(
             values: *const u32,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut u32,
         );
-        #[cxx_name = "run_maximum"]
-        unsafe fn run_maximum_u32(
+        #[cxx_name = "stretch_maximum"]
+        unsafe fn stretch_maximum_u32(
             values: *const u32,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut u32,
         );
 
@@ -366,20 +366,20 @@ mod ffi {
             selection: *const u64,
             best: *mut f32,
         );
-        #[cxx_name = "run_minimum"]
-        unsafe fn run_minimum_f32(
+        #[cxx_name = "stretch_minimum"]
+        unsafe fn stretch_minimum_f32(
             values: *const f32,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut f32,
         );
-        #[cxx_name = "run_maximum"]
-        unsafe fn run_maximum_f32(
+        #[cxx_name = "stretch_maximum"]
+        unsafe fn stretch_maximum_f32(
             values: *const f32,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut f32,
         );
         #[cxx_name = "sum_within"]
@@ -452,20 +452,20 @@ mod ffi {
             selection: *const u64,
             best: *mut f64,
         );
-        #[cxx_name = "run_minimum"]
-        unsafe fn run_minimum_f64(
+        #[cxx_name = "stretch_minimum"]
+        unsafe fn stretch_minimum_f64(
             values: *const f64,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut f64,
         );
-        #[cxx_name = "run_maximum"]
-        unsafe fn run_maximum_f64(
+        #[cxx_name = "stretch_maximum"]
+        unsafe fn stretch_maximum_f64(
             values: *const f64,
             starts: *const u32,
             groups: *const u32,
-            runs: usize,
+            stretches: usize,
             best: *mut f64,
         );
         #[cxx_name = "sum_within"]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::runs::Runs;
+use super::stretches::Stretches;
 use crate::vector::Evaluation;
 use crate::vector::number::Scalar;
 use crate::vector::selection::Selection;
@@ -14,9 +14,9 @@ use crate::zone_map::Zone;
 pub enum Grouping<'a> {
     /// All to one.
     One(u32),
-    /// Runs of rows, a group each. Accumulators that do not take runs never see it: few runs reach them as `One` each, many or
+    /// Stretches of rows, a group each. Accumulators that do not take stretches never see it: few stretches reach them as `One` each, many or
     /// short ones as `Each`.
-    Runs(Runs<'a>),
+    Stretches(Stretches<'a>),
     /// Each row has its own id; those of rows that are not selected mean nothing.
     Each(&'a [u32]),
 }
@@ -96,14 +96,14 @@ pub trait Accumulator {
         rows: usize,
     ) -> Evaluation<()>;
 
-    /// Adds the selected rows of runs, of some of which perhaps none is selected. False, and nothing is added, if it had better
-    /// be done otherwise. Rows of short runs are added as if each had an id.
+    /// Adds the selected rows of stretches, of some of which perhaps none is selected. False, and nothing is added, if it had better
+    /// be done otherwise. Rows of short stretches are added as if each had an id.
     ///
     /// # Errors
     /// Those of the aggregate.
-    fn add_runs(
+    fn add_stretches(
         &mut self,
-        _runs: Runs<'_>,
+        _runs: Stretches<'_>,
         _input: &Input,
         _selection: &Selection,
     ) -> Evaluation<bool> {
@@ -116,18 +116,18 @@ pub trait Accumulator {
     }
 
     /// Whether [`add_zone`](Self::add_zone) may take something in.
-    fn takes_zones(&self) -> bool {
+    fn can_use_zones(&self) -> bool {
         false
     }
 
-    /// Whether [`look_at`](Self::look_at) makes a difference.
-    fn looks_at_zones(&self) -> bool {
+    /// Whether [`set_zone_hint`](Self::set_zone_hint) makes a difference.
+    fn uses_zone_hints(&self) -> bool {
         false
     }
 
     /// What is known, if anything, of the numbers of the vector whose rows are added next: not more than that none of those that
     /// are not NULL lies outside the zone.
-    fn look_at(&mut self, _zone: Option<Zone>) {}
+    fn set_zone_hint(&mut self, _zone: Option<Zone>) {}
 
     /// Adds all rows of an exact zone, of which at least one is not NULL; false, and nothing is added, if the zone does
     /// not tell enough.
@@ -136,7 +136,7 @@ pub trait Accumulator {
     }
 
     /// Whether [`add_zone`](Self::add_zone) takes it in.
-    fn takes(&self, _zone: &Zone) -> bool {
+    fn is_answered_by(&self, _zone: &Zone) -> bool {
         false
     }
 
@@ -190,7 +190,7 @@ pub(super) fn each_row(
     match grouping {
         Grouping::One(group) => selection.try_for_each(|row| take(row, *group as usize)),
         Grouping::Each(ids) => selection.try_for_each(|row| take(row, ids[row] as usize)),
-        Grouping::Runs(_) => Ok(()),
+        Grouping::Stretches(_) => Ok(()),
     }
 }
 
@@ -216,13 +216,13 @@ impl Accumulator for Count {
         Ok(())
     }
 
-    fn add_runs(
+    fn add_stretches(
         &mut self,
-        runs: Runs<'_>,
+        stretches: Stretches<'_>,
         _input: &Input,
         selection: &Selection,
     ) -> Evaluation<bool> {
-        for (group, count) in runs.counts(selection) {
+        for (group, count) in stretches.counts(selection) {
             self.counts[group] += count as u64;
         }
         Ok(true)
@@ -232,7 +232,7 @@ impl Accumulator for Count {
         Some(&mut self.counts)
     }
 
-    fn takes_zones(&self) -> bool {
+    fn can_use_zones(&self) -> bool {
         true
     }
 
@@ -241,7 +241,7 @@ impl Accumulator for Count {
         true
     }
 
-    fn takes(&self, _zone: &Zone) -> bool {
+    fn is_answered_by(&self, _zone: &Zone) -> bool {
         true
     }
 
@@ -277,6 +277,6 @@ pub(super) fn add_counts(
             let groups = ids.as_ptr();
             lanes_simd::group::group_count(groups, rows, selection.as_ptr(), counts.as_mut_ptr());
         },
-        Grouping::Runs(_) => {}
+        Grouping::Stretches(_) => {}
     }
 }

@@ -1,14 +1,14 @@
 //! Keys that are time buckets.
 //!
-//! Where the zone does not tell that all rows of a vector are of one bucket, the vector is cut into runs of one bucket
+//! Where the zone does not tell that all rows of a vector are of one bucket, the vector is cut into stretches of one bucket
 //! each. Series that were sampled together have the same times one after the other, so what was cut for one of them
 //! serves the others: see [`super::repeated_times`].
 
-use lanes_simd::runs;
+use lanes_simd::stretches;
 
 use super::key::{Bucket, Ids, Key, KeyReader};
 use super::key_values::KeyValues;
-use super::repeated_times::Stretch;
+use super::repeated_times::SeriesPart;
 use crate::vector::frame::{Bounds, Frame};
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
@@ -45,7 +45,7 @@ impl KeyReader {
                 self.cut_buckets(values, times.cast(), frame.rows, selection, bounds.sorted)
             }
         {
-            return self.runs.ids();
+            return self.stretches.ids();
         }
         if valid != *selection {
             let id = values.null();
@@ -66,7 +66,7 @@ impl KeyReader {
         Ids::Each(&*self.ids)
     }
 
-    /// Cuts a vector into runs of one bucket each; false if they are too short to pay. If the times are sorted, few of them are
+    /// Cuts a vector into stretches of one bucket each; false if they are too short to pay. If the times are sorted, few of them are
     /// read.
     ///
     /// # Safety
@@ -79,47 +79,48 @@ impl KeyReader {
         selection: &Selection,
         sorted: bool,
     ) -> bool {
-        self.runs.clear();
+        self.stretches.clear();
         // SAFETY: the caller's promise.
         let times = unsafe { std::slice::from_raw_parts(times, rows) };
         let may_repeat = !sorted && selection.is_full(rows);
-        let mut stretch = Stretch::default();
+        let mut part = SeriesPart::default();
         let mut from = 0;
         while let Some(row) = selection.next(from) {
-            if !self.runs.do_pay(row) {
+            if !self.stretches.do_pay(row) {
                 return false;
             }
             if may_repeat && (row == 0 || times[row] < times[row - 1]) {
-                self.repeated.remember(&stretch, &times[..row], &self.runs);
-                stretch = self.repeated.begin(row, times, &self.runs);
+                self.repeated
+                    .remember(&part, &times[..row], &self.stretches);
+                part = self.repeated.begin(row, times, &self.stretches);
             }
-            let (group, to) = match self.repeated.next_run(&mut stretch) {
+            let (group, to) = match self.repeated.next_stretch(&mut part) {
                 Some(next) => next,
                 None => {
                     let rest = &times[row..];
                     let bucket = self.bucket_of(rest[0]);
                     let count = if sorted {
-                        count_within(rest, bucket.last, self.run_rows)
+                        count_within(rest, bucket.last, self.stretch_rows)
                     } else {
                         // SAFETY: the times of a slice.
                         unsafe {
                             let (first, last) = (bucket.first, bucket.last);
-                            runs::count_within(rest.as_ptr(), rest.len(), first, last)
+                            stretches::count_within(rest.as_ptr(), rest.len(), first, last)
                         }
                     };
                     debug_assert!(count > 0 && bucket.first <= bucket.last);
-                    stretch.cut_rows += count;
+                    part.cut_rows += count;
                     (self.bucket_id(values, bucket), row + count)
                 }
             };
-            self.runs.push(row, group);
-            self.run_rows = to - row;
+            self.stretches.push(row, group);
+            self.stretch_rows = to - row;
             from = to;
         }
         if may_repeat {
-            self.repeated.remember(&stretch, times, &self.runs);
+            self.repeated.remember(&part, times, &self.stretches);
         }
-        self.runs.end(rows);
+        self.stretches.end(rows);
         true
     }
 

@@ -31,9 +31,9 @@ impl KeyReader {
             if self.cuts
                 && valid == *selection
                 // SAFETY: as above.
-                && unsafe { self.runs.cut(all, frame.rows, selection, &mut id_of) }
+                && unsafe { self.stretches.cut(all, frame.rows, selection, &mut id_of) }
             {
-                return self.runs.ids();
+                return self.stretches.ids();
             }
             let ids = &mut self.ids;
             let mut last: Option<(Bytes16, u32)> = None;

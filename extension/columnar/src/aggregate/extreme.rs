@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, each_row};
-use super::runs::Runs;
+use super::stretches::Stretches;
 use super::zone_answer;
 use crate::buffer::reserve_huge;
 use crate::vector::Evaluation;
@@ -62,25 +62,29 @@ impl<T: Number> Extreme<T> {
         }
     }
 
-    /// Offers the numbers of short runs, all of which are selected, to their groups.
+    /// Offers the numbers of short stretches, all of which are selected, to their groups.
     ///
     /// # Safety
     /// There is a number for each row.
-    unsafe fn offer_short(&mut self, runs: Runs<'_>, values: *const T) {
+    unsafe fn offer_short(&mut self, stretches: Stretches<'_>, values: *const T) {
         if self.unseen > 0 {
-            for group in runs.groups {
+            for group in stretches.groups {
                 let seen = &mut self.seen[*group as usize];
                 self.unseen -= usize::from(!*seen);
                 *seen = true;
             }
         }
-        let (starts, groups, count) = (runs.starts.as_ptr(), runs.groups.as_ptr(), runs.len());
+        let (starts, groups, count) = (
+            stretches.starts.as_ptr(),
+            stretches.groups.as_ptr(),
+            stretches.len(),
+        );
         let best = self.best.as_mut_ptr();
-        // SAFETY: the caller's promise; groups of runs are below the number of groups.
+        // SAFETY: the caller's promise; groups of stretches are below the number of groups.
         unsafe {
             match self.end {
-                End::Minimum => lanes_simd::runs::minimum(values, starts, groups, count, best),
-                End::Maximum => lanes_simd::runs::maximum(values, starts, groups, count, best),
+                End::Minimum => lanes_simd::stretches::minimum(values, starts, groups, count, best),
+                End::Maximum => lanes_simd::stretches::maximum(values, starts, groups, count, best),
             }
         }
     }
@@ -162,23 +166,23 @@ impl<T: Number> Accumulator for Extreme<T> {
         })
     }
 
-    fn add_runs(
+    fn add_stretches(
         &mut self,
-        runs: Runs<'_>,
+        stretches: Stretches<'_>,
         input: &Input,
         selection: &Selection,
     ) -> Evaluation<bool> {
         let (Input::Number(Operand::Each { values, .. }), true) =
-            (input, selection.is_full(runs.rows()))
+            (input, selection.is_full(stretches.rows()))
         else {
             return Ok(false);
         };
-        if runs.are_short {
+        if stretches.are_short {
             // SAFETY: the operand has a `T` for each row of the vector.
-            unsafe { self.offer_short(runs, values.cast()) }
+            unsafe { self.offer_short(stretches, values.cast()) }
             return Ok(true);
         }
-        for (group, rows) in runs.iter() {
+        for (group, rows) in stretches.iter() {
             // SAFETY: the operand has a `T` for each row of the vector.
             unsafe {
                 let values = values.cast::<T>().add(rows.start);
@@ -188,7 +192,7 @@ impl<T: Number> Accumulator for Extreme<T> {
         Ok(true)
     }
 
-    fn takes_zones(&self) -> bool {
+    fn can_use_zones(&self) -> bool {
         true
     }
 
@@ -199,7 +203,7 @@ impl<T: Number> Accumulator for Extreme<T> {
         })
     }
 
-    fn takes(&self, zone: &Zone) -> bool {
+    fn is_answered_by(&self, zone: &Zone) -> bool {
         self.best_of(zone).is_some()
     }
 

@@ -5,7 +5,7 @@
 //! ids of key 2 ─┴─ pair ─┐
 //! ids of key 3 ──────────┴─ pair ── … ── group ids
 //! ```
-//! Where all keys have runs of rows, pairs do too, and each run is looked up once. Pairs of ids are looked up in a
+//! Where all keys have stretches of rows, pairs do too, and each stretch is looked up once. Pairs of ids are looked up in a
 //! table of their own for each step ([`Pairs`]).
 //!
 //! Buckets come last, whatever the query's order is: the other keys of a row mostly go together (a series and its
@@ -17,7 +17,7 @@ use super::accumulator::Grouping;
 use super::key::{Ids, Key, KeyReader, spread};
 use super::key_values::{KeyValue, KeyValues};
 use super::pairs::Pairs;
-use super::runs::{RunList, Runs};
+use super::stretches::{StretchList, Stretches};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -34,8 +34,8 @@ pub(super) struct Groups {
     ids: Box<[u32; VECTOR_ROWS]>,
     /// Those of a key after the first.
     others: Box<[u32; VECTOR_ROWS]>,
-    runs: RunList,
-    combined: RunList,
+    stretches: StretchList,
+    combined: StretchList,
 }
 
 struct GroupKey {
@@ -76,8 +76,8 @@ impl Groups {
             pairs: (0..steps).map(|_| Pairs::default()).collect(),
             ids: Box::new([0; VECTOR_ROWS]),
             others: Box::new([0; VECTOR_ROWS]),
-            runs: RunList::default(),
-            combined: RunList::default(),
+            stretches: StretchList::default(),
+            combined: StretchList::default(),
         }
     }
 
@@ -93,7 +93,9 @@ impl Groups {
     pub(super) fn bytes(&self) -> usize {
         let keys = self.keys.iter();
         let keys = keys.map(|key| key.reader.bytes() + key.values.bytes());
-        keys.sum::<usize>() + self.runs.bytes() + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
+        keys.sum::<usize>()
+            + self.stretches.bytes()
+            + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
     }
 
     /// The number of a group's value of a key.
@@ -149,13 +151,16 @@ impl Groups {
     }
 
     /// Whether the ids of a key's rows are told by what is known of the vector: what the key is made of is not read then.
-    pub(super) fn is_told(&self, key: usize, frame: &Frame<'_>) -> bool {
-        self.keys[self.places[key]].reader.told(frame).is_some()
+    pub(super) fn is_answered_by_zone(&self, key: usize, frame: &Frame<'_>) -> bool {
+        self.keys[self.places[key]]
+            .reader
+            .id_by_zone(frame)
+            .is_some()
     }
 
-    /// Whether a key takes runs of equal values for values.
-    pub(super) fn takes_runs(&self, key: usize) -> bool {
-        self.keys[self.places[key]].reader.takes_runs()
+    /// Whether a key takes stretches of equal values for values.
+    pub(super) fn accepts_repeats(&self, key: usize) -> bool {
+        self.keys[self.places[key]].reader.accepts_repeats()
     }
 
     /// The groups of the selected rows.
@@ -174,10 +179,10 @@ impl Groups {
             let grouping = match first.assign(frame, selection)? {
                 Ids::One(id) => Grouping::One(id),
                 // The borrow of the ids must not keep us from asking how many there are.
-                Ids::Runs(runs) => Grouping::Runs(Runs {
-                    starts: unbound(runs.starts),
-                    groups: unbound(runs.groups),
-                    are_short: runs.are_short,
+                Ids::Stretches(stretches) => Grouping::Stretches(Stretches {
+                    starts: unbound(stretches.starts),
+                    groups: unbound(stretches.groups),
+                    are_short: stretches.are_short,
                 }),
                 Ids::Each(ids) => Grouping::Each(unbound(ids)),
             };
@@ -187,36 +192,36 @@ impl Groups {
             });
         }
         let (ids, others) = (&mut self.ids, &mut self.others);
-        let (list, combined) = (&mut self.runs, &mut self.combined);
+        let (list, combined) = (&mut self.stretches, &mut self.combined);
         let whole = [0, frame.rows as u32];
-        let mut has_runs = true;
+        let mut has_stretches = true;
         match first.assign(frame, selection)? {
-            Ids::One(id) => list.copy(Runs::one(&whole, &[id])),
-            Ids::Runs(runs) => list.copy(runs),
+            Ids::One(id) => list.copy(Stretches::one(&whole, &[id])),
+            Ids::Stretches(stretches) => list.copy(stretches),
             each => {
-                has_runs = false;
+                has_stretches = false;
                 spread(&each, selection, ids);
             }
         }
         let mut groups = 0;
         for (key, pairs) in rest.iter_mut().zip(&mut self.pairs) {
             let right = key.assign(frame, selection)?;
-            match (&right, has_runs) {
+            match (&right, has_stretches) {
                 (Ids::One(id), true) => {
-                    let right = Runs::one(&whole, std::slice::from_ref(id));
+                    let right = Stretches::one(&whole, std::slice::from_ref(id));
                     let pair = |left, right| pairs.id(left, right);
-                    combined.combine(list.runs(), right, selection, pair);
+                    combined.combine(list.stretches(), right, selection, pair);
                     std::mem::swap(list, combined);
                 }
-                (Ids::Runs(right), true) => {
+                (Ids::Stretches(right), true) => {
                     let pair = |left, right| pairs.id(left, right);
-                    combined.combine(list.runs(), *right, selection, pair);
+                    combined.combine(list.stretches(), *right, selection, pair);
                     std::mem::swap(list, combined);
                 }
                 _ => {
-                    if has_runs {
-                        list.runs().spread(&mut ids[..]);
-                        has_runs = false;
+                    if has_stretches {
+                        list.stretches().spread(&mut ids[..]);
+                        has_stretches = false;
                     }
                     spread(&right, selection, others);
                     let mut last: Option<((u32, u32), u32)> = None;
@@ -233,8 +238,8 @@ impl Groups {
             }
             groups = pairs.len();
         }
-        let grouping = if has_runs {
-            list.runs().grouping()
+        let grouping = if has_stretches {
+            list.stretches().grouping()
         } else {
             Grouping::Each(&**ids)
         };

@@ -4,10 +4,10 @@
 use super::bucket_memo::BucketMemo;
 use super::key_values::{KeyValues, UNKNOWN};
 use super::repeated_times::RepeatedTimes;
-use super::runs::{RunList, Runs};
+use super::stretches::{StretchList, Stretches};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
-use crate::value_runs::ValueRuns;
+use crate::repeats::ValueRepeats;
 use crate::vector::Evaluation;
 use crate::vector::frame::{Bounds, Frame};
 use crate::vector::number::{Number, NumberType, Scalar};
@@ -32,8 +32,8 @@ pub enum Key {
 }
 
 impl Key {
-    /// The attribute of which runs of equal values are as good as its values.
-    pub fn takes_runs_of(&self) -> Option<usize> {
+    /// The attribute of which stretches of equal values are as good as its values.
+    pub fn repeats_attribute(&self) -> Option<usize> {
         match self {
             Key::Text(attribute) => Some(*attribute),
             Key::Number(value) => value.column(),
@@ -45,12 +45,12 @@ impl Key {
     pub fn column(&self) -> Option<usize> {
         match self {
             Key::Bytes16(attribute) => Some(*attribute),
-            _ => self.takes_runs_of(),
+            _ => self.repeats_attribute(),
         }
     }
 
     /// The attribute of which a zone may tell all rows' value.
-    pub fn takes_zone_of(&self) -> Option<usize> {
+    pub fn zone_attribute(&self) -> Option<usize> {
         match self {
             Key::Bucket(value, _) => value.column(),
             Key::Text(_) | Key::Bytes16(_) | Key::Number(_) | Key::Truth(_) => None,
@@ -85,7 +85,7 @@ pub trait Buckets {
 /// The ids of a vector's rows.
 pub(crate) enum Ids<'a> {
     One(u32),
-    Runs(Runs<'a>),
+    Stretches(Stretches<'a>),
     Each(&'a [u32]),
 }
 
@@ -101,14 +101,14 @@ pub(crate) struct KeyReader {
     pub(super) asked: i64,
     /// Those met before it.
     pub(super) buckets: BucketMemo,
-    /// Times that were cut into runs of buckets.
+    /// Times that were cut into stretches of buckets.
     pub(super) repeated: RepeatedTimes,
     pub(super) ids: Box<[u32; VECTOR_ROWS]>,
-    /// Whether columns are cut into runs. Buckets always are.
+    /// Whether columns are cut into stretches. Buckets always are.
     pub(super) cuts: bool,
-    pub(super) runs: RunList,
-    /// How long the run before was, which those after it mostly resemble.
-    pub(super) run_rows: usize,
+    pub(super) stretches: StretchList,
+    /// How long the stretch before was, which those after it mostly resemble.
+    pub(super) stretch_rows: usize,
 }
 
 impl KeyReader {
@@ -123,12 +123,12 @@ impl KeyReader {
             repeated: RepeatedTimes::default(),
             ids: Box::new([0; VECTOR_ROWS]),
             cuts: false,
-            runs: RunList::default(),
-            run_rows: 0,
+            stretches: StretchList::default(),
+            stretch_rows: 0,
         }
     }
 
-    /// Cuts columns into runs, for whoever has something to do for each group.
+    /// Cuts columns into stretches, for whoever has something to do for each group.
     pub(crate) fn cutting(self) -> KeyReader {
         KeyReader { cuts: true, ..self }
     }
@@ -177,12 +177,12 @@ impl KeyReader {
 
     pub(crate) fn bytes(&self) -> usize {
         let memos = self.codes.bytes() + self.buckets.bytes() + self.repeated.bytes();
-        size_of::<[u32; VECTOR_ROWS]>() + memos + self.runs.bytes()
+        size_of::<[u32; VECTOR_ROWS]>() + memos + self.stretches.bytes()
     }
 
     /// The id of the bucket of all rows of a vector, if that was met before and the zone tells so much: no time of it is read then.
-    pub(crate) fn told(&self, frame: &Frame<'_>) -> Option<u32> {
-        let attribute = self.key.takes_zone_of()?;
+    pub(crate) fn id_by_zone(&self, frame: &Frame<'_>) -> Option<u32> {
+        let attribute = self.key.zone_attribute()?;
         let (lane, bounds) = (frame.lane_of_any_values(attribute), frame.bounds(attribute));
         if !bounds.known || !lane.validity.is_null() || matches!(lane.data, LaneData::Null) {
             return None;
@@ -196,9 +196,9 @@ impl KeyReader {
         }
     }
 
-    /// Whether it takes runs of equal values for values.
-    pub(super) fn takes_runs(&self) -> bool {
-        self.key.takes_runs_of().is_some()
+    /// Whether it takes stretches of equal values for values.
+    pub(super) fn accepts_repeats(&self) -> bool {
+        self.key.repeats_attribute().is_some()
     }
 
     /// The ids of the selected rows.
@@ -208,14 +208,14 @@ impl KeyReader {
         frame: &Frame<'_>,
         selection: &Selection,
     ) -> Evaluation<Ids<'_>> {
-        if let Some(id) = self.told(frame) {
+        if let Some(id) = self.id_by_zone(frame) {
             return Ok(Ids::One(id));
         }
-        if let Some(attribute) = self.key.takes_runs_of()
-            && let Some(runs) = frame.runs(attribute)
+        if let Some(attribute) = self.key.repeats_attribute()
+            && let Some(stretches) = frame.repeats(attribute)
         {
-            self.assign_runs(values, frame, selection, attribute, runs);
-            return Ok(self.runs.ids());
+            self.assign_repeats(values, frame, selection, attribute, stretches);
+            return Ok(self.stretches.ids());
         }
         match &mut self.key {
             Key::Text(attribute) => {
@@ -253,14 +253,14 @@ impl KeyReader {
         }
     }
 
-    /// The runs that an attribute has, of the selected rows.
-    fn assign_runs(
+    /// The stretches that an attribute has, of the selected rows.
+    fn assign_repeats(
         &mut self,
         values: &mut KeyValues,
         frame: &Frame<'_>,
         selection: &Selection,
         attribute: usize,
-        runs: &ValueRuns,
+        stretches: &ValueRepeats,
     ) {
         let lane = frame.lane_of_any_values(attribute);
         if let LaneData::Codes { .. } = lane.data {
@@ -272,24 +272,24 @@ impl KeyReader {
                 let value = T::of_scalar(Scalar(bits));
                 values.number(canonical(value), value.to_scalar())
             }),
-            // SAFETY: the codes of runs are below the number of items, of each of which there is a slot.
+            // SAFETY: the codes of stretches are below the number of items, of each of which there is a slot.
             (_, LaneData::Codes { slots, heap, .. }) => unsafe {
                 let item = || item_bytes(heap.add(*slots.add(bits as usize) as usize));
                 codes.get(bits as u32, || values.text(item()))
             },
-            _ => unreachable!("runs of text are codes"),
+            _ => unreachable!("stretches of text are codes"),
         };
-        self.runs.clear();
-        for (value, rows) in runs.iter() {
+        self.stretches.clear();
+        for (value, rows) in stretches.iter() {
             if selection.next(rows.start).is_some_and(|row| row < rows.end) {
                 let id = match value {
                     Some(bits) => id_of(values, bits),
                     None => values.null(),
                 };
-                self.runs.push(rows.start, id);
+                self.stretches.push(rows.start, id);
             }
         }
-        self.runs.end(frame.rows);
+        self.stretches.end(frame.rows);
     }
 
     fn assign_text(
@@ -335,8 +335,8 @@ impl KeyReader {
                         }
                     };
                     // SAFETY: as above.
-                    if unsafe { self.runs.cut(codes, frame.rows, selection, group_of) } {
-                        return self.runs.ids();
+                    if unsafe { self.stretches.cut(codes, frame.rows, selection, group_of) } {
+                        return self.stretches.ids();
                     }
                 }
                 if memo.complete().is_some() && valid == *selection && memo.is_identity() {
@@ -421,8 +421,8 @@ impl KeyReader {
             };
             // Numbers that are equal but differ in their bits, as zeros do, have the same id.
             // SAFETY: as above.
-            if unsafe { self.runs.cut_numbers::<T>(all, rows, selection, id_of) } {
-                return self.runs.ids();
+            if unsafe { self.stretches.cut_numbers::<T>(all, rows, selection, id_of) } {
+                return self.stretches.ids();
             }
         }
         let ids = &mut self.ids;
@@ -460,7 +460,7 @@ pub(crate) fn canonical<T: Number>(value: T) -> u64 {
 pub(crate) fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
     match ids {
         Ids::One(id) => selection.for_each(|row| out[row] = *id),
-        Ids::Runs(runs) => runs.spread(out),
+        Ids::Stretches(stretches) => stretches.spread(out),
         Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
     }
 }

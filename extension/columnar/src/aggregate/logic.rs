@@ -60,16 +60,16 @@ impl Accumulator for Logic {
         })
     }
 
-    fn takes_zones(&self) -> bool {
+    fn can_use_zones(&self) -> bool {
         true
     }
 
-    fn takes(&self, zone: &Zone) -> bool {
+    fn is_answered_by(&self, zone: &Zone) -> bool {
         zone.has_sum
     }
 
     fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
-        if !self.takes(zone) {
+        if !self.is_answered_by(zone) {
             return false;
         }
         let truth = match self.all {

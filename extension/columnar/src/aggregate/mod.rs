@@ -1,7 +1,7 @@
 //! Aggregates over vectors, grouped or not.
 //!
 //! ```text
-//! vector + selection ── keys ──► grouping: one group │ some runs of rows, a group each │ a group id a row
+//! vector + selection ── keys ──► grouping: one group │ some stretches of rows, a group each │ a group id a row
 //!                                    └── every aggregate: filter, argument, add to the states of the groups
 //! ```
 //!
@@ -10,20 +10,20 @@
 //! - `bytes16_key`: those of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets met before.
 //!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids; `text_ids`: those of
 //!   texts.
-//! - [`runs`]: rows in a row that are of one group.
+//! - [`stretches`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`], [`percentile`] are those states: one element a group, side by side.
-//! - [`zone_answer`]: whole vectors, and whole sealed runs, taken in by their zones, without a look at a row.
+//! - [`zone_answer`]: whole vectors, and whole sealed stretches, taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
 //! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
-//! keys, or the vector or a run of it has one value of them or lies in one time bucket) go into sixteen interleaved stripes
-//! (row i of the vector to stripe i mod 16), which are added up as [`lanes_simd::aggregate`] says; runs and vectors follow in
+//! keys, or the vector or a stretch of it has one value of them or lies in one time bucket) go into sixteen interleaved stripes
+//! (row i of the vector to stripe i mod 16), which are added up as [`lanes_simd::aggregate`] says; stretches and vectors follow in
 //! row order. Rows that have an id each are added one by one in row order, as PostgreSQL does, but for
 //! `sum(double precision)`, where 64 rows (a whole word of the vector), all selected and of one group, are summed in stripes
-//! first. So are the rows of [short runs](runs). The order depends on the rows' places, on the keys of their neighbours, on
+//! first. So are the rows of [short stretches](stretches). The order depends on the rows' places, on the keys of their neighbours, on
 //! the zone maps of time buckets and on the magnitude of the numbers (see below), never on the machine.
 //!
 //! *Overflow of floats.* Stripes cannot overflow where PostgreSQL's order does not, nor the reverse, while all numbers
@@ -46,7 +46,7 @@ mod number_ids;
 pub(crate) mod pairs;
 pub mod percentile;
 mod repeated_times;
-pub mod runs;
+pub mod stretches;
 pub mod sum;
 mod text_ids;
 pub mod weighted;
@@ -103,18 +103,18 @@ pub struct Aggregation {
     /// Whether there are no keys, so that all rows are of group 0.
     single: bool,
     spread: Spread,
-    vectors_told: u64,
+    vectors_answered_by_zones: u64,
 }
 
-/// The groups of a vector's rows where an accumulator had rather have one each than runs of them.
+/// The groups of a vector's rows where an accumulator had rather have one each than stretches of them.
 struct Spread {
     ids: Box<[u32; VECTOR_ROWS]>,
     /// Whether they are those of the vector under way.
     is_done: bool,
 }
 
-/// Runs up to here reach accumulators that do not take runs one by one.
-const RUNS_ALONE_MAX: usize = 16;
+/// Stretches up to here reach accumulators that do not take stretches one by one.
+const STRETCHES_ALONE_MAX: usize = 16;
 
 impl Aggregation {
     /// Nothing read yet. Without keys there is one group from the start, as in SQL.
@@ -127,7 +127,7 @@ impl Aggregation {
                 ids: Box::new([0; VECTOR_ROWS]),
                 is_done: false,
             },
-            vectors_told: 0,
+            vectors_answered_by_zones: 0,
         };
         let groups = aggregation.groups.len();
         for aggregate in &mut aggregation.aggregates {
@@ -160,18 +160,18 @@ impl Aggregation {
             return Ok(());
         }
         let is_whole = zone_answer::is_whole(frame, count);
-        let mut told = !self.aggregates.is_empty();
+        let mut answered_by_zones = !self.aggregates.is_empty();
         if self.single {
             for aggregate in &mut self.aggregates {
                 if is_whole && aggregate.add_zone(frame, 0) {
                     continue;
                 }
-                told = false;
+                answered_by_zones = false;
                 if !aggregate.add_count(frame, selection, count)? {
                     aggregate.add(frame, selection, &Grouping::One(0), &mut self.spread)?;
                 }
             }
-            self.vectors_told += u64::from(told);
+            self.vectors_answered_by_zones += u64::from(answered_by_zones);
             return Ok(());
         }
         self.spread.is_done = false;
@@ -187,16 +187,20 @@ impl Aggregation {
                 aggregate.accumulator.resize(groups);
             }
             if !whole.is_some_and(|group| aggregate.add_zone(frame, group)) {
-                told = false;
+                answered_by_zones = false;
                 aggregate.add(frame, selection, &grouping.grouping, &mut self.spread)?;
             }
         }
-        self.vectors_told += u64::from(told);
+        self.vectors_answered_by_zones += u64::from(answered_by_zones);
         Ok(())
     }
 
     /// What to take in of so many rows, an aggregate each, if the zones that are stored of them tell all that is asked for without keys.
-    pub fn tells(&self, rows: u32, zone: &dyn Fn(usize) -> Option<Zone>) -> Option<Vec<Zone>> {
+    pub fn answered_by_zones(
+        &self,
+        rows: u32,
+        zone: &dyn Fn(usize) -> Option<Zone>,
+    ) -> Option<Vec<Zone>> {
         if !self.single || self.aggregates.is_empty() {
             return None;
         }
@@ -208,8 +212,8 @@ impl Aggregation {
 
     /// Takes in so many rows without keys by the zones that are stored of them, by attribute. False, and nothing is taken in, if they do
     /// not tell all that is asked for.
-    pub fn add_stored(&mut self, rows: u32, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
-        let Some(zones) = self.tells(rows, zone) else {
+    pub fn add_stored_zones(&mut self, rows: u32, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
+        let Some(zones) = self.answered_by_zones(rows, zone) else {
             return false;
         };
         for (aggregate, zone) in self.aggregates.iter_mut().zip(&zones) {
@@ -233,13 +237,13 @@ impl Aggregation {
     }
 
     /// Whether [`add`](Self::add) of this vector is not going to read what a key, a bucket, is made of.
-    pub fn is_key_told(&self, key: usize, frame: &Frame<'_>) -> bool {
-        self.groups.is_told(key, frame)
+    pub fn is_key_answered_by_zone(&self, key: usize, frame: &Frame<'_>) -> bool {
+        self.groups.is_answered_by_zone(key, frame)
     }
 
-    /// Whether a key takes runs of equal values for values.
-    pub fn takes_runs(&self, key: usize) -> bool {
-        self.groups.takes_runs(key)
+    /// Whether a key takes stretches of equal values for values.
+    pub fn accepts_repeats(&self, key: usize) -> bool {
+        self.groups.accepts_repeats(key)
     }
 
     /// There are no more rows. Answers may be asked for from now on.
@@ -290,8 +294,8 @@ impl Aggregation {
     }
 
     /// Vectors of which no aggregate read a row.
-    pub fn vectors_told(&self) -> u64 {
-        self.vectors_told
+    pub fn vectors_answered_by_zones(&self) -> u64 {
+        self.vectors_answered_by_zones
     }
 
     /// Bytes of memory that groups and states take.
@@ -344,10 +348,10 @@ impl Aggregate {
                 Input::Nothing
             }
             Argument::Number(value) => {
-                if self.accumulator.looks_at_zones() {
+                if self.accumulator.uses_zone_hints() {
                     let column = value.column();
                     self.accumulator
-                        .look_at(column.and_then(|column| frame.zone(column)));
+                        .set_zone_hint(column.and_then(|column| frame.zone(column)));
                 }
                 let operand = value.evaluate(frame, chosen)?;
                 chosen = operand.valid_in(chosen, &mut valid);
@@ -377,18 +381,18 @@ impl Aggregate {
             return Ok(());
         }
         match grouping {
-            Grouping::Runs(runs) => {
-                if self.accumulator.add_runs(*runs, &input, chosen)? {
+            Grouping::Stretches(stretches) => {
+                if self.accumulator.add_stretches(*stretches, &input, chosen)? {
                     return Ok(());
                 }
-                if runs.are_short || runs.len() > RUNS_ALONE_MAX {
+                if stretches.are_short || stretches.len() > STRETCHES_ALONE_MAX {
                     if !std::mem::replace(&mut spread.is_done, true) {
-                        runs.spread(&mut spread.ids[..]);
+                        stretches.spread(&mut spread.ids[..]);
                     }
                     let each = Grouping::Each(&spread.ids[..]);
                     return self.accumulator.add(&each, &input, chosen, frame.rows);
                 }
-                for (group, rows) in runs.iter() {
+                for (group, rows) in stretches.iter() {
                     let rows = chosen.within(rows.start, rows.end);
                     if !rows.is_empty() {
                         let one = Grouping::One(group);

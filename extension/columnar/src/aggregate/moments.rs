@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
-use super::runs::Runs;
+use super::stretches::Stretches;
 use crate::buffer::reserve_huge;
 use crate::vector::number::{Number, NumberType};
 use crate::vector::selection::Selection;
@@ -84,8 +84,8 @@ pub struct Moments<T> {
     /// Whether the numbers that come next are known to be moderate.
     moderate: bool,
     states: Vec<FloatState>,
-    /// The sums of the runs under way.
-    run_sums: Vec<f64>,
+    /// The sums of the stretches under way.
+    stretch_sums: Vec<f64>,
     number: PhantomData<T>,
 }
 
@@ -134,7 +134,7 @@ impl<T> Moments<T> {
             great: false,
             moderate: false,
             states: Vec::new(),
-            run_sums: Vec::new(),
+            stretch_sums: Vec::new(),
             number: PhantomData,
         }
     }
@@ -202,9 +202,9 @@ impl<T: Number> Accumulator for Moments<T> {
         })
     }
 
-    fn add_runs(
+    fn add_stretches(
         &mut self,
-        runs: Runs<'_>,
+        stretches: Stretches<'_>,
         input: &Input,
         selection: &Selection,
     ) -> Evaluation<bool> {
@@ -215,12 +215,12 @@ impl<T: Number> Accumulator for Moments<T> {
         let is_simple = !self.squares_wanted
             && !self.great
             && T::TYPE.is_float()
-            && (self.moderate || unsafe { is_moderate::<T>(values, runs.rows()) });
-        if !is_simple || runs.are_short && !selection.is_full(runs.rows()) {
+            && (self.moderate || unsafe { is_moderate::<T>(values, stretches.rows()) });
+        if !is_simple || stretches.are_short && !selection.is_full(stretches.rows()) {
             return Ok(false);
         }
-        if runs.are_short {
-            for (group, rows) in runs.iter() {
+        if stretches.are_short {
+            for (group, rows) in stretches.iter() {
                 let state = &mut self.states[group as usize];
                 state.count += rows.len() as f64;
                 // SAFETY: as above.
@@ -233,18 +233,30 @@ impl<T: Number> Accumulator for Moments<T> {
             }
             return Ok(true);
         }
-        self.run_sums.resize(runs.len(), 0.0);
-        let (chosen, starts) = (runs.chosen(selection), runs.starts.as_ptr());
-        let sums = self.run_sums.as_mut_ptr();
-        // SAFETY: as above; there is a start more than there are runs, and a sum for each.
+        self.stretch_sums.resize(stretches.len(), 0.0);
+        let (chosen, starts) = (stretches.chosen(selection), stretches.starts.as_ptr());
+        let sums = self.stretch_sums.as_mut_ptr();
+        // SAFETY: as above; there is a start more than there are stretches, and a sum for each.
         unsafe {
             if T::TYPE == NumberType::F32 {
-                lanes_simd::runs::sums_wide(values.cast(), chosen, starts, runs.len(), sums);
+                lanes_simd::stretches::sums_wide(
+                    values.cast(),
+                    chosen,
+                    starts,
+                    stretches.len(),
+                    sums,
+                );
             } else {
-                lanes_simd::runs::sums::<f64>(values.cast(), chosen, starts, runs.len(), sums);
+                lanes_simd::stretches::sums::<f64>(
+                    values.cast(),
+                    chosen,
+                    starts,
+                    stretches.len(),
+                    sums,
+                );
             }
         }
-        for ((group, count), sum) in runs.counts(selection).zip(&self.run_sums) {
+        for ((group, count), sum) in stretches.counts(selection).zip(&self.stretch_sums) {
             let state = &mut self.states[group];
             state.count += count as f64;
             state.sum += sum;
@@ -252,11 +264,11 @@ impl<T: Number> Accumulator for Moments<T> {
         Ok(true)
     }
 
-    fn looks_at_zones(&self) -> bool {
+    fn uses_zone_hints(&self) -> bool {
         !self.squares_wanted
     }
 
-    fn look_at(&mut self, zone: Option<Zone>) {
+    fn set_zone_hint(&mut self, zone: Option<Zone>) {
         self.moderate = zone.is_some_and(|zone| is_moderate_zone::<T>(&zone));
     }
 

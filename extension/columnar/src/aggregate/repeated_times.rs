@@ -1,92 +1,92 @@
-//! Times that come once more, and the runs of buckets that they were cut into.
+//! Times that come once more, and the stretches of buckets that they were cut into.
 //!
-//! In a table sorted by series and time, a *stretch* of rows is a series, or the part of it that a vector has. Series
-//! that were sampled together have equal times. So a stretch is compared with one that was cut before; as far as both
-//! are equal, its runs are those of the other, and no bucket is looked for.
+//! In a table sorted by series and time, a *part* of rows is a series, or the part of it that a vector has. Series
+//! that were sampled together have equal times. So a part is compared with one that was cut before; as far as both
+//! are equal, its stretches are those of the other, and no bucket is looked for.
 
-use super::runs::RunList;
+use super::stretches::StretchList;
 
 /// Rows that are compared at a time.
 const BLOCK_ROWS: usize = 32;
-/// A stretch of which fewer rows were not like those remembered is not remembered instead.
+/// A part of which fewer rows were not like those remembered is not remembered instead.
 const CUT_ROWS_MIN: usize = 32;
 
-/// A stretch that was cut before; empty if there is none.
+/// A part that was cut before; empty if there is none.
 #[derive(Default)]
 pub(super) struct RepeatedTimes {
     times: Vec<i64>,
-    /// Where each of its runs begins, counted from its first row, and the group of each.
+    /// Where each of its stretches begins, counted from its first row, and the group of each.
     starts: Vec<u32>,
     groups: Vec<u32>,
 }
 
-/// The stretch under way.
+/// The part under way.
 #[derive(Default)]
-pub(super) struct Stretch {
-    /// Its first row, and the first of its runs.
+pub(super) struct SeriesPart {
+    /// Its first row, and the first of its stretches.
     row: usize,
-    run: usize,
+    stretch: usize,
     /// Rows that were cut on their own.
     pub(super) cut_rows: usize,
-    /// The run of the remembered stretch that comes next.
+    /// The stretch of the remembered part that comes next.
     next: usize,
-    /// The row of the remembered stretch that has the time of this stretch's first row.
+    /// The row of the remembered part that has the time of this part's first row.
     first: usize,
-    /// The row of the remembered stretch up to which both stretches have equal times.
+    /// The row of the remembered part up to which both parts have equal times.
     equal_to: usize,
 }
 
 impl RepeatedTimes {
-    /// Begins a stretch at a row of a vector.
-    pub(super) fn begin(&self, row: usize, times: &[i64], runs: &RunList) -> Stretch {
-        let mut stretch = Stretch {
+    /// Begins a part at a row of a vector.
+    pub(super) fn begin(&self, row: usize, times: &[i64], stretches: &StretchList) -> SeriesPart {
+        let mut part = SeriesPart {
             row,
-            run: runs.count(),
-            ..Stretch::default()
+            stretch: stretches.count(),
+            ..SeriesPart::default()
         };
         let times = &times[row..];
-        // Where times of a stretch decrease, this finds nothing, or something equal all the same.
+        // Where times of a part decrease, this finds nothing, or something equal all the same.
         let first = self.times.partition_point(|time| *time < times[0]);
         let known = &self.times[first..];
         if known.first() == times.first() {
             let after = self
                 .starts
                 .partition_point(|start| *start as usize <= first);
-            stretch.next = after - 1;
-            stretch.first = first;
-            stretch.equal_to = first + count_equal(known, times);
+            part.next = after - 1;
+            part.first = first;
+            part.equal_to = first + count_equal(known, times);
         }
-        stretch
+        part
     }
 
-    /// The group of the next run, and the row after it; none if nothing is known of that.
+    /// The group of the next stretch, and the row after it; none if nothing is known of that.
     #[inline]
-    pub(super) fn next_run(&self, stretch: &mut Stretch) -> Option<(u32, usize)> {
-        let end = *self.starts.get(stretch.next + 1)? as usize;
-        // The row after the run has to be equal too: it is what ends the run.
-        if end >= stretch.equal_to {
+    pub(super) fn next_stretch(&self, part: &mut SeriesPart) -> Option<(u32, usize)> {
+        let end = *self.starts.get(part.next + 1)? as usize;
+        // The row after the stretch has to be equal too: it is what ends the stretch.
+        if end >= part.equal_to {
             return None;
         }
-        let group = self.groups[stretch.next];
-        stretch.next += 1;
-        Some((group, stretch.row + end - stretch.first))
+        let group = self.groups[part.next];
+        part.next += 1;
+        Some((group, part.row + end - part.first))
     }
 
-    /// Remembers a stretch up to the last of these times if many of its rows were cut on their own.
-    pub(super) fn remember(&mut self, stretch: &Stretch, times: &[i64], runs: &RunList) {
-        let runs = runs.runs_from(stretch.run);
-        // The first run may have begun before the stretch.
-        let begins_here = runs.0.first() == Some(&(stretch.row as u32));
-        if stretch.cut_rows < CUT_ROWS_MIN || !begins_here {
+    /// Remembers a part up to the last of these times if many of its rows were cut on their own.
+    pub(super) fn remember(&mut self, part: &SeriesPart, times: &[i64], stretches: &StretchList) {
+        let stretches = stretches.stretches_from(part.stretch);
+        // The first stretch may have begun before the part.
+        let begins_here = stretches.0.first() == Some(&(part.row as u32));
+        if part.cut_rows < CUT_ROWS_MIN || !begins_here {
             return;
         }
         self.times.clear();
-        self.times.extend_from_slice(&times[stretch.row..]);
+        self.times.extend_from_slice(&times[part.row..]);
         self.starts.clear();
-        let starts = runs.0.iter().map(|start| start - stretch.row as u32);
+        let starts = stretches.0.iter().map(|start| start - part.row as u32);
         self.starts.extend(starts);
         self.groups.clear();
-        self.groups.extend_from_slice(runs.1);
+        self.groups.extend_from_slice(stretches.1);
     }
 
     /// Bytes of memory.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, add_counts, each_row};
 use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
-use super::runs::Runs;
+use super::stretches::Stretches;
 use crate::buffer::reserve_huge;
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
@@ -15,7 +15,7 @@ use crate::zone_map::Zone;
 
 /// `sum`, `avg` and variances of integers: count, sum and, if asked for, the sum of squares.
 pub struct IntegerSums<T> {
-    shape: IntegerShape,
+    result: IntegerResult,
     counts: Vec<u64>,
     sums: Vec<i128>,
     squares: Vec<i128>,
@@ -24,7 +24,7 @@ pub struct IntegerSums<T> {
 
 /// What is wanted of integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IntegerShape {
+pub enum IntegerResult {
     /// `sum`.
     Sum,
     /// `avg`.
@@ -35,9 +35,9 @@ pub enum IntegerShape {
 
 impl<T: Number> IntegerSums<T> {
     /// No group yet.
-    pub fn new(shape: IntegerShape) -> Self {
+    pub fn new(result: IntegerResult) -> Self {
         IntegerSums {
-            shape,
+            result,
             counts: Vec::new(),
             sums: Vec::new(),
             squares: Vec::new(),
@@ -53,7 +53,7 @@ where
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
         self.sums.resize(groups, 0);
-        if self.shape == IntegerShape::Moments {
+        if self.result == IntegerResult::Moments {
             self.squares.resize(groups, 0);
         }
     }
@@ -68,7 +68,7 @@ where
         let Input::Number(operand) = *input else {
             return Ok(());
         };
-        let squares = self.shape == IntegerShape::Moments;
+        let squares = self.result == IntegerResult::Moments;
         match (grouping, operand) {
             (Grouping::One(group), Operand::Each { values, .. }) if !squares => {
                 let group = *group as usize;
@@ -116,27 +116,27 @@ where
         }
     }
 
-    fn add_runs(
+    fn add_stretches(
         &mut self,
-        runs: Runs<'_>,
+        stretches: Stretches<'_>,
         input: &Input,
         selection: &Selection,
     ) -> Evaluation<bool> {
         let (Input::Number(Operand::Each { values, .. }), true) =
-            (input, selection.is_full(runs.rows()))
+            (input, selection.is_full(stretches.rows()))
         else {
             return Ok(false);
         };
-        if self.shape == IntegerShape::Moments {
+        if self.result == IntegerResult::Moments {
             return Ok(false);
         }
-        for (group, rows) in runs.iter() {
+        for (group, rows) in stretches.iter() {
             let group = group as usize;
             self.counts[group] += rows.len() as u64;
             // SAFETY: the operand has a `T` for each row of the vector.
             unsafe {
                 let first = values.cast::<T>().add(rows.start);
-                if runs.are_short {
+                if stretches.are_short {
                     let values = std::slice::from_raw_parts(first, rows.len());
                     let wide = values
                         .iter()
@@ -151,16 +151,16 @@ where
         Ok(true)
     }
 
-    fn takes_zones(&self) -> bool {
-        self.shape != IntegerShape::Moments
+    fn can_use_zones(&self) -> bool {
+        self.result != IntegerResult::Moments
     }
 
-    fn takes(&self, zone: &Zone) -> bool {
-        zone.has_sum && zone.minimum.signed().is_some() && self.takes_zones()
+    fn is_answered_by(&self, zone: &Zone) -> bool {
+        zone.has_sum && zone.minimum.signed().is_some() && self.can_use_zones()
     }
 
     fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
-        if !self.takes(zone) {
+        if !self.is_answered_by(zone) {
             return false;
         }
         self.counts[group] += u64::from(zone.non_null);
@@ -170,11 +170,11 @@ where
 
     fn answer(&self, group: usize) -> Answer {
         let (count, sum) = (self.counts[group], self.sums[group]);
-        match self.shape {
+        match self.result {
             _ if count == 0 => Answer::Null,
-            IntegerShape::Sum => Answer::Integer(sum),
-            IntegerShape::Average => Answer::Average { count, sum },
-            IntegerShape::Moments => Answer::IntegerMoments {
+            IntegerResult::Sum => Answer::Integer(sum),
+            IntegerResult::Average => Answer::Average { count, sum },
+            IntegerResult::Moments => Answer::IntegerMoments {
                 count,
                 sum,
                 squares: self.squares[group],
@@ -191,8 +191,8 @@ where
 pub struct FloatSum<T> {
     counts: Vec<u64>,
     sums: Vec<T>,
-    /// The sums of the runs under way.
-    run_sums: Vec<T>,
+    /// The sums of the stretches under way.
+    stretch_sums: Vec<T>,
     /// Whether the numbers that come next are known to be moderate.
     moderate: bool,
 }
@@ -218,7 +218,7 @@ impl<T> Default for FloatSum<T> {
         FloatSum {
             counts: Vec::new(),
             sums: Vec::new(),
-            run_sums: Vec::new(),
+            stretch_sums: Vec::new(),
             moderate: false,
         }
     }
@@ -241,7 +241,7 @@ unsafe fn add_rows<T: Moderate>(mut sum: T, values: *const T, rows: Range<usize>
             if row.is_multiple_of(WORD) && end <= rows.end {
                 let (starts, mut of_word) = ([0, WORD as u32], T::ZERO);
                 let all = std::ptr::null();
-                lanes_simd::runs::sums::<T>(first, all, starts.as_ptr(), 1, &raw mut of_word);
+                lanes_simd::stretches::sums::<T>(first, all, starts.as_ptr(), 1, &raw mut of_word);
                 sum = sum + of_word;
             } else {
                 let alone = std::slice::from_raw_parts(first, end.min(rows.end) - row);
@@ -321,9 +321,9 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         })
     }
 
-    fn add_runs(
+    fn add_stretches(
         &mut self,
-        runs: Runs<'_>,
+        stretches: Stretches<'_>,
         input: &Input,
         selection: &Selection,
     ) -> Evaluation<bool> {
@@ -331,14 +331,14 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
             return Ok(false);
         };
         // SAFETY: the operand has a `T` for each row of the vector.
-        if !self.moderate && !unsafe { is_moderate::<T>(values, runs.rows()) } {
+        if !self.moderate && !unsafe { is_moderate::<T>(values, stretches.rows()) } {
             return Ok(false);
         }
-        if runs.are_short {
-            if T::TYPE != NumberType::F64 || !selection.is_full(runs.rows()) {
+        if stretches.are_short {
+            if T::TYPE != NumberType::F64 || !selection.is_full(stretches.rows()) {
                 return Ok(false);
             }
-            for (group, rows) in runs.iter() {
+            for (group, rows) in stretches.iter() {
                 let (group, count) = (group as usize, rows.len());
                 self.counts[group] += count as u64;
                 // SAFETY: as above.
@@ -346,29 +346,29 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
             }
             return Ok(true);
         }
-        self.run_sums.resize(runs.len(), T::ZERO);
-        // SAFETY: as above; there is a start more than there are runs, and a sum for each.
+        self.stretch_sums.resize(stretches.len(), T::ZERO);
+        // SAFETY: as above; there is a start more than there are stretches, and a sum for each.
         unsafe {
-            lanes_simd::runs::sums::<T>(
+            lanes_simd::stretches::sums::<T>(
                 values.cast(),
-                runs.chosen(selection),
-                runs.starts.as_ptr(),
-                runs.len(),
-                self.run_sums.as_mut_ptr(),
+                stretches.chosen(selection),
+                stretches.starts.as_ptr(),
+                stretches.len(),
+                self.stretch_sums.as_mut_ptr(),
             );
         }
-        for ((group, count), sum) in runs.counts(selection).zip(&self.run_sums) {
+        for ((group, count), sum) in stretches.counts(selection).zip(&self.stretch_sums) {
             self.counts[group] += count as u64;
             self.sums[group] = self.sums[group] + *sum;
         }
         Ok(true)
     }
 
-    fn looks_at_zones(&self) -> bool {
+    fn uses_zone_hints(&self) -> bool {
         true
     }
 
-    fn look_at(&mut self, zone: Option<Zone>) {
+    fn set_zone_hint(&mut self, zone: Option<Zone>) {
         self.moderate = zone.is_some_and(|zone| is_moderate_zone::<T>(&zone));
     }
 

@@ -11,8 +11,8 @@
 //! | min, max | the bounds; not a zero, whose sign a bound does not tell, nor a NaN, whose bits it does not |
 //! | bool_and, bool_or | `sum`, `non_null` |
 //!
-//! The zones that are stored with sealed rows are of whole runs, their bounds are met and their counts and sums right, those that there
-//! are. If all rows of a run are seen they tell all aggregates or none: the run need not be read then, wherever it is.
+//! The zones that are stored with sealed rows are of whole stretches, their bounds are met and their counts and sums right, those that there
+//! are. If all rows of a stretch are seen they tell all aggregates or none: the stretch need not be read then, wherever it is.
 
 use super::{Aggregate, Argument};
 use crate::limits::VECTOR_ROWS;
@@ -29,8 +29,8 @@ pub(super) fn is_whole(frame: &Frame<'_>, selected: usize) -> bool {
 
 impl Aggregate {
     /// The attribute whose zones may spare this aggregate its rows.
-    pub fn zone_wanted(&self) -> Option<usize> {
-        if !self.accumulator.takes_zones() && !self.accumulator.looks_at_zones() {
+    pub fn zone_attribute(&self) -> Option<usize> {
+        if !self.accumulator.can_use_zones() && !self.accumulator.uses_zone_hints() {
             return None;
         }
         match (&self.filter, &self.argument) {
@@ -55,10 +55,10 @@ impl Aggregate {
     ) -> Option<Zone> {
         let zone = match self.is_count_of_rows() {
             true => zone_of_rows(rows),
-            false => self.counted(zone(self.zone_wanted()?)?)?,
+            false => self.counted(zone(self.zone_attribute()?)?)?,
         };
-        let is_told = zone.non_null == 0 || self.accumulator.takes(&zone);
-        is_told.then_some(zone)
+        let is_answered_by_zone = zone.non_null == 0 || self.accumulator.is_answered_by(&zone);
+        is_answered_by_zone.then_some(zone)
     }
 
     /// The zone of the rows that count, given that of all rows.
@@ -79,7 +79,7 @@ impl Aggregate {
             let rows = zone_of_rows(frame.rows as u32);
             return self.accumulator.add_zone(group as usize, &rows);
         }
-        let Some(zone) = self.zone_wanted().and_then(|a| frame.zone(a)) else {
+        let Some(zone) = self.zone_attribute().and_then(|a| frame.zone(a)) else {
             return false;
         };
         if !zone.exact {

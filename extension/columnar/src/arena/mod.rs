@@ -78,26 +78,29 @@ pub trait Locks {
     fn with_relation<R>(&self, hash: u64, f: impl FnOnce() -> R) -> R;
 }
 
-/// What a table's data are cached under.
+/// The key under which the arena caches a table's data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RelationKey {
-    /// Tablespace.
+    /// The OID of the tablespace.
     pub space: u32,
-    /// Database.
+    /// The OID of the database.
     pub database: u32,
-    /// File number.
+    /// The number of the file.
     pub file: u32,
-    /// Random id of the file's contents, from its metapage.
+    /// The random id of the file's contents, from its metapage. A later file of the same number has another id.
     pub storage_id: u64,
+    /// The fingerprint of the column kinds in which the rows are decoded.
+    pub shape: u64,
 }
 
 impl RelationKey {
     fn hash(self) -> u64 {
-        let mut bytes = [0; 20];
+        let mut bytes = [0; 28];
         bytes[..4].copy_from_slice(&self.space.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.database.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.file.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.storage_id.to_le_bytes());
+        bytes[12..20].copy_from_slice(&self.storage_id.to_le_bytes());
+        bytes[20..].copy_from_slice(&self.shape.to_le_bytes());
         xxhash_rust::xxh3::xxh3_64(&bytes)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 use super::memory::{Memory, Shared};
-use super::table::{Shape, Table};
+use super::table::{ElementLayout, Table};
 
 /// One run, or later one sealed segment. The same bytes lie in the pages of the durable directory.
 #[repr(C)]
@@ -75,7 +75,7 @@ const _: () = assert!(size_of::<SharedRun>() == size_of::<RunEntry>());
 /// 2^20 - 1 leaves of the first top's size: more entries than a u32 can count.
 const RUN_TOPS: usize = 20;
 
-const SHAPE: Shape = Shape {
+const SHAPE: ElementLayout = ElementLayout {
     element_bytes: size_of::<SharedRun>() as u64,
     leaf_elements: 128,
 };

@@ -22,10 +22,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use super::core::Core;
 use super::memory::Shared;
 use super::region::LINE_BYTES;
-use super::table::Shape;
+use super::table::ElementLayout;
 
 /// Elements of the table of segments.
-pub(super) const SHAPE: Shape = Shape {
+pub(super) const SHAPE: ElementLayout = ElementLayout {
     element_bytes: size_of::<AtomicU64>() as u64,
     leaf_elements: 512,
 };

@@ -39,6 +39,7 @@ pub(super) struct RelationSlot {
     /// Pins in the low half, then the phase, then whether it was used since the clock passed.
     state: AtomicU64,
     storage_id: AtomicU64,
+    shape: AtomicU64,
     generation: AtomicU64,
     space: AtomicU32,
     database: AtomicU32,
@@ -67,6 +68,7 @@ impl RelationSlot {
             database: self.database.load(Relaxed),
             file: self.file.load(Relaxed),
             storage_id: self.storage_id.load(Relaxed),
+            shape: self.shape.load(Relaxed),
         }
     }
 
@@ -120,6 +122,7 @@ impl RelationSlot {
         self.database.store(key.database, Relaxed);
         self.file.store(key.file, Relaxed);
         self.storage_id.store(key.storage_id, Relaxed);
+        self.shape.store(key.shape, Relaxed);
         self.generation.store(generation, Relaxed);
         self.runs.reset();
         debug_assert_eq!(

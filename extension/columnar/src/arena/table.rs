@@ -13,7 +13,7 @@ const FIRST_TOP_LEAVES: u64 = 64;
 
 /// The size of a table's elements, which its owner knows.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct ElementLayout {
     pub(super) element_bytes: u64,
     pub(super) leaf_elements: u64,
 }
@@ -49,11 +49,11 @@ impl<const TOPS: usize> Table<TOPS> {
 
     /// The offset of an element, if its leaf is there.
     #[inline]
-    pub(super) fn get(&self, memory: Memory, shape: Shape, index: u64) -> Option<u64> {
-        let word = self.leaf_word(memory, index / shape.leaf_elements)?;
+    pub(super) fn get(&self, memory: Memory, layout: ElementLayout, index: u64) -> Option<u64> {
+        let word = self.leaf_word(memory, index / layout.leaf_elements)?;
         match word.load(Acquire) {
             0 => None,
-            leaf => Some(leaf + index % shape.leaf_elements * shape.element_bytes),
+            leaf => Some(leaf + index % layout.leaf_elements * layout.element_bytes),
         }
     }
 
@@ -62,7 +62,7 @@ impl<const TOPS: usize> Table<TOPS> {
     pub(super) fn ensure(
         &self,
         memory: Memory,
-        shape: Shape,
+        layout: ElementLayout,
         index: u64,
         mut allocate: impl FnMut(u64) -> Option<u64>,
     ) -> Option<u64> {
@@ -72,7 +72,7 @@ impl<const TOPS: usize> Table<TOPS> {
             unsafe { memory.bytes(offset).write_bytes(0, bytes as usize) };
             Some(offset)
         };
-        let leaf = index / shape.leaf_elements;
+        let leaf = index / layout.leaf_elements;
         let (top, _) = place_of(leaf);
         let tops = self.tops.get(top)?;
         if tops.load(Relaxed) == 0 {
@@ -80,9 +80,12 @@ impl<const TOPS: usize> Table<TOPS> {
         }
         let word = self.leaf_word(memory, leaf)?;
         if word.load(Relaxed) == 0 {
-            word.store(zeroed(shape.leaf_elements * shape.element_bytes)?, Release);
+            word.store(
+                zeroed(layout.leaf_elements * layout.element_bytes)?,
+                Release,
+            );
         }
-        self.get(memory, shape, index)
+        self.get(memory, layout, index)
     }
 
     /// Empties the table: every leaf is handed to `free` after each of its elements was handed to
@@ -90,7 +93,7 @@ impl<const TOPS: usize> Table<TOPS> {
     pub(super) fn release(
         &self,
         memory: Memory,
-        shape: Shape,
+        layout: ElementLayout,
         mut visit: impl FnMut(u64),
         mut free: impl FnMut(u64),
     ) {
@@ -103,8 +106,8 @@ impl<const TOPS: usize> Table<TOPS> {
                 // SAFETY: a top consists of atomics; it is freed below.
                 let leaf = unsafe { memory.head::<AtomicU64>(word) }.load(Relaxed);
                 if leaf != 0 {
-                    (0..shape.leaf_elements)
-                        .for_each(|element| visit(leaf + element * shape.element_bytes));
+                    (0..layout.leaf_elements)
+                        .for_each(|element| visit(leaf + element * layout.element_bytes));
                     free(leaf);
                 }
             }

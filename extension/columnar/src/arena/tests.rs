@@ -100,6 +100,7 @@ fn key(file: u32) -> RelationKey {
         database: 2,
         file,
         storage_id: 1_000 + u64::from(file),
+        shape: 7,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A block read: parsed, verified, decoded to numbers. Nothing here trusts the bytes, so that decoding cannot leave its bounds
 //! whatever they are.
 
-use super::bytes::{Reader, malformed};
+use super::bytes::{ByteReader, malformed};
 use super::format::{
     CONSTANT, DELTA, DELTA_OF_DELTA, FEW, FORM_MASK, LEVEL, PATTERN, POWER_BITS, POWER_SHIFT, REST,
     RISING_DELTA, RISING_DELTA_OF_DELTA,
@@ -16,23 +16,23 @@ pub(super) const FEW_MAX: usize = 256;
 
 /// How the blocks of a lane are to be read.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct BlockLayout {
     /// Bytes of a float; 0 for classes other than floats.
     pub(super) float_width: usize,
     /// Patterns that blocks may name.
     pub(super) patterns: usize,
 }
 
-impl Shape {
+impl BlockLayout {
     /// Blocks of lengths or codes.
-    pub(super) const NUMBERS: Shape = Shape {
+    pub(super) const NUMBERS: BlockLayout = BlockLayout {
         float_width: 0,
         patterns: 0,
     };
 
     /// The same for the blocks of a pattern.
-    pub(super) fn in_pattern(self) -> Shape {
-        Shape {
+    pub(super) fn in_pattern(self) -> BlockLayout {
+        BlockLayout {
             patterns: 0,
             ..self
         }
@@ -70,7 +70,7 @@ pub(super) enum Form<'a> {
     },
     Few {
         /// Where the distinct numbers are.
-        table: Reader<'a>,
+        table: ByteReader<'a>,
         count: usize,
         packed: Packed<'a>,
     },
@@ -78,7 +78,11 @@ pub(super) enum Form<'a> {
 
 impl<'a> Block<'a> {
     /// Reads one block of at most `rows_left` rows, which is at least 1.
-    pub(super) fn parse(reader: &mut Reader<'a>, rows_left: usize, shape: Shape) -> Result<Self> {
+    pub(super) fn parse(
+        reader: &mut ByteReader<'a>,
+        rows_left: usize,
+        layout: BlockLayout,
+    ) -> Result<Self> {
         let tag = reader.byte()?;
         let rows = match tag & REST {
             0 => reader.count()?,
@@ -88,10 +92,10 @@ impl<'a> Block<'a> {
             return malformed("the rows of its blocks do not add up");
         }
         let power = tag >> POWER_SHIFT;
-        if shape.float_width == 0 && power != 0 {
+        if layout.float_width == 0 && power != 0 {
             return malformed("a power of ten where there are no floats");
         }
-        let width = shape.float_width;
+        let width = layout.float_width;
         let form = match tag & FORM_MASK {
             CONSTANT => Form::Constant(reader.signed()? as u64),
             LEVEL => {
@@ -125,7 +129,7 @@ impl<'a> Block<'a> {
             }
             PATTERN => {
                 let (index, first) = (reader.count()?, reader.count()?);
-                if index >= shape.patterns || first >= VECTOR_ROWS || first + rows > VECTOR_ROWS {
+                if index >= layout.patterns || first >= VECTOR_ROWS || first + rows > VECTOR_ROWS {
                     return malformed("a block is outside its pattern");
                 }
                 Form::Pattern { index, first }

@@ -1,24 +1,24 @@
 //! The blocks of a vector one after the other.
 
-use super::block::{Block, Shape};
-use super::bytes::Reader;
+use super::block::{Block, BlockLayout};
+use super::bytes::ByteReader;
 use crate::error::Result;
 
 /// The blocks of a vector.
 #[derive(Clone, Copy)]
 pub(super) struct Blocks<'a> {
     /// What follows the blocks read so far.
-    pub(super) reader: Reader<'a>,
+    pub(super) reader: ByteReader<'a>,
     rows_left: usize,
-    pub(super) shape: Shape,
+    pub(super) layout: BlockLayout,
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(reader: Reader<'a>, rows: usize, shape: Shape) -> Self {
+    pub(super) fn new(reader: ByteReader<'a>, rows: usize, layout: BlockLayout) -> Self {
         Blocks {
             reader,
             rows_left: rows,
-            shape,
+            layout,
         }
     }
 }
@@ -30,7 +30,7 @@ impl<'a> Iterator for Blocks<'a> {
         if self.rows_left == 0 {
             return None;
         }
-        let block = Block::parse(&mut self.reader, self.rows_left, self.shape);
+        let block = Block::parse(&mut self.reader, self.rows_left, self.layout);
         match &block {
             Ok(block) => self.rows_left -= block.rows,
             Err(_) => self.rows_left = 0,

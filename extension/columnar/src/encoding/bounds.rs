@@ -68,7 +68,7 @@ impl EncodedLane<'_> {
             ..empty
         };
         let mut all: Option<Bounds> = None;
-        for block in Blocks::new(reader, rows, self.shape()) {
+        for block in Blocks::new(reader, rows, self.block_layout()) {
             let (low, high) = self.bounds(&block.ok()?)?;
             let (least, greatest) = all.unwrap_or((low, high));
             all = Some((least.min(low), greatest.max(high)));
@@ -98,13 +98,13 @@ impl EncodedLane<'_> {
         if some.is_none() {
             return Some(empty);
         }
-        let shape = self.shape();
+        let layout = self.block_layout();
         let mut all: Option<(f64, f64)> = None;
-        for block in Blocks::new(reader, rows, shape) {
+        for block in Blocks::new(reader, rows, layout) {
             let block = block.ok()?;
-            let (low, high) = match block.constant(shape.float_width) {
+            let (low, high) = match block.constant(layout.float_width) {
                 Some(bits) => {
-                    let value = float(bits, shape.float_width);
+                    let value = float(bits, layout.float_width);
                     (value, value)
                 }
                 None => {
@@ -119,8 +119,8 @@ impl EncodedLane<'_> {
                     let bounds = own_bounds(numbers)?;
                     let value = |bound: i128| {
                         let number = i64::try_from(bound).ok()?;
-                        let bits = numbers.float_bits(number, shape.float_width);
-                        Some(float(bits, shape.float_width))
+                        let bits = numbers.float_bits(number, layout.float_width);
+                        Some(float(bits, layout.float_width))
                     };
                     (value(bounds.0)?, value(bounds.1)?)
                 }

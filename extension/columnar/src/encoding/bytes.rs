@@ -11,19 +11,19 @@ pub(super) fn malformed<T>(what: &'static str) -> Result<T> {
 
 /// What is still to be read of one section. Invariant: `at <= end`, and [`SLACK_BYTES`] bytes lie past `end`.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct ByteReader<'a> {
     lane: &'a [u8],
     at: usize,
     end: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// Reads `lane[start..end]`.
     pub(super) fn new(lane: &'a [u8], start: usize, end: usize) -> Result<Self> {
         if start > end || lane.len().saturating_sub(SLACK_BYTES) < end {
             return malformed("a section is outside the lane");
         }
-        Ok(Reader {
+        Ok(ByteReader {
             lane,
             at: start,
             end,
@@ -54,10 +54,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A reader of the next `count` bytes.
-    pub(super) fn part(&mut self, count: usize) -> Result<Reader<'a>> {
+    pub(super) fn part(&mut self, count: usize) -> Result<ByteReader<'a>> {
         let start = self.at;
         self.bytes(count)?;
-        Reader::new(self.lane, start, self.at)
+        ByteReader::new(self.lane, start, self.at)
     }
 
     /// As [`bytes`](Self::bytes), and in the slice the slack that lies after them.
@@ -227,7 +227,7 @@ mod tests {
             let end = bytes.len();
             assert_eq!(end, signed_len(number), "{number}");
             bytes.extend_from_slice(&[0; SLACK_BYTES]);
-            let mut reader = Reader::new(&bytes, 0, end).unwrap();
+            let mut reader = ByteReader::new(&bytes, 0, end).unwrap();
             assert_eq!(reader.signed(), Ok(number));
             assert_eq!(reader.end(), Ok(()));
         }
@@ -236,12 +236,17 @@ mod tests {
     #[test]
     fn numbers_that_are_too_long_are_refused() {
         for bytes in [[0xff; 30], [0x80; 30]] {
-            let mut reader = Reader::new(&bytes, 0, 14).unwrap();
+            let mut reader = ByteReader::new(&bytes, 0, 14).unwrap();
             assert!(reader.varint().is_err());
         }
         let mut eleven = [0x80; 30];
         eleven[9] = 2;
-        assert!(Reader::new(&eleven, 0, 14).unwrap().varint().is_err());
-        assert!(Reader::new(&[0x80; 30], 0, 3).unwrap().varint().is_err());
+        assert!(ByteReader::new(&eleven, 0, 14).unwrap().varint().is_err());
+        assert!(
+            ByteReader::new(&[0x80; 30], 0, 3)
+                .unwrap()
+                .varint()
+                .is_err()
+        );
     }
 }

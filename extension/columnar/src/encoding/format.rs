@@ -76,7 +76,7 @@
 //! | varint, signed each | patches: gap to the last patched residual (the first: its place); what `2^width × factor` is to be multiplied with and added |
 //! | varint, value each | outliers (floats only): gap to the last such row (the first: its place); the float's bytes |
 
-use super::bytes::{Reader, malformed};
+use super::bytes::{ByteReader, malformed};
 use crate::error::Result;
 use crate::kind::{LaneKind, Number};
 use crate::limits::VECTOR_ROWS;
@@ -280,12 +280,12 @@ pub(super) fn checksum(lane: &[u8]) -> u32 {
 }
 
 /// Where section `index` lies: from `start` to `end` of the lane. `index` is below [`Header::sections`].
-pub(super) fn section<'a>(lane: &'a [u8], header: &Header, index: usize) -> Result<Reader<'a>> {
+pub(super) fn section<'a>(lane: &'a [u8], header: &Header, index: usize) -> Result<ByteReader<'a>> {
     let end_of = |index: usize| {
         let at = HEADER_BYTES + index * size_of::<u32>();
         u32::from_le_bytes([lane[at], lane[at + 1], lane[at + 2], lane[at + 3]]) as usize
     };
     let payload = header.payload_at();
     let start = if index == 0 { 0 } else { end_of(index - 1) };
-    Reader::new(lane, payload + start, payload + end_of(index))
+    ByteReader::new(lane, payload + start, payload + end_of(index))
 }

@@ -1,9 +1,9 @@
 //! Items as a section holds them: blocks of lengths, then the bytes of all, compressed if that saves a good part.
 
-use super::block::Shape;
+use super::block::BlockLayout;
 use super::block_write::BlockWriter;
 use super::blocks::Blocks;
-use super::bytes::{Reader, malformed, write_varint};
+use super::bytes::{ByteReader, malformed, write_varint};
 use super::format::{AS_THEY_ARE, COMPRESSED};
 use crate::error::Result;
 use crate::limits::{IMAGE_BYTES_MAX, VECTOR_ROWS};
@@ -42,7 +42,7 @@ pub(super) fn write_items<'i>(items: impl Iterator<Item = &'i [u8]>, out: &mut V
 
 /// Reads `count` items, which fill the section; compressed bytes come to lie in `room`.
 pub(super) fn each_item<'r, 'a: 'r>(
-    reader: &mut Reader<'a>,
+    reader: &mut ByteReader<'a>,
     count: usize,
     is_marked: bool,
     room: &'r mut Vec<u8>,
@@ -55,7 +55,7 @@ pub(super) fn each_item<'r, 'a: 'r>(
     let mut left = count;
     while left > 0 {
         let rows = left.min(VECTOR_ROWS);
-        let mut blocks = Blocks::new(lengths_of, rows, Shape::NUMBERS);
+        let mut blocks = Blocks::new(lengths_of, rows, BlockLayout::NUMBERS);
         let mut at = 0;
         for block in blocks.by_ref() {
             let block = block?;
@@ -81,7 +81,7 @@ pub(super) fn each_item<'r, 'a: 'r>(
 }
 
 /// Whether the bytes of the section's items are compressed.
-pub(super) fn is_compressed(mut reader: Reader<'_>) -> Result<bool> {
+pub(super) fn is_compressed(mut reader: ByteReader<'_>) -> Result<bool> {
     let block_bytes = reader.count()?;
     reader.bytes(block_bytes)?;
     Ok(reader.byte()? == COMPRESSED)
@@ -89,7 +89,7 @@ pub(super) fn is_compressed(mut reader: Reader<'_>) -> Result<bool> {
 
 /// The bytes of all items, which are all that is left of the section.
 fn unpack<'r, 'a: 'r>(
-    reader: &mut Reader<'a>,
+    reader: &mut ByteReader<'a>,
     is_marked: bool,
     room: &'r mut Vec<u8>,
 ) -> Result<&'r [u8]> {

@@ -7,7 +7,7 @@
 //! | | their lengths and marked bytes, as a vector of items has them ([`format`](super::format)) |
 
 use super::LANE_ROWS_MAX;
-use super::bytes::{Reader, malformed, write_varint};
+use super::bytes::{ByteReader, malformed, write_varint};
 use super::format::SLACK_BYTES;
 use super::item_bytes::{each_item, write_items};
 use crate::error::{Error, Result};
@@ -36,7 +36,7 @@ pub fn pack_items<'i>(items: impl ExactSizeIterator<Item = &'i [u8]>) -> Result<
 pub fn unpack_items(packed: &[u8], visit: impl FnMut(&[u8])) -> Result<()> {
     // Kernels load whole words.
     let padded = [packed, &[0; SLACK_BYTES]].concat();
-    let mut reader = Reader::new(&padded, 0, packed.len())?;
+    let mut reader = ByteReader::new(&padded, 0, packed.len())?;
     let version = reader.byte()?;
     if version != VERSION {
         return Err(Error::Version { version });

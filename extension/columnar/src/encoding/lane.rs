@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::block::{Block, Form, Shape};
+use super::block::{Block, BlockLayout, Form};
 use super::blocks::Blocks;
-use super::bytes::{Reader, malformed};
+use super::bytes::{ByteReader, malformed};
 use super::format::{
     ALL_FALSE, ALL_NULLS, ALL_TRUE, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS, ONE_VALUE,
     SOME_NULLS, checksum, section,
@@ -202,7 +202,7 @@ impl<'a> EncodedLane<'a> {
             Class::Integers | Class::Floats | Class::Dictionary => {
                 let room;
                 (room, is_there) = out.numbers(values);
-                self.decode_numbers(Blocks::new(reader, rows, self.shape()), room)?;
+                self.decode_numbers(Blocks::new(reader, rows, self.block_layout()), room)?;
                 out.narrow();
             }
             Class::Items => {
@@ -216,7 +216,7 @@ impl<'a> EncodedLane<'a> {
     }
 
     fn decode_numbers(&self, blocks: Blocks<'a>, room: Room<'_>) -> Result<()> {
-        let float_width = blocks.shape.float_width;
+        let float_width = blocks.layout.float_width;
         let mut at = 0;
         let mut decoded = None;
         for block in blocks {
@@ -251,7 +251,7 @@ impl<'a> EncodedLane<'a> {
     fn decode_pattern(&self, index: usize, out: &mut [u64]) -> Result<()> {
         let block = self.pattern(index)?;
         if let Some(out) = out.get_mut(..block.rows) {
-            block.decode(out, self.shape().float_width);
+            block.decode(out, self.block_layout().float_width);
         }
         Ok(())
     }
@@ -259,7 +259,7 @@ impl<'a> EncodedLane<'a> {
     /// The one block of a pattern, whose rows the block says itself.
     pub(super) fn pattern(&self, index: usize) -> Result<Block<'a>> {
         let mut reader = self.section(index)?;
-        Block::parse(&mut reader, VECTOR_ROWS, self.shape().in_pattern())
+        Block::parse(&mut reader, VECTOR_ROWS, self.block_layout().in_pattern())
     }
 
     /// Appends rows to a column of the kind that the lane was opened with.
@@ -319,8 +319,8 @@ impl<'a> EncodedLane<'a> {
         into.extend_codes(&codes, &items, has_nulls.then(|| validity.words()))
     }
 
-    pub(super) fn shape(&self) -> Shape {
-        Shape {
+    pub(super) fn block_layout(&self) -> BlockLayout {
+        BlockLayout {
             float_width: match self.header.class {
                 Class::Floats => self.header.width.into(),
                 _ => 0,
@@ -329,11 +329,11 @@ impl<'a> EncodedLane<'a> {
         }
     }
 
-    pub(super) fn section(&self, index: usize) -> Result<Reader<'a>> {
+    pub(super) fn section(&self, index: usize) -> Result<ByteReader<'a>> {
         section(self.bytes, &self.header, index)
     }
 
-    pub(super) fn vector_section(&self, vector: usize) -> Result<Reader<'a>> {
+    pub(super) fn vector_section(&self, vector: usize) -> Result<ByteReader<'a>> {
         self.section(self.header.patterns as usize + vector)
     }
 
@@ -342,7 +342,7 @@ impl<'a> EncodedLane<'a> {
         &self,
         vector: usize,
         validity: &mut [u64; WORDS],
-    ) -> Result<(Reader<'a>, Option<bool>)> {
+    ) -> Result<(ByteReader<'a>, Option<bool>)> {
         let mut reader = self.vector_section(vector)?;
         let mut some_nulls = Some(false);
         if self.header.has_nulls {

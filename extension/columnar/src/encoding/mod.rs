@@ -57,7 +57,7 @@ mod main_encoding;
 mod packed;
 mod pattern;
 mod point;
-mod runs;
+mod repeats;
 mod sample;
 mod starts;
 #[cfg(test)]
@@ -71,7 +71,7 @@ pub use item_list::{pack_items, unpack_items};
 pub use items::ItemList;
 pub use lane::EncodedLane;
 pub use main_encoding::MainEncoding;
-pub use runs::{Constant, Runs};
+pub use repeats::{Constant, Repeats};
 pub use starts::key_starts;
 pub use vector::{DecodedVector, Values};
 

@@ -1,6 +1,6 @@
 //! The packed residuals of a block: parsed, verified, unpacked with their patches. Nothing here trusts the bytes, as in `block`.
 
-use super::bytes::{Reader, malformed};
+use super::bytes::{ByteReader, malformed};
 use super::format::{EXTRAS, WIDTH_MASK};
 use super::kernel;
 use crate::error::Result;
@@ -14,12 +14,12 @@ pub(super) struct Packed<'a> {
     bits: &'a [u8],
     pub(super) patches: usize,
     pub(super) outliers: usize,
-    exceptions: Reader<'a>,
+    exceptions: ByteReader<'a>,
 }
 
 impl<'a> Packed<'a> {
     pub(super) fn parse(
-        reader: &mut Reader<'a>,
+        reader: &mut ByteReader<'a>,
         base: u64,
         residuals: usize,
         float_width: usize,

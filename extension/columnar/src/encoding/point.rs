@@ -15,7 +15,7 @@ use super::bytes::malformed;
 use super::format::{ALL_FALSE, ALL_TRUE, Class, ONE_VALUE};
 use super::lane::{EncodedLane, WORDS};
 use super::packed::Packed;
-use super::runs::Constant;
+use super::repeats::Constant;
 use crate::bits;
 use crate::error::Result;
 use crate::limits::VECTOR_ROWS;
@@ -60,17 +60,17 @@ impl<'a> EncodedLane<'a> {
                 }
             }
             Class::Integers | Class::Floats => {
-                Constant::Bits(self.number_at(Blocks::new(reader, rows, self.shape()), row)?)
+                Constant::Bits(self.number_at(Blocks::new(reader, rows, self.block_layout()), row)?)
             }
             Class::Dictionary => {
-                let blocks = Blocks::new(reader, rows, self.shape());
+                let blocks = Blocks::new(reader, rows, self.block_layout());
                 Constant::Code(self.number_at(blocks, row)? as u32)
             }
         }))
     }
 
     fn number_at(&self, blocks: Blocks<'a>, row: usize) -> Result<u64> {
-        let float_width = blocks.shape.float_width;
+        let float_width = blocks.layout.float_width;
         let mut first = 0;
         for block in blocks {
             let block = block?;

@@ -55,7 +55,7 @@ pub(super) fn assert_reads(bytes: &[u8], kind: LaneKind, values: &[Value]) {
             test_support::assert_zone(&zone, kind, values.iter());
         }
         let mut first = 0;
-        for (constant, rows) in lane.runs(index).into_iter().flatten() {
+        for (constant, rows) in lane.repeats(index).into_iter().flatten() {
             assert_constant(constant, items.as_ref(), &values[first..first + rows]);
             first += rows;
         }

@@ -113,8 +113,8 @@ impl<'a> EncodedLane<'a> {
 
     fn verify_pattern(&self, index: usize) -> Result<()> {
         let mut reader = self.section(index)?;
-        let block = Block::parse(&mut reader, VECTOR_ROWS, self.shape().in_pattern())?;
-        block.verify(self.shape().float_width)?;
+        let block = Block::parse(&mut reader, VECTOR_ROWS, self.block_layout().in_pattern())?;
+        block.verify(self.block_layout().float_width)?;
         reader.end()
     }
 
@@ -141,10 +141,10 @@ impl<'a> EncodedLane<'a> {
                 };
             }
             Class::Integers | Class::Floats | Class::Dictionary => {
-                let mut blocks = Blocks::new(reader, rows, self.shape());
+                let mut blocks = Blocks::new(reader, rows, self.block_layout());
                 for block in blocks.by_ref() {
                     let block = block?;
-                    block.verify(self.shape().float_width)?;
+                    block.verify(self.block_layout().float_width)?;
                     if let Form::Pattern { index, first } = block.form
                         && first + block.rows > self.pattern(index)?.rows
                     {

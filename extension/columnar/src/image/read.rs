@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 
 /// What is still to be read.
 #[derive(Clone)]
-pub(super) struct Reader<'a> {
+pub(super) struct ImageReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ImageReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes }
+        ImageReader { bytes }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         // At most 2^30 lengths of at most 2^32 bytes: no overflow.
         let total = lengths.clone().map(u64::from).sum::<u64>();
         let total = usize::try_from(total).map_err(|_| Error::Truncated)?;
-        let mut items = Reader::new(self.bytes(total)?);
+        let mut items = ImageReader::new(self.bytes(total)?);
         Ok(lengths.map(move |length| items.bytes(length as usize).unwrap_or_default()))
     }
 }

@@ -2,8 +2,8 @@
 //! table lies that was sealed by key and time.
 //!
 //! ```text
-//! for each run of left rows of a key:
-//!   pass right runs of lesser keys
+//! for each stretch of left rows of a key:
+//!   pass right stretches of lesser keys
 //!   gather the right rows of this key, as many vectors as they go on
 //!   merge the times of both: how many right rows each left row has passed; the last of them is what it finds
 //! ```
@@ -18,8 +18,8 @@ use std::cmp::Ordering;
 
 use lanes_simd::search;
 
-use super::given::Given;
-use crate::aggregate::runs::RunList;
+use super::joined_column::JoinedColumn;
+use crate::aggregate::stretches::StretchList;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
@@ -37,24 +37,24 @@ pub enum Step {
     OutOfOrder,
 }
 
-/// A vector of one side as runs of rows of one key.
+/// A vector of one side as stretches of rows of one key.
 struct Side {
-    runs: RunList,
+    stretches: StretchList,
     next: usize,
     times: *const i64,
     /// Ids and times, where those of the vector are not to be relied on because some rows do not count.
     own_ids: Box<[u32; VECTOR_ROWS]>,
     own_times: Box<[i64; VECTOR_ROWS]>,
-    /// The key of the run before.
+    /// The key of the stretch before.
     latest: Option<u32>,
 }
 
 impl Side {
     fn new() -> Side {
-        let mut runs = RunList::default();
-        runs.end(0);
+        let mut stretches = StretchList::default();
+        stretches.end(0);
         Side {
-            runs,
+            stretches,
             next: 0,
             times: std::ptr::null(),
             own_ids: Box::new([0; VECTOR_ROWS]),
@@ -63,7 +63,7 @@ impl Side {
         }
     }
 
-    /// Begins with a vector of which some rows count: the others become like the one before them. False if its runs are too
+    /// Begins with a vector of which some rows count: the others become like the one before them. False if its stretches are too
     /// short to pay.
     ///
     /// # Safety
@@ -93,12 +93,12 @@ impl Side {
     /// The same without times.
     fn enter_ids(&mut self, ids: &[u32], selection: &Selection, rows: usize) -> bool {
         self.next = 0;
-        self.runs.clear();
+        self.stretches.clear();
         if selection.is_full(rows) {
-            return self.runs.cut_ids(&ids[..rows]);
+            return self.stretches.cut_ids(&ids[..rows]);
         }
         let Some(mut counts) = selection.next(0) else {
-            self.runs.end(rows);
+            self.stretches.end(rows);
             return true;
         };
         for (row, id) in self.own_ids.iter_mut().enumerate().take(rows) {
@@ -107,14 +107,14 @@ impl Side {
             }
             *id = ids[counts];
         }
-        self.runs.cut_ids(&self.own_ids[..rows])
+        self.stretches.cut_ids(&self.own_ids[..rows])
     }
 
-    /// The run under way.
-    fn run(&self) -> Option<(u32, std::ops::Range<usize>)> {
-        let runs = self.runs.runs();
-        let id = *runs.groups.get(self.next)?;
-        let (from, to) = (runs.starts[self.next], runs.starts[self.next + 1]);
+    /// The stretch under way.
+    fn stretch(&self) -> Option<(u32, std::ops::Range<usize>)> {
+        let stretches = self.stretches.stretches();
+        let id = *stretches.groups.get(self.next)?;
+        let (from, to) = (stretches.starts[self.next], stretches.starts[self.next + 1]);
         Some((id, from as usize..to as usize))
     }
 
@@ -124,7 +124,7 @@ impl Side {
         self.latest.is_none_or(is_later)
     }
 
-    /// Goes on to the next run.
+    /// Goes on to the next stretch.
     fn pass(&mut self, id: u32) {
         self.latest = Some(id);
         self.next += 1;
@@ -141,14 +141,14 @@ impl Ascending {
         Ascending(Side::new())
     }
 
-    /// Begins with a vector. False if its runs are too short to pay.
+    /// Begins with a vector. False if its stretches are too short to pay.
     pub fn enter(&mut self, ids: &[u32], selection: &Selection, rows: usize) -> bool {
         self.0.enter_ids(ids, selection, rows)
     }
 
     /// Whether the keys ascend as far as they were seen. `order` is that of the keys by their ids.
     pub fn holds(&mut self, order: impl Fn(u32, u32) -> Ordering) -> bool {
-        while let Some((id, _)) = self.0.run() {
+        while let Some((id, _)) = self.0.stretch() {
             if !self.0.follows(id, &order) {
                 return false;
             }
@@ -227,11 +227,11 @@ impl ByKey {
         ids: &[u32],
         matching: &Selection,
         rows: usize,
-        given: &mut [Given],
+        joined: &mut [JoinedColumn],
     ) -> bool {
         self.matching = *matching;
         self.found = Selection::NONE;
-        given.iter_mut().for_each(Given::clear);
+        joined.iter_mut().for_each(JoinedColumn::clear);
         // SAFETY: the caller's promise.
         unsafe { self.left.enter(times, ids, matching, rows) }
     }
@@ -268,19 +268,19 @@ impl ByKey {
     /// The vectors and the columns that were entered are still readable.
     pub unsafe fn advance(
         &mut self,
-        given: &mut [Given],
+        joined: &mut [JoinedColumn],
         order: impl Fn(u32, u32) -> Ordering,
     ) -> Step {
-        while let Some((key, rows)) = self.left.run() {
+        while let Some((key, rows)) = self.left.stretch() {
             if self.key != Some(key) {
                 if !self.left.follows(key, &order) {
                     return Step::OutOfOrder;
                 }
                 self.begin(key);
             }
-            // What is gathered is all there is of the key once a right run of a greater one follows, or none.
+            // What is gathered is all there is of the key once a right stretch of a greater one follows, or none.
             loop {
-                let Some((right_key, right_rows)) = self.right.run() else {
+                let Some((right_key, right_rows)) = self.right.stretch() else {
                     if self.right_ended {
                         break;
                     }
@@ -300,7 +300,7 @@ impl ByKey {
                 self.right.pass(right_key);
             }
             // SAFETY: the caller's promise.
-            if !unsafe { self.answer(rows, given) } {
+            if !unsafe { self.answer(rows, joined) } {
                 return Step::OutOfOrder;
             }
             self.left.pass(key);
@@ -321,8 +321,8 @@ impl ByKey {
         size_of::<[u64; 4 * VECTOR_ROWS]>()
             + self.times.capacity() * 8
             + columns.sum::<usize>()
-            + self.left.runs.bytes()
-            + self.right.runs.bytes()
+            + self.left.stretches.bytes()
+            + self.right.stretches.bytes()
     }
 
     /// Begins with a key, of which no row is gathered yet.
@@ -391,7 +391,7 @@ impl ByKey {
     ///
     /// # Safety
     /// The vector is readable.
-    unsafe fn answer(&mut self, rows: std::ops::Range<usize>, given: &mut [Given]) -> bool {
+    unsafe fn answer(&mut self, rows: std::ops::Range<usize>, joined: &mut [JoinedColumn]) -> bool {
         let count = rows.len();
         // SAFETY: the caller's promise.
         unsafe {
@@ -430,9 +430,9 @@ impl ByKey {
         self.found = self.found.or(&found);
         let first = (self.at + passed.first().map_or(0, |passed| *passed as usize)).max(1) - 1;
         let offset = self.at.wrapping_sub(1);
-        for (column, given) in self.columns.iter().zip(given) {
+        for (column, joined) in self.columns.iter().zip(joined) {
             with_number!(column.number, T => {
-                let (values, validity) = given.parts::<T>();
+                let (values, validity) = joined.parts::<T>();
                 for (value, passed) in values[from..rows.end].iter_mut().zip(passed) {
                     let place = offset.wrapping_add(*passed as usize);
                     *value = T::of_scalar(Scalar(column.values[place]));

@@ -399,7 +399,7 @@ impl EqualJoin {
         });
     }
 
-    /// Marks left rows without a match: each is given the number after that of the last small row. That number stands
+    /// Marks left rows without a match: each is joined the number after that of the last small row. That number stands
     /// for a small row of NULLs.
     pub fn find_nothing(&mut self, rows: &Selection) {
         let after_last = self.rows.next.len() as u32;

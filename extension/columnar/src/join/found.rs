@@ -1,10 +1,10 @@
 //! Which row of a small side each row of a vector has found.
 //!
-//! Where the keys of the vector come in runs, a run is looked up once, and whoever takes what was found may do so once a
-//! run too.
+//! Where the keys of the vector come in stretches, a stretch is looked up once, and whoever takes what was found may do so once a
+//! stretch too.
 
 use crate::aggregate::key::Ids;
-use crate::aggregate::runs::{RunList, Runs};
+use crate::aggregate::stretches::{StretchList, Stretches};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::number::Number;
 use crate::vector::selection::Selection;
@@ -17,17 +17,17 @@ pub(super) const NO_ROW: u32 = u32::MAX;
 pub struct Found {
     /// The small row of each. The entry of a row that is not selected means nothing.
     rows: Box<[u32; VECTOR_ROWS]>,
-    /// Runs of rows that found one small row each. The group of a run is that row, or [`NO_ROW`].
-    runs: RunList,
-    has_runs: bool,
+    /// Stretches of rows that found one small row each. The group of a stretch is that row, or [`NO_ROW`].
+    stretches: StretchList,
+    has_stretches: bool,
 }
 
 impl Default for Found {
     fn default() -> Found {
         Found {
             rows: Box::new([NO_ROW; VECTOR_ROWS]),
-            runs: RunList::default(),
-            has_runs: false,
+            stretches: StretchList::default(),
+            has_stretches: false,
         }
     }
 }
@@ -39,23 +39,23 @@ impl Found {
         &self.rows
     }
 
-    /// The small row of each row of the vector, to be written. What was found has no runs then.
+    /// The small row of each row of the vector, to be written. What was found has no stretches then.
     pub(super) fn rows_mut(&mut self) -> &mut [u32; VECTOR_ROWS] {
-        self.has_runs = false;
+        self.has_stretches = false;
         &mut self.rows
     }
 
-    /// What was found as runs of rows with one small row, if it was found so. A run that found nothing has
+    /// What was found as stretches of rows with one small row, if it was found so. A stretch that found nothing has
     /// [`NO_ROW`].
-    pub(super) fn runs(&self) -> Option<Runs<'_>> {
-        self.has_runs.then(|| self.runs.runs())
+    pub(super) fn stretches(&self) -> Option<Stretches<'_>> {
+        self.has_stretches.then(|| self.stretches.stretches())
     }
 
     /// Calls `take` with the small row of the selected rows, at least once for each that differs from the one before.
     #[inline]
     pub fn each(&self, selection: &Selection, mut take: impl FnMut(u32)) {
-        if let Some(runs) = self.runs() {
-            for (small_row, rows) in runs.iter() {
+        if let Some(stretches) = self.stretches() {
+            for (small_row, rows) in stretches.iter() {
                 if selection.next(rows.start).is_some_and(|row| row < rows.end) {
                     take(small_row);
                 }
@@ -80,10 +80,12 @@ impl Found {
         selection: &mut Selection,
         rows: usize,
     ) {
-        self.has_runs = true;
+        self.has_stretches = true;
         match ids {
-            Ids::One(id) => self.runs.copy(Runs::one(&[0, rows as u32], &[*id])),
-            Ids::Runs(runs) => self.runs.copy(*runs),
+            Ids::One(id) => self
+                .stretches
+                .copy(Stretches::one(&[0, rows as u32], &[*id])),
+            Ids::Stretches(stretches) => self.stretches.copy(*stretches),
             Ids::Each(ids) => {
                 let found = self.rows_mut();
                 let all = *selection;
@@ -97,7 +99,7 @@ impl Found {
                 return;
             }
         }
-        self.runs.map_groups(first);
+        self.stretches.map_groups(first);
         self.spread(selection);
     }
 
@@ -118,9 +120,9 @@ impl Found {
         if let Operand::Each { values, .. } = operand
             && !all.is_empty()
             // SAFETY: as above.
-            && unsafe { self.runs.cut_numbers::<T>(*values, rows, &all, first) }
+            && unsafe { self.stretches.cut_numbers::<T>(*values, rows, &all, first) }
         {
-            self.has_runs = true;
+            self.has_stretches = true;
             self.spread(selection);
             return;
         }
@@ -136,10 +138,10 @@ impl Found {
         }
     }
 
-    /// Writes the runs row by row. Rows of runs that found nothing leave the selection.
+    /// Writes the stretches row by row. Rows of stretches that found nothing leave the selection.
     fn spread(&mut self, selection: &mut Selection) {
         let mut matched = Selection::NONE;
-        for (small_row, rows) in self.runs.runs().iter() {
+        for (small_row, rows) in self.stretches.stretches().iter() {
             if small_row != NO_ROW {
                 matched.insert(rows.start, rows.end);
                 self.rows[rows].fill(small_row);

@@ -18,7 +18,7 @@ use std::hint::select_unpredictable;
 
 use lanes_simd::search;
 
-use super::given::Given;
+use super::joined_column::JoinedColumn;
 use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -255,15 +255,15 @@ impl Merge {
     }
 
     /// Gives left rows from one on to the one under way what they found.
-    fn give(&mut self, from: usize, given: &mut [Given]) {
-        assert_eq!(given.len(), self.columns.len());
+    fn give(&mut self, from: usize, joined: &mut [JoinedColumn]) {
+        assert_eq!(joined.len(), self.columns.len());
         let rows = from..self.left.next;
-        for (column, given) in self.columns.iter().zip(given) {
+        for (column, joined) in self.columns.iter().zip(joined) {
             if from == 0 {
-                given.clear();
+                joined.clear();
             }
             with_number!(column.number, T => {
-                give::<T>(column, &self.places[..], rows.clone(), given);
+                give::<T>(column, &self.places[..], rows.clone(), joined);
             });
         }
     }
@@ -334,21 +334,21 @@ impl SideBySide for Merge {
         self.left.is_done()
     }
 
-    unsafe fn advance(&mut self, given: &mut [Given]) -> Evaluation<()> {
+    unsafe fn advance(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         let from = self.left.next;
         // SAFETY: the caller's promise.
         unsafe { self.take_rows() };
-        self.give(from, given);
+        self.give(from, joined);
         Ok(())
     }
 
-    unsafe fn finish_left(&mut self, given: &mut [Given]) -> Evaluation<()> {
+    unsafe fn finish_left(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         let from = self.left.next;
         for row in from..self.left.rows {
             self.places[row] = self.cells[cell_of(self.left.ids[row])];
         }
         self.left.next = self.left.rows;
-        self.give(from, given);
+        self.give(from, joined);
         Ok(())
     }
 
@@ -381,9 +381,9 @@ fn give<T: Number>(
     column: &Column,
     places: &[u32],
     rows: std::ops::Range<usize>,
-    given: &mut Given,
+    joined: &mut JoinedColumn,
 ) {
-    let (values, validity) = given.parts::<T>();
+    let (values, validity) = joined.parts::<T>();
     let window = match column.window {
         Operand::Each { values, validity } if validity.is_null() => values.cast::<T>(),
         _ => std::ptr::null(),

@@ -5,7 +5,7 @@
 //! left vector   ── keys::assign, bounds of the time ──► cursor: places in the series
 //!                     ├── asof:   the nearest row within the bounds ──► its columns
 //!                     └── window: all rows within the bounds ──► aggregates of them
-//!                                                        └──► operands that a frame is given beside its lanes
+//!                                                        └──► operands that a frame is joined beside its lanes
 //! both sides by key, then by time: left and right runs of a key ──► by_key ──► the same operands
 //! both sides in the order of their times: left and right vectors ──► merge │ sliding ──► the same operands
 //! ```
@@ -18,7 +18,7 @@
 //! - [`side_by_side`]: without a series, while both sides are in the order of their times: [`merge`] for the nearest rows,
 //!   [`sliding`] for aggregates.
 //! - [`by_key`]: without a series, while both sides come by key and time: the nearest rows.
-//! - [`given`]: the columns of what was found.
+//! - [`joined_column`]: the columns of what was found.
 //! - [`equal`]: joins without a time: the rows of a small side that have the same keys. [`found`]: which of them each
 //!   row has found. [`key_set`]: the zones that rule all of them out. [`key_codes`]: keys that are no lanes, as numbers.
 //!
@@ -33,7 +33,7 @@ pub mod by_key;
 pub mod cursor;
 pub mod equal;
 pub mod found;
-pub mod given;
+pub mod joined_column;
 pub mod key_codes;
 pub mod key_set;
 pub mod keys;

@@ -2,7 +2,7 @@
 //!
 //! The driver enters a vector of either side when the one before is done, and advances until the left vector is done:
 //! ```text
-//! enter_left ─► advance ─► left done? ─yes─► its rows are given what they found
+//! enter_left ─► advance ─► left done? ─yes─► its rows are joined what they found
 //!                 ▲           │no: the right vector is done
 //!                 │           ├─ another right vector (perhaps of another window: leave_window before, enter_window after) ─► enter_right
 //!                 └───────────┴─ none left: finish_left
@@ -10,7 +10,7 @@
 //! It makes sure that times never decrease on either side; where they do, a series has to be searched instead, which finds the
 //! same rows.
 
-use super::given::Given;
+use super::joined_column::JoinedColumn;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::selection::Selection;
@@ -30,7 +30,7 @@ pub struct LeftTimes {
     pub upper: *const i64,
 }
 
-/// How left rows are given what they find while both sides are read side by side.
+/// How left rows are joined what they find while both sides are read side by side.
 pub trait SideBySide {
     /// Begins with a vector of the left side, of which only matching rows look for something.
     ///
@@ -78,7 +78,7 @@ pub trait SideBySide {
     ///
     /// # Errors
     /// Those of aggregates.
-    unsafe fn advance(&mut self, given: &mut [Given]) -> Evaluation<()>;
+    unsafe fn advance(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()>;
 
     /// There are no more right rows: the rest of the left rows find what there is.
     ///
@@ -87,7 +87,7 @@ pub trait SideBySide {
     ///
     /// # Errors
     /// Those of aggregates.
-    unsafe fn finish_left(&mut self, given: &mut [Given]) -> Evaluation<()>;
+    unsafe fn finish_left(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()>;
 
     /// Which of the left vector's rows found something, if that matters; all have to be done.
     fn found(&self) -> Option<Selection>;

@@ -12,7 +12,7 @@
 //! the upper bound of a left row are left out at the back of its queue. Where windows are short most of them are empty, so the
 //! time of each key's latest row lies apart: it tells that a queue is done with, which need not be looked at then.
 
-use super::given::Given;
+use super::joined_column::JoinedColumn;
 use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
 use super::window::{WindowCall, WindowRows, answer};
 use crate::vector::Evaluation;
@@ -238,7 +238,7 @@ impl Sliding {
     /// # Safety
     /// The row is one of the vector's.
     #[inline]
-    unsafe fn answer(&mut self, row: usize, given: &mut [Given]) -> Evaluation<()> {
+    unsafe fn answer(&mut self, row: usize, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         let stride = self.stride();
         let mut words: &[u64] = &[];
         let id = self.left.ids[row];
@@ -259,8 +259,8 @@ impl Sliding {
             stride,
             numbers: &self.numbers,
         };
-        for (call, given) in self.calls.iter().zip(given) {
-            answer(*call, &rows, row, given)?;
+        for (call, joined) in self.calls.iter().zip(joined) {
+            answer(*call, &rows, row, joined)?;
         }
         Ok(())
     }
@@ -310,9 +310,9 @@ impl SideBySide for Sliding {
         self.left.is_done()
     }
 
-    unsafe fn advance(&mut self, given: &mut [Given]) -> Evaluation<()> {
+    unsafe fn advance(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         if self.left.next == 0 {
-            given.iter_mut().for_each(Given::clear);
+            joined.iter_mut().for_each(JoinedColumn::clear);
         }
         // SAFETY: the caller's promise, for rows of both vectors.
         unsafe {
@@ -329,7 +329,7 @@ impl SideBySide for Sliding {
                 if self.right.is_done() {
                     return Ok(());
                 }
-                self.answer(row, given)?;
+                self.answer(row, joined)?;
                 self.left.next = row + 1;
             }
         }
@@ -337,10 +337,10 @@ impl SideBySide for Sliding {
         Ok(())
     }
 
-    unsafe fn finish_left(&mut self, given: &mut [Given]) -> Evaluation<()> {
+    unsafe fn finish_left(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         while let Some(row) = self.selection.next(self.left.next) {
             // SAFETY: the caller's promise.
-            unsafe { self.answer(row, given)? };
+            unsafe { self.answer(row, joined)? };
             self.left.next = row + 1;
         }
         self.left.next = self.left.rows;

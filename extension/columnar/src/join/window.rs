@@ -5,7 +5,7 @@
 //! windows.
 
 use super::cursor::{Bound, Cursors};
-use super::given::Given;
+use super::joined_column::JoinedColumn;
 use super::series::Series;
 use crate::aggregate::moments::FloatState;
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
@@ -78,7 +78,7 @@ impl Window {
     /// Those of the aggregates, and of their arguments for rows within a window.
     ///
     /// # Panics
-    /// If there is not one `given` a call.
+    /// If there is not one `joined` a call.
     #[expect(
         clippy::too_many_arguments,
         reason = "a window has two bounds and two sides"
@@ -91,10 +91,10 @@ impl Window {
         upper: Option<&Bound>,
         selection: &Selection,
         matching: &Selection,
-        given: &mut [Given],
+        joined: &mut [JoinedColumn],
     ) -> Evaluation<()> {
-        assert_eq!(given.len(), self.calls.len());
-        given.iter_mut().for_each(Given::clear);
+        assert_eq!(joined.len(), self.calls.len());
+        joined.iter_mut().for_each(JoinedColumn::clear);
         let times = &series.times[..];
         selection.try_for_each(|row| {
             let mut window = 0..0;
@@ -120,8 +120,8 @@ impl Window {
                 series,
                 range: window,
             };
-            for (call, given) in self.calls.iter().zip(&mut *given) {
-                answer(*call, &rows, row, given)?;
+            for (call, joined) in self.calls.iter().zip(&mut *joined) {
+                answer(*call, &rows, row, joined)?;
             }
             Ok(())
         })
@@ -181,17 +181,17 @@ pub(super) fn answer(
     call: WindowCall,
     rows: &impl WindowRows,
     row: usize,
-    given: &mut Given,
+    joined: &mut JoinedColumn,
 ) -> Evaluation<()> {
     match call {
-        WindowCall::Rows => given.set(row, rows.len() as i64),
+        WindowCall::Rows => joined.set(row, rows.len() as i64),
         WindowCall::Count(column) => {
             let mut count = 0_i64;
             rows.each(column, |_| {
                 count += 1;
                 Ok(())
             })?;
-            given.set(row, count);
+            joined.set(row, count);
         }
         WindowCall::Average(column) => {
             let mut state = FloatState::default();
@@ -201,18 +201,18 @@ pub(super) fn answer(
                 state.accumulate(value)
             })?;
             if let Some(average) = state.average() {
-                given.set(row, average);
+                joined.set(row, average);
             }
         }
         WindowCall::Sum(column) => match rows.number(column) {
             NumberType::F32 => {
                 if let Some(sum) = float_sum::<f32>(rows, column)? {
-                    given.set(row, sum);
+                    joined.set(row, sum);
                 }
             }
             NumberType::F64 => {
                 if let Some(sum) = float_sum::<f64>(rows, column)? {
-                    given.set(row, sum);
+                    joined.set(row, sum);
                 }
             }
             _ => {
@@ -224,12 +224,12 @@ pub(super) fn answer(
                     Ok(())
                 })?;
                 if let Some(sum) = sum {
-                    given.set(row, sum);
+                    joined.set(row, sum);
                 }
             }
         },
-        WindowCall::Minimum(column) => extreme(rows, column, row, given, false)?,
-        WindowCall::Maximum(column) => extreme(rows, column, row, given, true)?,
+        WindowCall::Minimum(column) => extreme(rows, column, row, joined, false)?,
+        WindowCall::Maximum(column) => extreme(rows, column, row, joined, true)?,
     }
     Ok(())
 }
@@ -252,7 +252,7 @@ fn extreme(
     rows: &impl WindowRows,
     column: usize,
     row: usize,
-    given: &mut Given,
+    joined: &mut JoinedColumn,
     greatest: bool,
 ) -> Evaluation<()> {
     with_number!(rows.number(column), T => {
@@ -269,7 +269,7 @@ fn extreme(
             Ok(())
         })?;
         if let Some(best) = best {
-            given.set(row, best);
+            joined.set(row, best);
         }
         Ok(())
     })

@@ -96,8 +96,8 @@ impl BestOfGroup {
         };
         match grouping {
             Grouping::One(group) => selection.for_each(|row| offer(row, *group)),
-            Grouping::Runs(runs) => {
-                for (group, rows) in runs.iter() {
+            Grouping::Stretches(stretches) => {
+                for (group, rows) in stretches.iter() {
                     let rows = selection.within(rows.start, rows.end);
                     rows.for_each(|row| offer(row, group));
                 }

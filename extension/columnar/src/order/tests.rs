@@ -11,7 +11,7 @@ use crate::limits::VECTOR_ROWS;
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
-use crate::vector::tests::window::{Column, Source, TYPES, Window};
+use crate::vector::tests::lanes::{Column, Source, TYPES, TestLanes};
 use crate::vector::value::Value;
 use crate::with_number;
 use crate::zone_map::{self, Zone};
@@ -20,7 +20,7 @@ const VECTORS: usize = 3;
 
 /// Some columns of numbers over several vectors, and the rows of each vector that are visible.
 struct Table {
-    window: Window,
+    lanes: TestLanes,
     types: Vec<NumberType>,
     selections: Vec<Selection>,
 }
@@ -52,7 +52,7 @@ impl Table {
             source.selection(rows)
         });
         Table {
-            window: Window::of(columns),
+            lanes: TestLanes::of(columns),
             types: types.to_vec(),
             selections: selections.collect(),
         }
@@ -82,8 +82,8 @@ impl Table {
     fn order(&self, orders: &[Order], a: usize, b: usize) -> Ordering {
         for (attribute, order) in orders.iter().enumerate() {
             let values = (
-                self.window.number(attribute, a),
-                self.window.number(attribute, b),
+                self.lanes.number(attribute, a),
+                self.lanes.number(attribute, b),
             );
             let found = match values {
                 (None, None) => Ordering::Equal,
@@ -115,9 +115,9 @@ impl Table {
             },
         };
         let first = vector * VECTOR_ROWS;
-        let end = (first + VECTOR_ROWS).min(self.window.columns[attribute].cells.len());
+        let end = (first + VECTOR_ROWS).min(self.lanes.columns[attribute].cells.len());
         // SAFETY: the column has these rows.
-        unsafe { zone_map::compute(&self.window.columns[attribute].lane(), kind, first..end) }
+        unsafe { zone_map::compute(&self.lanes.columns[attribute].lane(), kind, first..end) }
     }
 
     /// Offers all vectors once, as a scan does; gives how many were skipped.
@@ -127,17 +127,17 @@ impl Table {
         if best.is_backward() {
             vectors.reverse();
         }
-        let all = self.window.rows;
+        let all = self.lanes.rows;
         for vector in vectors {
             let selection = self.selections[vector];
             if selection.is_empty() {
                 continue;
             }
             let zone = self.zone(0, vector);
-            self.window.place = vector * VECTOR_ROWS;
-            self.window.rows = (all - self.window.place).min(VECTOR_ROWS);
-            let first_row = self.window.place as u64;
-            self.window.with_frame(|frame| {
+            self.lanes.place = vector * VECTOR_ROWS;
+            self.lanes.rows = (all - self.lanes.place).min(VECTOR_ROWS);
+            let first_row = self.lanes.place as u64;
+            self.lanes.with_frame(|frame| {
                 if best.can_take(frame, &selection, &zone) {
                     let accept = |row: usize| accepts(first_row + row as u64);
                     best.offer(frame, first_row, &selection, accept).unwrap();
@@ -146,7 +146,7 @@ impl Table {
                 }
             });
         }
-        (self.window.place, self.window.rows) = (0, all);
+        (self.lanes.place, self.lanes.rows) = (0, all);
         skipped
     }
 }
@@ -202,13 +202,13 @@ proptest! {
         let mut best = BestOfGroup::new(table.keys(&orders));
         let key = Key::Number(Value::Column(NumberType::I16, group));
         let mut groups = Aggregation::new(vec![key], Vec::new());
-        let all = table.window.rows;
+        let all = table.lanes.rows;
         for vector in 0..VECTORS {
             let selection = table.selections[vector];
-            table.window.place = vector * VECTOR_ROWS;
-            table.window.rows = (all - table.window.place).min(VECTOR_ROWS);
-            let first_row = table.window.place as u64;
-            table.window.with_frame(|frame| {
+            table.lanes.place = vector * VECTOR_ROWS;
+            table.lanes.rows = (all - table.lanes.place).min(VECTOR_ROWS);
+            let first_row = table.lanes.place as u64;
+            table.lanes.with_frame(|frame| {
                 let (grouping, count) = groups.grouping(frame, &selection).unwrap();
                 let accept = |row: usize| {
                     let number = first_row + row as u64;
@@ -217,10 +217,10 @@ proptest! {
                 best.offer(frame, first_row, &selection, &grouping, count, accept).unwrap();
             });
         }
-        (table.window.place, table.window.rows) = (0, all);
+        (table.lanes.place, table.lanes.rows) = (0, all);
         let mut wanted: Vec<(Option<Scalar>, u64)> = Vec::new();
         for row in table.sorted(&orders) {
-            let key = table.window.number(group, row as usize);
+            let key = table.lanes.number(group, row as usize);
             if !wanted.iter().any(|(known, _)| *known == key) {
                 wanted.push((key, row));
             }
@@ -247,7 +247,7 @@ fn vectors_that_cannot_matter_are_skipped() {
         (true, true, true, VECTORS - 1),
     ] {
         let mut table = Table {
-            window: Window::of(vec![Column::numbers(
+            lanes: TestLanes::of(vec![Column::numbers(
                 NumberType::I64,
                 &values(nulls),
                 &mut source,

@@ -10,8 +10,8 @@ use crate::image::{self, encode_sealed};
 use crate::kind::{LaneKind, Number};
 use crate::lane::{Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
+use crate::repeats::ValueRepeats;
 use crate::test_support::{Value, any_kind, any_value, assert_lane, assert_zone, build, cases};
-use crate::value_runs::ValueRuns;
 
 const LONG: LaneKind = LaneKind::Fixed {
     width: 8,
@@ -164,11 +164,11 @@ proptest! {
         let mut streamed = open(StreamMemory::default(), &kinds, &models);
         let places = runs(&kinds, &models).1;
         let mut undecoded = Vec::new();
-        let mut runs = ValueRuns::default();
+        let mut repeats = ValueRepeats::default();
         for first in (0..places).step_by(VECTOR_ROWS) {
             for column in 0..kinds.len() {
-                if streamed.runs(column, first..places.min(first + VECTOR_ROWS), &mut runs) {
-                    let of_column = runs.iter().map(|(value, rows)| (column, first + rows.start..first + rows.end, value));
+                if streamed.repeats(column, first..places.min(first + VECTOR_ROWS), &mut repeats) {
+                    let of_column = repeats.iter().map(|(value, rows)| (column, first + rows.start..first + rows.end, value));
                     undecoded.extend(of_column);
                 }
             }
@@ -205,10 +205,10 @@ proptest! {
             return Ok(());
         };
         for column in 0..kinds.len() {
-            let mut runs = ValueRuns::default();
+            let mut repeats = ValueRepeats::default();
             let items = streamed.dictionary(column).map(|dictionary| dictionary.items.into());
-            if streamed.runs(column, 0..places.min(VECTOR_ROWS), &mut runs) && let Some(items) = items {
-                prop_assert!(runs.iter().all(|(code, _)| code.is_none_or(|code| code < items)));
+            if streamed.repeats(column, 0..places.min(VECTOR_ROWS), &mut repeats) && let Some(items) = items {
+                prop_assert!(repeats.iter().all(|(code, _)| code.is_none_or(|code| code < items)));
             }
         }
         for place in (0..places).step_by(31) {
@@ -401,12 +401,18 @@ fn runs_of_series_are_told_without_decoding() {
     let rows = if cfg!(miri) { 64 } else { 512 };
     let (kinds, model) = series(16, rows);
     let mut streamed = open(StreamMemory::default(), &kinds, &[model]);
-    let mut runs = ValueRuns::default();
+    let mut repeats = ValueRepeats::default();
     let second = VECTOR_ROWS..2 * VECTOR_ROWS;
-    assert!(!streamed.runs(0, 1..VECTOR_ROWS, &mut runs), "not a vector");
-    assert!(!streamed.runs(1, second.clone(), &mut runs), "times grow");
+    assert!(
+        !streamed.repeats(0, 1..VECTOR_ROWS, &mut repeats),
+        "not a vector"
+    );
+    assert!(
+        !streamed.repeats(1, second.clone(), &mut repeats),
+        "times grow"
+    );
     for column in [0, 2] {
-        assert!(streamed.runs(column, second.clone(), &mut runs));
+        assert!(streamed.repeats(column, second.clone(), &mut repeats));
         let per_vector = VECTOR_ROWS / rows as usize;
         let expected = (0..per_vector).map(|run| {
             let first = run * rows as usize;
@@ -415,14 +421,14 @@ fn runs_of_series_are_told_without_decoding() {
                 first..first + rows as usize,
             )
         });
-        assert!(runs.iter().eq(expected), "{runs:?}");
+        assert!(repeats.iter().eq(expected), "{repeats:?}");
     }
     assert_eq!(streamed.decoded(), 0);
     // Rows that are not looked at cut the last short.
-    assert!(streamed.runs(0, VECTOR_ROWS..VECTOR_ROWS + 7, &mut runs));
-    assert_eq!(runs.iter().last().map(|(_, rows)| rows.end), Some(7));
+    assert!(streamed.repeats(0, VECTOR_ROWS..VECTOR_ROWS + 7, &mut repeats));
+    assert_eq!(repeats.iter().last().map(|(_, rows)| rows.end), Some(7));
     streamed.fill(second.clone(), Some(&[0])).unwrap();
-    assert!(!streamed.runs(0, second, &mut runs), "it was decoded");
+    assert!(!streamed.repeats(0, second, &mut repeats), "it was decoded");
 }
 
 #[test]

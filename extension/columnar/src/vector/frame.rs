@@ -4,7 +4,7 @@ use super::number::Scalar;
 use super::selection::Selection;
 use super::value::Operand;
 use crate::lane::{DictionaryView, Lane, LaneData};
-use crate::value_runs::ValueRuns;
+use crate::repeats::ValueRepeats;
 use crate::zone_map::Zone;
 
 /// A vector of a window, with all that an evaluation may ask for.
@@ -23,32 +23,32 @@ pub struct Frame<'a> {
     /// What is known of this vector of each attribute, where somebody asked for it; may be shorter than the lanes.
     pub zones: &'a [Option<Zone>],
     /// Numbers a row that no lane has: what a join found for the rows of the vector.
-    pub given: &'a [Operand],
+    pub joined: &'a [Operand],
     /// Attributes that may not have been decoded.
-    pub sparable: &'a [Sparable],
+    pub substitutes: &'a [SubstituteColumn],
 }
 
 /// An attribute that one reader alone looks at, which may do with less than its values.
 #[derive(Clone, Debug, Default)]
-pub struct Sparable {
+pub struct SubstituteColumn {
     /// Which.
     pub attribute: usize,
     /// With what it does in this vector.
-    pub spared: Spared,
+    pub substitute: Substitute,
     /// Those of the vector, if it is these.
-    pub runs: ValueRuns,
+    pub repeats: ValueRepeats,
 }
 
 /// With what the reader of an attribute does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Spared {
+pub enum Substitute {
     /// With nothing less than its values.
     #[default]
-    No,
+    None,
     /// With the zone: the lane has other rows' values.
-    ByZone,
+    Zone,
     /// With runs of equal values: the lane has other rows' values here, too.
-    ByRuns,
+    Repeats,
 }
 
 /// What a zone says of the integers of a vector.
@@ -74,8 +74,8 @@ impl<'a> Frame<'a> {
             rows,
             scalars,
             zones: &[],
-            given: &[],
-            sparable: &[],
+            joined: &[],
+            substitutes: &[],
         }
     }
 }
@@ -87,22 +87,23 @@ impl Frame<'_> {
     /// If it was not to be read: its values are not those of the vector.
     pub fn lane(&self, attribute: usize) -> Lane {
         assert!(
-            self.spared(attribute).is_none(),
+            self.substituted(attribute).is_none(),
             "attribute {attribute} was not to be read"
         );
         self.lane_of_any_values(attribute)
     }
 
     /// The attribute, if the lane does not have its values.
-    fn spared(&self, attribute: usize) -> Option<&Sparable> {
-        let mut sparable = self.sparable.iter();
-        sparable.find(|sparable| sparable.attribute == attribute && sparable.spared != Spared::No)
+    fn substituted(&self, attribute: usize) -> Option<&SubstituteColumn> {
+        let mut columns = self.substitutes.iter();
+        columns
+            .find(|column| column.attribute == attribute && column.substitute != Substitute::None)
     }
 
     /// The runs of equal values that there are instead of the values of an attribute.
-    pub fn runs(&self, attribute: usize) -> Option<&ValueRuns> {
-        let spared = self.spared(attribute)?;
-        (spared.spared == Spared::ByRuns).then_some(&spared.runs)
+    pub fn repeats(&self, attribute: usize) -> Option<&ValueRepeats> {
+        let column = self.substituted(attribute)?;
+        (column.substitute == Substitute::Repeats).then_some(&column.repeats)
     }
 
     /// The same of an attribute whose values need not be those of the vector.

@@ -13,7 +13,7 @@
 //! - `conversion`: numbers of one type as numbers of another.
 //! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
 //! - `text_predicate`: those that test a text. `bytes16_predicate`: those that test a uuid.
-//! - [`asked_predicate`]: those that somebody else tells, asked once a value; `truth_memo`: the answers.
+//! - [`external_predicate`]: those that somebody else tells, asked once a value; `truth_memo`: the answers.
 //! - [`item_list`]: a list of items that is the dictionary of lanes made by hand.
 //! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
 //!
@@ -23,9 +23,9 @@
 //! Failures are those of SQL ([`EvaluationError`]): out of range, division by zero. They are raised only for rows that
 //! are selected and whose operands are not NULL.
 
-pub mod asked_predicate;
 mod bytes16_predicate;
 mod conversion;
+pub mod external_predicate;
 pub mod frame;
 pub mod item_list;
 pub mod members;

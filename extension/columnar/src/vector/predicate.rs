@@ -9,8 +9,8 @@
 use lanes_simd::Comparison;
 
 use super::Evaluation;
-use super::asked_predicate::AskedPredicate;
 use super::conversion::narrow_twin;
+use super::external_predicate::ExternalPredicate;
 use super::frame::Frame;
 use super::members::Members;
 use super::number::{Number, NumberType, Scalar};
@@ -40,7 +40,7 @@ pub enum Predicate {
     /// A test on a column of 16 bytes.
     Bytes16(Box<Bytes16Predicate>),
     /// A test on a column that somebody else carries out.
-    Asked(Box<AskedPredicate>),
+    External(Box<ExternalPredicate>),
     /// A column of any type is NULL.
     ColumnIsNull(usize),
     /// A number is NULL.
@@ -86,7 +86,7 @@ impl Predicate {
             | Predicate::Compare(..)
             | Predicate::Member(..)
             | Predicate::NotMember(..)
-            | Predicate::Asked(_)
+            | Predicate::External(_)
             | Predicate::ColumnIsNull(_)
             | Predicate::IsNull(_) => {}
         }
@@ -251,7 +251,7 @@ impl Predicate {
                 let known = frame.present(test.attribute(), selection);
                 test.evaluate(frame, &known)
             }
-            Predicate::Asked(asked) => asked.evaluate(frame, selection),
+            Predicate::External(asked) => asked.evaluate(frame, selection),
             Predicate::ColumnIsNull(attribute) => {
                 let known = frame.present(*attribute, selection);
                 Truth {

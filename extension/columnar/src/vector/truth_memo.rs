@@ -1,6 +1,6 @@
 //! What was answered for values met before: a hash table from the bits of a value to its answer.
 
-use super::asked_predicate::Answer;
+use super::external_predicate::Ternary;
 
 /// Room for values at first: a scan that starts again and again meets few.
 const ROOM_FIRST: usize = 64;
@@ -13,11 +13,11 @@ pub(super) const PENDING: Code = 4;
 const VACANT: Code = 8;
 
 /// The number of an answer.
-pub(super) fn code(answer: Answer) -> Code {
+pub(super) fn code(answer: Ternary) -> Code {
     match answer {
-        Answer::Null => 0,
-        Answer::True => 1,
-        Answer::False => 2,
+        Ternary::Null => 0,
+        Ternary::True => 1,
+        Ternary::False => 2,
     }
 }
 

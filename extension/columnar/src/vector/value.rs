@@ -49,7 +49,7 @@ pub enum Value {
     /// A double without its fraction.
     Round(Rounding, Box<Value>, Box<Buffer>),
     /// What a join found, by its place in [`Frame::given`].
-    Given(NumberType, usize),
+    Joined(NumberType, usize),
 }
 
 /// The numbers of a vector.
@@ -154,7 +154,7 @@ impl Value {
             | Value::Scalar(number, _)
             | Value::Arithmetic(number, ..)
             | Value::Convert(number, ..)
-            | Value::Given(number, _) => *number,
+            | Value::Joined(number, _) => *number,
         }
     }
 
@@ -205,7 +205,7 @@ impl Value {
                     Rounding::Ceiling => round(operand, f64::ceil, frame.rows, buffer),
                 })
             }
-            Value::Given(_, index) => Ok(frame.given[*index]),
+            Value::Joined(_, index) => Ok(frame.joined[*index]),
         }
     }
 }

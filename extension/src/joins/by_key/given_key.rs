@@ -6,7 +6,7 @@
 //! ```
 //! PostgreSQL evaluates the expression when a row of the earlier side is first found.
 
-use lanes_columnar::join::given::Given;
+use lanes_columnar::join::joined_column::JoinedColumn;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::selection::Selection;
@@ -35,7 +35,7 @@ pub struct GivenKey {
     column: Column,
     /// The code of each row in the earlier side's batch.
     codes: SeriesColumn,
-    given: Given,
+    joined: JoinedColumn,
     item: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl GivenKey {
                 expression: SmallExpression::of(expression, plan, keys, node),
                 column: Column::of(pg_sys::exprType(expression)),
                 codes: SeriesColumn::new(NumberType::I64),
-                given: Given::new(NumberType::I64),
+                joined: JoinedColumn::new(NumberType::I64),
                 item: Vec::new(),
             })
         }
@@ -76,7 +76,7 @@ impl GivenKey {
 
     /// The operand of the frame that holds the codes of the vector's rows.
     pub fn operand(&self) -> Operand {
-        self.given.operand()
+        self.joined.operand()
     }
 
     /// Starts a batch of an earlier side, which may have other rows, or of the key's own side,
@@ -93,7 +93,7 @@ impl GivenKey {
         let side = &before[self.of];
         let found = side.join.found();
         found.each(selection, |small_row| self.ask(small_row, &side.small, own));
-        self.given.gather_found(&self.codes, found, selection);
+        self.joined.gather_found(&self.codes, found, selection);
     }
 
     /// Looks up the code of a row of the earlier side, once a batch.

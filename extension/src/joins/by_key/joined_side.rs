@@ -66,7 +66,7 @@ impl JoinedSide {
                     let state = &raw mut (*node).ss.ps;
                     given_keys.push(GivenKey::of(*left, index, plan, before, state)?);
                     key_attributes.push(None);
-                    keys.push(Key::Number(Value::Given(NumberType::I64, place)));
+                    keys.push(Key::Number(Value::Joined(NumberType::I64, place)));
                     continue;
                 }
                 let (key, _) = aggregate_call::key(translator, *left)?;
@@ -159,7 +159,7 @@ impl JoinedSide {
             key.gather(before, &mut self.small, selection);
         }
         let frame = Frame {
-            given: &self.operands,
+            joined: &self.operands,
             ..*frame
         };
         self.join.find(&frame, &mut self.matched)?;

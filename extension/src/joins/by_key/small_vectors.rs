@@ -64,8 +64,8 @@ impl SmallSide {
             let value = unsafe { columns[key].key(value, &mut item) };
             codes[key].as_mut()?.code(value)
         });
-        let given = keys.operands();
-        let frame = Frame { given, ..frame };
+        let joined = keys.operands();
+        let frame = Frame { joined, ..frame };
         let (rows_before, texts_before) = (join.rows(), join.text_bytes());
         join.push_vector(&frame, &selection, kind.wants_keys_alone())?;
         let rows = join.rows() - rows_before;

@@ -11,7 +11,7 @@
 //! on the small row found there. Then the earlier side moves on until all later sides find a
 //! row.
 
-use lanes_columnar::join::given::Given;
+use lanes_columnar::join::joined_column::JoinedColumn;
 use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::Evaluation;
@@ -75,7 +75,7 @@ pub struct HashStage {
     /// Outputs that the engine needs as numbers. The numbers of this batch are here if the side
     /// does not keep them itself.
     wanted: Vec<(Place, Option<SeriesColumn>)>,
-    given: Vec<Given>,
+    joined: Vec<JoinedColumn>,
     operands: Vec<Operand>,
     counters: JoinCounters,
 }
@@ -137,11 +137,11 @@ impl HashStage {
             let of_outputs = wanted
                 .iter()
                 .map(|place| sides[place.side].small.number(place.output));
-            let given: Option<Vec<Given>> = numbers
+            let joined: Option<Vec<JoinedColumn>> = numbers
                 .chain(of_outputs)
-                .map(|number| number.map(Given::new))
+                .map(|number| number.map(JoinedColumn::new))
                 .collect();
-            let given = given.ok_or("a joined column that is no number")?;
+            let joined = joined.ok_or("a joined column that is no number")?;
             Ok(HashStage {
                 has_given_keys: sides.iter().any(JoinedSide::has_given_keys),
                 sides,
@@ -150,8 +150,8 @@ impl HashStage {
                 codes,
                 outputs,
                 wanted: wanted.into_iter().map(|place| (place, None)).collect(),
-                operands: given.iter().map(Given::operand).collect(),
-                given,
+                operands: joined.iter().map(JoinedColumn::operand).collect(),
+                joined,
                 counters: JoinCounters::default(),
             })
         }
@@ -311,9 +311,9 @@ impl HashStage {
             let kept = || self.sides[place.side].small.kept_numbers(place.output);
             (place.side, numbers.as_ref().or_else(kept))
         });
-        for (given, (side, column)) in self.given.iter_mut().zip(codes.chain(numbers)) {
+        for (joined, (side, column)) in self.joined.iter_mut().zip(codes.chain(numbers)) {
             if let Some(column) = column {
-                given.gather_found(column, self.sides[side].join.found(), selection);
+                joined.gather_found(column, self.sides[side].join.found(), selection);
             }
         }
     }

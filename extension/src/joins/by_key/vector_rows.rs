@@ -8,7 +8,7 @@
 //! is a number or a column of shared rows. The rows of other small sides are read one by one.
 
 use lanes_columnar::aggregate::Key;
-use lanes_columnar::join::given::Given;
+use lanes_columnar::join::joined_column::JoinedColumn;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
@@ -41,7 +41,7 @@ struct PlaceCodes {
     of: usize,
     column: usize,
     by_place: SeriesColumn,
-    given: Given,
+    joined: JoinedColumn,
 }
 
 impl VectorKeys {
@@ -62,19 +62,19 @@ impl VectorKeys {
                     keys.push(lane_key(attribute, column, left(key))?);
                 }
                 ColumnSource::Shared { of, column } if has_codes(key) => {
-                    keys.push(Key::Number(Value::Given(NumberType::I64, codes.len())));
+                    keys.push(Key::Number(Value::Joined(NumberType::I64, codes.len())));
                     codes.push(PlaceCodes {
                         key,
                         of,
                         column,
                         by_place: SeriesColumn::new(NumberType::I64),
-                        given: Given::new(NumberType::I64),
+                        joined: JoinedColumn::new(NumberType::I64),
                     });
                 }
                 _ => return None,
             }
         }
-        let operands = codes.iter().map(|codes| codes.given.operand()).collect();
+        let operands = codes.iter().map(|codes| codes.joined.operand()).collect();
         let vector_keys = VectorKeys {
             attributes,
             codes,
@@ -125,7 +125,7 @@ impl VectorKeys {
                     selection.remove(row);
                 }
             });
-            codes.given.gather(&codes.by_place, places, selection);
+            codes.joined.gather(&codes.by_place, places, selection);
         }
     }
 

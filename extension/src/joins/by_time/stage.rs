@@ -16,7 +16,7 @@
 use lanes_columnar::join::asof::Asof;
 use lanes_columnar::join::by_key::{ByKey, Step};
 use lanes_columnar::join::cursor::Bound;
-use lanes_columnar::join::given::Given;
+use lanes_columnar::join::joined_column::JoinedColumn;
 use lanes_columnar::join::keys::{JoinKey, JoinKeys, Side};
 use lanes_columnar::join::merge::Merge;
 use lanes_columnar::join::series::Series;
@@ -47,7 +47,7 @@ pub struct JoinStage {
     upper: Option<(Value, bool)>,
     right: RightSide,
     find: Find,
-    given: Vec<Given>,
+    joined: Vec<JoinedColumn>,
     operands: Vec<Operand>,
     bytes: usize,
     /// The number of bytes that the join may take.
@@ -125,7 +125,7 @@ impl JoinStage {
                 None => numbers.clone(),
                 Some(calls) => calls.iter().map(|call| call.number(&numbers)).collect(),
             };
-            let given: Vec<Given> = results.into_iter().map(Given::new).collect();
+            let joined: Vec<JoinedColumn> = results.into_iter().map(JoinedColumn::new).collect();
             let is_time = |bound: &Option<(Value, bool)>| {
                 let bound = bound.as_ref();
                 bound
@@ -188,8 +188,8 @@ impl JoinStage {
                 upper,
                 right,
                 find,
-                operands: given.iter().map(Given::operand).collect(),
-                given,
+                operands: joined.iter().map(JoinedColumn::operand).collect(),
+                joined,
                 bytes: 0,
                 limit,
             }))
@@ -296,8 +296,8 @@ impl JoinStage {
                 let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
                 // SAFETY: bounds and ids are of this vector.
                 let found = unsafe { asof.find(series, ids, &near, far.as_ref(), &matching) };
-                for (given, column) in self.given.iter_mut().zip(&series.columns) {
-                    given.gather(column, asof.places(), &found);
+                for (joined, column) in self.joined.iter_mut().zip(&series.columns) {
+                    joined.gather(column, asof.places(), &found);
                 }
                 if self.inner {
                     *selection = found;
@@ -309,7 +309,7 @@ impl JoinStage {
                 let (lower, upper) = (lower.as_ref(), upper.as_ref());
                 // SAFETY: as above.
                 unsafe {
-                    let given = &mut self.given;
+                    let given = &mut self.joined;
                     window.aggregate(series, ids, lower, upper, selection, &matching, given)
                 }
             }
@@ -322,8 +322,8 @@ impl JoinStage {
     fn find_nothing(&mut self, selection: &mut Selection) -> Evaluation<bool> {
         match &mut self.find {
             Find::Nearest { series, asof, .. } if series.is_empty() => {
-                for (given, column) in self.given.iter_mut().zip(&series.columns) {
-                    given.gather(column, asof.places(), &Selection::NONE);
+                for (joined, column) in self.joined.iter_mut().zip(&series.columns) {
+                    joined.gather(column, asof.places(), &Selection::NONE);
                 }
                 if self.inner {
                     *selection = Selection::NONE;
@@ -331,9 +331,9 @@ impl JoinStage {
                 Ok(true)
             }
             Find::Window { series, window } if series.is_empty() => {
-                let (given, none) = (&mut self.given, &Selection::NONE);
+                let (joined, none) = (&mut self.joined, &Selection::NONE);
                 // SAFETY: no row matches, so neither ids nor bounds are read.
-                unsafe { window.aggregate(series, &[], None, None, selection, none, given)? };
+                unsafe { window.aggregate(series, &[], None, None, selection, none, joined)? };
                 Ok(true)
             }
             _ => Ok(false),
@@ -377,7 +377,7 @@ impl JoinStage {
             reading.enter_left(left, ids, &selection, &matching, frame.rows);
             reading.make_room(self.keys.len());
             loop {
-                reading.advance(&mut self.given)?;
+                reading.advance(&mut self.joined)?;
                 if reading.is_left_done() {
                     return Ok(true);
                 }
@@ -387,7 +387,7 @@ impl JoinStage {
                     reading.leave_window();
                 });
                 let Some(vector) = next? else {
-                    reading.finish_left(&mut self.given)?;
+                    reading.finish_left(&mut self.joined)?;
                     return Ok(true);
                 };
                 let (RightVector { ids, rows, .. }, place) = (&vector, vector.place);
@@ -423,7 +423,7 @@ impl JoinStage {
         let Some(Operand::Each { values, .. }) = upper.map(|bound| bound.times) else {
             return Ok(false);
         };
-        let (rows, given) = (frame.rows, &mut self.given[..]);
+        let (rows, given) = (frame.rows, &mut self.joined[..]);
         let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
         // SAFETY: operands and columns have what they have for each row of their vectors, which are read before either side
         // goes on.

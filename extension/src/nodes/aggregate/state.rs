@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::CStr;
 
 use lanes_columnar::aggregate::{Aggregation, Key};
-use lanes_columnar::vector::frame::{Frame, Sparable, Spared};
+use lanes_columnar::vector::frame::{Frame, Substitute, SubstituteColumn};
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
@@ -26,7 +26,7 @@ use crate::joins::by_time::stage::JoinStage;
 use crate::nodes::engine::plan::{self, EnginePlan};
 use crate::pg::explain::Explain;
 use crate::pg::ports;
-use crate::table::scan::{StoredZones, TakesZones};
+use crate::table::scan::{AnsweredByZones, StoredZones};
 use crate::table_am::insert_buffer;
 use crate::vectors::prune::{Filter, Prune, predicates};
 use crate::vectors::vector_source::{Counters, VectorSource};
@@ -44,7 +44,7 @@ pub struct AggregateState {
     passed: u64,
     /// Sealed segments, and vectors, whose zones told all.
     segments_told: u64,
-    vectors_told: u64,
+    vectors_answered_by_zones: u64,
     groups: usize,
     bytes: usize,
     /// Whether rows did not come in the order that an aggregate asks for.
@@ -164,8 +164,11 @@ impl Node for AggregateState {
             if self.segments_told > 0 {
                 explain.integer(c"Segments Answered By Zone Maps", self.segments_told);
             }
-            if self.vectors_told > 0 {
-                explain.integer(c"Vectors Answered By Zone Maps", self.vectors_told);
+            if self.vectors_answered_by_zones > 0 {
+                explain.integer(
+                    c"Vectors Answered By Zone Maps",
+                    self.vectors_answered_by_zones,
+                );
             }
             explain.integer(c"Groups", self.groups as u64);
             explain.kilobytes(c"Memory", self.bytes);
@@ -196,7 +199,7 @@ struct Program {
     comparisons: Option<Vec<Prune>>,
     /// The attributes that keys, aggregates and what is between them and the quals look at.
     looked_at: Vec<usize>,
-    sparing: Sparing,
+    substitutes: Substitutes,
 }
 
 /// Takes in sealed runs by their zones, where these tell that all of their rows pass.
@@ -214,43 +217,49 @@ struct Taken<'a> {
 
 impl WholeRuns<'_> {
     fn pass(&self, rows: u32, zones: StoredZones<'_>) -> bool {
-        Prune::affirm(self.comparisons, rows, zones, self.scalars)
+        Prune::always_true(self.comparisons, rows, zones, self.scalars)
     }
 }
 
-impl TakesZones for WholeRuns<'_> {
-    fn are_told(&self, rows: u32, zones: StoredZones<'_>) -> bool {
-        self.pass(rows, zones) && self.taken.borrow().aggregation.tells(rows, zones).is_some()
+impl AnsweredByZones for WholeRuns<'_> {
+    fn are_answered(&self, rows: u32, zones: StoredZones<'_>) -> bool {
+        self.pass(rows, zones)
+            && self
+                .taken
+                .borrow()
+                .aggregation
+                .answered_by_zones(rows, zones)
+                .is_some()
     }
 
     fn take(&self, rows: u32, zones: StoredZones<'_>) -> bool {
         let taken = &mut *self.taken.borrow_mut();
-        let is_told = self.pass(rows, zones) && taken.aggregation.add_stored(rows, zones);
-        *taken.passed += u64::from(is_told) * u64::from(rows);
-        is_told
+        let is_answered = self.pass(rows, zones) && taken.aggregation.add_stored_zones(rows, zones);
+        *taken.passed += u64::from(is_answered) * u64::from(rows);
+        is_answered
     }
 }
 
 /// Columns that nothing but quals and one key each looks at. Where zones tell that all rows pass, what the key does with less than the
 /// values is not decoded: a bucket by the zone, other keys by runs of equal values.
-struct Sparing {
-    sparable: Vec<Sparable>,
+struct Substitutes {
+    columns: Vec<SubstituteColumn>,
     /// The key of each.
     keys: Vec<usize>,
     /// What is to be filled of the vector under way.
     filled: Vec<usize>,
 }
 
-impl Sparing {
+impl Substitutes {
     /// Keys, each with the attribute that it looks at.
-    fn of(keys: impl Iterator<Item = (usize, usize)>) -> Sparing {
-        let sparable = |attribute| Sparable {
+    fn of(keys: impl Iterator<Item = (usize, usize)>) -> Substitutes {
+        let column = |attribute| SubstituteColumn {
             attribute,
-            ..Sparable::default()
+            ..SubstituteColumn::default()
         };
-        let (keys, sparable) = keys.map(|(key, of)| (key, sparable(of))).unzip();
-        Sparing {
-            sparable,
+        let (keys, columns) = keys.map(|(key, of)| (key, column(of))).unzip();
+        Substitutes {
+            columns,
             keys,
             filled: Vec::new(),
         }
@@ -266,16 +275,19 @@ impl Sparing {
     ) {
         self.filled.clear();
         self.filled.extend_from_slice(looked_at);
-        for (sparable, key) in self.sparable.iter_mut().zip(&self.keys) {
-            let attribute = sparable.attribute;
-            sparable.spared = if aggregation.is_key_told(*key, &source.frame(scalars)) {
-                Spared::ByZone
-            } else if aggregation.takes_runs(*key) && source.runs(attribute, &mut sparable.runs) {
-                Spared::ByRuns
+        for (column, key) in self.columns.iter_mut().zip(&self.keys) {
+            let attribute = column.attribute;
+            column.substitute = if aggregation.is_key_answered_by_zone(*key, &source.frame(scalars))
+            {
+                Substitute::Zone
+            } else if aggregation.accepts_repeats(*key)
+                && source.repeats(attribute, &mut column.repeats)
+            {
+                Substitute::Repeats
             } else {
-                Spared::No
+                Substitute::None
             };
-            if sparable.spared != Spared::No {
+            if column.substitute != Substitute::None {
                 self.filled.retain(|filled| *filled != attribute);
             }
         }
@@ -321,14 +333,14 @@ impl Program {
             let mut codes = 0;
             for node in &plan.keys {
                 if is_joined(node) {
-                    keys.push(Key::Number(Value::Given(NumberType::I64, codes)));
+                    keys.push(Key::Number(Value::Joined(NumberType::I64, codes)));
                     key_shapes.push(KeyShape::Joined(codes));
                     codes += 1;
                     continue;
                 }
                 let (key, shape) = aggregate_call::key(&mut translator, *node)?;
-                zones_wanted.extend(key.takes_zone_of());
-                let attribute = key.takes_zone_of().or(key.takes_runs_of());
+                zones_wanted.extend(key.zone_attribute());
+                let attribute = key.zone_attribute().or(key.repeats_attribute());
                 undecoded.extend(attribute.map(|attribute| (keys.len(), attribute)));
                 keys.push(key);
                 key_shapes.push(shape);
@@ -336,7 +348,7 @@ impl Program {
             for call in &plan.calls {
                 let (aggregate, shape) =
                     aggregate_call::aggregate(&mut translator, *call, arrival)?;
-                zones_wanted.extend(aggregate.zone_wanted());
+                zones_wanted.extend(aggregate.zone_attribute());
                 aggregates.push(aggregate);
                 shapes.push(shape);
             }
@@ -368,7 +380,7 @@ impl Program {
                 keys: key_shapes,
                 shapes,
                 zones_wanted,
-                sparing: Sparing::of(undecoded.into_iter()),
+                substitutes: Substitutes::of(undecoded.into_iter()),
             }))
         }
     }
@@ -399,12 +411,12 @@ impl Program {
     /// Takes in the vector under way; gives how many of its rows counted.
     fn add(&mut self, source: &mut VectorSource, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
         if self.comparisons.is_some() && source.all_pass(&self.filter) {
-            self.sparing
+            self.substitutes
                 .look(&self.looked_at, &self.aggregation, source, scalars);
-            source.fill(Some(&self.sparing.filled));
+            source.fill(Some(&self.substitutes.filled));
             let (visible, rows) = source.visible();
             let frame = Frame {
-                sparable: &self.sparing.sparable,
+                substitutes: &self.substitutes.columns,
                 ..source.frame(scalars)
             };
             self.aggregation.add_counted(&frame, visible, rows)?;
@@ -418,12 +430,12 @@ impl Program {
         }
         source.fill(Some(&self.looked_at));
         let frame = source.frame(scalars);
-        let mut given: &[Operand] = &[];
+        let mut joined: &[Operand] = &[];
         if let Some(join) = &mut self.join {
             join.find(&frame, &mut selection)?;
-            given = join.operands();
+            joined = join.operands();
         }
-        let frame = Frame { given, ..frame };
+        let frame = Frame { joined, ..frame };
         narrow(&mut self.quals_above, &frame, &mut selection)?;
         let passed = selection.count();
         self.aggregation.add_counted(&frame, &selection, passed)?;
@@ -451,7 +463,7 @@ impl Program {
             // SAFETY: the node is in execution.
             unsafe { stage.gather(&selection) }
             let frame = Frame {
-                given: stage.operands(),
+                joined: stage.operands(),
                 ..source.frame(scalars)
             };
             let count = selection.count();
@@ -478,7 +490,7 @@ impl Program {
             // SAFETY: the node is in execution.
             unsafe { stage.gather(&selection) }
             let frame = Frame {
-                given: stage.operands(),
+                joined: stage.operands(),
                 ..Frame::of_nulls(rows, scalars)
             };
             self.aggregation.add_counted(&frame, &selection, rows)?;
@@ -587,7 +599,7 @@ impl AggregateState {
             let segments_told = source.segments_taken();
             source.end();
             self.segments_told = segments_told;
-            self.vectors_told = program.aggregation.vectors_told();
+            self.vectors_answered_by_zones = program.aggregation.vectors_answered_by_zones();
             self.groups = program.aggregation.groups();
             self.bytes = program.aggregation.bytes();
             self.bytes += program.join.as_ref().map_or(0, JoinStage::bytes);

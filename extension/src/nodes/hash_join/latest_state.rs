@@ -246,7 +246,7 @@ impl Pass {
             let (mut groups, mut codes) = (Vec::new(), 0);
             for group in &plan.groups {
                 if is_joined(group) {
-                    groups.push(Key::Number(Value::Given(NumberType::I64, codes)));
+                    groups.push(Key::Number(Value::Joined(NumberType::I64, codes)));
                     codes += 1;
                     continue;
                 }
@@ -320,7 +320,7 @@ impl Pass {
             // SAFETY: the caller's promise.
             unsafe { self.stage.gather(&selection) }
             let frame = Frame {
-                given: self.stage.operands(),
+                joined: self.stage.operands(),
                 ..source.frame(scalars)
             };
             let (grouping, count) = self.groups.grouping(&frame, &selection)?;

@@ -45,7 +45,7 @@ enum Output {
     /// The table's attribute.
     Attribute(usize),
     /// What the join gives, by its place.
-    Given(NumberType, usize),
+    Joined(NumberType, usize),
     /// What is computed of that, and its values for the vector under way.
     Computed(Value, Operand),
 }
@@ -108,7 +108,7 @@ impl Node for JoinState {
             for column in &plan.keys {
                 outputs.push(if translator.is_given(*column) {
                     match translator.value(*column)? {
-                        Value::Given(number, place) => Output::Given(number, place),
+                        Value::Joined(number, place) => Output::Joined(number, place),
                         value => Output::Computed(value, Operand::Null),
                     }
                 } else {
@@ -233,7 +233,10 @@ impl Running {
             let frame = self.source.frame(scalars);
             join.find(&frame, &mut selection)?;
             let given = join.operands();
-            let frame = Frame { given, ..frame };
+            let frame = Frame {
+                joined: given,
+                ..frame
+            };
             // The sub-select computes its columns before anybody asks about them.
             for output in &mut self.outputs {
                 if let Output::Computed(value, operand) = output {
@@ -267,7 +270,7 @@ impl Running {
                         *nulls.add(index) = self.nulls[*attribute];
                         continue;
                     }
-                    Output::Given(number, place) => (*number, given[*place]),
+                    Output::Joined(number, place) => (*number, given[*place]),
                     Output::Computed(value, operand) => (value.number(), *operand),
                 };
                 if operand.is_valid(row) {

@@ -225,7 +225,7 @@ impl WindowInput {
         let (grouping, partitions) = self.groups.grouping(&frame, &vector.rows)?;
         match grouping {
             Grouping::One(one) => vector.partitions[..frame.rows].fill(one),
-            Grouping::Runs(runs) => runs.spread(&mut vector.partitions[..]),
+            Grouping::Stretches(stretches) => stretches.spread(&mut vector.partitions[..]),
             Grouping::Each(ids) => {
                 vector.partitions[..frame.rows].copy_from_slice(&ids[..frame.rows])
             }

@@ -12,7 +12,7 @@ use super::{ByZone, Range, Scan, Wanted};
 use crate::gucs;
 use crate::remote::recall;
 use crate::storage::directory::FLAG_REMOTE;
-use crate::table::reader::{Content, Window};
+use crate::table::reader::{Access, Content, SegmentView, ViewRequest};
 
 impl Scan {
     /// Opens the window on a segment some rows of which are in object storage. Takes out of `ranges` those that are to be left
@@ -27,7 +27,7 @@ impl Scan {
         ranges: &mut Vec<Range>,
         by_zone: Option<ByZone<'_>>,
         memory: &mut StreamMemory,
-    ) -> Option<Window> {
+    ) -> Option<SegmentView> {
         if let Some(rules_out) = by_zone.map(|by_zone| by_zone.rules_out) {
             ranges.retain(|range| {
                 let run = remote_run(content, range.from);
@@ -47,14 +47,34 @@ impl Scan {
         // SAFETY: the caller's promise.
         unsafe {
             if is_resident(content, segment, to) {
-                return Some(Window::open(&self.reader, content, from, to));
+                return Some(self.view(content, from..to, Access::Resident));
             }
             if !ranges.iter().any(is_needed) {
-                return Some(Window::open_local(&self.reader, content, from, to));
+                return Some(self.view(content, from..to, Access::LocalOnly));
             }
             self.ask_ahead(content, segment, by_zone);
             Some(self.open_within_share(content, (from, to), Wanted::Many, memory))
         }
+    }
+
+    /// Opens a view of rows of one segment.
+    ///
+    /// # Safety
+    /// `content` is the reader's and holds these rows.
+    pub(super) unsafe fn view(
+        &self,
+        content: &Content,
+        rows: std::ops::Range<u64>,
+        access: Access<'_>,
+    ) -> SegmentView {
+        let request = ViewRequest {
+            reader: &self.reader,
+            content,
+            rows,
+            access,
+        };
+        // SAFETY: this function's contract.
+        unsafe { request.open() }
     }
 
     /// Whether rows in object storage are left out. Those of statements that change, lock or rewrite rows are not: what they

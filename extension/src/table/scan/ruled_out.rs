@@ -17,9 +17,9 @@ pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
 pub type StoredZones<'a> = &'a dyn Fn(usize) -> Option<Zone>;
 
 /// Who needs no more than zones of rows that all count.
-pub trait TakesZones {
+pub trait AnsweredByZones {
     /// Whether these zones, of so many rows, tell all that is wanted of them.
-    fn are_told(&self, rows: u32, zones: StoredZones<'_>) -> bool;
+    fn are_answered(&self, rows: u32, zones: StoredZones<'_>) -> bool;
 
     /// Takes in what they tell; false if that is not all.
     fn take(&self, rows: u32, zones: StoredZones<'_>) -> bool;
@@ -29,7 +29,7 @@ pub trait TakesZones {
 #[derive(Clone, Copy)]
 pub struct ByZone<'a> {
     pub rules_out: RulesOut<'a>,
-    pub takes: Option<&'a dyn TakesZones>,
+    pub answered_by: Option<&'a dyn AnsweredByZones>,
 }
 
 impl Scan {
@@ -94,7 +94,11 @@ impl Scan {
     /// is left to be read of it.
     ///
     /// A table's first segments are small, so a run may go on in those behind: they are entered behind it then.
-    pub fn take_whole_runs(&mut self, ranges: &mut Vec<Range>, takes: &dyn TakesZones) -> bool {
+    pub fn answer_whole_runs(
+        &mut self,
+        ranges: &mut Vec<Range>,
+        answers: &dyn AnsweredByZones,
+    ) -> bool {
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return false;
         };
@@ -105,7 +109,7 @@ impl Scan {
         }
         let mut left = Vec::with_capacity(ranges.len());
         for range in ranges.drain(..) {
-            match self.take_run(range, takes) {
+            match self.answer_run(range, answers) {
                 Some(end) => self.taken_until = end,
                 None => left.push(range),
             }
@@ -116,7 +120,7 @@ impl Scan {
     }
 
     /// The end of the sealed run that a range begins with, if all of its rows are visible and it is taken.
-    fn take_run(&mut self, range: Range, takes: &dyn TakesZones) -> Option<u64> {
+    fn answer_run(&mut self, range: Range, answers: &dyn AnsweredByZones) -> Option<u64> {
         let end = self.bounds.1.min(self.reader.end_row());
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
@@ -138,22 +142,23 @@ impl Scan {
             return None;
         }
         let content = self.reader.content.as_ref()?;
-        takes
+        answers
             .take(run.rows, &self.stored_zones(content, &run))
             .then_some(run.end_row())
     }
 
     /// Whether a run need not be read, as far as its zones and those who deleted rows tell.
     pub fn is_spared(&self, content: &Content, run: &RunEntry, by_zone: ByZone<'_>) -> bool {
-        let is_told = |takes: &dyn TakesZones| {
+        let is_answered = |answers: &dyn AnsweredByZones| {
             let tombstones = content.tombstones.borrow();
             let is_whole = tombstones
                 .range(run.first_row, run.end_row())
                 .next()
                 .is_none();
-            is_whole && takes.are_told(run.rows, &self.stored_zones(content, run))
+            is_whole && answers.are_answered(run.rows, &self.stored_zones(content, run))
         };
-        self.rules_out_run(content, run, by_zone.rules_out) || by_zone.takes.is_some_and(is_told)
+        self.rules_out_run(content, run, by_zone.rules_out)
+            || by_zone.answered_by.is_some_and(is_answered)
     }
 
     /// The zones that are stored of a sealed run.

@@ -12,7 +12,7 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::Scalar;
 
 use super::VectorSource;
-use crate::vectors::prune::{Filter, Sought};
+use crate::vectors::prune::{Filter, KeySearch};
 
 impl VectorSource {
     /// Passes vectors behind the one under way, which was ruled out: those that the order of the rows rules out too.
@@ -20,7 +20,7 @@ impl VectorSource {
     /// A vector whose upper bound is below the value sought has only lesser values, and so have all vectors before
     /// it. Only such vectors, and vectors before them, are passed. So bounds need not be tight.
     pub fn seek(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) {
-        let (Some(attribute), false) = (self.sought_by, self.backward) else {
+        let (Some(attribute), false) = (self.search_attribute, self.backward) else {
             return;
         };
         let Some(last) = self.ranges.last() else {
@@ -32,14 +32,14 @@ impl VectorSource {
             return;
         };
         let next = match filter.seek(attribute, &zone, scalars) {
-            Sought::Here => return,
-            Sought::Below => end,
-            Sought::From(sought) => {
+            KeySearch::Here => return,
+            KeySearch::Below => end,
+            KeySearch::From(key) => {
                 let is_lesser = |vector: usize| {
                     let window = self.scan.window();
                     let zone = window.and_then(|window| window.zone(attribute, vector));
                     let greatest = zone.and_then(|zone| place(zone.maximum));
-                    greatest.is_some_and(|greatest| greatest < sought)
+                    greatest.is_some_and(|greatest| greatest < key)
                 };
                 first_not_lesser(here + 1..end, is_lesser)
             }
@@ -51,8 +51,8 @@ impl VectorSource {
     /// first of these values and behind the last. False, with the vector as it was, if no visible row is left.
     ///
     /// The vector still begins at a word of its bitmaps. Its zones are no longer exact.
-    pub fn narrow_to_sought(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) -> bool {
-        let span = self.sought_by.and_then(|attribute| {
+    pub fn narrow_to_keys(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) -> bool {
+        let span = self.search_attribute.and_then(|attribute| {
             let zone = self.zone(attribute)?;
             let (least, greatest) = filter.span(attribute, &zone, scalars)?;
             let (minimum, maximum) = (zone.minimum.signed()?, zone.maximum.signed()?);

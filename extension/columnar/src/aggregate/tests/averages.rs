@@ -6,8 +6,8 @@ use super::wanted::{Kept, Wanted, WantedKey, agree};
 use crate::aggregate::Aggregation;
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType};
+use crate::vector::tests::lanes::{Column, Source, TestLanes, any_rows};
 use crate::vector::tests::number_tree::NumberTree;
-use crate::vector::tests::window::{Column, Source, Window, any_rows};
 use crate::vector::{EvaluationError, Weight};
 
 /// Times, numbers, groups.
@@ -41,13 +41,13 @@ fn any_looks() -> impl Strategy<Value = Looks> {
 }
 
 /// A window that goes on at `clock`. Whether the rows that count come in order of their times.
-fn window(
+fn lanes(
     source: &mut Source,
     looks: Looks,
     rows: usize,
     clock: &mut i64,
     is_last: bool,
-) -> (Window, bool) {
+) -> (TestLanes, bool) {
     let (mut times, mut numbers, mut in_order) = (Vec::new(), Vec::new(), true);
     let past_nulls = is_last && source.one_in(2);
     for row in 0..rows {
@@ -75,9 +75,9 @@ fn window(
         Column::numbers(NumberType::F64, &numbers, source),
         Column::numbers(NumberType::I64, &groups, source),
     ];
-    let mut window = Window::of(columns);
-    window.scalars = vec![Some(0.1.to_scalar())];
-    (window, in_order)
+    let mut lanes = TestLanes::of(columns);
+    lanes.scalars = vec![Some(0.1.to_scalar())];
+    (lanes, in_order)
 }
 
 proptest! {
@@ -100,16 +100,16 @@ proptest! {
         let (mut clock, mut in_order) = (0, true);
         let last = vectors.len() - 1;
         let windows: Vec<_> = vectors.iter().enumerate().map(|(index, rows)| {
-            let (window, ordered) = window(&mut source, looks, *rows, &mut clock, index == last);
+            let (lanes, ordered) = lanes(&mut source, looks, *rows, &mut clock, index == last);
             in_order &= ordered;
             let all = source.one_in(2);
             let selection = source.selection(*rows);
             let full = crate::vector::selection::Selection::first(*rows);
-            (window, if all { full } else { selection })
+            (lanes, if all { full } else { selection })
         }).collect();
         let run = |aggregation: &mut Aggregation| {
             let mut windows = windows.iter();
-            windows.try_for_each(|(window, rows)| window.with_frame(|f| aggregation.add(f, rows)))
+            windows.try_for_each(|(lanes, rows)| lanes.with_frame(|f| aggregation.add(f, rows)))
         };
         let mut aggregation = build(false);
         let mut done = run(&mut aggregation);
@@ -123,11 +123,11 @@ proptest! {
         for group in 0..aggregation.groups() {
             let name = key.as_ref().map(|key| key.found(aggregation.key(group, 0)));
             let mut kept = Kept::default();
-            for (window, rows) in &windows {
-                for row in (0..window.rows).filter(|row| rows.contains(*row)) {
-                    let of_group = key.as_ref().map(|key| key.row(window, row).unwrap()) == name;
+            for (lanes, rows) in &windows {
+                for row in (0..lanes.rows).filter(|row| rows.contains(*row)) {
+                    let of_group = key.as_ref().map(|key| key.row(lanes, row).unwrap()) == name;
                     if of_group {
-                        kept.add(&wanted, window, row).unwrap();
+                        kept.add(&wanted, lanes, row).unwrap();
                     }
                 }
             }

@@ -7,8 +7,8 @@ use crate::aggregate::extreme::End;
 use crate::aggregate::{Aggregation, Key};
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::tests::lanes::{Column, Source, TestLanes, any_rows};
 use crate::vector::tests::number_tree::NumberTree;
-use crate::vector::tests::window::{Column, Source, Window, any_rows};
 use crate::vector::value::Value;
 
 proptest! {
@@ -38,19 +38,19 @@ proptest! {
             let values: Vec<f64> = (0..rows).map(|_| pool[source.below(pool.len() as u64) as usize]).collect();
             let reals: Vec<_> = values.iter().map(|v| Some((*v as f32).to_scalar())).collect();
             let doubles: Vec<_> = values.iter().map(|v| Some(v.to_scalar())).collect();
-            let mut window = Window::of(vec![
+            let mut lanes = TestLanes::of(vec![
                 Column::numbers(NumberType::F32, &reals, &mut source),
                 Column::numbers(NumberType::F64, &doubles, &mut source),
                 Column::numbers(NumberType::I64, &vec![Some(Scalar(1)); rows], &mut source),
             ]);
-            window.zones = vec![Some(window.zone(0)), Some(window.zone(1))];
+            lanes.zones = vec![Some(lanes.zone(0)), Some(lanes.zone(1))];
             let selection = source.selection(rows);
             for query in &mut queries {
-                window.with_frame(|frame| query.add(frame, &selection)).unwrap();
+                lanes.with_frame(|frame| query.add(frame, &selection)).unwrap();
             }
             selection.for_each(|row| {
                 for (kept, wanted) in kept.iter_mut().zip(&wanted) {
-                    kept.add(wanted, &window, row).unwrap();
+                    kept.add(wanted, &lanes, row).unwrap();
                 }
             });
         }

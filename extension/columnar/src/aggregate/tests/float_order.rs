@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use crate::aggregate::accumulator::{Accumulator, Answer, Count, Grouping, Input, Numbers};
 use crate::aggregate::extreme::{End, Extreme};
 use crate::aggregate::moments::Moments;
-use crate::aggregate::runs::Runs;
-use crate::aggregate::sum::{FloatSum, IntegerShape, IntegerSums};
+use crate::aggregate::stretches::Stretches;
+use crate::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
 use crate::test_support::cases;
 use crate::vector::number::{Number, Scalar};
 use crate::vector::selection::Selection;
-use crate::vector::tests::window::{Column, Source, Window, any_rows};
+use crate::vector::tests::lanes::{Column, Source, TestLanes, any_rows};
 use crate::vector::value::{Operand, Value};
 
 /// Sixteen stripes, halved until one is left.
@@ -42,15 +42,15 @@ fn values<T>(source: &mut Source, rows: usize, of: fn(f64) -> T) -> Vec<T> {
 }
 
 /// Adds runs to an accumulator; whether it took them.
-fn add_runs<T: Number>(
+fn add_stretches<T: Number>(
     accumulator: &mut dyn Accumulator,
-    runs: Runs<'_>,
+    runs: Stretches<'_>,
     values: &[T],
     selection: &Selection,
 ) -> bool {
     with_operand(values, selection, |operand| {
         let input = Input::Number(operand);
-        accumulator.add_runs(runs, &input, selection).unwrap()
+        accumulator.add_stretches(runs, &input, selection).unwrap()
     })
 }
 
@@ -78,8 +78,8 @@ fn with_operand<T: Number, R>(
     take: impl FnOnce(Operand) -> R,
 ) -> R {
     let scalars: Vec<_> = values.iter().map(|v| Some(v.to_scalar())).collect();
-    let window = Window::of(vec![Column::numbers(T::TYPE, &scalars, &mut Source(5))]);
-    window.with_frame(|frame| {
+    let lanes = TestLanes::of(vec![Column::numbers(T::TYPE, &scalars, &mut Source(5))]);
+    lanes.with_frame(|frame| {
         let operand = Value::Column(T::TYPE, 0)
             .evaluate(frame, selection)
             .unwrap();
@@ -152,17 +152,17 @@ proptest! {
             }
         }
         starts[groups.len()] = rows as u32;
-        let runs = Runs { starts: &starts, groups: &groups, are_short: false };
+        let runs = Stretches { starts: &starts, groups: &groups, are_short: false };
         let selection = source.selection(rows);
         let (mut doubles, mut reals) = (FloatSum::<f64>::default(), FloatSum::<f32>::default());
         let (mut average, mut real_average) = (Moments::<f64>::new(false), Moments::<f32>::new(false));
         for accumulator in [&mut doubles as &mut dyn Accumulator, &mut reals, &mut average, &mut real_average] {
             accumulator.resize(4);
         }
-        prop_assert!(add_runs(&mut doubles, runs, &d, &selection));
-        prop_assert!(add_runs(&mut average, runs, &d, &selection));
-        prop_assert!(add_runs(&mut reals, runs, &r, &selection));
-        prop_assert!(add_runs(&mut real_average, runs, &r, &selection));
+        prop_assert!(add_stretches(&mut doubles, runs, &d, &selection));
+        prop_assert!(add_stretches(&mut average, runs, &d, &selection));
+        prop_assert!(add_stretches(&mut reals, runs, &r, &selection));
+        prop_assert!(add_stretches(&mut real_average, runs, &r, &selection));
         for group in 0..4 {
             let (mut double, mut real, mut total, mut wide, mut count) = (-0_f64, -0_f32, 0_f64, 0_f64, 0);
             for (_, rows) in runs.iter().filter(|(own, _)| *own == group) {
@@ -205,7 +205,7 @@ proptest! {
         };
         let (mut by_runs, mut by_ids) = (new(), new());
         let (mut integers, mut integers_by_ids) =
-            (IntegerSums::<i64>::new(IntegerShape::Sum), IntegerSums::<i64>::new(IntegerShape::Sum));
+            (IntegerSums::<i64>::new(IntegerResult::Sum), IntegerSums::<i64>::new(IntegerResult::Sum));
         by_runs.iter_mut().chain(&mut by_ids).for_each(|accumulator| accumulator.resize(GROUPS));
         integers.resize(GROUPS);
         integers_by_ids.resize(GROUPS);
@@ -220,7 +220,7 @@ proptest! {
                 ids.resize(end.min(rows), groups[groups.len() - 1]);
             }
             starts.push(rows as u32);
-            let runs = Runs { starts: &starts, groups: &groups, are_short: true };
+            let runs = Stretches { starts: &starts, groups: &groups, are_short: true };
             let selection = match source.one_in(3) {
                 true => source.selection(rows),
                 false => Selection::first(rows),
@@ -229,7 +229,7 @@ proptest! {
             let i: Vec<i64> = d.iter().map(|value| value.to_bits() as i64).collect();
             let each = Grouping::Each(&ids);
             for (index, (run, id)) in by_runs.iter_mut().zip(&mut by_ids).enumerate() {
-                let is_taken = add_runs(&mut **run, runs, &d, &selection);
+                let is_taken = add_stretches(&mut **run, runs, &d, &selection);
                 // Sums of squares are not taken by runs.
                 prop_assert!(is_taken || index == 4 || !selection.is_full(rows));
                 if !is_taken {
@@ -237,7 +237,7 @@ proptest! {
                 }
                 add(&mut **id, &each, &d, &selection);
             }
-            if !add_runs(&mut integers, runs, &i, &selection) {
+            if !add_stretches(&mut integers, runs, &i, &selection) {
                 prop_assert!(!selection.is_full(rows));
                 add(&mut integers, &each, &i, &selection);
             }

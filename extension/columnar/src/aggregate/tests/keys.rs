@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use super::wanted::{Cut, Wanted, WantedKey};
 use crate::aggregate::{Aggregation, Answer, Numbers};
 use crate::test_support::cases;
-use crate::vector::frame::{Frame, Sparable, Spared};
+use crate::vector::frame::{Frame, Substitute, SubstituteColumn};
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::tests::dictionaries::{Walk, any_steps};
+use crate::vector::tests::lanes::{Cell, Column, Source, TestLanes};
 use crate::vector::tests::number_tree::NumberTree;
-use crate::vector::tests::window::{Cell, Column, Source, Window};
 use crate::zone_map::{Bound, Zone};
 
 /// Counts rows by some keys, and by the twin.
@@ -47,7 +47,7 @@ impl Counts {
     }
 
     /// The keys of which there are runs, which alone may be read then.
-    fn runs(&self, window: &Window) -> Vec<Sparable> {
+    fn runs(&self, lanes: &TestLanes) -> Vec<SubstituteColumn> {
         let keys = self.keys.iter().filter(|_| self.by_runs);
         let attributes = keys.filter_map(|key| match key {
             WantedKey::Text(attribute) | WantedKey::Number(NumberTree::Column(_, attribute)) => {
@@ -57,32 +57,33 @@ impl Counts {
         });
         attributes
             .filter_map(|attribute| {
-                Some(Sparable {
+                Some(SubstituteColumn {
                     attribute,
-                    spared: Spared::ByRuns,
-                    runs: window.value_runs(attribute)?,
+                    substitute: Substitute::Repeats,
+                    repeats: lanes.value_repeats(attribute)?,
                 })
             })
             .collect()
     }
 
-    fn add(&mut self, window: &Window, selection: Selection) {
+    fn add(&mut self, lanes: &TestLanes, selection: Selection) {
         let buckets = self.keys.iter().enumerate();
         let buckets = buckets.filter(|(_, key)| matches!(key, WantedKey::Bucket(..)));
         let buckets: Vec<usize> = buckets.map(|(key, _)| key).collect();
-        window
+        lanes
             .with_frame(|frame| {
                 // What one key alone reads, which is told, may not be read then.
-                let is_told = |&key: &usize| self.aggregation.is_key_told(key, frame);
-                let is_unread = buckets.len() == 1 && buckets.iter().any(is_told);
+                let is_answered_by_zone =
+                    |&key: &usize| self.aggregation.is_key_answered_by_zone(key, frame);
+                let is_unread = buckets.len() == 1 && buckets.iter().any(is_answered_by_zone);
                 self.unread += u32::from(is_unread);
-                let mut sparable = self.runs(window);
-                sparable.extend(is_unread.then(|| Sparable {
-                    spared: Spared::ByZone,
-                    ..Sparable::default()
+                let mut sparable = self.runs(lanes);
+                sparable.extend(is_unread.then(|| SubstituteColumn {
+                    substitute: Substitute::Zone,
+                    ..SubstituteColumn::default()
                 }));
                 let frame = Frame {
-                    sparable: &sparable,
+                    substitutes: &sparable,
                     ..*frame
                 };
                 self.aggregation.add(&frame, &selection)
@@ -92,7 +93,7 @@ impl Counts {
             let key: Vec<Cell> = self
                 .keys
                 .iter()
-                .map(|k| k.row(window, row).unwrap())
+                .map(|k| k.row(lanes, row).unwrap())
                 .collect();
             *self.expected.entry(format!("{key:?}")).or_default() += 1;
         });
@@ -172,11 +173,11 @@ proptest! {
         let mut pairs_of_runs = Counts::new(vec![WantedKey::Text(0), WantedKey::Text(1)]).by_runs();
         for step in steps {
             let columns = vec![walk.column(step, rows, &mut source), other.column(step, rows, &mut source)];
-            let window = Window::of(columns);
-            single.add(&window, source.selection(rows));
-            pairs.add(&window, source.selection(rows));
-            single_runs.add(&window, source.selection(rows));
-            pairs_of_runs.add(&window, source.selection(rows));
+            let lanes = TestLanes::of(columns);
+            single.add(&lanes, source.selection(rows));
+            pairs.add(&lanes, source.selection(rows));
+            single_runs.add(&lanes, source.selection(rows));
+            pairs_of_runs.add(&lanes, source.selection(rows));
         }
         for counts in [single, pairs, single_runs, pairs_of_runs] {
             prop_assert_eq!(counts.found(), counts.expected);
@@ -206,22 +207,22 @@ proptest! {
         for rows in vectors {
             let times = times(&mut source, start, rows, series_rows);
             let few: Vec<_> = (0..rows).map(|_| Some(Scalar(source.below(3)))).collect();
-            let mut window = Window::of(vec![
+            let mut lanes = TestLanes::of(vec![
                 Column::numbers(NumberType::I64, &times, &mut source),
                 Column::numbers(NumberType::I16, &few, &mut source),
             ]);
             let all = || times.iter().map(|time| time.map_or(0, |scalar| scalar.0 as i64));
             let ends = all().min().zip(all().max()).unwrap_or_default();
-            window.zones = vec![(!source.one_in(4)).then(|| Zone {
+            lanes.zones = vec![(!source.one_in(4)).then(|| Zone {
                 // Bounds may be wider than the numbers.
                 minimum: Bound::Signed(ends.0.saturating_sub(source.below(2) as i64)),
                 maximum: Bound::Signed(ends.1.saturating_add(source.below(2) as i64)),
                 sorted: all().is_sorted() && !source.one_in(4),
                 exact: false,
-                ..window.zone(0)
+                ..lanes.zone(0)
             })];
             for query in &mut queries {
-                query.add(&window, source.selection(rows));
+                query.add(&lanes, source.selection(rows));
             }
         }
         for query in queries {
@@ -255,9 +256,9 @@ fn times_of_a_bucket_that_was_met_are_not_read_again() {
             .map(|row| Some((first + row).to_scalar()))
             .collect();
         let times = Column::numbers(NumberType::I64, &times, &mut source).without_bitmap();
-        let mut window = Window::of(vec![times]);
-        window.zones = vec![Some(window.zone(0))];
-        counts.add(&window, Selection::first(100));
+        let mut lanes = TestLanes::of(vec![times]);
+        lanes.zones = vec![Some(lanes.zone(0))];
+        counts.add(&lanes, Selection::first(100));
         assert_eq!(counts.unread, unread, "from {first}");
     }
     assert_eq!(counts.found(), counts.expected);

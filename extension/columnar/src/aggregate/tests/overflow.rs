@@ -2,17 +2,17 @@
 
 use super::wanted::{Kept, Wanted};
 use crate::aggregate::extreme::End;
-use crate::aggregate::sum::IntegerShape;
+use crate::aggregate::sum::IntegerResult;
 use crate::aggregate::{Aggregation, Answer, Key};
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{Column, Source, TestLanes};
 use crate::vector::tests::number_tree::NumberTree;
-use crate::vector::tests::window::{Column, Source, Window};
 use crate::vector::value::Value;
 use crate::vector::{Evaluation, EvaluationError};
 
 /// A window of two columns of doubles, and a key that is 1 throughout.
-fn doubles(values: &[(f64, f64)]) -> Window {
+fn doubles(values: &[(f64, f64)]) -> TestLanes {
     let mut source = Source(2);
     let column = |of: fn(&(f64, f64)) -> f64, source: &mut Source| {
         let scalars: Vec<_> = values.iter().map(|v| Some(of(v).to_scalar())).collect();
@@ -20,7 +20,7 @@ fn doubles(values: &[(f64, f64)]) -> Window {
     };
     let (a, b) = (column(|v| v.0, &mut source), column(|v| v.1, &mut source));
     let ones = vec![Some(Scalar(1)); values.len()];
-    Window::of(vec![
+    TestLanes::of(vec![
         a,
         b,
         Column::numbers(NumberType::I64, &ones, &mut source),
@@ -28,19 +28,19 @@ fn doubles(values: &[(f64, f64)]) -> Window {
 }
 
 /// What the engine and the twin answer after these vectors; the engine with and without a key.
-fn both(wanted: &Wanted, windows: &[Window]) -> [Evaluation<Answer>; 3] {
+fn both(wanted: &Wanted, windows: &[TestLanes]) -> [Evaluation<Answer>; 3] {
     let engine = |keys: Vec<Key>| {
         let mut aggregation = Aggregation::new(keys, vec![wanted.build(None)]);
-        for window in windows {
-            let all = Selection::first(window.rows);
-            window.with_frame(|frame| aggregation.add(frame, &all))?;
+        for lanes in windows {
+            let all = Selection::first(lanes.rows);
+            lanes.with_frame(|frame| aggregation.add(frame, &all))?;
         }
         Ok(aggregation.answer(0, 0))
     };
     let twin = || {
         let mut kept = Kept::default();
-        for window in windows {
-            (0..window.rows).try_for_each(|row| kept.add(wanted, window, row))?;
+        for lanes in windows {
+            (0..lanes.rows).try_for_each(|row| kept.add(wanted, lanes, row))?;
         }
         Ok(kept.answer(wanted))
     };
@@ -130,13 +130,13 @@ fn a_weighted_average_keeps_signs_and_reports_what_vanishes() {
 fn integers_do_not_wrap() {
     let extremes = vec![Some(Scalar(i64::MIN as u64)); 2048];
     let column = || Column::numbers(NumberType::I64, &extremes, &mut Source(1));
-    let window = Window::of(vec![column(), column(), column()]);
+    let lanes = TestLanes::of(vec![column(), column(), column()]);
     let tree = || NumberTree::Column(NumberType::I64, 0);
     let total = i128::from(i64::MIN) * 2048;
-    let sum = Wanted::Integers(IntegerShape::Sum, tree());
-    let windows = [window];
+    let sum = Wanted::Integers(IntegerResult::Sum, tree());
+    let windows = [lanes];
     assert_eq!(both(&sum, &windows), [Ok(Answer::Integer(total)); 3]);
-    let average = Wanted::Integers(IntegerShape::Average, tree());
+    let average = Wanted::Integers(IntegerResult::Average, tree());
     let expected = Answer::Average {
         count: 2048,
         sum: total,
@@ -148,7 +148,7 @@ fn integers_do_not_wrap() {
         [Ok(Answer::Number(Scalar(i64::MIN as u64))); 3]
     );
 
-    let moments = Wanted::Integers(IntegerShape::Moments, tree());
+    let moments = Wanted::Integers(IntegerResult::Moments, tree());
     let mut aggregation = Aggregation::new(Vec::new(), vec![moments.build(None)]);
     let all = Selection::first(2048);
     let added = windows[0].with_frame(|frame| aggregation.add(frame, &all));

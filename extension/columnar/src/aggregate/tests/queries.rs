@@ -5,14 +5,15 @@ use proptest::prelude::*;
 use super::wanted::{Cut, Kept, Wanted, WantedKey, agree};
 use crate::aggregate::Aggregation;
 use crate::aggregate::extreme::End;
-use crate::aggregate::sum::IntegerShape;
+use crate::aggregate::sum::IntegerResult;
 use crate::test_support::cases;
 use crate::vector::number::NumberType;
+use crate::vector::tests::lanes::{
+    ABSENT, ALPHA, ATTRIBUTES, BYTES16, CODED, Cell, PLAIN, SPAN, Source, TYPES, TestLanes,
+    any_rows,
+};
 use crate::vector::tests::number_tree::{NumberTree, any_number, any_rarity};
 use crate::vector::tests::truth_tree::{TruthTree, any_truth};
-use crate::vector::tests::window::{
-    ABSENT, ALPHA, ATTRIBUTES, BYTES16, CODED, Cell, PLAIN, SPAN, Source, TYPES, Window, any_rows,
-};
 use crate::vector::{Evaluation, EvaluationError, Weight};
 use crate::zone_map::Zone;
 
@@ -34,8 +35,8 @@ impl Twin<'_> {
         &mut self.groups[index].1
     }
 
-    fn add(&mut self, window: &Window, row: usize, errors: &mut Vec<EvaluationError>) {
-        let keys: Evaluation<Vec<_>> = self.keys.iter().map(|k| k.row(window, row)).collect();
+    fn add(&mut self, lanes: &TestLanes, row: usize, errors: &mut Vec<EvaluationError>) {
+        let keys: Evaluation<Vec<_>> = self.keys.iter().map(|k| k.row(lanes, row)).collect();
         let key = match keys {
             Ok(key) => key,
             Err(error) => return errors.push(error),
@@ -45,11 +46,11 @@ impl Twin<'_> {
         for ((filter, wanted), kept) in aggregates.iter().zip(kept) {
             let passes = match filter {
                 None => Ok(true),
-                Some(filter) => filter.row(window, row).map(|truth| truth == Some(true)),
+                Some(filter) => filter.row(lanes, row).map(|truth| truth == Some(true)),
             };
             let added = passes.and_then(|passes| {
                 if passes {
-                    kept.add(wanted, window, row)
+                    kept.add(wanted, lanes, row)
                 } else {
                     Ok(())
                 }
@@ -90,14 +91,14 @@ fn any_ema() -> impl Strategy<Value = Wanted> {
 }
 
 pub(super) fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
-    let shape = || prop_oneof![Just(IntegerShape::Sum), Just(IntegerShape::Average)];
+    let shape = || prop_oneof![Just(IntegerResult::Sum), Just(IntegerResult::Average)];
     let moments = (0..2_usize).prop_flat_map(|t| any_number(TYPES[t], 0));
     let float = || (3..5_usize).prop_flat_map(|t| any_number(TYPES[t], 1));
     let any = prop_oneof![
         1 => Just(Wanted::Rows),
         1 => (0..ATTRIBUTES).prop_map(Wanted::Presence),
         2 => (shape(), any_integer(1)).prop_map(|(shape, tree)| Wanted::Integers(shape, tree)),
-        1 => moments.prop_map(|tree| Wanted::Integers(IntegerShape::Moments, tree)),
+        1 => moments.prop_map(|tree| Wanted::Integers(IntegerResult::Moments, tree)),
         1 => float().prop_map(|tree| Wanted::Moments(true, tree)),
         3 => (any_end(), any_tree()).prop_map(|(end, tree)| Wanted::Extreme(end, tree)),
         2 => (any::<bool>(), any_truth()).prop_map(|(all, tree)| Wanted::Logic(all, tree)),
@@ -140,10 +141,10 @@ fn any_key() -> impl Strategy<Value = WantedKey> {
 }
 
 /// The zones of a window, where there are any.
-pub(super) fn zones(window: &Window, source: &mut Source) -> Vec<Option<Zone>> {
+pub(super) fn zones(lanes: &TestLanes, source: &mut Source) -> Vec<Option<Zone>> {
     (0..ATTRIBUTES)
         .map(|attribute| {
-            let zone = (!source.one_in(3)).then(|| window.zone(attribute))?;
+            let zone = (!source.one_in(3)).then(|| lanes.zone(attribute))?;
             if !source.one_in(3) {
                 return Some(zone);
             }
@@ -189,22 +190,22 @@ proptest! {
             twin.group(Vec::new());
         }
         for rows in vectors {
-            let mut window = Window::random(source.next(), rows, rarity);
-            window.zones = zones(&window, &mut source);
+            let mut lanes = TestLanes::random(source.next(), rows, rarity);
+            lanes.zones = zones(&lanes, &mut source);
             if let Some((first, _)) = before.first() {
                 // Scalars hold for the whole scan: lists of them are prepared once.
-                let first: &Window = first;
-                window.scalars.clone_from(&first.scalars);
+                let first: &TestLanes = first;
+                lanes.scalars.clone_from(&first.scalars);
             }
             let selection = source.selection(rows);
             let mut errors = Vec::new();
-            selection.for_each(|row| twin.add(&window, row, &mut errors));
-            let mut added = window.with_frame(|frame| aggregation.add(frame, &selection));
-            before.push((window, selection));
+            selection.for_each(|row| twin.add(&lanes, row, &mut errors));
+            let mut added = lanes.with_frame(|frame| aggregation.add(frame, &selection));
+            before.push((lanes, selection));
             if added == Err(EvaluationError::Disordered) {
                 aggregation = build(true);
-                added = before.iter().try_for_each(|(window, selection)| {
-                    window.with_frame(|frame| aggregation.add(frame, selection))
+                added = before.iter().try_for_each(|(lanes, selection)| {
+                    lanes.with_frame(|frame| aggregation.add(frame, selection))
                 });
             }
             if let Err(error) = added {

@@ -7,13 +7,13 @@ use crate::aggregate::extreme::{End, Extreme};
 use crate::aggregate::key::{Bucket, Buckets};
 use crate::aggregate::logic::Logic;
 use crate::aggregate::moments::Moments;
-use crate::aggregate::sum::{FloatSum, IntegerShape, IntegerSums};
+use crate::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
 use crate::aggregate::weighted::Weighted;
 use crate::aggregate::{Accumulator, Aggregate, Answer, Argument, Key, KeyValue};
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
+use crate::vector::tests::lanes::{Cell, TestLanes, item};
 use crate::vector::tests::number_tree::{NumberTree, apply, same};
 use crate::vector::tests::truth_tree::{TruthTree, order};
-use crate::vector::tests::window::{Cell, Window, item};
 use crate::vector::{Evaluation, EvaluationError, Weight, WeightFault};
 use crate::with_number;
 
@@ -22,7 +22,7 @@ use crate::with_number;
 pub(super) enum Wanted {
     Rows,
     Presence(usize),
-    Integers(IntegerShape, NumberTree),
+    Integers(IntegerResult, NumberTree),
     FloatSum(NumberTree),
     Moments(bool, NumberTree),
     Extreme(End, NumberTree),
@@ -132,24 +132,24 @@ pub(super) struct Kept {
 
 impl Kept {
     /// One more row that passed the filter.
-    pub(super) fn add(&mut self, wanted: &Wanted, window: &Window, row: usize) -> Evaluation<()> {
+    pub(super) fn add(&mut self, wanted: &Wanted, lanes: &TestLanes, row: usize) -> Evaluation<()> {
         match wanted {
             Wanted::Rows => self.count += 1,
             Wanted::Presence(attribute) => {
-                self.count += u64::from(*window.cell(*attribute, row) != Cell::Null);
+                self.count += u64::from(*lanes.cell(*attribute, row) != Cell::Null);
             }
             Wanted::Integers(shape, tree) => {
-                if let Some(Scalar(bits)) = tree.row(window, row)? {
+                if let Some(Scalar(bits)) = tree.row(lanes, row)? {
                     let value = i128::from(bits as i64);
                     self.count += 1;
                     self.sum += value;
-                    if *shape == IntegerShape::Moments {
+                    if *shape == IntegerResult::Moments {
                         self.squares += value * value;
                     }
                 }
             }
             Wanted::FloatSum(tree) => {
-                if let Some(value) = tree.row(window, row)? {
+                if let Some(value) = tree.row(lanes, row)? {
                     self.float = Some(match self.float {
                         None => value,
                         Some(sum) => apply(tree.number(), Operation::Add, sum, value)?,
@@ -157,14 +157,14 @@ impl Kept {
                 }
             }
             Wanted::Moments(_, tree) => {
-                if let Some(value) = tree.row(window, row)? {
+                if let Some(value) = tree.row(lanes, row)? {
                     let value = with_number!(tree.number(), T => T::of_scalar(value).to_f64());
                     self.count += 1;
                     accumulate(&mut self.moments, value)?;
                 }
             }
             Wanted::Extreme(end, tree) => {
-                if let Some(value) = tree.row(window, row)? {
+                if let Some(value) = tree.row(lanes, row)? {
                     let keeps = self.best.is_some_and(|(best, _)| {
                         let order = order(tree.number(), best, value);
                         if *end == End::Minimum {
@@ -179,7 +179,7 @@ impl Kept {
                 }
             }
             Wanted::Logic(all, tree) => {
-                if let Some(truth) = tree.row(window, row)? {
+                if let Some(truth) = tree.row(lanes, row)? {
                     let before = self.truth.unwrap_or(*all);
                     self.truth = Some(if *all {
                         before && truth
@@ -189,7 +189,7 @@ impl Kept {
                 }
             }
             Wanted::Edge(end, value, time) => {
-                let (value, at) = (value.row(window, row)?, time.row(window, row)?);
+                let (value, at) = (value.row(lanes, row)?, time.row(lanes, row)?);
                 if let Some(at) = at {
                     let takes = self.best.is_none_or(|(best, _)| {
                         let order = order(time.number(), at, best);
@@ -205,9 +205,9 @@ impl Kept {
                 }
             }
             Wanted::Ema(weight, x, parameter, time) => {
-                let (x, parameter) = (x.row(window, row)?, parameter.row(window, row)?);
+                let (x, parameter) = (x.row(lanes, row)?, parameter.row(lanes, row)?);
                 let time = match time {
-                    Some(time) => time.row(window, row)?.map(
+                    Some(time) => time.row(lanes, row)?.map(
                         |scalar| with_number!(time.number(), T => order_key(T::of_scalar(scalar))),
                     ),
                     None => Some(0),
@@ -227,7 +227,7 @@ impl Kept {
                 self.waiting.extend(x.map(|x| (time, f64::of_scalar(x))));
             }
             Wanted::Weighted(price, volume) => {
-                let (price, volume) = (price.row(window, row)?, volume.row(window, row)?);
+                let (price, volume) = (price.row(lanes, row)?, volume.row(lanes, row)?);
                 if let (Some(price), Some(volume)) = (price, volume) {
                     let (p, v) = (f64::of_scalar(price), f64::of_scalar(volume));
                     let first = self.count == 0;
@@ -279,9 +279,9 @@ impl Kept {
             }
             _ if count == 0 => Answer::Null,
             Wanted::Weighted(..) => Answer::Quotient(self.moments[0], self.moments[1]),
-            Wanted::Integers(IntegerShape::Sum, _) => Answer::Integer(sum),
-            Wanted::Integers(IntegerShape::Average, _) => Answer::Average { count, sum },
-            Wanted::Integers(IntegerShape::Moments, _) => Answer::IntegerMoments {
+            Wanted::Integers(IntegerResult::Sum, _) => Answer::Integer(sum),
+            Wanted::Integers(IntegerResult::Average, _) => Answer::Average { count, sum },
+            Wanted::Integers(IntegerResult::Moments, _) => Answer::IntegerMoments {
                 count,
                 sum,
                 squares,
@@ -399,18 +399,18 @@ impl WantedKey {
     }
 
     /// The key of a row; of equal floats one stands for all.
-    pub(super) fn row(&self, window: &Window, row: usize) -> Evaluation<Cell> {
+    pub(super) fn row(&self, lanes: &TestLanes, row: usize) -> Evaluation<Cell> {
         Ok(match self {
             WantedKey::Text(attribute) | WantedKey::Bytes16(attribute) => {
-                window.cell(*attribute, row).clone()
+                lanes.cell(*attribute, row).clone()
             }
             WantedKey::Number(tree) => {
                 let canonical = |scalar| canonical(tree.number(), scalar);
-                tree.row(window, row)?
+                tree.row(lanes, row)?
                     .map_or(Cell::Null, |s| Cell::Number(canonical(s)))
             }
-            WantedKey::Truth(tree) => tree.row(window, row)?.map_or(Cell::Null, Cell::Truth),
-            WantedKey::Bucket(tree, cut) => match tree.row(window, row)? {
+            WantedKey::Truth(tree) => tree.row(lanes, row)?.map_or(Cell::Null, Cell::Truth),
+            WantedKey::Bucket(tree, cut) => match tree.row(lanes, row)? {
                 Some(Scalar(time)) => {
                     Cell::Number(Scalar(cut.clone().bucket(time as i64).value as u64))
                 }

@@ -6,14 +6,14 @@ use super::queries::{any_wanted, zones};
 use super::wanted::{Wanted, agree};
 use crate::aggregate::Aggregation;
 use crate::aggregate::extreme::End;
-use crate::aggregate::sum::IntegerShape;
+use crate::aggregate::sum::IntegerResult;
 use crate::limits::VECTOR_ROWS;
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType};
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{ATTRIBUTES, BOOL, Column, Source, TYPES, TestLanes};
 use crate::vector::tests::number_tree::{NumberTree, any_rarity};
 use crate::vector::tests::truth_tree::TruthTree;
-use crate::vector::tests::window::{ATTRIBUTES, BOOL, Column, Source, TYPES, Window};
 use crate::zone_map::Zone;
 
 /// Aggregates of plain columns, which zones know something of, among others.
@@ -24,9 +24,9 @@ fn any_of_columns() -> impl Strategy<Value = (Option<TruthTree>, Wanted)> {
     };
     let end = prop_oneof![Just(End::Minimum), Just(End::Maximum)];
     let shape = prop_oneof![
-        Just(IntegerShape::Sum),
-        Just(IntegerShape::Average),
-        Just(IntegerShape::Moments)
+        Just(IntegerResult::Sum),
+        Just(IntegerResult::Average),
+        Just(IntegerResult::Moments)
     ];
     let unfiltered = prop_oneof![
         Just(Wanted::Rows),
@@ -43,10 +43,10 @@ fn any_of_columns() -> impl Strategy<Value = (Option<TruthTree>, Wanted)> {
 }
 
 /// Puts zeros of both signs, and little else, into the columns of floats without NULLs.
-fn put_zeros(window: &mut Window, source: &mut Source) {
+fn put_zeros(lanes: &mut TestLanes, source: &mut Source) {
     let other = [0.0, 1.0, -1.0, f64::NAN][source.below(4) as usize];
     for (t, number) in TYPES.into_iter().enumerate().skip(3) {
-        let values = (0..window.place + VECTOR_ROWS).map(|_| {
+        let values = (0..lanes.place + VECTOR_ROWS).map(|_| {
             let value = match source.below(500) {
                 0 => other,
                 row => [0.0, -0.0][row as usize % 2],
@@ -56,34 +56,34 @@ fn put_zeros(window: &mut Window, source: &mut Source) {
                 _ => value.to_scalar(),
             })
         });
-        window.columns[t * 2] = Column::numbers(number, &values.collect::<Vec<_>>(), source);
+        lanes.columns[t * 2] = Column::numbers(number, &values.collect::<Vec<_>>(), source);
     }
 }
 
 /// Full vectors, of which all rows are selected but in some.
-fn whole_vectors(source: &mut Source, vectors: usize, rarity: u64) -> Vec<(Window, Selection)> {
+fn whole_vectors(source: &mut Source, vectors: usize, rarity: u64) -> Vec<(TestLanes, Selection)> {
     let vector = |_| {
-        let mut window = Window::random(source.next(), VECTOR_ROWS, rarity);
+        let mut lanes = TestLanes::random(source.next(), VECTOR_ROWS, rarity);
         if source.one_in(2) {
-            put_zeros(&mut window, source);
+            put_zeros(&mut lanes, source);
         }
         let mut rows = Selection::first(VECTOR_ROWS);
         if source.one_in(5) {
             rows.words[3] = 7;
         }
-        (window, rows)
+        (lanes, rows)
     };
     (0..vectors).map(vector).collect()
 }
 
 fn run(
     wanted: &(Option<TruthTree>, Wanted),
-    windows: &[(Window, Selection)],
+    windows: &[(TestLanes, Selection)],
 ) -> Option<Aggregation> {
     let built = wanted.1.build(wanted.0.as_ref());
     let mut aggregation = Aggregation::new(Vec::new(), vec![built]);
-    for (window, rows) in windows {
-        window
+    for (lanes, rows) in windows {
+        lanes
             .with_frame(|frame| aggregation.add(frame, rows))
             .ok()?;
     }
@@ -100,8 +100,8 @@ proptest! {
         let mut source = Source(seed);
         let mut windows = whole_vectors(&mut source, vectors, rarity);
         let by_rows = run(&wanted, &windows);
-        for (window, _) in &mut windows {
-            window.zones = zones(window, &mut source);
+        for (lanes, _) in &mut windows {
+            lanes.zones = zones(lanes, &mut source);
         }
         let by_zones = run(&wanted, &windows);
         prop_assert_eq!(by_rows.is_some(), by_zones.is_some(), "one of them failed");
@@ -113,8 +113,8 @@ proptest! {
 }
 
 /// The zones of a window as they are stored with sealed rows: of these rows. Those that were stored earlier have no sums.
-fn stored(window: &Window, attribute: usize, with_sums: bool) -> Option<Zone> {
-    let zone = window.zone(attribute);
+fn stored(lanes: &TestLanes, attribute: usize, with_sums: bool) -> Option<Zone> {
+    let zone = lanes.zone(attribute);
     let has_sum = with_sums && zone.has_sum;
     Some(Zone {
         exact: false,
@@ -127,7 +127,7 @@ fn stored(window: &Window, attribute: usize, with_sums: bool) -> Option<Zone> {
 /// Takes in windows by their stored zones where that can be, else by their rows; how many by zones. Those of some have sums.
 fn run_stored(
     wanted: &[(Option<TruthTree>, Wanted)],
-    windows: &[(Window, Selection)],
+    windows: &[(TestLanes, Selection)],
     with_sums: impl Fn(usize) -> bool,
 ) -> (Option<Aggregation>, usize) {
     let built = wanted
@@ -135,12 +135,12 @@ fn run_stored(
         .map(|(filter, wanted)| wanted.build(filter.as_ref()));
     let mut aggregation = Aggregation::new(Vec::new(), built.collect());
     let mut taken = 0;
-    for (number, (window, rows)) in windows.iter().enumerate() {
+    for (number, (lanes, rows)) in windows.iter().enumerate() {
         let is_whole = rows.count() == VECTOR_ROWS;
-        let zone = |attribute: usize| stored(window, attribute, with_sums(number));
-        if is_whole && aggregation.add_stored(VECTOR_ROWS as u32, &zone) {
+        let zone = |attribute: usize| stored(lanes, attribute, with_sums(number));
+        if is_whole && aggregation.add_stored_zones(VECTOR_ROWS as u32, &zone) {
             taken += 1;
-        } else if window
+        } else if lanes
             .with_frame(|frame| aggregation.add(frame, rows))
             .is_err()
         {
@@ -175,7 +175,7 @@ proptest! {
 #[test]
 fn stored_zones_tell_all_or_nothing() {
     let windows = [(
-        Window::random(7, VECTOR_ROWS, 0),
+        TestLanes::random(7, VECTOR_ROWS, 0),
         Selection::first(VECTOR_ROWS),
     )];
     let column = |t: usize| NumberTree::Column(TYPES[t], t * 2);
@@ -194,8 +194,8 @@ fn stored_zones_tell_all_or_nothing() {
     assert!(taken(&counts, false) && taken(&ends, false));
     assert!(taken(&[counts, ends].concat(), false));
     for summed in [
-        Wanted::Integers(IntegerShape::Sum, column(0)),
-        Wanted::Integers(IntegerShape::Average, column(2)),
+        Wanted::Integers(IntegerResult::Sum, column(0)),
+        Wanted::Integers(IntegerResult::Average, column(2)),
         Wanted::Logic(true, TruthTree::Bool(BOOL)),
     ] {
         assert!(taken(&[Wanted::Rows, summed.clone()], true), "{summed:?}");
@@ -203,7 +203,7 @@ fn stored_zones_tell_all_or_nothing() {
     }
     for other in [
         Wanted::FloatSum(column(4)),
-        Wanted::Integers(IntegerShape::Moments, column(0)),
+        Wanted::Integers(IntegerResult::Moments, column(0)),
     ] {
         assert!(!taken(&[Wanted::Rows, other.clone()], true), "{other:?}");
     }
@@ -215,26 +215,26 @@ fn stored_zones_tell_all_or_nothing() {
 
 #[test]
 fn told_where_nothing_is_in_doubt() {
-    let mut window = Window::random(7, VECTOR_ROWS, 0);
-    window.zones = (0..ATTRIBUTES)
-        .map(|attribute| Some(window.zone(attribute)))
+    let mut lanes = TestLanes::random(7, VECTOR_ROWS, 0);
+    lanes.zones = (0..ATTRIBUTES)
+        .map(|attribute| Some(lanes.zone(attribute)))
         .collect();
     let column = |t: usize| NumberTree::Column(TYPES[t], t * 2);
     let told = |filter: Option<TruthTree>, wanted: Wanted, rows: Selection| {
-        let aggregation = run(&(filter, wanted), &[(window_of(&window), rows)]);
-        aggregation.is_some_and(|aggregation| aggregation.vectors_told() == 1)
+        let aggregation = run(&(filter, wanted), &[(window_of(&lanes), rows)]);
+        aggregation.is_some_and(|aggregation| aggregation.vectors_answered_by_zones() == 1)
     };
     let all = Selection::first(VECTOR_ROWS);
     for t in 0..3 {
         assert!(told(
             None,
-            Wanted::Integers(IntegerShape::Sum, column(t)),
+            Wanted::Integers(IntegerResult::Sum, column(t)),
             all
         ));
         assert!(told(None, Wanted::Extreme(End::Maximum, column(t)), all));
         assert!(!told(
             None,
-            Wanted::Integers(IntegerShape::Moments, column(t)),
+            Wanted::Integers(IntegerResult::Moments, column(t)),
             all
         ));
     }
@@ -257,8 +257,8 @@ fn told_where_nothing_is_in_doubt() {
 }
 
 /// The same window again: its columns are random by their seed.
-fn window_of(window: &Window) -> Window {
-    let mut again = Window::random(7, VECTOR_ROWS, 0);
-    again.zones = window.zones.clone();
+fn window_of(lanes: &TestLanes) -> TestLanes {
+    let mut again = TestLanes::random(7, VECTOR_ROWS, 0);
+    again.zones = lanes.zones.clone();
     again
 }

@@ -419,6 +419,28 @@ fn what_moved_while_pinned_is_not_evicted() {
 }
 
 #[test]
+fn each_shape_of_a_file_is_a_relation_of_its_own() {
+    with_arena(1 << 20, 8, |arena| {
+        let run = RunEntry {
+            rows: 1,
+            ..RunEntry::default()
+        };
+        let altered = RelationKey {
+            shape: key(1).shape + 1,
+            ..key(1)
+        };
+        let table = arena.open(key(1), 0).unwrap();
+        assert!(table.publish(0, &[run], Position::default()));
+        assert_eq!(arena.open(altered, 0).unwrap().runs(), 0);
+        assert_eq!(arena.open(key(1), 0).unwrap().runs(), 1);
+        drop(table);
+        arena.purge((1, 2, 1));
+        assert_eq!(arena.open(altered, 0).unwrap().runs(), 0);
+        assert_eq!(arena.open(key(1), 0).unwrap().runs(), 0);
+    });
+}
+
+#[test]
 fn purging_is_by_file_or_by_database() {
     with_arena(1 << 20, 8, |arena| {
         let published = |key| arena.open(key, 0).unwrap().runs();

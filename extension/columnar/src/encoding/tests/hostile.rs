@@ -23,7 +23,7 @@ fn read(bytes: &[u8], kind: LaneKind) {
         lane.decode_vector(index, &mut vector);
         assert_eq!(vector.rows(), lane.vector_rows(index));
         lane.constant(index);
-        lane.runs(index).into_iter().flatten().for_each(drop);
+        lane.repeats(index).into_iter().flatten().for_each(drop);
         lane.zone(index);
     }
     for row in (0..lane.rows().min(2 * VECTOR_ROWS)).step_by(61) {

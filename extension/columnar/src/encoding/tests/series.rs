@@ -54,7 +54,7 @@ fn series_are_runs_times_are_patterns_and_each_series_has_its_own_decimals() {
     );
     let lane = EncodedLane::open(&bytes, LONG).unwrap();
     assert_eq!(lane.encodings()[0].0, "constant");
-    let runs = lane.runs(0).unwrap().count();
+    let runs = lane.repeats(0).unwrap().count();
     assert!(
         runs > 1 && runs <= VECTOR_ROWS / SAMPLES as usize + 2,
         "{runs}"

@@ -4,15 +4,15 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 
-use super::rows::{given, number, numbers, operand};
+use super::rows::{joined, number, numbers, operand};
 use crate::join::by_key::{Ascending, ByKey, Step};
-use crate::join::given::Given;
+use crate::join::joined_column::JoinedColumn;
 use crate::limits::VECTOR_ROWS;
 use crate::test_support::cases;
 use crate::vector::number::NumberType;
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{Column, Source, TYPES};
 use crate::vector::tests::number_tree::same;
-use crate::vector::tests::window::{Column, Source, TYPES};
 
 /// A vector of either side; the columns of the right one begin `place` rows earlier.
 struct Rows {
@@ -129,7 +129,7 @@ proptest! {
             all[row.0 as usize].push(row);
         }
         let mut reading = ByKey::new(inclusive, &types);
-        let mut found: Vec<_> = types.iter().map(|number| Given::new(*number)).collect();
+        let mut found: Vec<_> = types.iter().map(|number| JoinedColumn::new(*number)).collect();
         let mut unread = right.iter();
         for rows in &left {
             let matching = rows.selection.and(&source.selection(rows.ids.len()));
@@ -175,7 +175,7 @@ proptest! {
                     let expected = latest.and_then(|(_, _, vector, row)| {
                         number(&right[*vector].columns[index], right[*vector].place + row)
                     });
-                    let answer = given(column.number(), &column.operand(), row);
+                    let answer = joined(column.number(), &column.operand(), row);
                     let agrees = match (answer, expected) {
                         (Some(a), Some(b)) => same(column.number(), a, b),
                         (a, b) => a == b,

@@ -12,7 +12,7 @@ use crate::vector::number::{NumberType, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::tests::bytes16_column::bytes16;
 use crate::vector::tests::dictionaries::{Walk, any_steps};
-use crate::vector::tests::window::{Cell, Column, Source, TYPES, Window, item};
+use crate::vector::tests::lanes::{Cell, Column, Source, TYPES, TestLanes, item};
 use crate::vector::value::Value;
 use crate::zone_map::{Bound, Zone};
 
@@ -29,7 +29,7 @@ fn key(attribute: usize) -> Key {
 }
 
 /// A vector with all columns; its numbers are of so many values.
-fn vector(source: &mut Source, text: Column, rows: usize, variety: u64) -> Window {
+fn vector(source: &mut Source, text: Column, rows: usize, variety: u64) -> TestLanes {
     let mut columns: Vec<_> = (0..TEXT)
         .map(|number| numbers(source, TYPES[number], rows, variety))
         .collect();
@@ -38,7 +38,7 @@ fn vector(source: &mut Source, text: Column, rows: usize, variety: u64) -> Windo
         .map(|_| (!source.one_in(4)).then(|| bytes16(source.below(variety))))
         .collect();
     columns.push(Column::bytes16(&values, source));
-    Window::of(columns)
+    TestLanes::of(columns)
 }
 
 /// A float as it compares: all NaNs are one, and so are both zeros.
@@ -115,10 +115,10 @@ proptest! {
         join.finish();
         for step in steps {
             let text = walk.column(step, rows, &mut source);
-            let window = vector(&mut source, text, rows, variety);
+            let lanes = vector(&mut source, text, rows, variety);
             let selection = source.selection(rows);
             let mut left = selection;
-            window.with_frame(|frame| join.find(frame, &mut left)).unwrap();
+            lanes.with_frame(|frame| join.find(frame, &mut left)).unwrap();
             let mut found = vec![Vec::new(); rows];
             while !left.is_empty() {
                 left.for_each(|row| found[row].push(join.found().rows()[row]));
@@ -126,7 +126,7 @@ proptest! {
             }
             for (row, found) in found.iter().enumerate() {
                 let expected: Vec<u32> = (0..small_rows).filter(|small_row| {
-                    selection.contains(row) && keys.iter().all(|key| equal(*key, window.cell(*key, row), small.cell(*key, *small_row)))
+                    selection.contains(row) && keys.iter().all(|key| equal(*key, lanes.cell(*key, row), small.cell(*key, *small_row)))
                 }).map(|row| row as u32).collect();
                 prop_assert_eq!(found, &expected, "row {}", row);
             }
@@ -156,11 +156,11 @@ proptest! {
         for _ in 0..batches {
             by_rows.clear();
             by_vectors.clear();
-            for window in small {
+            for lanes in small {
                 let mut selection = source.selection(rows);
                 for row in 0..rows {
                     let mut room = vec![Vec::new(); keys.len()];
-                    let values: Vec<_> = keys.iter().zip(&mut room).map(|(key, room)| small_key(*key, window.cell(*key, row), room)).collect();
+                    let values: Vec<_> = keys.iter().zip(&mut room).map(|(key, room)| small_key(*key, lanes.cell(*key, row), room)).collect();
                     if values.iter().any(|value| matches!(value, SmallKey::Null)) {
                         selection.remove(row);
                     }
@@ -171,7 +171,7 @@ proptest! {
                         }
                     }
                 }
-                window.with_frame(|frame| by_vectors.push_vector(frame, &selection, keys_alone)).unwrap();
+                lanes.with_frame(|frame| by_vectors.push_vector(frame, &selection, keys_alone)).unwrap();
             }
             by_rows.finish();
             by_vectors.finish();
@@ -232,17 +232,17 @@ proptest! {
             vector(source, text, rows, variety)
         };
         let small = side(&mut source, small_rows);
-        let window = side(&mut source, rows);
+        let lanes = side(&mut source, rows);
         let mut join = EqualJoin::new(vec![key(attribute)]);
         for row in 0..small_rows {
             join.push(&[small_key(attribute, small.cell(attribute, row), &mut Vec::new())]);
         }
         join.finish();
         let has_any = (0..rows).any(|row| (0..small_rows).any(|small_row| {
-            equal(attribute, window.cell(attribute, row), small.cell(attribute, small_row))
+            equal(attribute, lanes.cell(attribute, row), small.cell(attribute, small_row))
         }));
         if let Some(set) = join.key_set(0) {
-            prop_assert!(!has_any || !set.is_ruled_out(&window.zone(attribute)));
+            prop_assert!(!has_any || !set.is_ruled_out(&lanes.zone(attribute)));
         }
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::rows::given;
+use super::rows::joined;
 use crate::aggregate::Key;
 use crate::join::equal::{EqualJoin, SmallKey};
-use crate::join::given::Given;
+use crate::join::joined_column::JoinedColumn;
 use crate::join::series::SeriesColumn;
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType};
-use crate::vector::tests::window::{Column, Source, Window};
+use crate::vector::tests::lanes::{Column, Source, TestLanes};
 use crate::vector::value::Value;
 
 proptest! {
@@ -57,10 +57,10 @@ proptest! {
             if !source.one_in(4) {
                 column_of_keys = column_of_keys.without_bitmap();
             }
-            let window = Window::of(vec![column_of_keys]);
+            let lanes = TestLanes::of(vec![column_of_keys]);
             let selection = source.selection(rows);
             let mut left = selection;
-            window.with_frame(|frame| join.find(frame, &mut left)).unwrap();
+            lanes.with_frame(|frame| join.find(frame, &mut left)).unwrap();
             let is_of = |place: u32, row: usize| Some(small[place as usize].to_scalar()) == keys[row];
             let mut round = 0;
             while !left.is_empty() || round == 0 {
@@ -77,11 +77,11 @@ proptest! {
                     each.insert(small);
                 });
                 prop_assert_eq!(each, expected);
-                let (mut by_rows, mut by_runs) = (Given::new(NumberType::I64), Given::new(NumberType::I64));
+                let (mut by_rows, mut by_runs) = (JoinedColumn::new(NumberType::I64), JoinedColumn::new(NumberType::I64));
                 by_rows.gather(&column, found.rows(), &left);
                 by_runs.gather_found(&column, found, &left);
                 for row in 0..rows {
-                    let value = |column: &Given| given(NumberType::I64, &column.operand(), row);
+                    let value = |column: &JoinedColumn| joined(NumberType::I64, &column.operand(), row);
                     prop_assert_eq!(value(&by_rows), value(&by_runs), "row {} of {}", row, rows);
                 }
                 join.find_next(&mut left);

@@ -12,7 +12,7 @@ use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::predicate::Predicate;
 use crate::vector::tests::dictionaries::{Step, Walk, any_steps};
-use crate::vector::tests::window::{Cell, Column, Source, TYPES, Window};
+use crate::vector::tests::lanes::{Cell, Column, Source, TYPES, TestLanes};
 use crate::vector::value::Value;
 use crate::with_number;
 
@@ -72,9 +72,9 @@ impl Equality {
     }
 
     /// A text by which equal keys are known; none for NULL.
-    fn canonical(self, side: Side, window: &Window, row: usize) -> Option<String> {
+    fn canonical(self, side: Side, lanes: &TestLanes, row: usize) -> Option<String> {
         let attribute = self.attribute(side);
-        match (self, window.cell(attribute, row)) {
+        match (self, lanes.cell(attribute, row)) {
             (_, Cell::Null) => None,
             (Equality::Floats(_), Cell::Number(scalar)) => {
                 let value = with_number!(TYPES[attribute], T => T::of_scalar(*scalar).to_f64());
@@ -105,7 +105,7 @@ fn any_equality() -> impl Strategy<Value = Equality> {
 }
 
 /// A vector with all columns.
-fn vector(source: &mut Source, text: Column, rows: usize) -> Window {
+fn vector(source: &mut Source, text: Column, rows: usize) -> TestLanes {
     let mut columns: Vec<_> = TYPES
         .iter()
         .map(|number| numbers(source, *number, rows, 6))
@@ -125,12 +125,12 @@ fn vector(source: &mut Source, text: Column, rows: usize) -> Window {
         })
         .collect();
     columns.push(Column::numbers(NumberType::I64, &times, source));
-    let mut window = Window::of(columns);
+    let mut lanes = TestLanes::of(columns);
     if source.one_in(2) {
-        window.zones = vec![None; TIME + 1];
-        window.zones[TIME] = Some(window.zone(TIME));
+        lanes.zones = vec![None; TIME + 1];
+        lanes.zones[TIME] = Some(lanes.zone(TIME));
     }
-    window
+    lanes
 }
 
 proptest! {
@@ -159,12 +159,12 @@ proptest! {
                 None => continue,
             };
             let text = side.1.column(step, rows, &mut source);
-            let (side, window) = (side.0, vector(&mut source, text, rows));
+            let (side, lanes) = (side.0, vector(&mut source, text, rows));
             let selection = source.selection(rows);
             let mut left = selection;
-            let ids = window.with_frame(|frame| keys.assign(side, frame, &mut left).map(<[u32]>::to_vec)).unwrap();
+            let ids = lanes.with_frame(|frame| keys.assign(side, frame, &mut left).map(<[u32]>::to_vec)).unwrap();
             for (row, id) in ids.iter().enumerate().take(rows) {
-                let key: Vec<_> = equalities.iter().map(|(equality, _)| equality.canonical(side, &window, row)).collect();
+                let key: Vec<_> = equalities.iter().map(|(equality, _)| equality.canonical(side, &lanes, row)).collect();
                 let matches = key.iter().zip(&equalities).all(|(key, (_, nulls_match))| key.is_some() || *nulls_match);
                 prop_assert_eq!(left.contains(row), matches && selection.contains(row), "{:?} row {}", side, row);
                 if left.contains(row) {

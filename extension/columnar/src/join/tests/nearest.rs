@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 
-use super::rows::{Bounds, given};
+use super::rows::{Bounds, joined};
 use super::series::Random;
 use crate::join::asof::Asof;
 use crate::join::cursor::Cursors;
-use crate::join::given::Given;
+use crate::join::joined_column::JoinedColumn;
 use crate::join::series::SeriesBuilder;
 use crate::test_support::cases;
 use crate::vector::number::{NumberType, Scalar};
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{Source, any_rows};
 use crate::vector::tests::number_tree::same;
-use crate::vector::tests::window::{Source, any_rows};
 use crate::vector::value::Operand;
 
 proptest! {
@@ -29,7 +29,7 @@ proptest! {
         let mut source = Source(seed);
         let random = Random::new(&mut source, &right, keys, 5);
         let mut asof = Asof::new(&random.series, backward);
-        let mut found_columns: Vec<_> = random.types.iter().map(|number| Given::new(*number)).collect();
+        let mut found_columns: Vec<_> = random.types.iter().map(|number| JoinedColumn::new(*number)).collect();
         for rows in left {
             let variety = [3, 60, 6000][source.below(3) as usize];
             let near = Bounds::random(&mut source, rows, variety);
@@ -54,7 +54,7 @@ proptest! {
                 let nearest = nearest.filter(|_| selection.contains(row));
                 prop_assert_eq!(found.contains(row), nearest.is_some(), "row {}", row);
                 for (index, column) in found_columns.iter().enumerate() {
-                    let value = given(column.number(), &column.operand(), row);
+                    let value = joined(column.number(), &column.operand(), row);
                     let expected = nearest.and_then(|nearest| nearest.values[index]);
                     let agrees = match (value, expected) {
                         (Some(a), Some(b)) => same(column.number(), a, b),

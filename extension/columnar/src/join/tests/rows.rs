@@ -4,8 +4,8 @@ use crate::join::cursor::Bound;
 use crate::lane::LaneData;
 use crate::vector::number::{NumberType, Scalar};
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{Cell, Column, Source, TYPES, integer_range};
 use crate::vector::tests::number_tree::operand_number;
-use crate::vector::tests::window::{Cell, Column, Source, TYPES, integer_range};
 use crate::vector::value::Operand;
 
 /// The operand that a column is, from its first row on.
@@ -29,7 +29,7 @@ pub(super) fn number(column: &Column, row: usize) -> Option<Scalar> {
 }
 
 /// What a row has in an operand.
-pub(super) fn given(number: NumberType, operand: &Operand, row: usize) -> Option<Scalar> {
+pub(super) fn joined(number: NumberType, operand: &Operand, row: usize) -> Option<Scalar> {
     let alone = Selection::first(row + 1).within(row, row + 1);
     let valid = !operand.valid(&alone).is_empty();
     valid.then(|| operand_number(number, operand, row))

@@ -8,8 +8,8 @@ use crate::test_support::cases;
 use crate::vector::EvaluationError::DivisionByZero;
 use crate::vector::number::{NumberType, Scalar};
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{Column, Source, TYPES, any_rows};
 use crate::vector::tests::number_tree::same;
-use crate::vector::tests::window::{Column, Source, TYPES, any_rows};
 use crate::vector::value::Operand;
 
 /// A random right side of some vectors: as a series, and as the oracle has it, in the order of arrival.

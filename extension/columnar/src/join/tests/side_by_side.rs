@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::rows::{RightRow, given, number, numbers, operand};
+use super::rows::{RightRow, joined, number, numbers, operand};
 use super::window::{aggregated, calls};
-use crate::join::given::Given;
+use crate::join::joined_column::JoinedColumn;
 use crate::join::merge::Merge;
 use crate::join::side_by_side::{LeftTimes, SideBySide};
 use crate::join::sliding::Sliding;
@@ -13,8 +13,8 @@ use crate::test_support::cases;
 use crate::vector::Evaluation;
 use crate::vector::number::{NumberType, Scalar};
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{Column, Source, TYPES};
 use crate::vector::tests::number_tree::same;
-use crate::vector::tests::window::{Column, Source, TYPES};
 
 /// A vector of either side.
 struct Rows {
@@ -128,7 +128,7 @@ impl Reader {
         left: &Rows,
         lower: Option<&[i64]>,
         matching: &Selection,
-        found: &mut [Given],
+        found: &mut [JoinedColumn],
         source: &mut Source,
     ) -> Evaluation<()> {
         let times = LeftTimes {
@@ -192,8 +192,12 @@ fn any_keys() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0_u64), 1..6_u64, 200..300_u64]
 }
 
-fn agrees(column: &Given, row: usize, expected: Option<Scalar>) -> Result<(), TestCaseError> {
-    let found = given(column.number(), &column.operand(), row);
+fn agrees(
+    column: &JoinedColumn,
+    row: usize,
+    expected: Option<Scalar>,
+) -> Result<(), TestCaseError> {
+    let found = joined(column.number(), &column.operand(), row);
     let agrees = match (found, expected) {
         (Some(a), Some(b)) => same(column.number(), a, b),
         (a, b) => a == b,
@@ -222,7 +226,7 @@ fn a_window_that_moves_takes_no_more_memory_the_longer_it_moves() {
     let mut sliding = Sliding::new(true, true, calls.clone(), types.to_vec());
     let mut found: Vec<_> = calls
         .iter()
-        .map(|call| Given::new(call.number(&types)))
+        .map(|call| JoinedColumn::new(call.number(&types)))
         .collect();
     let mut bytes = Vec::new();
     for number in 0..400 {
@@ -260,7 +264,7 @@ proptest! {
         let windows = right_windows(&mut source, &sizes, &types, keys);
         let right = oracle(&windows);
         let mut merge = Merge::new(inclusive, &types);
-        let mut found: Vec<_> = types.iter().map(|number| Given::new(*number)).collect();
+        let mut found: Vec<_> = types.iter().map(|number| JoinedColumn::new(*number)).collect();
         let mut reader = Reader::new(windows);
         let mut time = if source.one_in(3) { i64::MIN } else { -60 };
         for size in left {
@@ -296,7 +300,7 @@ proptest! {
         let right = oracle(&windows);
         let calls = calls(&types);
         let mut sliding = Sliding::new(lower_inclusive, upper_inclusive, calls.clone(), types.clone());
-        let mut found: Vec<_> = calls.iter().map(|call| Given::new(call.number(&types))).collect();
+        let mut found: Vec<_> = calls.iter().map(|call| JoinedColumn::new(call.number(&types))).collect();
         let mut reader = Reader::new(windows);
         let (mut time, mut lowest) = (-60, i64::MIN);
         for size in left {

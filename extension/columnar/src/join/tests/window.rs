@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 
-use super::rows::{Bounds, RightRow, given, operand};
+use super::rows::{Bounds, RightRow, joined, operand};
 use super::series::Random;
-use crate::join::given::Given;
+use crate::join::joined_column::JoinedColumn;
 use crate::join::series::SeriesBuilder;
 use crate::join::window::{Window, WindowCall};
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
 use crate::vector::selection::Selection;
+use crate::vector::tests::lanes::{Column, Source, any_rows};
 use crate::vector::tests::number_tree::{any_rarity, apply, same};
 use crate::vector::tests::truth_tree::order;
-use crate::vector::tests::window::{Column, Source, any_rows};
 use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError};
 use crate::with_number;
@@ -118,7 +118,7 @@ proptest! {
         let types = &random.types;
         let calls = calls(types);
         let mut window = Window::new(&random.series, calls.clone());
-        let mut answers: Vec<_> = calls.iter().map(|call| Given::new(call.number(types))).collect();
+        let mut answers: Vec<_> = calls.iter().map(|call| JoinedColumn::new(call.number(types))).collect();
         for rows in left {
             let variety = [3, 60, 6000][source.below(3) as usize];
             let lower = (!source.one_in(5)).then(|| Bounds::random(&mut source, rows, variety));
@@ -153,7 +153,7 @@ proptest! {
                 return Ok(());
             }
             for ((row, expected), index) in all.into_iter().zip((0..calls.len()).cycle()) {
-                let found = given(answers[index].number(), &answers[index].operand(), row);
+                let found = joined(answers[index].number(), &answers[index].operand(), row);
                 let agrees = match (found, expected) {
                     (Some(a), Some(b)) => same(answers[index].number(), a, b),
                     (a, b) => a == b,
@@ -188,7 +188,7 @@ fn an_argument_fails_only_within_a_window() {
                 times: Operand::Same(Scalar(time as u64)),
                 inclusive: true,
             };
-            let mut answers = [Given::new(NumberType::I64)];
+            let mut answers = [JoinedColumn::new(NumberType::I64)];
             let one = Selection::first(1);
             // SAFETY: bounds and ids have a row.
             let outcome = unsafe {
@@ -202,7 +202,7 @@ fn an_argument_fails_only_within_a_window() {
                     &mut answers,
                 )
             };
-            outcomes.push(outcome.map(|()| given(NumberType::I64, &answers[0].operand(), 0)));
+            outcomes.push(outcome.map(|()| joined(NumberType::I64, &answers[0].operand(), 0)));
         }
     }
     let (failed, one) = (Err(EvaluationError::DivisionByZero), Ok(time(1)));

@@ -1,7 +1,7 @@
 //! Operators at the limits of their types, and which rows may fail.
 
+use super::lanes::{Column, Source, TYPES, TestLanes, integer_range};
 use super::number_tree::apply;
-use super::window::{Column, Source, TYPES, Window, integer_range};
 use crate::vector::EvaluationError::{
     DivisionByZero, FloatOverflow, FloatUnderflow, IntegerOutOfRange,
 };
@@ -23,11 +23,11 @@ const OPERATIONS: [Operation; 5] = [
 fn engine(number: NumberType, operation: Operation, a: Scalar, b: Scalar) -> Evaluation<Scalar> {
     let mut source = Source(7);
     let mut column = |scalar| Column::numbers(number, &[Some(scalar)], &mut source);
-    let window = Window::of(vec![column(a), column(b)]);
+    let lanes = TestLanes::of(vec![column(a), column(b)]);
     let sides = [Value::Column(number, 0), Value::Column(number, 1)];
     let [left, right] = sides;
     let mut value = Value::arithmetic(number, operation, left, right);
-    window.with_frame(|frame| {
+    lanes.with_frame(|frame| {
         let operand = value.evaluate(frame, &Selection::first(1))?;
         // SAFETY: the operand has one number of the type.
         Ok(with_number!(number, T => unsafe { operand.get::<T>(0) }.to_scalar()))
@@ -133,13 +133,13 @@ fn only_selected_rows_with_operands_fail() {
     let number = NumberType::I32;
     let values = [1, i32::MAX, 3, i32::MAX].map(|v| Some(v.to_scalar()));
     let others = [Some(1i32), Some(1), Some(1), None].map(|v| v.map(Number::to_scalar));
-    let window = Window::of(vec![
+    let lanes = TestLanes::of(vec![
         Column::numbers(number, &values, &mut source),
         Column::numbers(number, &others, &mut source),
     ]);
     let [left, right] = [Value::Column(number, 0), Value::Column(number, 1)];
     let mut sum = Value::arithmetic(number, Operation::Add, left, right);
-    window.with_frame(|frame| {
+    lanes.with_frame(|frame| {
         let error = sum.evaluate(frame, &Selection::first(4)).unwrap_err();
         assert_eq!(error, EvaluationError::IntegerOutOfRange(4));
         let mut without = Selection::first(4);

@@ -2,7 +2,7 @@
 
 use std::ptr::null;
 
-use super::window::{Cell, Column, Source};
+use super::lanes::{Cell, Column, Source};
 use crate::kind::{LaneKind, Number};
 use crate::lane::LaneData;
 

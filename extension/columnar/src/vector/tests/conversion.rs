@@ -2,9 +2,9 @@
 
 use lanes_simd::Comparison;
 
+use super::lanes::{Column, Source, TYPES, TestLanes, integer_range};
 use super::number_tree::convert;
 use super::truth_tree::order;
-use super::window::{Column, Source, TYPES, Window, integer_range};
 use crate::vector::Evaluation;
 use crate::vector::EvaluationError::{FloatOverflow, FloatUnderflow, IntegerOutOfRange};
 use crate::vector::number::{Number, NumberType, Scalar};
@@ -15,11 +15,11 @@ use crate::with_number;
 
 /// A cast by the engine: of a lane, and of a scalar.
 fn engine(from: NumberType, to: NumberType, scalar: Scalar) -> [Evaluation<Scalar>; 2] {
-    let mut window = Window::of(vec![Column::numbers(from, &[Some(scalar)], &mut Source(3))]);
-    window.scalars = vec![Some(scalar)];
+    let mut lanes = TestLanes::of(vec![Column::numbers(from, &[Some(scalar)], &mut Source(3))]);
+    lanes.scalars = vec![Some(scalar)];
     [Value::Column(from, 0), Value::Scalar(from, 0)].map(|value| {
         let mut value = Value::convert(to, value);
-        window.with_frame(|frame| {
+        lanes.with_frame(|frame| {
             let operand: Operand = value.evaluate(frame, &Selection::first(1))?;
             // SAFETY: the operand has one number of the type.
             Ok(with_number!(to, T => unsafe { operand.get::<T>(0) }.to_scalar()))
@@ -158,9 +158,9 @@ fn converted_columns_compare_with_constants_as_their_conversions_do() {
     for (from, to) in TYPES.iter().flat_map(|from| TYPES.map(|to| (*from, to))) {
         let fits = |scalar: &Scalar| convert(from, to, *scalar).is_ok();
         let values: Vec<_> = limits(from).into_iter().filter(fits).map(Some).collect();
-        let mut window = Window::of(vec![Column::numbers(from, &values, &mut Source(4))]);
+        let mut lanes = TestLanes::of(vec![Column::numbers(from, &values, &mut Source(4))]);
         for constant in limits(to) {
-            window.scalars = vec![Some(constant)];
+            lanes.scalars = vec![Some(constant)];
             for (operator, flipped) in Comparison::ALL
                 .into_iter()
                 .flat_map(|o| [(o, false), (o, true)])
@@ -175,11 +175,11 @@ fn converted_columns_compare_with_constants_as_their_conversions_do() {
                     Predicate::Compare(operator, column, scalar)
                 };
                 let all = Selection::first(values.len());
-                let truth = window.with_frame(|frame| {
+                let truth = lanes.with_frame(|frame| {
                     let mut narrowed = all;
                     compare.narrow(frame, &mut narrowed).map(|()| narrowed)
                 });
-                let known = window.with_frame(|frame| compare.evaluate(frame, &all));
+                let known = lanes.with_frame(|frame| compare.evaluate(frame, &all));
                 for (row, value) in values.iter().enumerate() {
                     let converted = convert(from, to, value.unwrap()).unwrap();
                     let order = order(to, converted, constant);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::window::{Cell, Column, Dictionary, Source, Window, text};
+use super::lanes::{Cell, Column, Dictionary, Source, TestLanes, text};
 use crate::lane::DictionaryView;
 use crate::test_support::cases;
 use crate::vector::predicate::{Predicate, TextPredicate};
@@ -105,13 +105,13 @@ proptest! {
         let mut predicate = Predicate::Text(TextPredicate::new(0, Box::new(OneOf::new(payloads))));
         let mut walk = Walk::new();
         for step in steps {
-            let mut window = Window::of(vec![walk.column(step, rows, &mut source)]);
-            let codes = source.one_in(2).then(|| window.codes(0)).flatten();
-            window.zones = vec![Some(Zone { codes, ..window.zone(0) })];
+            let mut lanes = TestLanes::of(vec![walk.column(step, rows, &mut source)]);
+            let codes = source.one_in(2).then(|| lanes.codes(0)).flatten();
+            lanes.zones = vec![Some(Zone { codes, ..lanes.zone(0) })];
             let selection = source.selection(rows);
-            let truth = window.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
+            let truth = lanes.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
             for row in 0..rows {
-                let expected = match window.cell(0, row) {
+                let expected = match lanes.cell(0, row) {
                     Cell::Text(payload) if selection.contains(row) => Some(wanted.contains(payload)),
                     _ => None,
                 };

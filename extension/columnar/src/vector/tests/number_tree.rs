@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::window::{ABSENT, Source, TYPES, Window, any_rows, integer_range};
+use super::lanes::{ABSENT, Source, TYPES, TestLanes, any_rows, integer_range};
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
 use crate::vector::value::{Operand, Rounding, Value};
@@ -44,18 +44,18 @@ impl NumberTree {
     }
 
     /// What PostgreSQL gives for a row. Arguments are computed before a NULL among them is noticed.
-    pub(crate) fn row(&self, window: &Window, row: usize) -> Evaluation<Option<Scalar>> {
+    pub(crate) fn row(&self, lanes: &TestLanes, row: usize) -> Evaluation<Option<Scalar>> {
         Ok(match self {
-            NumberTree::Column(_, attribute) => window.number(*attribute, row),
-            NumberTree::Scalar(_, index) => window.scalars[*index],
+            NumberTree::Column(_, attribute) => lanes.number(*attribute, row),
+            NumberTree::Scalar(_, index) => lanes.scalars[*index],
             NumberTree::Arithmetic(number, operation, sides) => {
-                let (a, b) = (sides.0.row(window, row)?, sides.1.row(window, row)?);
+                let (a, b) = (sides.0.row(lanes, row)?, sides.1.row(lanes, row)?);
                 match (a, b) {
                     (Some(a), Some(b)) => Some(apply(*number, *operation, a, b)?),
                     _ => None,
                 }
             }
-            NumberTree::Convert(to, inner) => match inner.row(window, row)? {
+            NumberTree::Convert(to, inner) => match inner.row(lanes, row)? {
                 Some(scalar) => Some(convert(inner.number(), *to, scalar)?),
                 None => None,
             },
@@ -64,7 +64,7 @@ impl NumberTree {
                     Rounding::Floor => value.floor(),
                     Rounding::Ceiling => value.ceil(),
                 };
-                let value = inner.row(window, row)?.map(f64::of_scalar);
+                let value = inner.row(lanes, row)?.map(f64::of_scalar);
                 value.map(|value| rounded(value).to_scalar())
             }
         })
@@ -227,7 +227,7 @@ proptest! {
         tree in (0..5_usize, 0..3_u32).prop_flat_map(|(t, depth)| any_number(TYPES[t], depth)),
         seed in any::<u64>(), rows in any_rows(), rarity in any_rarity(),
     ) {
-        let window = Window::random(seed, rows, rarity);
+        let lanes = TestLanes::random(seed, rows, rarity);
         let mut source = Source(!seed);
         let number = tree.number();
         let mut value = tree.build();
@@ -235,10 +235,10 @@ proptest! {
         for _ in 0..2 {
             let selection = source.selection(rows);
             let expected: Vec<_> = (0..rows)
-                .map(|row| selection.contains(row).then(|| tree.row(&window, row)))
+                .map(|row| selection.contains(row).then(|| tree.row(&lanes, row)))
                 .collect();
             let errors: Vec<_> = expected.iter().flatten().filter_map(|r| r.err()).collect();
-            window.with_frame(|frame| {
+            lanes.with_frame(|frame| {
                 match value.evaluate(frame, &selection) {
                     Err(error) => prop_assert!(errors.contains(&error), "{error} not in {errors:?}"),
                     Ok(operand) => {

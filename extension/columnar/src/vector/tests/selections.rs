@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::window::Source;
+use super::lanes::Source;
 use crate::limits::VECTOR_ROWS;
 use crate::test_support::cases;
 use crate::vector::selection::Selection;

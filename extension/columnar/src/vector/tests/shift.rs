@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::window::{Column, Source, Window};
+use super::lanes::{Column, Source, TestLanes};
 use crate::test_support::cases;
 use crate::vector::EvaluationError::TimestampOutOfRange;
 use crate::vector::number::{Number, NumberType, Scalar};
@@ -53,11 +53,11 @@ proptest! {
     ) {
         let mut source = Source(seed);
         let scalars: Vec<_> = times.iter().map(|time| time.map(Number::to_scalar)).collect();
-        let mut window = Window::of(vec![Column::numbers(NumberType::I64, &scalars, &mut source)]);
-        window.scalars = vec![Some(by.to_scalar())];
+        let mut lanes = TestLanes::of(vec![Column::numbers(NumberType::I64, &scalars, &mut source)]);
+        lanes.scalars = vec![Some(by.to_scalar())];
         let selection = source.selection(times.len());
         let mut value = Value::shift(Value::Column(NumberType::I64, 0), 0);
-        let found = window.with_frame(|frame| value.evaluate(frame, &selection));
+        let found = lanes.with_frame(|frame| value.evaluate(frame, &selection));
         let wanted = |row: &usize| times[*row].filter(|_| selection.contains(*row)).is_some();
         let rows: Vec<_> = (0..times.len()).filter(wanted).collect();
         let expected: Evaluation<Vec<i64>> = rows.iter().map(|row| shifted(times[*row].unwrap(), by)).collect();
@@ -77,8 +77,8 @@ proptest! {
         let mut value = Value::shift(Value::Scalar(NumberType::I64, 0), 1);
         let scalars = [time, by].map(|scalar| scalar.map(Number::to_scalar));
         let mut evaluate = |selection: Selection| {
-            let window = Window { scalars: scalars.to_vec(), ..Window::of(vec![Column::absent(3, &mut Source(1))]) };
-            window.with_frame(|frame: &Frame<'_>| value.evaluate(frame, &selection))
+            let lanes = TestLanes { scalars: scalars.to_vec(), ..TestLanes::of(vec![Column::absent(3, &mut Source(1))]) };
+            lanes.with_frame(|frame: &Frame<'_>| value.evaluate(frame, &selection))
         };
         prop_assert!(evaluate(Selection::NONE).is_ok(), "no row, no error");
         match (time, by, evaluate(Selection::first(3))) {

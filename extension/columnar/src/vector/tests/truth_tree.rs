@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use lanes_simd::Comparison;
 use proptest::prelude::*;
 
-use super::asked_values;
 use super::bytes16_column::bytes16;
-use super::number_tree::{NumberTree, any_number, any_rarity};
-use super::window::{
-    ABSENT, ATTRIBUTES, BOOL, BYTES16, CODED, Cell, PLAIN, Source, TRUTH_SCALAR, TYPES, Window,
+use super::external_values;
+use super::lanes::{
+    ABSENT, ATTRIBUTES, BOOL, BYTES16, CODED, Cell, PLAIN, Source, TRUTH_SCALAR, TYPES, TestLanes,
     any_rows, text,
 };
+use super::number_tree::{NumberTree, any_number, any_rarity};
 use crate::bytes16::Bytes16;
 use crate::test_support::cases;
 use crate::vector::Evaluation;
@@ -73,7 +73,7 @@ impl Tree {
                 let values = values.iter().copied().map(Bytes16::of).collect();
                 Predicate::Bytes16(Bytes16Predicate::one_of(*attribute, values, *has_null))
             }
-            Tree::Asked(attribute, salt) => asked_values::of_window(*attribute, *salt),
+            Tree::Asked(attribute, salt) => external_values::of_window(*attribute, *salt),
             Tree::ColumnIsNull(attribute) => Predicate::ColumnIsNull(*attribute),
             Tree::IsNull(value) => Predicate::IsNull(value.build()),
             Tree::IsTrue(inner) => Predicate::IsTrue(boxed(inner)),
@@ -86,56 +86,56 @@ impl Tree {
     }
 
     /// What PostgreSQL says of a row.
-    pub(crate) fn row(&self, window: &Window, row: usize) -> Evaluation<Option<bool>> {
+    pub(crate) fn row(&self, lanes: &TestLanes, row: usize) -> Evaluation<Option<bool>> {
         Ok(match self {
-            Tree::Bool(attribute) => match window.cell(*attribute, row) {
+            Tree::Bool(attribute) => match lanes.cell(*attribute, row) {
                 Cell::Truth(truth) => Some(*truth),
                 _ => None,
             },
-            Tree::Scalar(index) => window.scalars[*index].map(|scalar| scalar.0 != 0),
+            Tree::Scalar(index) => lanes.scalars[*index].map(|scalar| scalar.0 != 0),
             Tree::Compare(operator, a, b) => {
                 let number = a.number();
-                let (a, b) = (a.row(window, row)?, b.row(window, row)?);
+                let (a, b) = (a.row(lanes, row)?, b.row(lanes, row)?);
                 match (a, b) {
                     (Some(a), Some(b)) => Some(holds(*operator, order(number, a, b))),
                     _ => None,
                 }
             }
-            Tree::Member(value, list) => member(value, list, window, row)?,
-            Tree::NotMember(value, list) => member(value, list, window, row)?.map(|found| !found),
-            Tree::Text(attribute, payloads) => match window.cell(*attribute, row) {
+            Tree::Member(value, list) => member(value, list, lanes, row)?,
+            Tree::NotMember(value, list) => member(value, list, lanes, row)?.map(|found| !found),
+            Tree::Text(attribute, payloads) => match lanes.cell(*attribute, row) {
                 Cell::Text(payload) => Some(payloads.contains(payload)),
                 _ => None,
             },
-            Tree::Bytes16(attribute, operator, value) => match window.cell(*attribute, row) {
+            Tree::Bytes16(attribute, operator, value) => match lanes.cell(*attribute, row) {
                 Cell::Bytes16(bytes) => Some(holds(*operator, bytes.cmp(value))),
                 _ => None,
             },
-            Tree::OneOf(attribute, values, has_null) => match window.cell(*attribute, row) {
+            Tree::OneOf(attribute, values, has_null) => match lanes.cell(*attribute, row) {
                 Cell::Bytes16(bytes) if values.contains(bytes) => Some(true),
                 Cell::Bytes16(_) if !has_null => Some(false),
                 _ => None,
             },
             Tree::Asked(attribute, salt) => {
-                asked_values::row(window.cell(*attribute, row), *attribute, *salt)
+                external_values::row(lanes.cell(*attribute, row), *attribute, *salt)
             }
-            Tree::ColumnIsNull(attribute) => Some(*window.cell(*attribute, row) == Cell::Null),
-            Tree::IsNull(value) => Some(value.row(window, row)?.is_none()),
-            Tree::IsTrue(inner) => Some(inner.row(window, row)? == Some(true)),
-            Tree::IsFalse(inner) => Some(inner.row(window, row)? == Some(false)),
-            Tree::IsUnknown(inner) => Some(inner.row(window, row)?.is_none()),
-            Tree::Not(inner) => inner.row(window, row)?.map(|truth| !truth),
-            Tree::And(parts) => until(parts, false, window, row)?,
-            Tree::Or(parts) => until(parts, true, window, row)?,
+            Tree::ColumnIsNull(attribute) => Some(*lanes.cell(*attribute, row) == Cell::Null),
+            Tree::IsNull(value) => Some(value.row(lanes, row)?.is_none()),
+            Tree::IsTrue(inner) => Some(inner.row(lanes, row)? == Some(true)),
+            Tree::IsFalse(inner) => Some(inner.row(lanes, row)? == Some(false)),
+            Tree::IsUnknown(inner) => Some(inner.row(lanes, row)?.is_none()),
+            Tree::Not(inner) => inner.row(lanes, row)?.map(|truth| !truth),
+            Tree::And(parts) => until(parts, false, lanes, row)?,
+            Tree::Or(parts) => until(parts, true, lanes, row)?,
         })
     }
 }
 
 /// From left to right until one decides; what comes after it is not computed.
-fn until(parts: &[Tree], decides: bool, window: &Window, row: usize) -> Evaluation<Option<bool>> {
+fn until(parts: &[Tree], decides: bool, lanes: &TestLanes, row: usize) -> Evaluation<Option<bool>> {
     let mut unknown = false;
     for part in parts {
-        match part.row(window, row)? {
+        match part.row(lanes, row)? {
             Some(truth) if truth == decides => return Ok(Some(decides)),
             Some(_) => {}
             None => unknown = true,
@@ -148,17 +148,17 @@ fn until(parts: &[Tree], decides: bool, window: &Window, row: usize) -> Evaluati
 fn member(
     value: &NumberTree,
     list: &[usize],
-    window: &Window,
+    lanes: &TestLanes,
     row: usize,
 ) -> Evaluation<Option<bool>> {
-    let found = value.row(window, row)?;
+    let found = value.row(lanes, row)?;
     if list.is_empty() {
         return Ok(Some(false));
     }
     let Some(found) = found else {
         return Ok(None);
     };
-    let wanted = || list.iter().map(|index| window.scalars[*index]);
+    let wanted = || list.iter().map(|index| lanes.scalars[*index]);
     Ok(
         if wanted()
             .flatten()
@@ -255,19 +255,19 @@ proptest! {
     fn predicates_agree_with_the_twin(
         tree in any_truth(), seed in any::<u64>(), rows in any_rows(), rarity in any_rarity(),
     ) {
-        let window = Window::random(seed, rows, rarity);
+        let lanes = TestLanes::random(seed, rows, rarity);
         let mut predicate = tree.build();
         let mut source = Source(!seed);
         for _ in 0..2 {
             let selection = source.selection(rows);
             let expected: Vec<_> = (0..rows)
-                .map(|row| selection.contains(row).then(|| tree.row(&window, row)))
+                .map(|row| selection.contains(row).then(|| tree.row(&lanes, row)))
                 .collect();
             let errors: Vec<_> = expected.iter().flatten().filter_map(|r| r.err()).collect();
-            match window.with_frame(|frame| predicate.evaluate(frame, &selection)) {
+            match lanes.with_frame(|frame| predicate.evaluate(frame, &selection)) {
                 Err(error) => prop_assert!(errors.contains(&error), "{error} not in {errors:?}"),
                 Ok(truth) => {
-                    let zone = |attribute| Some(window.zone(attribute));
+                    let zone = |attribute| Some(lanes.zone(attribute));
                     if rows > 0 && predicate.is_contradicted(&zone) {
                         prop_assert!(predicate.may_be_contradicted());
                         prop_assert!(truth.yes.is_empty(), "a zone rules out rows that pass");
@@ -299,8 +299,8 @@ fn zones_rule_out_vectors_that_have_none_of_the_values() {
     let values: Vec<_> = (100..140).map(|n| Some(bytes16(n))).collect();
     let mut sorted = values.clone();
     sorted.sort();
-    let window = Window::of(vec![super::window::Column::bytes16(&sorted, &mut source)]);
-    let zone = |attribute| Some(window.zone(attribute));
+    let lanes = TestLanes::of(vec![super::lanes::Column::bytes16(&sorted, &mut source)]);
+    let zone = |attribute| Some(lanes.zone(attribute));
     let (least, greatest) = (sorted[0].unwrap(), sorted[39].unwrap());
     let is_out = |tree: Tree| tree.build().is_contradicted(&zone);
     let beyond = [[0_u8; 16], [0xff; 16]];

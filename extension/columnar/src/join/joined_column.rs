@@ -10,16 +10,16 @@ use crate::vector::value::Operand;
 use crate::with_number;
 
 /// Numbers for the rows of a vector.
-pub struct Given {
+pub struct JoinedColumn {
     number: NumberType,
     values: Box<[u64; VECTOR_ROWS]>,
     validity: Box<[u64; VECTOR_WORDS]>,
 }
 
-impl Given {
+impl JoinedColumn {
     /// Nothing yet.
-    pub fn new(number: NumberType) -> Given {
-        Given {
+    pub fn new(number: NumberType) -> JoinedColumn {
+        JoinedColumn {
             number,
             values: Box::new([0; VECTOR_ROWS]),
             validity: Box::new([0; VECTOR_WORDS]),
@@ -63,7 +63,7 @@ impl Given {
 
     /// Takes a column's numbers of what some rows have found; the others are NULL.
     pub fn gather_found(&mut self, column: &SeriesColumn, found: &Found, rows: &Selection) {
-        let Some(runs) = found.runs() else {
+        let Some(stretches) = found.stretches() else {
             self.gather(column, found.rows(), rows);
             return;
         };
@@ -71,15 +71,15 @@ impl Given {
         let values = &column.values[..];
         with_number!(self.number, T => {
             let (out, _) = self.parts::<T>();
-            for (place, rows) in runs.iter() {
-                // A run that found nothing has a place past the last.
+            for (place, rows) in stretches.iter() {
+                // A stretch that found nothing has a place past the last.
                 if let Some(value) = values.get(place as usize) {
                     out[rows].fill(T::of_scalar(Scalar(*value)));
                 }
             }
         });
         if let Some(valid) = &column.valid {
-            for (place, rows) in runs.iter() {
+            for (place, rows) in stretches.iter() {
                 if valid.get(place as usize) == Some(&false) {
                     for row in rows {
                         self.validity[row / 64] &= !(1 << (row % 64));

@@ -7,7 +7,7 @@ use super::Scan;
 use super::remote_rows::is_resident;
 use crate::gucs;
 use crate::pg::shmem;
-use crate::table::reader::{Content, Window};
+use crate::table::reader::{Access, Content, SegmentView, Streaming};
 use crate::table::stream::SealedRows;
 
 /// How many times a segment is opened for a few of its rows at the cost of decoding all of them, in parts of
@@ -45,12 +45,12 @@ impl Scan {
         (from, to): (u64, u64),
         wanted: Wanted,
         memory: &mut StreamMemory,
-    ) -> Window {
+    ) -> SegmentView {
         let segment = segment_of(from);
         let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
         if is_resident(content, segment, to) {
             // SAFETY: the caller's promise.
-            return unsafe { Window::open(&self.reader, content, from, to) };
+            return unsafe { self.view(content, from..to, Access::Resident) };
         }
         let sealed = SealedRows::find(&content.runs, from, to);
         // Whether it is streamed, and whether its images are to be kept then.
@@ -73,12 +73,17 @@ impl Scan {
         // SAFETY: the caller's promise.
         unsafe {
             if streams {
-                let (rows, wanted) = ((from, to), self.wanted.as_deref());
-                return Window::stream(&self.reader, content, rows, wanted, (sealed, keep), memory);
+                let streaming = Streaming {
+                    attributes: self.wanted.as_deref(),
+                    sealed,
+                    keep_images: keep,
+                    memory,
+                };
+                return self.view(content, from..to, Access::Streamed(streaming));
             }
             // Images make way for lanes only once nobody has them pinned.
             drop(sealed);
-            Window::open(&self.reader, content, from, to)
+            self.view(content, from..to, Access::Resident)
         }
     }
 

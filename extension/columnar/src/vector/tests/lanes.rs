@@ -6,7 +6,7 @@ use super::bytes16_column::bytes16;
 use crate::kind::{self, LaneKind};
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
-use crate::value_runs::ValueRuns;
+use crate::repeats::ValueRepeats;
 use crate::vector::frame::Frame;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
@@ -366,7 +366,7 @@ fn set_bit(words: &mut [u64], row: usize, bit: bool) {
 }
 
 /// A vector of some columns.
-pub(crate) struct Window {
+pub(crate) struct TestLanes {
     pub(crate) columns: Vec<Column>,
     pub(crate) place: usize,
     pub(crate) rows: usize,
@@ -374,9 +374,9 @@ pub(crate) struct Window {
     pub(crate) zones: Vec<Option<Zone>>,
 }
 
-impl Window {
+impl TestLanes {
     /// All kinds of columns and scalars, see the constants of this module.
-    pub(crate) fn random(seed: u64, rows: usize, rarity: u64) -> Window {
+    pub(crate) fn random(seed: u64, rows: usize, rarity: u64) -> TestLanes {
         let mut source = Source(seed);
         let place = if source.one_in(6) { VECTOR_ROWS } else { 0 };
         let all = place + rows;
@@ -437,7 +437,7 @@ impl Window {
         }
         scalars.extend([Some(Scalar(1)), Some(Scalar(0)), None]);
         scalars.extend([Some(0.3.to_scalar()), Some(4.0.to_scalar())]);
-        Window {
+        TestLanes {
             columns,
             place,
             rows,
@@ -447,8 +447,8 @@ impl Window {
     }
 
     /// A vector of these columns, from row 0 on.
-    pub(crate) fn of(columns: Vec<Column>) -> Window {
-        Window {
+    pub(crate) fn of(columns: Vec<Column>) -> TestLanes {
+        TestLanes {
             place: 0,
             rows: columns[0].cells.len(),
             columns,
@@ -467,8 +467,8 @@ impl Window {
             rows: self.rows,
             scalars: &self.scalars,
             zones: &self.zones,
-            given: &[],
-            sparable: &[],
+            joined: &[],
+            substitutes: &[],
         })
     }
 
@@ -489,7 +489,7 @@ impl Window {
     }
 
     /// The runs of equal values of a column's vector, if it has numbers or codes.
-    pub(crate) fn value_runs(&self, attribute: usize) -> Option<ValueRuns> {
+    pub(crate) fn value_repeats(&self, attribute: usize) -> Option<ValueRepeats> {
         let column = &self.columns[attribute];
         let rows = self.place..self.place + self.rows;
         let value = |row: usize| match (&column.cells[row], column.data) {
@@ -501,7 +501,7 @@ impl Window {
         let values = rows.map(value).collect::<Option<Vec<_>>>()?;
         let runs = values.chunk_by(|a, b| a == b);
         let runs: Vec<_> = runs.map(|run| (run.len(), run[0])).collect();
-        Some(ValueRuns::of(&runs))
+        Some(ValueRepeats::of(&runs))
     }
 
     /// What a row of the vector has in a column.

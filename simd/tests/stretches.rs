@@ -1,12 +1,12 @@
-//! Runs of rows against their naive twins, to the bit, on every target.
+//! Stretches of rows against their naive twins, to the bit, on every target.
 
 mod support;
 
-use lanes_simd::{Float, Number, naive, runs};
+use lanes_simd::{Float, Number, naive, stretches};
 use std::cmp::Ordering;
 use support::{Fenced, Random, Sample, fenced_selection, on_every_target, pointer, row_counts};
 
-/// Where runs of random lengths begin, and where the last one ends; some are empty.
+/// Where stretches of random lengths begin, and where the last one ends; some are empty.
 fn starts(random: &mut Random, rows: usize) -> Vec<u32> {
     let longest = 1 + random.below(3 * rows as u64 / 2 + 2);
     let mut starts = vec![0];
@@ -18,7 +18,7 @@ fn starts(random: &mut Random, rows: usize) -> Vec<u32> {
     starts
 }
 
-/// Values that change where a run begins, most of them at least.
+/// Values that change where a stretch begins, most of them at least.
 fn lane_of<T>(random: &mut Random, starts: &[u32], value: impl Fn(u64) -> T) -> Vec<T>
 where
     T: Copy,
@@ -31,7 +31,7 @@ where
     lane
 }
 
-fn cuts<T: runs::Bits + PartialEq + std::fmt::Debug>(value: impl Fn(u64) -> T) {
+fn cuts<T: stretches::Bits + PartialEq + std::fmt::Debug>(value: impl Fn(u64) -> T) {
     on_every_target(|target| {
         let mut random = Random(21);
         for rows in row_counts() {
@@ -42,7 +42,7 @@ fn cuts<T: runs::Bits + PartialEq + std::fmt::Debug>(value: impl Fn(u64) -> T) {
                 for most in [expected.len(), expected.len().saturating_sub(1), rows, 0] {
                     let mut found = Fenced::filled(u32::MAX, most);
                     // SAFETY: a lane of as many rows, and room for `most` starts.
-                    let count = unsafe { runs::cut(lane.ptr(), rows, most, found.mut_ptr()) };
+                    let count = unsafe { stretches::cut(lane.ptr(), rows, most, found.mut_ptr()) };
                     let message = format!("{target:?} {rows} {most} {expected:?}");
                     let fits = expected.len() <= most;
                     assert_eq!(count, fits.then_some(expected.len()), "{message}");
@@ -85,7 +85,7 @@ fn values_are_counted_up_to_the_first_beyond() {
                 }
                 let lane = Fenced::new(&lane);
                 // SAFETY: a lane of as many rows.
-                let found = unsafe { runs::count_within(lane.ptr(), rows, low, high) };
+                let found = unsafe { stretches::count_within(lane.ptr(), rows, low, high) };
                 assert_eq!(found, beyond.min(rows), "{target:?} {rows} {low} {high}");
             }
         }
@@ -102,9 +102,9 @@ fn sums<T: Float + Sample + naive::Addend>() {
                 let values = Fenced::new(&random.lane::<T>(rows));
                 let words = fenced_selection(&selection);
                 let mut found = Fenced::filled(T::default(), count);
-                // SAFETY: values up to the last start, a selection of them, and a sum for each run.
+                // SAFETY: values up to the last start, a selection of them, and a sum for each stretch.
                 unsafe {
-                    runs::sums(
+                    stretches::sums(
                         values.ptr(),
                         pointer(&words),
                         starts.ptr(),
@@ -113,7 +113,7 @@ fn sums<T: Float + Sample + naive::Addend>() {
                     );
                 }
                 let expected =
-                    naive::run_sums(values.values(), selection.as_deref(), starts.values());
+                    naive::stretch_sums(values.values(), selection.as_deref(), starts.values());
                 let shown = |sums: &[T]| sums.iter().map(|sum| sum.shown()).collect::<Vec<_>>();
                 assert_eq!(
                     shown(found.values()),
@@ -141,9 +141,9 @@ fn reals_are_summed_as_doubles() {
             let count = starts.values().len() - 1;
             let values = Fenced::new(&random.lane::<f32>(rows));
             let mut found = Fenced::filled(0_f64, count);
-            // SAFETY: values up to the last start, and a sum for each run.
+            // SAFETY: values up to the last start, and a sum for each stretch.
             unsafe {
-                runs::sums_wide(
+                stretches::sums_wide(
                     values.ptr(),
                     std::ptr::null(),
                     starts.ptr(),
@@ -152,7 +152,7 @@ fn reals_are_summed_as_doubles() {
                 );
             }
             let wide: Vec<f64> = values.values().iter().map(|v| f64::from(*v)).collect();
-            let expected = naive::run_sums(&wide, None, starts.values());
+            let expected = naive::stretch_sums(&wide, None, starts.values());
             let shown = |sums: &[f64]| sums.iter().map(|sum| sum.shown()).collect::<Vec<_>>();
             assert_eq!(shown(found.values()), shown(&expected), "{target:?} {rows}");
         }
@@ -173,21 +173,21 @@ fn extremes<T: Number + Sample>() {
             let values = Fenced::new(&random.lane::<T>(rows));
             for (wanted, begin) in [(Ordering::Less, T::GREATEST), (Ordering::Greater, T::LEAST)] {
                 let mut expected = [begin; GROUPS];
-                for (group, run) in groups.values().iter().zip(starts.values().windows(2)) {
+                for (group, stretch) in groups.values().iter().zip(starts.values().windows(2)) {
                     let best = &mut expected[*group as usize];
-                    for value in &values.values()[run[0] as usize..run[1] as usize] {
+                    for value in &values.values()[stretch[0] as usize..stretch[1] as usize] {
                         *best = naive::better(*best, *value, wanted);
                     }
                 }
                 let mut best = Fenced::filled(begin, GROUPS);
                 let (lane, starts, groups) = (values.ptr(), starts.ptr(), groups.ptr());
-                // SAFETY: values up to the last start, a group for each run, an element for each group.
+                // SAFETY: values up to the last start, a group for each stretch, an element for each group.
                 unsafe {
                     match wanted {
                         Ordering::Less => {
-                            runs::minimum(lane, starts, groups, count, best.mut_ptr());
+                            stretches::minimum(lane, starts, groups, count, best.mut_ptr());
                         }
-                        _ => runs::maximum(lane, starts, groups, count, best.mut_ptr()),
+                        _ => stretches::maximum(lane, starts, groups, count, best.mut_ptr()),
                     }
                 }
                 let bits = |best: &[T]| best.iter().map(|value| value.bits()).collect::<Vec<_>>();

@@ -1,49 +1,49 @@
-//! Runs of rows of one group: what a vector mostly consists of where a table is sorted by what is grouped by. Whatever costs
+//! Stretches of rows of one group: what a vector mostly consists of where a table is sorted by what is grouped by. Whatever costs
 //! something for each row (to look for its group, to wait for the sum that the row before has just written) then costs it for
-//! each run.
+//! each stretch.
 //!
-//! A vector is cut into runs only if they are long on average ([`ROWS_MIN`]). A few looks at the vector tell so beforehand of
-//! columns, so that a vector without runs loses next to nothing. Time buckets may be *short runs* ([`SHORT_ROWS_MIN`]), as the
+//! A vector is cut into stretches only if they are long on average ([`ROWS_MIN`]). A few looks at the vector tell so beforehand of
+//! columns, so that a vector without stretches loses next to nothing. Time buckets may be *short stretches* ([`SHORT_ROWS_MIN`]), as the
 //! six samples of a minute are: accumulators take their rows one by one, in the order of rows that have an id each, but look for
-//! the state once a run.
+//! the state once a stretch.
 //!
-//! Invariants: the runs of a vector are all of its rows; each has a row that is selected, as only that makes a group. Rows that
-//! are not selected belong to the run before them, or to the first.
+//! Invariants: the stretches of a vector are all of its rows; each has a row that is selected, as only that makes a group. Rows that
+//! are not selected belong to the stretch before them, or to the first.
 
 use std::ops::Range;
 
-use lanes_simd::runs::{self, Bits};
+use lanes_simd::stretches::{self, Bits};
 
 use super::accumulator::Grouping;
 use super::key::Ids;
 use crate::limits::VECTOR_ROWS;
-use crate::value_runs::ROWS_MIN;
+use crate::repeats::ROWS_MIN;
 use crate::vector::number::Number;
 use crate::vector::selection::Selection;
 
 /// Pairs of neighbours that are looked at beforehand.
 const LOOKS: usize = 16;
-/// How many of them have to be equal. Of runs of [`ROWS_MIN`] rows mostly more are.
+/// How many of them have to be equal. Of stretches of [`ROWS_MIN`] rows mostly more are.
 const EQUAL_MIN: usize = 12;
 
-/// Rows of a run of time buckets on average, at least: shorter ones are as soon looked at row by row.
+/// Rows of a stretch of time buckets on average, at least: shorter ones are as soon looked at row by row.
 const SHORT_ROWS_MIN: usize = 4;
 
-/// The runs of a vector.
+/// The stretches of a vector.
 #[derive(Clone, Copy, Debug)]
-pub struct Runs<'a> {
+pub struct Stretches<'a> {
     /// Where each of them begins, and at last the number of rows.
     pub starts: &'a [u32],
     /// The group of each.
     pub groups: &'a [u32],
-    /// Whether they are short runs, whose rows are added in the order of rows that have an id each.
+    /// Whether they are short stretches, whose rows are added in the order of rows that have an id each.
     pub are_short: bool,
 }
 
-impl<'a> Runs<'a> {
-    /// All rows as one run.
-    pub(crate) fn one(whole: &'a [u32; 2], group: &'a [u32]) -> Runs<'a> {
-        Runs {
+impl<'a> Stretches<'a> {
+    /// All rows as one stretch.
+    pub(crate) fn one(whole: &'a [u32; 2], group: &'a [u32]) -> Stretches<'a> {
+        Stretches {
             starts: whole,
             groups: group,
             are_short: false,
@@ -103,7 +103,7 @@ impl<'a> Runs<'a> {
     pub(super) fn grouping(self) -> Grouping<'a> {
         match self.groups {
             [one] if !self.are_short => Grouping::One(*one),
-            _ => Grouping::Runs(self),
+            _ => Grouping::Stretches(self),
         }
     }
 
@@ -115,20 +115,20 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Runs in memory of their own.
+/// Stretches in memory of their own.
 #[derive(Default)]
-pub(crate) struct RunList {
+pub(crate) struct StretchList {
     starts: Vec<u32>,
     groups: Vec<u32>,
     are_short: bool,
 }
 
-impl RunList {
-    /// The runs, once they are [ended](Self::end).
+impl StretchList {
+    /// The stretches, once they are [ended](Self::end).
     #[inline]
-    pub(crate) fn runs(&self) -> Runs<'_> {
+    pub(crate) fn stretches(&self) -> Stretches<'_> {
         debug_assert_eq!(self.starts.len(), self.groups.len() + 1);
-        Runs {
+        Stretches {
             starts: &self.starts,
             groups: &self.groups,
             are_short: self.are_short,
@@ -140,7 +140,7 @@ impl RunList {
     pub(super) fn ids(&self) -> Ids<'_> {
         match self.groups[..] {
             [one] if !self.are_short => Ids::One(one),
-            _ => Ids::Runs(self.runs()),
+            _ => Ids::Stretches(self.stretches()),
         }
     }
 
@@ -149,9 +149,9 @@ impl RunList {
         self.groups.len()
     }
 
-    /// Where runs from one on begin, and the group of each. They are not ended yet.
-    pub(super) fn runs_from(&self, run: usize) -> (&[u32], &[u32]) {
-        (&self.starts[run..], &self.groups[run..])
+    /// Where stretches from one on begin, and the group of each. They are not ended yet.
+    pub(super) fn stretches_from(&self, stretch: usize) -> (&[u32], &[u32]) {
+        (&self.starts[stretch..], &self.groups[stretch..])
     }
 
     /// Bytes of memory.
@@ -159,14 +159,14 @@ impl RunList {
         (self.starts.capacity() + self.groups.capacity()) * size_of::<u32>()
     }
 
-    /// Begins with no run.
+    /// Begins with no stretch.
     pub(crate) fn clear(&mut self) {
         self.starts.clear();
         self.groups.clear();
         self.are_short = false;
     }
 
-    /// Adds a run of rows from `from` on, some of which are selected.
+    /// Adds a stretch of rows from `from` on, some of which are selected.
     #[inline]
     pub(crate) fn push(&mut self, from: usize, group: u32) {
         if self.groups.last() == Some(&group) {
@@ -177,7 +177,7 @@ impl RunList {
         self.groups.push(group);
     }
 
-    /// Whether it pays to go on after so many runs of the first `rows` rows. They may turn out to be short.
+    /// Whether it pays to go on after so many stretches of the first `rows` rows. They may turn out to be short.
     #[inline]
     pub(crate) fn do_pay(&mut self, rows: usize) -> bool {
         // At the beginning there may be some short ones.
@@ -186,13 +186,13 @@ impl RunList {
         self.groups.len() * SHORT_ROWS_MIN <= rows
     }
 
-    /// The last run ends with the vector.
+    /// The last stretch ends with the vector.
     pub(crate) fn end(&mut self, rows: usize) {
         self.starts.push(rows as u32);
     }
 
     /// Cuts rows, of which some are selected, wherever a value changes, and asks for the group of the first selected row of
-    /// each run. False if it does not pay.
+    /// each stretch. False if it does not pay.
     ///
     /// # Safety
     /// There are so many values.
@@ -211,7 +211,7 @@ impl RunList {
             let most = rows / ROWS_MIN;
             self.clear();
             self.starts.resize(most, 0);
-            let Some(count) = runs::cut(values, rows, most, self.starts.as_mut_ptr()) else {
+            let Some(count) = stretches::cut(values, rows, most, self.starts.as_mut_ptr()) else {
                 return false;
             };
             self.starts.truncate(count);
@@ -254,19 +254,19 @@ impl RunList {
         }
     }
 
-    /// Gives each run another group.
+    /// Gives each stretch another group.
     pub(crate) fn map_groups(&mut self, of: impl Fn(u32) -> u32) {
         self.groups.iter_mut().for_each(|group| *group = of(*group));
     }
 
-    /// Cuts rows wherever an id changes. False if runs are too short to pay; of few rows they never are.
+    /// Cuts rows wherever an id changes. False if stretches are too short to pay; of few rows they never are.
     pub(crate) fn cut_ids(&mut self, ids: &[u32]) -> bool {
         let most = ids.len() / ROWS_MIN + VECTOR_ROWS / 64;
         self.clear();
         self.starts.resize(most, 0);
         let starts = self.starts.as_mut_ptr();
         // SAFETY: the ids of a slice; there is room for as many starts as are asked for.
-        let Some(count) = (unsafe { runs::cut(ids.as_ptr(), ids.len(), most, starts) }) else {
+        let Some(count) = (unsafe { stretches::cut(ids.as_ptr(), ids.len(), most, starts) }) else {
             return false;
         };
         self.starts.truncate(count);
@@ -276,20 +276,20 @@ impl RunList {
         true
     }
 
-    /// Takes over the runs of the first of several keys.
-    pub(crate) fn copy(&mut self, runs: Runs<'_>) {
+    /// Takes over the stretches of the first of several keys.
+    pub(crate) fn copy(&mut self, stretches: Stretches<'_>) {
         self.clear();
-        self.starts.extend_from_slice(runs.starts);
-        self.groups.extend_from_slice(runs.groups);
-        self.are_short = runs.are_short;
+        self.starts.extend_from_slice(stretches.starts);
+        self.groups.extend_from_slice(stretches.groups);
+        self.are_short = stretches.are_short;
     }
 
-    /// Cuts the runs of one key where those of another begin, and gives each piece that has a selected row the group of the
+    /// Cuts the stretches of one key where those of another begin, and gives each piece that has a selected row the group of the
     /// pair.
     pub(crate) fn combine(
         &mut self,
-        left: Runs<'_>,
-        right: Runs<'_>,
+        left: Stretches<'_>,
+        right: Stretches<'_>,
         selection: &Selection,
         mut pair: impl FnMut(u32, u32) -> u32,
     ) {

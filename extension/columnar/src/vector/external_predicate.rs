@@ -24,7 +24,7 @@ pub(super) const VALUES_MAX: usize = 256 << 10;
 
 /// The answer of a test for one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum Ternary {
     /// It holds.
     True,
     /// It does not.
@@ -39,19 +39,19 @@ pub trait ValueTest {
     ///
     /// # Safety
     /// Each value is one of the column's: its bits if it is kept by value, extended by zeros, otherwise its address.
-    unsafe fn ask(&mut self, values: &[u64], answers: &mut [Answer]);
+    unsafe fn test(&mut self, values: &[u64], answers: &mut [Ternary]);
 
     /// Answers about NULL.
-    fn ask_null(&mut self) -> Answer;
+    fn test_null(&mut self) -> Ternary;
 }
 
 /// Whether a test holds for the value that a row has in a column.
-pub struct AskedPredicate {
+pub struct ExternalPredicate {
     attribute: usize,
     /// Whether the column's values of fixed width are kept by value.
     by_value: bool,
     test: Box<dyn ValueTest>,
-    null: Option<Answer>,
+    null: Option<Ternary>,
     memo: TruthMemo,
     codes: CodeMemo<Code>,
     /// Rows whose values were looked up, and how many of those were new.
@@ -61,15 +61,19 @@ pub struct AskedPredicate {
     is_distinct: bool,
     /// The values of the question under way, and the answers to it.
     values: Vec<u64>,
-    answers: Vec<Answer>,
+    answers: Vec<Ternary>,
     /// The codes of what is asked about.
     unknown_codes: Vec<u32>,
 }
 
-impl AskedPredicate {
+impl ExternalPredicate {
     /// A test on an attribute whose values of fixed width are kept by value or not.
-    pub fn new(attribute: usize, by_value: bool, test: Box<dyn ValueTest>) -> Box<AskedPredicate> {
-        Box::new(AskedPredicate {
+    pub fn new(
+        attribute: usize,
+        by_value: bool,
+        test: Box<dyn ValueTest>,
+    ) -> Box<ExternalPredicate> {
+        Box::new(ExternalPredicate {
             attribute,
             by_value,
             test,
@@ -124,10 +128,10 @@ impl AskedPredicate {
         let nulls = selection.and_not(&known);
         if !nulls.is_empty() {
             let test = &mut self.test;
-            match *self.null.get_or_insert_with(|| test.ask_null()) {
-                Answer::True => truth.yes = truth.yes.or(&nulls),
-                Answer::False => truth.no = truth.no.or(&nulls),
-                Answer::Null => {}
+            match *self.null.get_or_insert_with(|| test.test_null()) {
+                Ternary::True => truth.yes = truth.yes.or(&nulls),
+                Ternary::False => truth.no = truth.no.or(&nulls),
+                Ternary::Null => {}
             }
         }
         truth
@@ -211,9 +215,9 @@ impl AskedPredicate {
     /// `self.values` are values of the column.
     unsafe fn ask(&mut self) {
         self.answers.clear();
-        self.answers.resize(self.values.len(), Answer::Null);
+        self.answers.resize(self.values.len(), Ternary::Null);
         // SAFETY: the caller's promise.
-        unsafe { self.test.ask(&self.values, &mut self.answers) }
+        unsafe { self.test.test(&self.values, &mut self.answers) }
     }
 }
 

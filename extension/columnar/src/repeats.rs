@@ -1,23 +1,23 @@
-//! What a column has in a vector as runs of equal values, as sealed bytes tell it without being decoded.
+//! What a column has in a vector as repeats of equal values, as sealed bytes tell it without being decoded.
 
 use std::ops::Range;
 
 use crate::encoding::{Constant, EncodedLane};
 
-/// Rows of a run on average, at least: shorter ones are as soon looked at row by row.
+/// Rows of a repeat on average, at least: shorter ones are as soon looked at row by row.
 pub(crate) const ROWS_MIN: usize = 12;
 
-/// The runs of a vector. Neighbours may be equal.
+/// The repeats of a vector. Neighbours may be equal.
 #[derive(Clone, Debug, Default)]
-pub struct ValueRuns {
+pub struct ValueRepeats {
     /// Where each of them ends.
     ends: Vec<u32>,
     /// What its rows have: the bits of a number or a code. `None` is NULL.
     values: Vec<Option<u64>>,
 }
 
-impl ValueRuns {
-    /// Reads those of the first rows of a vector. False if its bytes do not consist of runs, if these are short, of values that are
+impl ValueRepeats {
+    /// Reads those of the first rows of a vector. False if its bytes do not consist of repeats, if these are short, of values that are
     /// no numbers, or of codes that name none of so many items.
     pub(crate) fn read(
         &mut self,
@@ -29,7 +29,7 @@ impl ValueRuns {
         self.ends.clear();
         self.values.clear();
         let mut end = 0;
-        for (constant, length) in lane.runs(vector).into_iter().flatten() {
+        for (constant, length) in lane.repeats(vector).into_iter().flatten() {
             let value = match constant {
                 Constant::Null => None,
                 Constant::Bits(bits) => Some(bits),
@@ -51,17 +51,17 @@ impl ValueRuns {
 
     /// Those of rows, each with what it has.
     #[cfg(test)]
-    pub(crate) fn of(runs: &[(usize, Option<u64>)]) -> ValueRuns {
+    pub(crate) fn of(repeats: &[(usize, Option<u64>)]) -> ValueRepeats {
         let mut end = 0;
-        ValueRuns {
-            ends: runs
+        ValueRepeats {
+            ends: repeats
                 .iter()
                 .map(|(rows, _)| {
                     end += *rows as u32;
                     end
                 })
                 .collect(),
-            values: runs.iter().map(|(_, value)| *value).collect(),
+            values: repeats.iter().map(|(_, value)| *value).collect(),
         }
     }
 

@@ -1,7 +1,7 @@
-//! Runs: rows that follow each other and have something in common, as the rows of one key have in a table that is sorted by it.
+//! Stretches: rows that follow each other and have something in common, as the rows of one key have in a table that is sorted by it.
 //!
-//! Runs are given by where each of them begins: run `k` is rows `starts[k]..starts[k + 1]`, so there is one more start than
-//! there are runs, and the last of them is the number of rows.
+//! Stretches are given by where each of them begins: stretch `k` is rows `starts[k]..starts[k + 1]`, so there is one more start than
+//! there are stretches, and the last of them is the number of rows.
 
 use crate::bridge;
 use crate::number::{Float, Number};
@@ -30,32 +30,32 @@ macro_rules! bits {
         }
     };
 }
-bits!(u16, cut_runs_u16);
-bits!(u32, cut_runs_u32);
-bits!(u64, cut_runs_u64);
+bits!(u16, cut_stretches_u16);
+bits!(u32, cut_stretches_u32);
+bits!(u64, cut_stretches_u64);
 
 impl Bits for [u8; 16] {
     unsafe fn cut(values: *const Self, rows: usize, most: usize, starts: *mut u32) -> usize {
-        let mut runs = 0;
+        let mut stretches = 0;
         let mut last = None;
         for row in 0..rows {
             // SAFETY: the caller's promise; bytes have no alignment.
             let value = u128::from_ne_bytes(unsafe { *values.add(row) });
             if last != Some(value) {
-                if runs == most {
+                if stretches == most {
                     return most + 1;
                 }
                 // SAFETY: there is room for so many starts.
-                unsafe { *starts.add(runs) = row as u32 };
-                runs += 1;
+                unsafe { *starts.add(stretches) = row as u32 };
+                stretches += 1;
             }
             last = Some(value);
         }
-        runs
+        stretches
     }
 }
 
-/// Cuts rows wherever a value differs from the one before. Gives the number of runs and writes where they begin, not where the
+/// Cuts rows wherever a value differs from the one before. Gives the number of stretches and writes where they begin, not where the
 /// last one ends; `None` if there are more than `most`.
 ///
 /// # Safety
@@ -67,8 +67,8 @@ pub unsafe fn cut<T: Bits>(
     starts: *mut u32,
 ) -> Option<usize> {
     // SAFETY: the caller's promise.
-    let runs = unsafe { T::cut(values, rows, most, starts) };
-    (runs <= most).then_some(runs)
+    let stretches = unsafe { T::cut(values, rows, most, starts) };
+    (stretches <= most).then_some(stretches)
 }
 
 /// How many values there are before the first that is less than `low` or greater than `high`.
@@ -80,20 +80,20 @@ pub unsafe fn count_within(values: *const i64, rows: usize, low: i64, high: i64)
     unsafe { bridge::count_within(values, rows, low, high) }
 }
 
-/// The sum of the selected rows of each run. Row `i` of the lane, not of the run, is added to stripe `i % 16`, otherwise as in
+/// The sum of the selected rows of each stretch. Row `i` of the lane, not of the stretch, is added to stripe `i % 16`, otherwise as in
 /// [`crate::aggregate`].
 ///
 /// # Safety
-/// As for the [crate](crate#safety): there are `runs + 1` starts that do not decrease, `starts[runs]` values, and `runs` sums.
+/// As for the [crate](crate#safety): there are `stretches + 1` starts that do not decrease, `starts[stretches]` values, and `stretches` sums.
 pub unsafe fn sums<T: Float>(
     values: *const T,
     selection: *const u64,
     starts: *const u32,
-    runs: usize,
+    stretches: usize,
     sums: *mut T,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { T::run_sums(values, selection, starts, runs, sums) }
+    unsafe { T::stretch_sums(values, selection, starts, stretches, sums) }
 }
 
 /// As [`sums`], floats summed as doubles.
@@ -104,31 +104,31 @@ pub unsafe fn sums_wide(
     values: *const f32,
     selection: *const u64,
     starts: *const u32,
-    runs: usize,
+    stretches: usize,
     sums: *mut f64,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { bridge::run_sums_wide(values, selection, starts, runs, sums) }
+    unsafe { bridge::stretch_sums_wide(values, selection, starts, stretches, sums) }
 }
 
-/// `best[groups[k]]` becomes the least of itself and the values of run `k`, as [`crate::group::group_minimum`] says. It is for
-/// short runs.
+/// `best[groups[k]]` becomes the least of itself and the values of stretch `k`, as [`crate::group::group_minimum`] says. It is for
+/// short stretches.
 ///
 /// # Safety
-/// As for the [crate](crate#safety): there are `runs + 1` starts that do not decrease, `starts[runs]` values, `runs` groups, and
+/// As for the [crate](crate#safety): there are `stretches + 1` starts that do not decrease, `starts[stretches]` values, `stretches` groups, and
 /// an element of `best` for each group.
 pub unsafe fn minimum<T: Number>(
     values: *const T,
     starts: *const u32,
     groups: *const u32,
-    runs: usize,
+    stretches: usize,
     best: *mut T,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { T::run_minimum(values, starts, groups, runs, best) }
+    unsafe { T::stretch_minimum(values, starts, groups, stretches, best) }
 }
 
-/// `best[groups[k]]` becomes the greatest of itself and the values of run `k`. Otherwise as [`minimum`].
+/// `best[groups[k]]` becomes the greatest of itself and the values of stretch `k`. Otherwise as [`minimum`].
 ///
 /// # Safety
 /// As there.
@@ -136,9 +136,9 @@ pub unsafe fn maximum<T: Number>(
     values: *const T,
     starts: *const u32,
     groups: *const u32,
-    runs: usize,
+    stretches: usize,
     best: *mut T,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { T::run_maximum(values, starts, groups, runs, best) }
+    unsafe { T::stretch_maximum(values, starts, groups, stretches, best) }
 }

@@ -6,7 +6,7 @@ use super::format::{ALL_FALSE, ALL_NULLS, ALL_TRUE, Class, NO_NULLS, ONE_VALUE};
 use super::item_bytes::is_compressed;
 use super::lane::{EncodedLane, WORDS};
 
-/// What all rows of a vector or of a run have.
+/// What all rows of a vector or of a repeat have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Constant<'a> {
     /// NULL.
@@ -22,19 +22,19 @@ pub enum Constant<'a> {
 impl<'a> EncodedLane<'a> {
     /// What every row of a vector has, if the bytes say that it is one value: without decoding.
     pub fn constant(&self, vector: usize) -> Option<Constant<'a>> {
-        let mut runs = self.runs(vector)?;
-        let (constant, rows) = runs.next()?;
+        let mut repeats = self.repeats(vector)?;
+        let (constant, rows) = repeats.next()?;
         (rows == self.vector_rows(vector)).then_some(constant)
     }
 
-    /// The runs of equal values of a vector with their rows, if the bytes say that there is nothing else in it: without
+    /// The repeats of equal values of a vector with their rows, if the bytes say that there is nothing else in it: without
     /// decoding. Neighbours may be equal.
-    pub fn runs(&self, vector: usize) -> Option<Runs<'a>> {
+    pub fn repeats(&self, vector: usize) -> Option<Repeats<'a>> {
         let rows = self.vector_rows(vector);
         if rows == 0 {
             return None;
         }
-        let one = |constant| Runs(RunsOf::One(Some((constant, rows))));
+        let one = |constant| Repeats(RepeatsIn::One(Some((constant, rows))));
         if self.is_null() {
             return Some(one(Constant::Null));
         }
@@ -59,13 +59,13 @@ impl<'a> EncodedLane<'a> {
                 _ => None,
             },
             Class::Integers | Class::Floats | Class::Dictionary => {
-                let shape = self.shape();
-                let blocks = Blocks::new(reader, rows, shape);
+                let layout = self.block_layout();
+                let blocks = Blocks::new(reader, rows, layout);
                 let mut all = blocks;
-                let is_runs = all
+                let is_repeats = all
                     .all(|block| block.is_ok_and(|block| matches!(block.form, Form::Constant(_))));
                 let is_code = self.header.class == Class::Dictionary;
-                is_runs.then_some(Runs(RunsOf::Blocks { blocks, is_code }))
+                is_repeats.then_some(Repeats(RepeatsIn::Blocks { blocks, is_code }))
             }
             Class::Null | Class::Items => None,
         }
@@ -109,10 +109,10 @@ impl<'a> EncodedLane<'a> {
                 let Ok((reader, Some(_))) = self.vector_body(vector, &mut [0; WORDS]) else {
                     return vec!["constant"];
                 };
-                let shape = self.shape();
-                return Blocks::new(reader, self.vector_rows(vector), shape)
+                let layout = self.block_layout();
+                return Blocks::new(reader, self.vector_rows(vector), layout)
                     .flatten()
-                    .map(|block| block.name(shape.float_width))
+                    .map(|block| block.name(layout.float_width))
                     .collect();
             }
         };
@@ -120,23 +120,23 @@ impl<'a> EncodedLane<'a> {
     }
 }
 
-/// Runs of equal values with their rows, in order.
-pub struct Runs<'a>(RunsOf<'a>);
+/// Repeats of equal values with their rows, in order.
+pub struct Repeats<'a>(RepeatsIn<'a>);
 
-enum RunsOf<'a> {
+enum RepeatsIn<'a> {
     One(Option<(Constant<'a>, usize)>),
     Blocks { blocks: Blocks<'a>, is_code: bool },
 }
 
-impl<'a> Iterator for Runs<'a> {
+impl<'a> Iterator for Repeats<'a> {
     type Item = (Constant<'a>, usize);
 
     fn next(&mut self) -> Option<(Constant<'a>, usize)> {
         match &mut self.0 {
-            RunsOf::One(run) => run.take(),
-            RunsOf::Blocks { blocks, is_code } => {
+            RepeatsIn::One(repeat) => repeat.take(),
+            RepeatsIn::Blocks { blocks, is_code } => {
                 let block = blocks.next()?.ok()?;
-                let bits = block.constant(blocks.shape.float_width)?;
+                let bits = block.constant(blocks.layout.float_width)?;
                 let constant = if *is_code {
                     Constant::Code(bits as u32)
                 } else {

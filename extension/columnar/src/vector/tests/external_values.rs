@@ -7,14 +7,15 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::dictionaries::{Walk, any_steps};
-use super::number_tree::any_rarity;
-use super::window::{
-    ABSENT, ATTRIBUTES, BOOL, BYTES16, CODED, Cell, Column, PLAIN, Source, TYPES, Window, any_rows,
+use super::lanes::{
+    ABSENT, ATTRIBUTES, BOOL, BYTES16, CODED, Cell, Column, PLAIN, Source, TYPES, TestLanes,
+    any_rows,
 };
+use super::number_tree::any_rarity;
 use crate::limits::VECTOR_ROWS;
 use crate::test_support::cases;
-use crate::vector::asked_predicate::{
-    Answer, AskedPredicate, NEW_VALUES_MIN, VALUES_MAX, ValueTest,
+use crate::vector::external_predicate::{
+    ExternalPredicate, NEW_VALUES_MIN, Ternary, VALUES_MAX, ValueTest,
 };
 use crate::vector::number::{NumberType, Scalar};
 use crate::vector::predicate::Predicate;
@@ -31,20 +32,20 @@ fn of_text(payload: &[u8]) -> u64 {
     })
 }
 
-fn answer(question: u64, salt: u64) -> Answer {
+fn answer(question: u64, salt: u64) -> Ternary {
     match Source(question ^ salt).below(3) {
-        0 => Answer::Null,
-        1 => Answer::True,
-        _ => Answer::False,
+        0 => Ternary::Null,
+        1 => Ternary::True,
+        _ => Ternary::False,
     }
 }
 
 /// What the twin says of a cell of an attribute of a random window.
 pub(crate) fn row(cell: &Cell, attribute: usize, salt: u64) -> Option<bool> {
     match answer(question(cell, TYPES.get(attribute / 2).copied()), salt) {
-        Answer::True => Some(true),
-        Answer::False => Some(false),
-        Answer::Null => None,
+        Ternary::True => Some(true),
+        Ternary::False => Some(false),
+        Ternary::Null => None,
     }
 }
 
@@ -91,7 +92,7 @@ struct Witness {
 }
 
 impl ValueTest for Witness {
-    unsafe fn ask(&mut self, values: &[u64], answers: &mut [Answer]) {
+    unsafe fn test(&mut self, values: &[u64], answers: &mut [Ternary]) {
         for (value, found) in values.iter().zip(answers) {
             let address = *value as *const u8;
             let question = match self.form {
@@ -106,7 +107,7 @@ impl ValueTest for Witness {
         }
     }
 
-    fn ask_null(&mut self) -> Answer {
+    fn test_null(&mut self) -> Ternary {
         self.questions.borrow_mut().push(OF_NULL);
         answer(OF_NULL, self.salt)
     }
@@ -120,8 +121,8 @@ fn witness(attribute: usize, form: Form, salt: u64) -> (Predicate, Rc<RefCell<Ve
         form,
         questions: questions.clone(),
     };
-    let asked = AskedPredicate::new(attribute, form == Form::Value, Box::new(test));
-    (Predicate::Asked(asked), questions)
+    let asked = ExternalPredicate::new(attribute, form == Form::Value, Box::new(test));
+    (Predicate::External(asked), questions)
 }
 
 /// The same of an attribute of a random window.
@@ -144,21 +145,21 @@ proptest! {
         attribute in any_attribute(), seed in any::<u64>(), rows in any_rows(), rarity in any_rarity(),
     ) {
         prop_assert!(attribute < ATTRIBUTES);
-        let window = Window::random(seed, rows, rarity);
+        let lanes = TestLanes::random(seed, rows, rarity);
         let mut source = Source(!seed);
         let (mut predicate, questions) = witness(attribute, Form::of(attribute), seed);
         let mut expected = BTreeSet::new();
         let number = TYPES.get(attribute / 2).copied();
         for _ in 0..3 {
             let selection = source.selection(rows);
-            let truth = window.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
+            let truth = lanes.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
             for place in 0..rows {
                 let found = (truth.yes.contains(place), truth.no.contains(place));
                 if !selection.contains(place) {
                     prop_assert_eq!(found, (false, false), "row {} is not selected", place);
                     continue;
                 }
-                let cell = window.cell(attribute, place);
+                let cell = lanes.cell(attribute, place);
                 expected.insert(question(cell, number));
                 let told = row(cell, attribute, seed);
                 prop_assert_eq!(found, (told == Some(true), told == Some(false)), "row {}", place);
@@ -180,13 +181,13 @@ proptest! {
         let (mut predicate, _) = witness(0, Form::Item, seed);
         let mut walk = Walk::new();
         for step in steps {
-            let window = Window::of(vec![walk.column(step, rows, &mut source)]);
+            let lanes = TestLanes::of(vec![walk.column(step, rows, &mut source)]);
             let selection = source.selection(rows);
-            let truth = window.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
+            let truth = lanes.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
             for place in 0..rows {
-                let told = selection.contains(place).then(|| answer(question(window.cell(0, place), None), seed));
-                prop_assert_eq!(truth.yes.contains(place), told == Some(Answer::True), "row {} after {:?}", place, step);
-                prop_assert_eq!(truth.no.contains(place), told == Some(Answer::False), "row {} after {:?}", place, step);
+                let told = selection.contains(place).then(|| answer(question(lanes.cell(0, place), None), seed));
+                prop_assert_eq!(truth.yes.contains(place), told == Some(Ternary::True), "row {} after {:?}", place, step);
+                prop_assert_eq!(truth.no.contains(place), told == Some(Ternary::False), "row {} after {:?}", place, step);
             }
         }
     }
@@ -199,15 +200,15 @@ fn asked_of(values: impl Iterator<Item = u64>) -> usize {
     for vector in values.chunks(VECTOR_ROWS) {
         let scalars: Vec<_> = vector.iter().map(|value| Some(Scalar(*value))).collect();
         let column = Column::numbers(NumberType::I64, &scalars, &mut Source(1));
-        let window = Window::of(vec![column]);
+        let lanes = TestLanes::of(vec![column]);
         let selection = Selection::first(vector.len());
-        let truth = window
+        let truth = lanes
             .with_frame(|frame| predicate.evaluate(frame, &selection))
             .unwrap();
         for (place, value) in vector.iter().enumerate() {
             let told = answer(*value, 7);
-            assert_eq!(truth.yes.contains(place), told == Answer::True);
-            assert_eq!(truth.no.contains(place), told == Answer::False);
+            assert_eq!(truth.yes.contains(place), told == Ternary::True);
+            assert_eq!(truth.no.contains(place), told == Ternary::False);
         }
     }
     questions.borrow().len()
