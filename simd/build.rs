@@ -27,16 +27,19 @@ fn main() {
         .std("c++17")
         .include(".")
         .includes(&highway.include_paths)
-        // Unoptimised, an intrinsic is a function call; so the kernels are optimised in every profile.
+        // Unoptimised, an intrinsic is a function call; so the kernels are optimised in every
+        // profile.
         .opt_level(3)
         .debug(false)
-        // A fused multiply-add rounds once where two instructions round twice: results would differ between targets.
+        // A fused multiply-add rounds once where two instructions round twice: results would differ
+        // between targets.
         .flag("-ffp-contract=off")
         .flag("-fno-exceptions")
         .flag("-fno-rtti")
         .define("HWY_SHARED_DEFINE", None)
-        // Vectors whose length is known only at run time cannot be kept in arrays; such CPUs have NEON too. SSSE3 is little more than
-        // SSE2, and no CPU of the last fifteen years ends there.
+        // Vectors whose length is known only at run time cannot be stored in arrays; CPUs with such
+        // vectors also have NEON. SSSE3 adds little to SSE2, and no CPU of the last fifteen years
+        // ends with it.
         .define(
             "HWY_DISABLED_TARGETS",
             "(HWY_SSSE3|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)",

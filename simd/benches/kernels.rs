@@ -1,9 +1,10 @@
-//! `cargo bench -p lanes-simd [-- <part of a kernel's name>]`: how fast each kernel reads its lanes, in GB/s, beside the speed
-//! at which this machine reads memory in the same run, for lanes in the second-level cache, in the third-level cache and in
-//! main memory. A ratio near 1 means that memory is the bound.
+//! `cargo bench -p lanes-simd [-- <part of a kernel's name>]`: how fast each kernel reads its
+//! lanes, in GB/s, beside the speed at which this machine reads memory in the same run, for lanes
+//! in the second-level cache, in the third-level cache and in main memory. A ratio near 1 means
+//! that memory is the bound.
 //!
-//! There is no benchmark framework, because the figure that matters is a ratio to another measurement of the same run. Each
-//! figure is the median of its runs.
+//! There is no benchmark framework, because the figure that matters is a ratio to another
+//! measurement of the same run. Each figure is the median of its runs.
 
 use lanes_simd::target::Target;
 use lanes_simd::{Comparison, Number, aggregate, combine, decode, distance, group, search, select};
@@ -151,7 +152,7 @@ impl Lanes {
 /// The rows that a kernel takes at a time: a vector of a segment.
 const ROWS: usize = 2048;
 
-/// Calls `run(first row, rows)` for each vector, if asked to, and tells the bytes in all rows.
+/// Calls `run(first row, rows)` for each vector if `go`, and returns the bytes of all rows.
 fn vectors(rows: usize, row_bytes: usize, go: bool, mut run: impl FnMut(usize, usize)) -> usize {
     if go {
         for first in (0..rows).step_by(ROWS) {
@@ -191,7 +192,8 @@ fn of_number<T: Number>(
     let bytes = size_of::<T>();
     add(all, &format!("{name} < constant"), move |lanes, go| {
         let mut out = [0; ROWS / 64];
-        // SAFETY: `vectors` gives rows of the lane; `out` has room for a vector. So in all that follows.
+        // SAFETY: `vectors` gives rows of the lane; `out` has room for a vector. So in all that
+        // follows.
         vectors(lane(lanes).len(), bytes, go, |at, rows| unsafe {
             select::compare(
                 lane(lanes)[at..].as_ptr(),
@@ -409,7 +411,8 @@ fn sorted_lanes(all: &mut Vec<(String, Run)>) {
     });
     add(all, "unpack of 17 bits, written bytes", |lanes, go| {
         let mut out = [0_u64; ROWS];
-        // SAFETY: as above; the bits of a lane of words hold more values of 17 bits than it has words.
+        // SAFETY: as above; the bits of a lane of words hold more values of 17 bits than it has
+        // words.
         vectors(lanes.half.len(), 8, go, |at, rows| unsafe {
             decode::unpack_bits_u64(
                 lanes.half[at / 64 * 17..].as_ptr().cast(),

@@ -16,9 +16,9 @@ void and_not_words(const uint64_t* left, const uint64_t* right, size_t rows, uin
 void or_words(const uint64_t* left, const uint64_t* right, size_t rows, uint64_t* out) noexcept;
 void not_words(const uint64_t* words, size_t rows, uint64_t* out) noexcept;
 
-// How many of the rows are selected.
+// The number of selected rows.
 uint64_t count_ones(const uint64_t* words, size_t rows) noexcept;
-// How many of the rows are selected in both.
+// The number of rows that are selected in both.
 uint64_t count_ones_and(const uint64_t* left, const uint64_t* right, size_t rows) noexcept;
 
 }  // namespace simd

@@ -12,7 +12,8 @@ namespace simd {
 // Whether no value is less than the one before it.
 bool is_sorted(const int64_t* values, size_t rows) noexcept;
 
-// How many values of a sorted lane are less than the key, or with `inclusive` at most the key.
+// The number of values of a sorted lane that are less than the key, or at most the key if
+// `inclusive`.
 size_t count_before(const int64_t* values, size_t rows, int64_t key, bool inclusive) noexcept;
 
 // out[i] = count_before(right, right_rows, left[i], inclusive), for two sorted lanes.

@@ -1,5 +1,5 @@
-// Stretches: rows that follow each other and have something in common. They are given by where each of them begins: stretch k is rows
-// starts[k] to starts[k + 1], so there is one more start than there are stretches.
+// Stretches: consecutive rows that belong together. They are described by their starts: stretch k
+// is rows starts[k] to starts[k + 1], so there is one more start than there are stretches.
 
 #ifndef LANES_SIMD_STRETCHES_H_
 #define LANES_SIMD_STRETCHES_H_
@@ -9,14 +9,14 @@
 namespace lanes {
 namespace simd {
 
-// Cuts rows wherever a value's bits differ from those of the one before. Gives the number of stretches, and writes where they begin,
-// but not where the last one ends. Once there are more than `most` it gives up: then it gives some greater number and no
-// more than `most` starts are written.
+// Cuts rows wherever a value's bits differ from the value before. Returns the number of stretches
+// and writes their starts, without the end of the last one. With more than `most` stretches it
+// stops: it then returns a greater number and has written at most `most` starts.
 size_t cut_stretches(const uint16_t* values, size_t rows, size_t most, uint32_t* starts) noexcept;
 size_t cut_stretches(const uint32_t* values, size_t rows, size_t most, uint32_t* starts) noexcept;
 size_t cut_stretches(const uint64_t* values, size_t rows, size_t most, uint32_t* starts) noexcept;
 
-// How many values there are before the first that is less than `low` or greater than `high`.
+// The number of values before the first that is less than `low` or greater than `high`.
 size_t count_within(const int64_t* values, size_t rows, int64_t low, int64_t high) noexcept;
 
 // sums[k] = the sum of the selected rows of stretch k, row i of the lane in stripe i % 16: see stripes-inl.h.

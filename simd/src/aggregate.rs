@@ -1,9 +1,10 @@
 //! One answer over the selected rows of a lane.
 //!
-//! Sums of floats are the same on every CPU, because the order of addition is fixed: row `i` is added to stripe `i % 16`
-//! (of the rows of one call, rows that are not selected keep their place), then stripe `j + 8` to stripe `j`, `j + 4` to
-//! `j`, `j + 2` to `j` and `j + 1` to `j`. Nothing is fused. The sum of no rows is -0, which changes no sum that it is added
-//! to. Which NaN a sum is (sign, payload) is not fixed.
+//! Sums of floats are the same on every CPU, because the order of addition is fixed: row `i` is
+//! added to stripe `i % 16` (of the rows of one call, rows that are not selected keep their place),
+//! then stripe `j + 8` to stripe `j`, `j + 4` to `j`, `j + 2` to `j` and `j + 1` to `j`. Nothing is
+//! fused. The sum of no rows is -0, which changes no sum that it is added to. Which NaN a sum is
+//! (sign, payload) is not fixed.
 
 use crate::bridge;
 use crate::number::{Float, Number};
@@ -13,7 +14,7 @@ use crate::number::{Float, Number};
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn sum<T: Number>(values: *const T, rows: usize, selection: *const u64) -> T::Sum {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::sum(values, rows, selection) }
 }
 
@@ -22,7 +23,7 @@ pub unsafe fn sum<T: Number>(values: *const T, rows: usize, selection: *const u6
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn sum_wide(values: *const f32, rows: usize, selection: *const u64) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::sum_wide(values, rows, selection) }
 }
 
@@ -31,7 +32,7 @@ pub unsafe fn sum_wide(values: *const f32, rows: usize, selection: *const u64) -
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn sum_squares_f64(values: *const f64, rows: usize, selection: *const u64) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::sum_squares(values, rows, selection) }
 }
 
@@ -40,7 +41,7 @@ pub unsafe fn sum_squares_f64(values: *const f64, rows: usize, selection: *const
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn sum_squares_f32(values: *const f32, rows: usize, selection: *const u64) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::sum_squares_wide(values, rows, selection) }
 }
 
@@ -54,7 +55,7 @@ pub unsafe fn sum_squared_deviations_f64(
     selection: *const u64,
     center: f64,
 ) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::sum_squared_deviations(values, rows, selection, center) }
 }
 
@@ -68,7 +69,7 @@ pub unsafe fn sum_products_f64(
     rows: usize,
     selection: *const u64,
 ) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::sum_products(left, right, rows, selection) }
 }
 
@@ -82,7 +83,7 @@ pub unsafe fn sum_within<T: Float>(
     selection: *const u64,
     bound: T,
 ) -> Option<T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::sum_within(values, rows, selection, bound) }
 }
 
@@ -97,12 +98,12 @@ pub unsafe fn sum_wide_within(
     bound: f32,
 ) -> Option<f64> {
     let mut sum = 0.0;
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::sum_wide_within(values, rows, selection, bound, &mut sum) }.then_some(sum)
 }
 
-/// The sums of `values[i] * weights[i]` and of `weights[i]`, if all values and weights, selected or not, are within the
-/// bound, and no selected product is zero but of zeros.
+/// The sums of `values[i] * weights[i]` and of `weights[i]`, if all values and weights, selected or
+/// not, are within the bound, and no selected product is zero but of zeros.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
@@ -114,7 +115,7 @@ pub unsafe fn weighted_sums_within(
     bound: f64,
 ) -> Option<(f64, f64)> {
     let (mut products, mut total) = (0.0, 0.0);
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe {
         bridge::weighted_sums_within(
             values,
@@ -138,11 +139,12 @@ pub unsafe fn minimum<T: Number>(
     rows: usize,
     selection: *const u64,
 ) -> Option<T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::minimum(values, rows, selection) }
 }
 
-/// The greatest value. Of equal values that differ in bits (zeros, NaNs) the last, as in PostgreSQL.
+/// The greatest value. Of equal values that differ in bits (zeros, NaNs) the last, as in
+/// PostgreSQL.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
@@ -151,7 +153,7 @@ pub unsafe fn maximum<T: Number>(
     rows: usize,
     selection: *const u64,
 ) -> Option<T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::maximum(values, rows, selection) }
 }
 
@@ -160,6 +162,6 @@ pub unsafe fn maximum<T: Number>(
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn magnitude_within<T: Float>(values: *const T, rows: usize, bound: T) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::magnitude_within(values, rows, bound) }
 }

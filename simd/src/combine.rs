@@ -7,7 +7,7 @@ use crate::bridge;
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn and(left: *const u64, right: *const u64, rows: usize, out: *mut u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::and_words(left, right, rows, out) }
 }
 
@@ -16,7 +16,7 @@ pub unsafe fn and(left: *const u64, right: *const u64, rows: usize, out: *mut u6
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn and_not(left: *const u64, right: *const u64, rows: usize, out: *mut u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::and_not_words(left, right, rows, out) }
 }
 
@@ -25,7 +25,7 @@ pub unsafe fn and_not(left: *const u64, right: *const u64, rows: usize, out: *mu
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn or(left: *const u64, right: *const u64, rows: usize, out: *mut u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::or_words(left, right, rows, out) }
 }
 
@@ -34,25 +34,25 @@ pub unsafe fn or(left: *const u64, right: *const u64, rows: usize, out: *mut u64
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn not(words: *const u64, rows: usize, out: *mut u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::not_words(words, rows, out) }
 }
 
-/// How many rows are in `words`.
+/// The number of rows in `words`.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn count_ones(words: *const u64, rows: usize) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::count_ones(words, rows) }
 }
 
-/// How many rows are in both.
+/// The number of rows in both bitmaps.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn count_ones_and(left: *const u64, right: *const u64, rows: usize) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::count_ones_and(left, right, rows) }
 }
 
@@ -62,7 +62,7 @@ pub unsafe fn count_ones_and(left: *const u64, right: *const u64, rows: usize) -
 /// As for the [crate](crate#safety).
 pub unsafe fn first_set(words: *const u64, rows: usize) -> Option<usize> {
     for index in 0..rows.div_ceil(64) {
-        // SAFETY: the caller's promise; the word is one of the bitmap's.
+        // SAFETY: this function's contract; the word is one of the bitmap's.
         let word = unsafe { *words.add(index) };
         if word != 0 {
             let row = index * 64 + word.trailing_zeros() as usize;
@@ -83,7 +83,7 @@ pub unsafe fn last_set(words: *const u64, rows: usize) -> Option<usize> {
         (1 << (rows % 64)) - 1
     };
     for index in (0..rows.div_ceil(64)).rev() {
-        // SAFETY: the caller's promise; the word is one of the bitmap's.
+        // SAFETY: this function's contract; the word is one of the bitmap's.
         let word = unsafe { *words.add(index) } & existing;
         if word != 0 {
             return Some(index * 64 + word.ilog2() as usize);

@@ -1,9 +1,11 @@
-//! An answer for each group: row `i` belongs to group `groups[i]`, accumulators are indexed by group.
+//! An answer for each group: row `i` belongs to group `groups[i]`, accumulators are indexed by
+//! group.
 //!
-//! Accumulators are added to, so the caller initialises them and may go on with the next rows of a lane. Rows are added in
-//! row order, except that a block of 64 rows (counted from the first row of the call), all selected and all of one group, is
-//! summed first, floats in the order of [`crate::aggregate`], and its sum is added: sorted lanes and long time buckets are
-//! summed at nearly the speed of a plain sum. The order depends on the rows alone, never on the CPU.
+//! Accumulators are added to, so the caller initialises them and may go on with the next rows of a
+//! lane. Rows are added in row order, except that a block of 64 rows (counted from the first row of
+//! the call), all selected and all of one group, is summed first, floats in the order of
+//! [`crate::aggregate`], and its sum is added: sorted lanes and long time buckets are summed at
+//! nearly the speed of a plain sum. The order depends on the rows alone, never on the CPU.
 
 use crate::bridge;
 use crate::number::Number;
@@ -18,12 +20,12 @@ pub unsafe fn group_count(
     selection: *const u64,
     counts: *mut u64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::group_count(groups, rows, selection, counts) }
 }
 
-/// `sums[g]` grows by the values of group `g` and, unless `counts` is null, `counts[g]` by their number. Integer sums wrap,
-/// which takes 2^31 rows or more.
+/// `sums[g]` grows by the values of group `g` and, unless `counts` is null, `counts[g]` by their
+/// number. Integer sums wrap, which takes 2^31 rows or more.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
@@ -35,7 +37,7 @@ pub unsafe fn group_sum<T: Number>(
     sums: *mut T::Sum,
     counts: *mut u64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::group_sum(groups, values, rows, selection, sums, counts) }
 }
 
@@ -51,12 +53,13 @@ pub unsafe fn group_sum_wide(
     sums: *mut f64,
     counts: *mut u64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::group_sum_wide(groups, values, rows, selection, sums, counts) }
 }
 
-/// `best[g]` becomes the least of itself and the values of group `g`; begin with [`Number::GREATEST`]. A value replaces an
-/// equal one, so of zeros and of NaNs the last remains, as in PostgreSQL. Which groups had rows, [`group_count`] tells.
+/// Replaces `best[g]` by the least of itself and the values of group `g`. Begin with
+/// [`Number::GREATEST`]. A value replaces an equal one, so the last of zeros and of NaNs remains,
+/// as in PostgreSQL. [`group_count`] counts the rows of each group.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
@@ -67,12 +70,12 @@ pub unsafe fn group_minimum<T: Number>(
     selection: *const u64,
     best: *mut T,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::group_minimum(groups, values, rows, selection, best) }
 }
 
-/// `best[g]` becomes the greatest of itself and the values of group `g`; begin with [`Number::LEAST`]. Otherwise as
-/// [`group_minimum`].
+/// `best[g]` becomes the greatest of itself and the values of group `g`; begin with
+/// [`Number::LEAST`]. Otherwise as [`group_minimum`].
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
@@ -83,6 +86,6 @@ pub unsafe fn group_maximum<T: Number>(
     selection: *const u64,
     best: *mut T,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::group_maximum(groups, values, rows, selection, best) }
 }

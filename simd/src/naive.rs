@@ -1,5 +1,5 @@
-//! What each kernel means, in a few plain lines. The kernels are tested against these, and they define the order in which
-//! floats are added.
+//! The definition of each kernel in a few plain lines. The kernels are tested against these
+//! functions, which define the order in which floats are added.
 
 use crate::number::Number;
 use crate::select::Comparison;
@@ -26,7 +26,7 @@ pub fn holds<T: Number>(left: T, operator: Comparison, right: T) -> bool {
     }
 }
 
-/// Whether bit `row` is one.
+/// Whether bit `row` is set.
 pub fn bit(words: &[u64], row: usize) -> bool {
     words[row / 64] >> (row % 64) & 1 == 1
 }
@@ -67,7 +67,7 @@ pub fn member(codes: &[u32], set: &[u64]) -> Vec<u64> {
     bitmap(codes.len(), |row| bit(set, codes[row] as usize))
 }
 
-/// How many rows are selected.
+/// The number of selected rows.
 pub fn count(rows: usize, selection: Option<&[u64]>) -> u64 {
     (0..rows).filter(|&row| is_selected(selection, row)).count() as u64
 }
@@ -80,7 +80,7 @@ pub fn sum_integers<T: Number + Into<i128>>(values: &[T], selection: Option<&[u6
         .sum()
 }
 
-/// What a sum of floats needs; -0 is minus the default.
+/// A type of floats that can be summed; -0 is the negated default.
 pub trait Addend: Copy + Default + Neg<Output = Self> + AddAssign {}
 impl Addend for f32 {}
 impl Addend for f64 {}
@@ -120,7 +120,7 @@ pub fn cut<T: PartialEq>(values: &[T]) -> Vec<u32> {
         .collect()
 }
 
-/// The less (`wanted` = `Less`) or the greater of the two, `value` if they are equal.
+/// The lesser (`wanted` = `Less`) or the greater of two numbers; `value` if they are equal.
 pub fn better<T: Number>(best: T, value: T, wanted: Ordering) -> T {
     if order(best, value) == wanted {
         best
@@ -137,8 +137,8 @@ pub fn extreme<T: Number>(values: &[T], selection: Option<&[u64]>, wanted: Order
         .reduce(|best, value| better(best, value, wanted))
 }
 
-/// The rows of a call in the steps in which grouped kernels take them: blocks of 64 rows, all selected and all of one group,
-/// and single rows.
+/// The rows of a call in the steps in which grouped kernels take them: blocks of 64 rows, all
+/// selected and all of one group, and single rows.
 pub fn group_steps(groups: &[u32], selection: Option<&[u64]>) -> Vec<(usize, usize)> {
     let mut steps = Vec::new();
     for first in (0..groups.len()).step_by(64) {

@@ -8,18 +8,20 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A fixed-width number in a lane. Its functions are the kernels for the type, documented where the generic function of the
-/// same name is: [`crate::select`], [`crate::aggregate`], [`crate::group`], [`crate::stretches`].
+/// A fixed-width number in a lane. Its functions are the kernels for the type, documented where the
+/// generic function of the same name is: [`crate::select`], [`crate::aggregate`], [`crate::group`],
+/// [`crate::stretches`].
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub trait Number:
     sealed::Sealed + Copy + PartialOrd + PartialEq + Debug + Send + Sync + 'static
 {
-    /// What values of this type are summed in: wide enough that the integers of any lane do not overflow.
+    /// The type of sums, wide enough that the integers of any lane do not overflow.
     type Sum: Copy + PartialEq + Debug;
 
     /// No value is less, in PostgreSQL's order. Where [`crate::group::group_maximum`] begins.
     const LEAST: Self;
-    /// No value is greater, in PostgreSQL's order: of floats, NaN. Where [`crate::group::group_minimum`] begins.
+    /// No value is greater, in PostgreSQL's order: of floats, NaN. Where
+    /// [`crate::group::group_minimum`] begins.
     const GREATEST: Self;
 
     unsafe fn compare(
@@ -115,7 +117,7 @@ macro_rules! number {
                 constant: $type,
                 out: *mut u64,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$compare(values, rows, operator, constant, out) }
             }
             unsafe fn between(
@@ -125,7 +127,7 @@ macro_rules! number {
                 high: $type,
                 out: *mut u64,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$between(values, rows, low, high, out) }
             }
             unsafe fn compare_pairs(
@@ -135,11 +137,11 @@ macro_rules! number {
                 operator: Comparison,
                 out: *mut u64,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$compare_pairs(left, right, rows, operator, out) }
             }
             unsafe fn sum(values: *const $type, rows: usize, selection: *const u64) -> $sum {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { $sum_of(values, rows, selection) }
             }
             unsafe fn minimum(
@@ -148,7 +150,7 @@ macro_rules! number {
                 selection: *const u64,
             ) -> Option<$type> {
                 let mut least = $greatest;
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$minimum(values, rows, selection, &raw mut least) }
                     .then_some(least)
             }
@@ -158,7 +160,7 @@ macro_rules! number {
                 selection: *const u64,
             ) -> Option<$type> {
                 let mut greatest = $least;
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$maximum(values, rows, selection, &raw mut greatest) }
                     .then_some(greatest)
             }
@@ -170,7 +172,7 @@ macro_rules! number {
                 sums: *mut $sum,
                 counts: *mut u64,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { $group_sum(groups, values, rows, selection, sums, counts) }
             }
             unsafe fn group_minimum(
@@ -180,7 +182,7 @@ macro_rules! number {
                 selection: *const u64,
                 best: *mut $type,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$group_minimum(groups, values, rows, selection, best) }
             }
             unsafe fn group_maximum(
@@ -190,7 +192,7 @@ macro_rules! number {
                 selection: *const u64,
                 best: *mut $type,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$group_maximum(groups, values, rows, selection, best) }
             }
             unsafe fn stretch_minimum(
@@ -200,7 +202,7 @@ macro_rules! number {
                 stretches: usize,
                 best: *mut $type,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$stretch_minimum(values, starts, groups, stretches, best) }
             }
             unsafe fn stretch_maximum(
@@ -210,7 +212,7 @@ macro_rules! number {
                 stretches: usize,
                 best: *mut $type,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$stretch_maximum(values, starts, groups, stretches, best) }
             }
         }
@@ -320,10 +322,10 @@ number!(
     stretch_maximum_f64
 );
 
-/// C++ has no standard 128-bit integer: the sum comes as two halves that overlap.
+/// C++ has no standard 128-bit integer: the kernel returns the sum as two overlapping halves.
 unsafe fn sum_long(values: *const i64, rows: usize, selection: *const u64) -> i128 {
     let mut high = 0;
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     let low = unsafe { bridge::sum_split(values, rows, selection, &raw mut high) };
     (i128::from(high) << 32) + i128::from(low)
 }
@@ -336,8 +338,8 @@ unsafe fn group_sum_long(
     sums: *mut i128,
     counts: *mut u64,
 ) {
-    // SAFETY: the caller's promise; an i128 is two words, aligned to 16 bytes, the low one first on little-endian machines,
-    // which is all that the kernels support.
+    // SAFETY: this function's contract; an i128 is two words, aligned to 16 bytes, the low one
+    // first on little-endian machines, which is all that the kernels support.
     unsafe { bridge::group_sum_long(groups, values, rows, selection, sums.cast(), counts) }
 }
 
@@ -347,7 +349,7 @@ macro_rules! float {
     ($type:ident, $magnitude_within:ident, $sum_within:ident, $stretch_sums:ident) => {
         impl Float for $type {
             unsafe fn magnitude_within(values: *const $type, rows: usize, bound: $type) -> bool {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$magnitude_within(values, rows, bound) }
             }
             unsafe fn sum_within(
@@ -357,7 +359,7 @@ macro_rules! float {
                 bound: $type,
             ) -> Option<$type> {
                 let mut sum = 0.0;
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$sum_within(values, rows, selection, bound, &mut sum) }
                     .then_some(sum)
             }
@@ -368,7 +370,7 @@ macro_rules! float {
                 stretches: usize,
                 sums: *mut $type,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$stretch_sums(values, selection, starts, stretches, sums) }
             }
         }

@@ -21,7 +21,8 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-// SAFETY: `enum class Comparison : uint8_t` of select.h has the same size and the same values in the same order.
+// SAFETY: `enum class Comparison : uint8_t` of select.h has the same size and the same values in
+// the same order.
 unsafe impl cxx::ExternType for Comparison {
     type Id = cxx::type_id!("lanes::simd::Comparison");
     type Kind = cxx::kind::Trivial;
@@ -38,7 +39,7 @@ impl Comparison {
         Comparison::GreaterOrEqual,
     ];
 
-    /// The operator that means the same with its operands exchanged.
+    /// The operator with its operands exchanged.
     pub fn commuted(self) -> Comparison {
         match self {
             Comparison::Less => Comparison::Greater,
@@ -73,7 +74,7 @@ pub unsafe fn compare<T: Number>(
     constant: T,
     out: *mut u64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::compare(values, rows, operator, constant, out) }
 }
 
@@ -82,7 +83,7 @@ pub unsafe fn compare<T: Number>(
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn between<T: Number>(values: *const T, rows: usize, low: T, high: T, out: *mut u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::between(values, rows, low, high, out) }
 }
 
@@ -97,15 +98,16 @@ pub unsafe fn compare_pairs<T: Number>(
     operator: Comparison,
     out: *mut u64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::compare_pairs(left, right, rows, operator, out) }
 }
 
-/// Row `i` qualifies if `codes[i]` is in the set, a bitmap by code.
+/// Selects row `i` if `codes[i]` is in the set, a bitmap by code.
 ///
 /// # Safety
-/// As for the [crate](crate#safety); the set has a bit for every code in the rows, also those that do not matter.
+/// As for the [crate](crate#safety); the set has a bit for every code in the rows, including rows
+/// that do not count.
 pub unsafe fn member(codes: *const u32, rows: usize, set: *const u64, out: *mut u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::member(codes, rows, set, out) }
 }

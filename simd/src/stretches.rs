@@ -1,7 +1,8 @@
-//! Stretches: rows that follow each other and have something in common, as the rows of one key have in a table that is sorted by it.
+//! Stretches: consecutive rows that belong together, for instance the rows of one key in a table
+//! that is sorted by it.
 //!
-//! Stretches are given by where each of them begins: stretch `k` is rows `starts[k]..starts[k + 1]`, so there is one more start than
-//! there are stretches, and the last of them is the number of rows.
+//! Stretches are described by their starts: stretch `k` is rows `starts[k]..starts[k + 1]`, so
+//! there is one more start than there are stretches, and the last start is the number of rows.
 
 use crate::bridge;
 use crate::number::{Float, Number};
@@ -24,7 +25,7 @@ macro_rules! bits {
                 most: usize,
                 starts: *mut u32,
             ) -> usize {
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 unsafe { bridge::$cut(values, rows, most, starts) }
             }
         }
@@ -39,13 +40,13 @@ impl Bits for [u8; 16] {
         let mut stretches = 0;
         let mut last = None;
         for row in 0..rows {
-            // SAFETY: the caller's promise; bytes have no alignment.
+            // SAFETY: this function's contract; bytes have no alignment.
             let value = u128::from_ne_bytes(unsafe { *values.add(row) });
             if last != Some(value) {
                 if stretches == most {
                     return most + 1;
                 }
-                // SAFETY: there is room for so many starts.
+                // SAFETY: there is memory for `most` starts.
                 unsafe { *starts.add(stretches) = row as u32 };
                 stretches += 1;
             }
@@ -55,8 +56,9 @@ impl Bits for [u8; 16] {
     }
 }
 
-/// Cuts rows wherever a value differs from the one before. Gives the number of stretches and writes where they begin, not where the
-/// last one ends; `None` if there are more than `most`.
+/// Cuts rows wherever a value differs from the value before. Returns the number of stretches and
+/// writes their starts, without the end of the last one. Returns `None` if there are more than
+/// `most`.
 ///
 /// # Safety
 /// As for the [crate](crate#safety); `starts` has `most` elements.
@@ -66,25 +68,26 @@ pub unsafe fn cut<T: Bits>(
     most: usize,
     starts: *mut u32,
 ) -> Option<usize> {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     let stretches = unsafe { T::cut(values, rows, most, starts) };
     (stretches <= most).then_some(stretches)
 }
 
-/// How many values there are before the first that is less than `low` or greater than `high`.
+/// The number of values before the first that is less than `low` or greater than `high`.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
 pub unsafe fn count_within(values: *const i64, rows: usize, low: i64, high: i64) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::count_within(values, rows, low, high) }
 }
 
-/// The sum of the selected rows of each stretch. Row `i` of the lane, not of the stretch, is added to stripe `i % 16`, otherwise as in
-/// [`crate::aggregate`].
+/// The sum of the selected rows of each stretch. Row `i` of the lane, not of the stretch, is added
+/// to stripe `i % 16`, otherwise as in [`crate::aggregate`].
 ///
 /// # Safety
-/// As for the [crate](crate#safety): there are `stretches + 1` starts that do not decrease, `starts[stretches]` values, and `stretches` sums.
+/// As for the [crate](crate#safety): there are `stretches + 1` starts that do not decrease,
+/// `starts[stretches]` values, and `stretches` sums.
 pub unsafe fn sums<T: Float>(
     values: *const T,
     selection: *const u64,
@@ -92,7 +95,7 @@ pub unsafe fn sums<T: Float>(
     stretches: usize,
     sums: *mut T,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::stretch_sums(values, selection, starts, stretches, sums) }
 }
 
@@ -107,16 +110,16 @@ pub unsafe fn sums_wide(
     stretches: usize,
     sums: *mut f64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { bridge::stretch_sums_wide(values, selection, starts, stretches, sums) }
 }
 
-/// `best[groups[k]]` becomes the least of itself and the values of stretch `k`, as [`crate::group::group_minimum`] says. It is for
-/// short stretches.
+/// Replaces `best[groups[k]]` by the least of itself and the values of stretch `k`, as
+/// [`crate::group::group_minimum`] does. It is fast for short stretches.
 ///
 /// # Safety
-/// As for the [crate](crate#safety): there are `stretches + 1` starts that do not decrease, `starts[stretches]` values, `stretches` groups, and
-/// an element of `best` for each group.
+/// As for the [crate](crate#safety): there are `stretches + 1` starts that do not decrease,
+/// `starts[stretches]` values, `stretches` groups, and an element of `best` for each group.
 pub unsafe fn minimum<T: Number>(
     values: *const T,
     starts: *const u32,
@@ -124,11 +127,12 @@ pub unsafe fn minimum<T: Number>(
     stretches: usize,
     best: *mut T,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::stretch_minimum(values, starts, groups, stretches, best) }
 }
 
-/// `best[groups[k]]` becomes the greatest of itself and the values of stretch `k`. Otherwise as [`minimum`].
+/// `best[groups[k]]` becomes the greatest of itself and the values of stretch `k`. Otherwise as
+/// [`minimum`].
 ///
 /// # Safety
 /// As there.
@@ -139,6 +143,6 @@ pub unsafe fn maximum<T: Number>(
     stretches: usize,
     best: *mut T,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { T::stretch_maximum(values, starts, groups, stretches, best) }
 }

@@ -1,4 +1,5 @@
-//! The instruction sets that the kernels are compiled for. At run time the best that the CPU has is used.
+//! The instruction sets that the kernels are compiled for. At run time the best that the CPU has is
+//! used.
 
 use crate::bridge;
 use std::ffi::CStr;
@@ -9,7 +10,7 @@ use std::fmt;
 pub struct Target(i64);
 
 impl Target {
-    /// Those that the kernels are compiled for and this CPU has, the best first.
+    /// The compiled instruction sets that this CPU supports, the best first.
     pub fn supported() -> Vec<Target> {
         let all = bridge::supported_targets();
         (0..63)
@@ -18,15 +19,15 @@ impl Target {
             .collect()
     }
 
-    /// Highway's name, such as `AVX2`.
+    /// Highway's name, for instance `AVX2`.
     pub fn name(self) -> &'static str {
         let name = bridge::target_name(self.0);
         // SAFETY: a string literal of C++.
         unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default()
     }
 
-    /// From now on the whole process uses this one: for tests and benchmarks. [`Target::supported`] and
-    /// [`Target::use_best`] undo it. Kernels that run meanwhile are right on either.
+    /// From now on the whole process uses this one: for tests and benchmarks. [`Target::supported`]
+    /// and [`Target::use_best`] undo it. Kernels that run meanwhile are right on either.
     pub fn use_only(self) {
         bridge::restrict_targets(self.0);
     }

@@ -8,7 +8,8 @@ use std::fmt::Debug;
 use std::ops::Neg;
 use support::{Fenced, Random, Sample, fenced_selection, on_every_target, pointer, row_counts};
 
-/// Runs `check(kernel's answer for the lane and selection, the twin's)` on every target, row count and selection.
+/// Runs `check(kernel's answer for the lane and selection, the twin's)` on every target, row count
+/// and selection.
 fn agree<T: Sample, R: PartialEq + Debug>(
     kernel: impl Fn(*const T, usize, *const u64) -> R,
     twin: impl Fn(&[T], Option<&[u64]>) -> R,
@@ -205,7 +206,8 @@ fn magnitudes_are_bounded() {
     magnitudes::<f64>([0.5, -2.0, 2.0, f64::MAX]);
 }
 
-/// Ordinary numbers, seldom with a special one or two among them; all ordinary ones are within [`WITHIN`].
+/// Ordinary numbers, seldom with a special one or two among them; all ordinary ones are within
+/// [`WITHIN`].
 fn mostly_ordinary<T: Sample>(random: &mut Random, rows: usize) -> Vec<T> {
     let mut lane: Vec<T> = (0..rows).map(|_| T::ordinary(random)).collect();
     for _ in 0..random.below(3) {

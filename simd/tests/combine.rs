@@ -9,7 +9,7 @@ type Combine = unsafe fn(*const u64, *const u64, usize, *mut u64);
 type Twin = fn(bool, bool) -> bool;
 
 unsafe fn not_left(left: *const u64, _right: *const u64, rows: usize, out: *mut u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe { combine::not(left, rows, out) }
 }
 

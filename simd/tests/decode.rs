@@ -130,8 +130,8 @@ fn decimals_become_the_nearest_doubles() {
     });
 }
 
-/// Numbers whose quotients lie as near to the middle of two doubles as they can: n / 5^k = m / 2^t - r / (5^k 2^t), where m has 54 bits
-/// and is odd, and r is small.
+/// Numbers whose quotients lie as near to the middle of two doubles as they can: n / 5^k = m / 2^t
+/// - r / (5^k 2^t), where m has 54 bits and is odd, and r is small.
 #[test]
 fn decimals_near_the_middle_of_two_doubles_are_rounded_as_a_division_does() {
     const MIDDLE: u64 = 1 << 53;

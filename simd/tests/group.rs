@@ -20,7 +20,8 @@ fn group_lanes(random: &mut Random, rows: usize) -> Vec<Vec<u32>> {
     ]
 }
 
-/// Calls `check(message, groups, values, selection as given, selection as the kernels take it)` on every target.
+/// Calls `check(message, groups, values, selection as given, selection as the kernels take it)` on
+/// every target.
 fn on_group_lanes<T: Sample>(
     check: impl Fn(&str, &Fenced<u32>, &Fenced<T>, Option<&[u64]>, *const u64),
 ) {
@@ -130,7 +131,8 @@ where
     });
 }
 
-/// The sums of floats by the naive twin, in its order, of values given as the type they are summed in.
+/// The sums of floats by the naive twin, in its order, of values given as the type they are summed
+/// in.
 fn float_sums<S: naive::Addend>(groups: &[u32], values: &[S], selection: Option<&[u64]>) -> Vec<S> {
     let mut sums = vec![S::default(); GROUPS];
     for (first, rows) in naive::group_steps(groups, selection) {

@@ -102,7 +102,8 @@ fn sums<T: Float + Sample + naive::Addend>() {
                 let values = Fenced::new(&random.lane::<T>(rows));
                 let words = fenced_selection(&selection);
                 let mut found = Fenced::filled(T::default(), count);
-                // SAFETY: values up to the last start, a selection of them, and a sum for each stretch.
+                // SAFETY: values up to the last start, a selection of them, and a sum for each
+                // stretch.
                 unsafe {
                     stretches::sums(
                         values.ptr(),
@@ -181,7 +182,8 @@ fn extremes<T: Number + Sample>() {
                 }
                 let mut best = Fenced::filled(begin, GROUPS);
                 let (lane, starts, groups) = (values.ptr(), starts.ptr(), groups.ptr());
-                // SAFETY: values up to the last start, a group for each stretch, an element for each group.
+                // SAFETY: values up to the last start, a group for each stretch, an element for
+                // each group.
                 unsafe {
                     match wanted {
                         Ordering::Less => {

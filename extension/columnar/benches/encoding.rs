@@ -1,10 +1,13 @@
-//! `cargo bench -p lanes-columnar --bench encoding [-- <file>]`: what a sample of node_exporter costs when it is sealed, by lane:
-//! bytes, and nanoseconds of the processor a row to encode, to open, and to decode beside copying the plain lane in the same run.
+//! `cargo bench -p lanes-columnar --bench encoding [-- <file>]`: what a sample of node_exporter
+//! costs when it is sealed, by lane: bytes, and nanoseconds of the processor a row to encode, to
+//! open, and to decode beside copying the plain lane in the same run.
 //!
-//! The samples are those of a few machines' pages (`node_exporter/page.txt`: a captured page, a line a series: value, decimals or `-`,
-//! and how it moves), for some time at a scrape every ten seconds, sorted by series and time and cut into full segments. Values
-//! move as the page did: counters grow at about their rate, gauges walk around their value, the rest stands still. A file
-//! has rows of one's own instead: series and time as integers, value as a float, 8 bytes each, little-endian, sorted.
+//! The samples are those of a few machines' pages (`node_exporter/page.txt`: a captured page, a
+//! line a series: value, decimals or `-`, and how it moves), for some time at a scrape every ten
+//! seconds, sorted by series and time and cut into full segments. Values move as the page did:
+//! counters grow at about their rate, gauges walk around their value, the rest stands still. A file
+//! has rows of one's own instead: series and time as integers, value as a float, 8 bytes each,
+//! little-endian, sorted.
 
 mod node_exporter;
 

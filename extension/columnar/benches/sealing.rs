@@ -1,8 +1,10 @@
-//! `cargo bench -p lanes-columnar --bench sealing`: what sealing costs by step, in nanoseconds of the processor a row: sorting by
-//! series and time, gathering the columns in that order, and encoding them; and the bytes a row that come of it.
+//! `cargo bench -p lanes-columnar --bench sealing`: what sealing costs by step, in nanoseconds of
+//! the processor a row: sorting by series and time, gathering the columns in that order, and
+//! encoding them; and the bytes a row that come of it.
 //!
-//! Rows come as a scraper writes them, one scrape of all series after the other, so far into the night; or, to be merged, as
-//! eight parts that have been sealed, one after the other. `-- TEXT` runs only those whose name has the text in it.
+//! Rows come as a scraper writes them, one scrape of all series after the other, so far into the
+//! night; or, to be merged, as eight parts that have been sealed, one after the other. `-- TEXT`
+//! runs only those whose name has the text in it.
 
 mod node_exporter;
 

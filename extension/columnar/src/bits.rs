@@ -24,7 +24,7 @@ pub(crate) fn get(words: &[u64], bit: usize) -> bool {
     words[bit / 64] >> (bit % 64) & 1 == 1
 }
 
-/// `count` bits (1 to 64) from bit `first` on, in the low end of a word.
+/// The `count` bits (1 to 64) from bit `first` on, in the low end of a word.
 #[inline]
 pub(crate) fn read(words: &[u64], first: usize, count: usize) -> u64 {
     let (index, shift) = (first / 64, first % 64);

@@ -6,10 +6,10 @@ use std::ptr::NonNull;
 
 use crate::limits::LANE_ALIGN;
 
-/// Element types of a buffer.
+/// A type whose values a buffer may hold.
 ///
 /// # Safety
-/// The type is an integer without padding; all bit patterns are values and zero is one of them.
+/// The type is an integer without padding: every bit pattern is a value, and zero is one of them.
 pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: plain integers.
 unsafe impl Plain for u8 {}
@@ -21,17 +21,19 @@ unsafe impl Plain for u64 {}
 #[repr(align(64))]
 struct AlignMark;
 
-/// Buffers from this size on are best made of huge pages: the system then gives them out hundreds of times as much at a time,
-/// and a page that is touched for the first time is the dearest part of filling a large column once.
+/// Buffers of this size and above use huge pages. The system then maps hundreds of times as much
+/// memory at once, and the first touch of a page is the most expensive part of filling a large
+/// column.
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE_FROM_BYTES: usize = 4 << 20;
 
-/// Zeros from this many bytes on are pages that the system gives out as zeros when they are first touched: whoever
-/// touches few of them does not pay for the others.
+/// Zeros of this many bytes and above are mapped pages. The system zeroes a page at its first
+/// touch, so pages that are never touched cost nothing.
 #[cfg(all(target_os = "linux", not(miri)))]
 const MAPPED_FROM_BYTES: usize = 128 << 10;
 
-/// Maps pages of zeros; `None`: the system has none, or the bytes are too few to be worth it.
+/// Maps pages of zeros. Returns `None` if the system has no memory, or if the bytes are too few to
+/// be worth a mapping.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn map_zeros(bytes: usize) -> Option<NonNull<u8>> {
     if !(MAPPED_FROM_BYTES..=isize::MAX as usize).contains(&bytes) {
@@ -59,7 +61,7 @@ fn map_zeros(_bytes: usize) -> Option<NonNull<u8>> {
     None
 }
 
-/// Asks for huge pages. It is advice: whether it is taken changes no result.
+/// Advises the system to use huge pages. The advice changes no result.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn advise_huge(start: *mut u8, bytes: usize) {
     const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -71,8 +73,8 @@ fn advise_huge(start: *mut u8, bytes: usize) {
     }
 }
 
-/// Makes room for so many elements, in huge pages where they are many. A vector that grows by itself copies its elements
-/// to small pages first, and waits for each of these.
+/// Reserves memory for `elements` elements, in huge pages where they are many. A vector that grows
+/// by itself copies its elements to small pages first and pays a page fault for each of them.
 #[inline]
 pub(crate) fn reserve_huge<T: Copy>(elements: &mut Vec<T>, wanted: usize) {
     if wanted > elements.capacity() {
@@ -97,7 +99,7 @@ fn grow_huge<T: Copy>(elements: &mut Vec<T>, wanted: usize) {
     elements.reserve(wanted - elements.len());
 }
 
-/// Whether a map gives each of its places the place itself.
+/// Whether a map maps each index to itself.
 pub(crate) fn is_identity(map: &[u32]) -> bool {
     (0..).zip(map).all(|(place, &target)| place == target)
 }
@@ -110,7 +112,7 @@ pub(crate) struct Buffer<T: Plain> {
     elements: NonNull<T>,
     len: usize,
     capacity: usize,
-    /// Whether the elements lie in pages of their own, not in the allocator's memory.
+    /// Whether the elements lie in mapped pages instead of the allocator's memory.
     mapped: bool,
 }
 
@@ -161,7 +163,8 @@ impl<T: Plain> Buffer<T> {
             advise_huge(bytes, layout.size());
         }
         if self.mapped {
-            // SAFETY: the new memory has room for more than the old one holds, and is none of it.
+            // SAFETY: the new memory holds more elements than the old memory, and the two do not
+            // overlap.
             unsafe {
                 elements
                     .as_ptr()
@@ -174,7 +177,7 @@ impl<T: Plain> Buffer<T> {
         debug_assert_eq!(layout.size() % size_of::<T>(), 0);
     }
 
-    /// Gives the memory back. The buffer has none any more.
+    /// Releases the memory. The buffer is empty afterwards.
     fn release(&mut self) {
         if self.capacity == 0 {
             return;
@@ -252,7 +255,7 @@ impl<T: Plain> Buffer<T> {
         self.len = 0;
     }
 
-    /// Where the elements begin, for a lane: reading through it does not borrow the buffer.
+    /// The address of the first element, for a lane. Reading through it does not borrow the buffer.
     #[inline]
     pub(crate) fn pointer(&self) -> *const T {
         self.elements.as_ptr()
@@ -265,10 +268,10 @@ impl<T: Plain> Buffer<T> {
 }
 
 impl Buffer<u32> {
-    /// Appends what `map` gives for each of `codes`.
+    /// Appends the elements of `map` at the indexes `codes`.
     ///
     /// # Panics
-    /// If a code is no place of the map.
+    /// If a code is not an index of the map.
     pub(crate) fn extend_mapped(&mut self, codes: &[u32], map: &[u32]) {
         if is_identity(map) {
             return self.extend_from_slice(codes);

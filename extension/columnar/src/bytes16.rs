@@ -1,8 +1,8 @@
-//! Values of 16 bytes in the order of `memcmp`: uuids.
+//! Values of 16 bytes in the order of `memcmp`, for instance UUIDs.
 //!
-//! Zones know the first 8 bytes of such values only, as a [prefix](Bytes16::prefix). A prefix keeps the order but not
-//! the difference: values that are equal have equal prefixes, and a value that is less has a prefix that is no
-//! greater. So a zone can tell that a value is not there, never that it is.
+//! A zone contains only the first 8 bytes of such values, the [prefix](Bytes16::prefix). Equal
+//! values have equal prefixes, and a lesser value has a prefix that is no greater. A zone can
+//! therefore prove that a value is absent, but never that it is present.
 
 use std::hash::{Hash, Hasher};
 
@@ -27,17 +27,18 @@ impl Bytes16 {
         self.0.to_be_bytes()
     }
 
-    /// The value that lies there.
+    /// Reads the value at an address.
     ///
     /// # Safety
-    /// 16 bytes are readable there, of any alignment.
+    /// 16 bytes are readable at the address, which may have any alignment.
     #[inline]
     pub unsafe fn read(at: *const u8) -> Bytes16 {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         Bytes16::of(unsafe { at.cast::<[u8; 16]>().read() })
     }
 
-    /// The first 8 bytes, as a number whose order is theirs. Zones are stored with it: it means the same for ever.
+    /// The first 8 bytes as a number of the same order. Zones are stored with it, so its meaning
+    /// must never change.
     #[inline]
     pub const fn prefix(self) -> i64 {
         ((self.0 >> 64) as u64 ^ 1 << 63) as i64
@@ -122,7 +123,7 @@ mod tests {
                 let is_ruled_out = Bytes16::of(value).is_ruled_out(comparison, &zone);
                 prop_assert!(!is_ruled_out || !rows.iter().any(passes), "{:?}", comparison);
             }
-            // It does so whenever the first 8 bytes tell.
+            // The prefixes decide whenever they differ.
             let others = rows.iter().all(|row| row[..8] < value[..8]);
             prop_assert!(!others || Bytes16::of(value).is_ruled_out(Comparison::Equal, &zone));
             prop_assert!(!others || Bytes16::of(value).is_ruled_out(Comparison::Greater, &zone));

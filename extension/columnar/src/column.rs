@@ -1,10 +1,10 @@
-//! A column of one run in private memory: built from rows or from a batch, or decoded from an image.
+//! A column of one run in private memory. It is built from rows or from a batch, or decoded from an
+//! image.
 //!
-//! A column of items that may repeat starts out with a dictionary and gives it
-//! up by itself: once there are 4,096 distinct items, they must stand for two rows each on average.
-//! The question is asked as items are added; when the answer is no, codes are replaced by offsets
-//! into the same heap, so that giving up costs one pass over the rows and moves no item. Clearing
-//! the column gives the dictionary another chance.
+//! A column of items that may repeat starts with a dictionary. Once it has 4,096 distinct items,
+//! each of them must stand for two rows on average; otherwise the column replaces its codes by
+//! offsets into the same heap. This costs one pass over the rows and moves no item. A column that
+//! is cleared starts with a dictionary again.
 
 use crate::bits::{self, Bitmap};
 use crate::body::Body;
@@ -16,8 +16,10 @@ use crate::limits::ITEM_BYTES_MAX;
 mod gather;
 mod value_bytes;
 
-/// One column of a run. Invariants: `validity` is empty until the first NULL comes and has a bit a
-/// row from then on; the body has an entry a row.
+/// A column of one run.
+///
+/// Invariants: `validity` is empty until the first NULL is appended, and has a bit for each row
+/// afterwards; the body has an entry for each row.
 pub struct Column {
     kind: LaneKind,
     rows: usize,
@@ -59,7 +61,7 @@ impl Column {
         self.rows
     }
 
-    /// How many of the rows are NULL.
+    /// The number of rows that are NULL.
     #[inline]
     pub fn null_count(&self) -> usize {
         self.null_count
@@ -116,7 +118,7 @@ impl Column {
         }
     }
 
-    /// Drops the rows from `rows` on. Items that only they used stay in the dictionary.
+    /// Removes the rows from `rows` on. Items that no other row uses stay in the dictionary.
     pub fn truncate(&mut self, rows: usize) {
         if rows >= self.rows {
             return;
@@ -198,9 +200,9 @@ impl Column {
         }
     }
 
-    /// Appends `rows` times the same value, given as for the other functions: the bytes of the value
-    /// or item, one byte 0 or 1 for a bool, `None` for NULL. A column of kind
-    /// [`LaneKind::Absent`] takes anything as NULL. Items are stored once.
+    /// Appends a value `rows` times. The value is the bytes of a fixed-width value or an item, or
+    /// one byte 0 or 1 for a bool; `None` is NULL. A column of kind [`LaneKind::Absent`] takes
+    /// every value as NULL. An item is stored once.
     ///
     /// # Panics
     /// If the value does not fit the kind.
@@ -210,7 +212,8 @@ impl Column {
         }
     }
 
-    /// As [`push_repeated`](Self::push_repeated), with an error where that panics.
+    /// Appends a value `rows` times like [`push_repeated`](Self::push_repeated), but returns an
+    /// error where that panics.
     pub(crate) fn try_push_repeated(&mut self, value: Option<&[u8]>, rows: usize) -> Result<()> {
         match value {
             Some(value) => self.extend_constant(value, None, rows),
@@ -238,8 +241,8 @@ impl Column {
         Ok(())
     }
 
-    /// Appends `rows` values of fixed width that lie one after the other without padding; under a
-    /// NULL lies anything. Bits of `validity` past `rows` are ignored.
+    /// Appends `rows` values of fixed width, which are adjacent without padding. The value of a
+    /// NULL row is arbitrary. Bits of `validity` past `rows` are ignored.
     ///
     /// # Panics
     /// If the kind is not [`LaneKind::Fixed`], or there are not `rows` values or bits.
@@ -270,11 +273,11 @@ impl Column {
         self.append_validity(validity, rows);
     }
 
-    /// As [`extend_fixed`](Self::extend_fixed), with values that `fill` writes over zeros, where the lane will have them. The
-    /// column is unchanged by an error.
+    /// Appends `rows` values of fixed width that `fill` writes over zeros, directly into the
+    /// column's memory. An error leaves the column unchanged.
     ///
     /// # Errors
-    /// What `fill` says.
+    /// The error of `fill`.
     ///
     /// # Panics
     /// If the kind is not [`LaneKind::Fixed`] without padding, or there are not `rows` bits.
@@ -318,13 +321,12 @@ impl Column {
         self.append_validity(validity, rows);
     }
 
-    /// Appends one item a code, from a dictionary that need not be distinct, nor used up. Under a
-    /// NULL lies any code. Each item used is stored once.
+    /// Appends one item for each code of a dictionary. The items need be neither distinct nor used.
+    /// The code of a NULL row is arbitrary. Each used item is stored once.
     ///
     /// # Errors
-    /// If the kind is not [`LaneKind::Varlena`], a code of a row that is not NULL is outside
-    /// `items`, an item that is used is too long, or `validity` is too short. The column is then
-    /// unchanged.
+    /// If the kind is not [`LaneKind::Varlena`], the code of a row that is not NULL is outside of
+    /// `items`, a used item is too long, or `validity` is too short. The column is then unchanged.
     pub fn extend_codes(
         &mut self,
         codes: &[u32],
@@ -466,7 +468,7 @@ impl Column {
         }
     }
 
-    /// Gives the rows so far a bitmap, all of them valid, unless there is one.
+    /// Creates the bitmap of the existing rows, all of them valid, unless it exists.
     fn materialise_validity(&mut self) {
         if self.validity.words().is_empty() {
             self.validity.extend_repeated(true, self.rows);
@@ -499,7 +501,7 @@ fn refuse(kind: LaneKind, found: &'static str) -> ! {
     panic!("{}", Error::KindDiffers { kind, found })
 }
 
-/// Which of `items` items the codes of rows that are not NULL name.
+/// The items, of `items` items, that are named by the codes of rows that are not NULL.
 fn used_codes(codes: &[u32], items: usize, validity: Option<&[u64]>) -> Result<Vec<bool>> {
     let outside = |code| Error::CodeOutside { code, items };
     let mut used = vec![false; items];
@@ -538,7 +540,7 @@ fn check_item(item: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Whether `value` is one of `kind`.
+/// Whether `value` is a value of `kind`.
 fn check_value(kind: LaneKind, value: &[u8]) -> Result<()> {
     let width = match kind {
         LaneKind::Absent => return Ok(()),

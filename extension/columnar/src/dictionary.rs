@@ -1,13 +1,13 @@
-//! The dictionary of one column: distinct items and the code of each.
+//! The dictionary of one column: its distinct items and the code of each.
 //!
-//! Codes count up from 0 in the order in which items first came. Lookup is an open-addressing table
-//! with linear probing whose entries hold 32 bits of the item's hash above its code plus one, so
-//! that 0 means empty and most mismatches cost no look at the items.
+//! Codes count up from 0 in the order in which items first appear. Items are looked up in an
+//! open-addressing table with linear probing. An entry has 32 bits of the item's hash above its
+//! code plus one, so 0 marks an empty entry and most mismatches are found without reading an item.
 //!
-//! When a dictionary pays: a coded row costs 4 bytes, a plain one 12 bytes and its item; an entry of
-//! the dictionary costs about 32 bytes and its item. So it pays when an item comes twice on average.
-//! [`Dictionary::pays`] asks that question only once there are [`JUDGED_ITEMS_MIN`] items, because
-//! sources often name each of their things once before they name any again.
+//! A coded row costs 4 bytes; a plain row costs 12 bytes and its item; an entry of the dictionary
+//! costs about 32 bytes and its item. A dictionary therefore pays if an item appears twice on
+//! average. [`Dictionary::pays`] checks this only from [`JUDGED_ITEMS_MIN`] items on, because
+//! sources often name each of their items once before they repeat any.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::buffer::Buffer;
 use crate::items::Items;
 
-/// Distinct items from which on a column's dictionary has to pay. Tests reach a smaller one sooner.
+/// The number of distinct items from which on a dictionary must pay. Tests use a smaller number.
 pub(crate) const JUDGED_ITEMS_MIN: usize = if cfg!(test) { 256 } else { 4_096 };
 
 /// Rows an item must stand for, on average, for a dictionary to pay.
@@ -24,7 +24,8 @@ pub(crate) const ROWS_PER_ITEM_MIN: usize = 2;
 
 const TABLE_ENTRIES_MIN: usize = 16;
 
-/// A number that no other dictionary of a column in this process has had, and none of an arena has.
+/// A number that no other dictionary of a column in this process, and no dictionary of an arena,
+/// has.
 pub(crate) fn next_instance() -> u64 {
     static INSTANCES: AtomicU64 = AtomicU64::new(1 << 63);
     INSTANCES.fetch_add(1, Ordering::Relaxed)
@@ -42,8 +43,10 @@ pub(crate) fn table_entry(hash: u32, code: u32) -> u64 {
     u64::from(hash) << 32 | (u64::from(code) + 1)
 }
 
-/// Distinct items. Invariants: `hashes` has one entry an item; `table` holds each item's entry once
-/// and has a power of two of entries (or none), at most half of them in use.
+/// The distinct items of a column.
+///
+/// Invariants: `hashes` has one entry for each item; `table` contains the entry of each item once,
+/// its length is zero or a power of two, and at most half of its entries are used.
 pub(crate) struct Dictionary {
     instance: u64,
     items: Items,

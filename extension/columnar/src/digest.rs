@@ -1,7 +1,8 @@
-//! What tells bytes apart from all others that anybody could find: SHA-256.
+//! A digest that identifies bytes even against an attacker: SHA-256.
 //!
-//! An image's own checksum finds damage, and whoever changes an image can make that right again. A digest that is kept
-//! where they cannot write tells whether an image that comes back from elsewhere is the one that went there.
+//! The checksum of an image finds damage, but anyone who changes an image can recompute it. A
+//! digest that is stored where they cannot write proves that an image that returns from elsewhere
+//! is the original.
 
 use sha2::{Digest as _, Sha256};
 

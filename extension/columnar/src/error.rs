@@ -1,12 +1,13 @@
-//! What can go wrong when columns are built from a batch, encoded or decoded.
+//! The errors of building columns from a batch, encoding and decoding.
 
 use crate::limits::{COLUMNS_MAX, IMAGE_BYTES_MAX, IMAGE_ROWS_MAX, ITEM_BYTES_MAX};
 
 /// The result of an operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Every failure of this crate. Those of the group "the bytes" mean that an image is damaged or was
-/// not written by [`encode`](crate::image::encode); the others that the caller's values do not fit.
+/// Every failure of this crate. The errors of the group "the bytes" mean that an image is damaged
+/// or was not written by [`encode`](crate::image::encode). The other errors mean that the caller's
+/// values do not fit.
 #[derive(thiserror::Error, Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,13 +15,13 @@ pub enum Error {
     /// More rows than one image may hold.
     #[error("{rows} rows are more than the {IMAGE_ROWS_MAX} that one image may hold")]
     TooManyRows {
-        /// Rows asked for.
+        /// The requested rows.
         rows: u64,
     },
     /// More columns than a table may have.
     #[error("{columns} columns are more than the {COLUMNS_MAX} that one image may hold")]
     TooManyColumns {
-        /// Columns asked for.
+        /// The requested columns.
         columns: u64,
     },
     /// The image would not fit.
@@ -38,7 +39,7 @@ pub enum Error {
     /// A column does not have the rows that the others have.
     #[error("column {column} has {rows} rows where {expected} were expected")]
     RowsDiffer {
-        /// Which column, from 0.
+        /// The index of the column, from 0.
         column: usize,
         /// Rows that it has.
         rows: usize,
@@ -50,7 +51,7 @@ pub enum Error {
     KindDiffers {
         /// The kind of the column.
         kind: crate::kind::LaneKind,
-        /// What was given or found instead.
+        /// What was found instead.
         found: &'static str,
     },
     /// A value of fixed width has another number of bytes.
@@ -58,7 +59,7 @@ pub enum Error {
     WidthDiffers {
         /// Bytes of each value of the column.
         width: usize,
-        /// Bytes that were given or found for each value.
+        /// The number of bytes found for each value.
         bytes: usize,
     },
     /// A code points past the dictionary.
@@ -72,7 +73,7 @@ pub enum Error {
     /// A validity bitmap has fewer bits than there are rows.
     #[error("a validity bitmap of {words} words is too short for {rows} rows")]
     ValidityTooShort {
-        /// Words of 64 bits given.
+        /// The number of 64-bit words found.
         words: usize,
         /// Rows to be covered.
         rows: usize,
@@ -90,7 +91,8 @@ pub enum Error {
         /// Checksum of its bytes.
         computed: u32,
     },
-    /// An encoded lane is damaged, or was not written by [`encode_lane`](crate::encoding::encode_lane).
+    /// An encoded lane is damaged, or was not written by
+    /// [`encode_lane`](crate::encoding::encode_lane).
     #[error("the encoded lane is malformed: {0}")]
     EncodedLane(&'static str),
     /// A version that this code does not read.

@@ -30,12 +30,13 @@
 //! | 8 | offsets | for integers of 2, 4 or 8 bytes: the least of them; what each row's is above it, in fewer bytes |
 //! | 9 | sealed | a lane of [`crate::encoding`], NULLs and all |
 //!
-//! Codes take 1 byte in a dictionary of up to 256 items, 2 of up to 65,536, else 4. Under a NULL lies
-//! code 0 when written and anything when read.
+//! Codes take 1 byte in a dictionary of up to 256 items, 2 of up to 65,536, else 4. Under a NULL
+//! lies code 0 when written and anything when read.
 //!
 //! The reader trusts nothing. What a decoded column takes is bounded by the input and by the rows:
 //! the bytes of its body, at most 64 bytes for each item in it, and at most `rows * (stride + 16)`
-//! bytes: a constant is a legal way to say much with few bytes, and an item it repeats is stored once.
+//! bytes: a constant is a legal way to say much with few bytes, and an item it repeats is stored
+//! once.
 
 use std::ops::Range;
 
@@ -87,7 +88,7 @@ fn checksum(checked: &[u8]) -> u32 {
     xxhash_rust::xxh3::xxh3_64(checked) as u32
 }
 
-/// An image whose checksum and outline have been verified. Bodies are verified as they are decoded.
+/// An image whose checksum and outline are verified. Bodies are verified when they are decoded.
 #[derive(Debug, Clone)]
 pub struct Image<'a> {
     rows: usize,
@@ -121,7 +122,7 @@ impl<'a> Image<'a> {
         Image::reparse(bytes)
     }
 
-    /// As [`parse`](Self::parse), of bytes whose checksum was verified before.
+    /// Parses bytes like [`parse`](Self::parse), but does not verify their checksum again.
     ///
     /// # Errors
     /// If the bytes are not an image, or are of another version.
@@ -179,9 +180,9 @@ impl<'a> Image<'a> {
         self.columns.len()
     }
 
-    /// Appends all rows of one column to `into`, whose kind must be `kind`. A column that the image
-    /// does not have yet gives `missing` for every row. A column of kind [`LaneKind::Absent`] gives
-    /// NULLs, whatever the image has.
+    /// Appends all rows of one column to `into`, whose kind must be `kind`. If the image does not
+    /// contain the column, every row is `missing`. For a column of kind [`LaneKind::Absent`], every
+    /// row is NULL.
     ///
     /// # Errors
     /// If the column is stored as another kind, or its body is malformed. `into` is then unchanged.
@@ -210,16 +211,19 @@ impl<'a> Image<'a> {
         self.decode_part(part, kind, into)
     }
 
-    /// Where in the image the lane of a sealed column lies; `None` if the column is not sealed, or the image does not have it.
+    /// Where in the image the lane of a sealed column lies; `None` if the column is not sealed, or
+    /// the image does not have it.
     pub fn sealed_lane(&self, column: usize) -> Option<Range<usize>> {
         let part = self.columns.get(column)?;
         (part.encoding == SEALED).then(|| part.start..part.start + part.body.len())
     }
 
-    /// As [`decode`](Self::decode), only some rows of a column of a sealed image.
+    /// Appends a range of rows of a column of a sealed image, otherwise as
+    /// [`decode`](Self::decode).
     ///
     /// # Errors
-    /// As for [`decode`](Self::decode); besides, if there are no such rows, or the column is not sealed.
+    /// The errors of [`decode`](Self::decode); also if the range is outside of the rows, or the
+    /// column is not sealed.
     pub fn decode_range(
         &self,
         column: usize,
@@ -244,11 +248,11 @@ impl<'a> Image<'a> {
         lane.decode(rows, into)
     }
 
-    /// Verifies all that decoding a sealed image relies on, for bytes whose checksum anybody may have made: the
-    /// image's and lanes' forms, and what `is_item` says of each item of a column that is not NULL.
+    /// Verifies everything that decoding a sealed image relies on, for bytes from an untrusted
+    /// source: the form of the image and its lanes, and each item that is not NULL with `is_item`.
     ///
     /// # Errors
-    /// If a column is not sealed, is malformed, or has an item of which `is_item` says no.
+    /// If a column is not sealed or is malformed, or if `is_item` rejects an item.
     pub fn verify_sealed(&self, mut is_item: impl FnMut(usize, &[u8]) -> bool) -> Result<()> {
         for (column, part) in self.columns.iter().enumerate() {
             if part.encoding != SEALED {

@@ -1,5 +1,6 @@
-//! A long loop looks now and then whether it is to end. Whoever embeds this crate says how, once: its check may panic,
-//! so that everything on the way is dropped. Without one, nothing ends early.
+//! Checks for a request to cancel in long loops. The program that embeds this crate installs its
+//! check once. The check may panic, which drops everything on the way. Without a check, nothing is
+//! cancelled.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -14,7 +15,7 @@ pub fn register(check: fn()) {
     let _ = CHECK.set(check);
 }
 
-/// Ends what runs, if that is wanted.
+/// Cancels the current work if that was requested.
 #[inline]
 pub fn check() {
     #[cfg(test)]
@@ -29,7 +30,7 @@ pub fn check() {
 pub struct Steps(Cell<u32>);
 
 impl Steps {
-    /// One more step: every so many it is looked.
+    /// Counts one more step, and checks for a request to cancel every few steps.
     #[inline(always)]
     pub fn step(&self) {
         let steps = self.0.get() + 1;

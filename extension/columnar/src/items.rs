@@ -1,11 +1,12 @@
-//! Items of any length in one heap: where each lies and how long it is.
+//! Items of any length in one heap, with the offset and the length of each.
 
 use crate::buffer::Buffer;
 use crate::kind::item_align;
 
-/// A list of items. Invariants: `slots` and `lengths` are equally long; every slot and length name
-/// bytes within `heap`; every slot is aligned as [`item_align`] asks. Several entries may share the
-/// same bytes.
+/// A list of items.
+///
+/// Invariants: `slots` and `lengths` have the same length; every slot and length names bytes within
+/// `heap`; every slot is aligned as [`item_align`] requires. Several entries may share bytes.
 pub(crate) struct Items {
     packed: bool,
     slots: Buffer<u64>,

@@ -1,7 +1,7 @@
-//! How the values of one column lie in memory.
+//! How the values of one column are laid out in memory.
 
-/// What the bytes of values of fixed width are, as far as zone maps and kernels need to know. It is
-/// no part of the durable form.
+/// The number type of fixed-width bytes, as far as zone maps and kernels need it. It is not part of
+/// the stored form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Number {
     /// Nothing that can be put in order here.
@@ -27,22 +27,22 @@ impl Number {
     }
 }
 
-/// The physical kind of a column. It says nothing of the SQL type beyond what memory needs.
+/// The physical kind of a column: what memory needs to know of the SQL type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LaneKind {
     /// A dropped attribute: stores nothing and reads as NULL.
     Absent,
     /// One bit a row.
     Bool,
-    /// `width` bytes of value at a distance of `stride` bytes. `stride >= width >= 1`, and it is a
-    /// multiple of the type's alignment, which is 8 at most. Numbers lie without padding, in the
-    /// byte order of the machine.
+    /// Values of `width` bytes at a distance of `stride` bytes. `stride >= width >= 1`, and
+    /// `stride` is a multiple of the type's alignment, which is at most 8. Numbers have no padding
+    /// and the byte order of the machine.
     Fixed {
         /// Bytes of one value.
         width: u16,
         /// Bytes from one value to the next.
         stride: u16,
-        /// What the bytes are.
+        /// The number type of the bytes.
         number: Number,
     },
     /// Byte strings of any length, opaque here: the caller's own header is part of them.
@@ -55,7 +55,7 @@ pub enum LaneKind {
 }
 
 impl LaneKind {
-    /// Whether short items may lie at any address.
+    /// Whether short items may have any alignment.
     pub(crate) fn is_packed(self) -> bool {
         matches!(self, LaneKind::Varlena { packed: true, .. })
     }

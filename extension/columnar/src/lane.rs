@@ -1,16 +1,15 @@
-//! What a scan reads: one column of one segment or run, wherever it lies.
+//! A lane: the values of one column of a segment or run, wherever they are stored.
 //!
-//! A lane is a set of plain pointers, so that a scan and its kernels treat shared memory and
-//! private memory alike. Row indices are relative to the lane's first row. Every function here is
-//! unsafe for one reason: a lane borrows memory without a lifetime, so whoever reads it must keep
-//! the owner (a [`Column`](crate::column::Column) left unchanged, or a pinned
-//! [`Segment`](crate::arena::Segment)) and must stay below the number of rows that the owner
-//! reported.
+//! A lane consists of plain pointers, so a scan and its kernels treat shared memory and private
+//! memory alike. Row indexes are relative to the lane's first row. Every function here is unsafe
+//! for one reason: a lane borrows memory without a lifetime. Its reader must keep the owner (an
+//! unchanged [`Column`](crate::column::Column) or a pinned [`Segment`](crate::arena::Segment)) and
+//! stay below the number of rows that the owner reports.
 //!
-//! In a segment that is still growing, a word of a bitmap may gain bits for new rows while it is
-//! read. The bits of rows already published never change, and the writer stores whole aligned
-//! words. The functions here load such words atomically; a kernel must load them as whole aligned
-//! elements of 8 bytes (or vectors of such) and mask away the rows that it was not given.
+//! In a segment that is growing, a word of a bitmap may gain bits of new rows while it is read. The
+//! bits of published rows never change, and the writer stores whole aligned words. The functions
+//! here load such words atomically. A kernel must load them as whole aligned elements of 8 bytes,
+//! or vectors of such, and mask out all other rows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,8 +22,8 @@ pub struct Lane {
     pub validity: *const u64,
 }
 
-/// Where the values of a lane lie. What lies under a NULL is unspecified, but codes and slots of
-/// NULL rows are always within bounds.
+/// The values of a lane. The value of a NULL row is unspecified, but its code or slot is within
+/// bounds.
 #[derive(Clone, Copy, Debug)]
 pub enum LaneData {
     /// Every row is NULL.
@@ -38,38 +37,38 @@ pub enum LaneData {
         /// Bytes from one value to the next.
         stride: u32,
     },
-    /// Items of any length; the item of a row lies at `heap + slots[row]`.
+    /// Items of any length. The item of a row is at `heap + slots[row]`.
     Offsets {
         /// One offset a row.
         slots: *const u64,
-        /// What the offsets are relative to.
+        /// The base of the offsets.
         heap: *const u8,
     },
-    /// Items of a dictionary; the item of a row lies at `heap + slots[codes[row]]`. Within one
-    /// lane two rows have equal codes if and only if their items are equal.
+    /// Items of a dictionary. The item of a row is at `heap + slots[codes[row]]`. Within one lane,
+    /// two rows have equal codes if and only if their items are equal.
     Codes {
         /// One code a row.
         codes: *const u32,
         /// One offset a code.
         slots: *const u64,
-        /// What the offsets are relative to.
+        /// The base of the offsets.
         heap: *const u8,
     },
 }
 
-/// Which dictionary the codes of a lane belong to. What an item means to a scan can be kept by
-/// instance and code, since an instance's codes never change their meaning.
+/// The dictionary of a lane's codes. Results for an item can be stored by instance and code,
+/// because the codes of an instance never change their meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DictionaryView {
-    /// The dictionary's number: never 0, never given to another of the same arena, nor, with the
-    /// highest bit set, to that of another column of this process.
+    /// The number of the dictionary, which is never 0. No other dictionary of the same arena has
+    /// this number, and with the highest bit set no other column of this process has it.
     pub instance: u64,
-    /// The instance that this one began as a copy of; 0 = none.
+    /// The instance of which this one began as a copy; 0 if there is none.
     pub parent: u64,
-    /// Codes below this mean the same as in the parent.
+    /// Codes below this number have their meaning in common with the parent.
     pub inherited: u32,
-    /// Codes below this may be looked up: those of all resident rows, and perhaps others that no
-    /// row has.
+    /// Codes below this number may be looked up: the codes of all resident rows, and possibly codes
+    /// that no row uses.
     pub items: u32,
 }
 
@@ -117,11 +116,8 @@ impl Lane {
         }
     }
 
-    /// Where the value of `row` begins, of a lane of fixed width or of items; null for any other.
-    ///
-    /// # Safety
-    /// As for [`is_null`](Self::is_null). The bytes behind the pointer are a value only if the row
-    /// is not NULL.
+    /// The address of the value of `row` in a lane of fixed width or of items; null for other
+    /// lanes.
     #[inline]
     pub unsafe fn pointer(&self, row: usize) -> *const u8 {
         match self.data {

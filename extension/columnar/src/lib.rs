@@ -1,23 +1,27 @@
-//! The columnar engine of pg_lanes over memory that the caller gives.
+//! The columnar engine of pg_lanes, over memory that the caller provides.
 //!
-//! It knows nothing of PostgreSQL: it can be fuzzed, run under Miri and benchmarked alone.
+//! It does not depend on PostgreSQL, so it can be fuzzed, run under Miri and benchmarked alone.
 //!
-//! The cast, in the order in which data flows:
+//! The cast, in the direction of the data:
 //! - [`limits`]: row numbers, segments, sizes.
-//! - [`kind`]: how the values of one column lie in memory. [`bytes16`]: values of 16 bytes that are in order.
+//! - [`kind`]: the layout of one column's values in memory. [`bytes16`]: ordered values of 16
+//!   bytes.
 //! - [`mod@column`]: a column of one run in private memory, built from rows or from a batch.
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
-//! - [`digest`]: what an image that comes back from elsewhere is compared by.
-//! - [`encoding`]: the bytes of one column of a sealed segment, of which any vector can be decoded alone.
-//! - [`streamed`]: sealed rows decoded a vector at a time, when they are looked at. [`repeats`]: those that need not be.
-//! - [`lane`]: what a scan reads, whether of a column or of a segment.
-//! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
-//! - [`sort`]: the order of the rows of a sealed part. [`part`]: what a part's segments are and where they lie.
+//! - [`digest`]: the digest of an image, which proves that it returns unchanged from elsewhere.
+//! - [`encoding`]: the bytes of one column of a sealed segment, of which any vector can be decoded
+//!   alone.
+//! - [`streamed`]: sealed rows decoded a vector at a time, when they are read. [`repeats`]:
+//!   run-length encoded values that are read without decoding.
+//! - [`lane`]: the values of a column as a scan reads them, from a column or from a segment.
+//! - [`zone_map`]: summaries of the values of some rows, by which a scan skips them.
+//! - [`sort`]: the order of the rows of a sealed part. [`part`]: the index of a part's segments.
 //! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
-//! - [`vector`]: what a scan computes; [`aggregate`], [`order`]: what it keeps of that, groups or the first rows;
-//!   [`window`]: what a row is told of those before it.
-//! - [`error`]: what can go wrong on the way.
+//! - [`vector`]: expressions over the vectors of a scan; [`aggregate`]: groups and aggregates;
+//!   [`order`]: the first rows of an order; [`mod@window`]: window functions of earlier rows;
+//!   [`join`]: joins.
+//! - [`error`]: the errors of all of them.
 #![warn(missing_docs)]
 
 pub mod aggregate;

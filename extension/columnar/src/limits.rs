@@ -67,7 +67,7 @@ pub const fn segment_first_row(segment: u32) -> u64 {
     }
 }
 
-/// How many rows `segment` can hold.
+/// The number of rows that `segment` can contain.
 #[inline]
 pub const fn segment_rows_max(segment: u32) -> u32 {
     if segment < SMALL_SEGMENTS {

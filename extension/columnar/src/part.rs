@@ -1,5 +1,6 @@
-//! A sealed *part*: the rows of one range, sorted and encoded as segments. Its index says what they are, where they lie
-//! and what their zones are, so that a scan may leave a segment without reading it.
+//! A sealed *part*: the rows of one range, sorted and encoded as segments. Its index says what they
+//! are, where they lie and what their zones are, so that a scan may leave a segment without reading
+//! it.
 //!
 //! All integers are little-endian, nothing is aligned.
 //!
@@ -24,8 +25,9 @@
 //! | 4 | bytes of its lane |
 //! | 1 | [`MainEncoding`] |
 //!
-//! A segment in object storage has the digest of the image that was taken there, so that what comes back can be
-//! compared. Those that were taken there before there were digests have none, and those that are here need none.
+//! A segment in object storage has the digest of the image that was taken there, so that what comes
+//! back can be compared. Those that were taken there before there were digests have none, and those
+//! that are here need none.
 
 use crate::digest::{DIGEST_BYTES, Digest};
 use crate::encoding::MainEncoding;
@@ -52,14 +54,14 @@ const HAS_NAN: u8 = 1 << 3;
 const HAS_INFINITE: u8 = 1 << 4;
 const HAS_SUM: u8 = 1 << 5;
 
-/// What sealing made of a column of a segment: for people to read.
+/// The stored form of a column of a segment, for people to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoredColumn {
-    /// Bytes of its values, each of them on its own; NULLs take none.
+    /// The bytes of its values, each value by itself. NULLs have no bytes.
     pub raw: u64,
     /// Bytes of its lane.
     pub bytes: u32,
-    /// What most of it is encoded as.
+    /// The encoding of most of its rows.
     pub encoding: MainEncoding,
 }
 
@@ -68,18 +70,21 @@ pub struct StoredColumn {
 pub struct SealedSegment {
     /// Number of the first row.
     pub first_row: u64,
-    /// How many rows, at most [`SEGMENT_ROWS`].
+    /// The number of rows, at most [`SEGMENT_ROWS`].
     pub rows: u32,
-    /// Block at which its image begins, 0 if none of it has a page of its own, or [`REMOTE_BLOCK`].
+    /// The block at which the image begins; 0 if no part of it has a page of its own;
+    /// [`REMOTE_BLOCK`] if the image is in object storage.
     pub block: u32,
     /// Bytes of the image.
     pub bytes: u32,
-    /// A zone a column, never exact: rows may have been deleted since. Of all rows that were sealed the bounds are met, and counts,
-    /// flags and sums right, if there is a sum. Queries are answered by that, so it has to stay.
+    /// A zone for each column. The zones are never exact, because rows may have been deleted since.
+    /// Over all rows that were sealed, the bounds are tight, and the counts, flags and sums are
+    /// right. Queries are answered from the zones, so this must stay true.
     pub zones: Vec<Zone>,
-    /// As many as zones; all default where nothing was noted.
+    /// A description for each zone; the default where none was recorded.
     pub columns: Vec<StoredColumn>,
-    /// Of its image, if that is in object storage. All segments of a part have one, or none has.
+    /// The digest of the image if the image is in object storage. Either all segments of a part
+    /// have a digest or none has one.
     pub digest: Option<Digest>,
 }
 
@@ -90,7 +95,7 @@ impl SealedSegment {
     }
 }
 
-/// What is to be known of a part without reading its segments.
+/// The description of a part that can be used without reading its segments.
 #[derive(Clone, Debug, Default)]
 pub struct PartIndex {
     /// Ascending by row, without overlap.
@@ -103,7 +108,8 @@ impl PartIndex {
         self.segments.iter().map(|s| u64::from(s.rows)).sum()
     }
 
-    /// The index of a part whose images went to object storage: its segments, each with the digest of its image.
+    /// The index of a part whose images went to object storage: its segments, each with the digest
+    /// of its image.
     ///
     /// # Panics
     /// If there are more or fewer digests than segments.
@@ -119,7 +125,8 @@ impl PartIndex {
         }
     }
 
-    /// The index as bytes. All segments have the same number of zones, and all have digests or none has.
+    /// The index as bytes. All segments have the same number of zones, and either all or none have
+    /// digests.
     pub fn encode(&self) -> Vec<u8> {
         let columns = self.segments.first().map_or(0, |s| s.zones.len());
         let has_digests = self.segments.iter().any(|s| s.digest.is_some());
@@ -277,7 +284,7 @@ fn read_zone(left: &mut &[u8], version: u8) -> Result<Zone> {
         maximum,
         non_null,
         sum,
-        // Of no values it is 0.
+        // A zone without values has the sum 0.
         has_sum: is_summed || non_null == 0,
         sorted: flags & SORTED != 0,
         has_nan: flags & HAS_NAN != 0,

@@ -1,10 +1,11 @@
-//! What a column has in a vector as repeats of equal values, as sealed bytes tell it without being decoded.
+//! The values of a column in a vector as repeats of equal values, read from sealed bytes without
+//! decoding.
 
 use std::ops::Range;
 
 use crate::encoding::{Constant, EncodedLane};
 
-/// Rows of a repeat on average, at least: shorter ones are as soon looked at row by row.
+/// The least average number of rows of a repeat. Shorter repeats are no faster than single rows.
 pub(crate) const ROWS_MIN: usize = 12;
 
 /// The repeats of a vector. Neighbours may be equal.
@@ -12,13 +13,14 @@ pub(crate) const ROWS_MIN: usize = 12;
 pub struct ValueRepeats {
     /// Where each of them ends.
     ends: Vec<u32>,
-    /// What its rows have: the bits of a number or a code. `None` is NULL.
+    /// The value of each repeat: the bits of a number, or a code. `None` is NULL.
     values: Vec<Option<u64>>,
 }
 
 impl ValueRepeats {
-    /// Reads those of the first rows of a vector. False if its bytes do not consist of repeats, if these are short, of values that are
-    /// no numbers, or of codes that name none of so many items.
+    /// Reads the repeats of the first rows of a vector. Returns false if the bytes do not consist
+    /// of repeats, the repeats are short, the values are not numbers, or a code is not below
+    /// `items`.
     pub(crate) fn read(
         &mut self,
         lane: &EncodedLane<'_>,
@@ -49,7 +51,7 @@ impl ValueRepeats {
         end >= rows
     }
 
-    /// Those of rows, each with what it has.
+    /// Repeats with these numbers of rows and these values.
     #[cfg(test)]
     pub(crate) fn of(repeats: &[(usize, Option<u64>)]) -> ValueRepeats {
         let mut end = 0;

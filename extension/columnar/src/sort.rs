@@ -1,9 +1,10 @@
 //! The order in which sealed rows lie: by key columns, and among equal keys as they came.
 //!
-//! Each key column is turned into words whose unsigned order is the order wanted, one or more a row. The rows are sorted
-//! stably by the first word, and then those of each group that has it in common by the next. A group's rows come as they
-//! were written, nearly sorted by time, and times are the last key: a group that is in order already costs one look at
-//! each row. A large one that is not takes a counting pass for each 11 bits in which its words differ, or one pass in all if
+//! Each key column is turned into words whose unsigned order is the order wanted, one or more a
+//! row. The rows are sorted stably by the first word, and then those of each group that has it in
+//! common by the next. A group's rows come as they were written, nearly sorted by time, and times
+//! are the last key: a group that is in order already costs one look at each row. A large one that
+//! is not takes a counting pass for each 11 bits in which its words differ, or one pass in all if
 //! they are few; a small one, or one of runs that are sorted each, is merged by comparisons.
 //!
 //! | kind | words |
@@ -32,15 +33,16 @@ const ONE_PASS_BITS: u32 = 16;
 
 /// The words of a key column, one a row.
 enum Words<'a> {
-    /// Signed values of 8 bytes, where they are: most keys are such, and times of many rows are not worth a copy.
+    /// Signed values of 8 bytes in their own memory. Most keys are such values, and a copy of many
+    /// times would cost too much.
     Long(&'a [[u8; 8]]),
-    /// The same of 4 bytes.
+    /// Signed values of 4 bytes in their own memory.
     Int(&'a [[u8; 4]]),
     Own(Vec<u64>),
 }
 
-/// Sorts rows of some columns by `keys`, the first of which counts most, and keeps the order of those whose keys are
-/// equal.
+/// Sorts rows of some columns by `keys`, the first of which counts most, and keeps the order of
+/// those whose keys are equal.
 ///
 /// # Panics
 /// If a column does not have one of the rows.
@@ -57,7 +59,7 @@ pub fn sort_rows(keys: &[&Column], rows: &mut [u32]) {
                 .collect(),
         ));
         for words in words_of(key) {
-            // What lies under a NULL is no key.
+            // The value of a NULL row is arbitrary.
             let word = |row| match key.is_valid(row) {
                 true => words.at(row as u32),
                 false => 0,
@@ -79,7 +81,7 @@ impl Words<'_> {
     }
 }
 
-/// Sorts rows stably by the first list of words, and those that are equal by the next.
+/// Sorts rows stably by the first list of words, and rows with equal words by the next list.
 fn sort_by_levels(levels: &[Words], rows: &mut [u32]) {
     let Some((words, rest)) = levels.split_first() else {
         return;
@@ -118,7 +120,8 @@ fn same_value(key: &Column, a: usize, b: usize) -> bool {
     }
 }
 
-/// The words of a key column, one list a word of the value; under a NULL lies anything.
+/// The words of a key column, one list for each word of the value. The word of a NULL row is
+/// arbitrary.
 fn words_of(key: &Column) -> Vec<Words<'_>> {
     match key.body() {
         Body::Absent => Vec::new(),
@@ -283,7 +286,7 @@ fn sort_group(levels: &[Words], rows: &mut [u32]) {
     }
 }
 
-/// Where each of some keys goes on, from how many rows have it.
+/// The first place of each key, from the number of rows of each key.
 fn places_of(counts: &mut [u32]) {
     let mut next = 0;
     for count in counts {
@@ -291,8 +294,8 @@ fn places_of(counts: &mut [u32]) {
     }
 }
 
-/// One counting pass over words of so many bits above the least, of rows that go `to` their places; where the rows of each
-/// possible word end.
+/// Makes one counting pass over so many bits of each word above the least word, and moves rows to
+/// their places in `to`. Returns where the rows of each possible word end.
 fn count_once(
     word: &impl Fn(u32) -> u64,
     least: u64,

@@ -1,28 +1,30 @@
-//! Sealed rows decoded a vector at a time, when somebody is about to look at them, into memory that later rows use again.
+//! Sealed rows that are decoded a vector at a time, when they are about to be read, into memory
+//! that later rows reuse.
 //!
 //! ```text
-//! images of runs ──► Streamed::open ──► lane(column)     one lane over all places, good as long as the value lives
-//!                         │        ├──► zone(column, places)   what is known of them without decoding
-//!                         │        ├──► fill(places, columns)  decodes the vectors that have them: now they may be read
-//!                         │        └──► point(column, place)    one value that was not filled
-//!                         └── into_memory() ──► the next Streamed::open
+//! images of runs ──► Streamed::open ──► lane(column)        one lane over all places, valid as long as the value lives
+//!                          │        ├──► zone(column, places)  zones, without decoding
+//!                          │        ├──► fill(places, columns) decodes vectors, which may be read afterwards
+//!                          │        └──► point(column, place)  one value of a vector that is not filled
+//!                          └── into_memory() ──► the next Streamed::open
 //! ```
 //!
-//! A *place* is a row counted from the first that the lanes have room for. The places of the runs ascend without overlap; what
-//! lies between them is a gap, of which nothing may be believed but that reading it stays within bounds.
+//! A *place* is the index of a row in the lanes. The places of the runs ascend and do not overlap.
+//! Between them are gaps: reading a gap stays within bounds but returns arbitrary values.
 //!
-//! | column | is kept as | decoded |
+//! | column | stored as | decoded |
 //! |---|---|---|
-//! | of fixed width, bools | values at their places | by vector, when asked for |
-//! | items, one run, all of it codes of a dictionary | codes at their places; the items of that dictionary, which are kept for the next rows: those often have the same | by vector, when asked for |
-//! | other items | a column: dictionaries of several runs have to become one, and items lie where those before them end | when opened |
-//! | those that an image does not have yet | a column too | when opened |
-//! | of kind [`LaneKind::Absent`] | nothing | never |
+//! | fixed width, bools | values at their places | a vector at a time, by `fill` |
+//! | items of one run that are all codes of a dictionary | codes at their places, and the items of the dictionary, which later rows often share | a vector at a time, by `fill` |
+//! | other items | a column: dictionaries of several runs must become one, and items follow the items before them | by `open` |
+//! | columns that an image does not contain | a column | by `open` |
+//! | kind [`LaneKind::Absent`] | nothing | never |
 //!
 //! # Invariants
-//! Lanes do not move while the value lives: all room is there before the first lane is asked for. Codes at places that were filled,
-//! and in gaps, are below the number of items, whatever the bytes say: a vector with a code beyond is refused, and not filled. A vector of a
-//! column is decoded once.
+//! Lanes do not move while the value lives: all memory is allocated before the first lane is
+//! returned. Codes at filled places and in gaps are below the number of items, whatever the bytes
+//! contain: a vector with a greater code is refused and counts as not filled. A vector of a column
+//! is decoded once.
 
 use std::ops::Range;
 
@@ -59,7 +61,7 @@ impl StreamMemory {
         image
     }
 
-    /// How many bytes it is, but for a vector of some 50 kB and its items.
+    /// The bytes of memory, except for a decoded vector of some 50 kB and its items.
     pub fn bytes(&self) -> usize {
         let columns = self.columns.iter().map(Room::bytes).sum::<usize>();
         let dictionaries = self.dictionaries.iter().flatten();
@@ -70,7 +72,8 @@ impl StreamMemory {
 
 /// Why runs are not streamed.
 pub enum NotStreamed {
-    /// One of them holds a column in another way than sealed. The memory comes back, with that of the images.
+    /// One of them holds a column in another way than sealed. The memory comes back, with that of
+    /// the images.
     Unsealed(Box<StreamMemory>),
     /// This one of them is damaged, is of other rows, or holds a column of another kind.
     Unreadable(usize, Error),
@@ -81,22 +84,25 @@ pub struct Streamed {
     memory: StreamMemory,
     columns: Vec<Kept>,
     runs: Vec<OpenRun>,
-    /// Vectors of all runs, and of how many of them something was decoded.
+    /// The number of vectors of all runs, and the number of vectors of which some column was
+    /// decoded.
     vectors: usize,
     vectors_seen: usize,
-    /// How many vectors of single columns were decoded.
+    /// The number of decoded vectors of single columns.
     decoded: usize,
 }
 
 struct OpenRun {
     run: SealedRun,
-    /// Where in the image the lane of each column lies; `None`: nobody reads it, or the image does not have it.
+    /// The range of each column's lane in the image; `None` for a column that is not read or that
+    /// the image does not contain.
     lanes: Vec<Option<Range<usize>>>,
-    /// For each column, a bit for each vector of the image that was decoded; last, for each vector of which any column was.
+    /// For each column, a bit for each vector of the image that was decoded; last, for each vector
+    /// of which any column was.
     filled: Vec<Vec<u64>>,
 }
 
-/// What codes mean.
+/// The items of codes.
 struct Dictionary {
     items: ItemList,
     /// Another number, other items.
@@ -117,8 +123,8 @@ enum Kept {
 }
 
 impl Streamed {
-    /// Opens runs for reading the columns of these kinds at places below `places`. A column that an image does not have yet is
-    /// `missing` in all of its rows.
+    /// Opens runs for reading the columns of these kinds at places below `places`. A column that an
+    /// image does not have yet is `missing` in all of its rows.
     ///
     /// # Errors
     /// Why they cannot be read so.
@@ -200,7 +206,8 @@ impl Streamed {
         })
     }
 
-    /// One column, of which the places that were filled may be read as long as the value lives; all NULL past the last.
+    /// One column, of which the places that were filled may be read as long as the value lives; all
+    /// NULL past the last.
     pub fn lane(&self, column: usize) -> Lane {
         let Some(kept) = self.columns.get(column) else {
             return Lane::NULL;
@@ -244,7 +251,8 @@ impl Streamed {
         }
     }
 
-    /// Decodes the vectors of some columns that have rows at these places, unless that was done before. `None`: all columns.
+    /// Decodes the vectors of some columns that have rows at these places, unless that was done
+    /// before. `None`: all columns.
     ///
     /// # Errors
     /// If a code names no item.
@@ -259,10 +267,11 @@ impl Streamed {
         }
     }
 
-    /// Reads a column at a place that was not filled. `None`: it was, or has to be.
+    /// Reads a column at a place that was not filled. Returns `None` if the place was filled, or
+    /// must be filled to be read.
     ///
     /// # Errors
-    /// If the row's vector is damaged, or a code names no item.
+    /// If the row's vector is damaged, or a code is not below the number of items.
     pub fn point(&self, column: usize, place: usize) -> Result<Option<Constant<'_>>> {
         let (kind, items) = match self.columns.get(column) {
             Some(Kept::Values { kind }) => (*kind, 0),
@@ -322,8 +331,8 @@ impl Streamed {
         Ok(())
     }
 
-    /// What a column has at these places, in runs of equal values, where the bytes say so and nobody had them decoded yet: false, and
-    /// nothing is known of `runs`, if not.
+    /// Reads the values of a column at these places as repeats, if the bytes consist of repeats and
+    /// were not decoded yet. Returns false otherwise, with `repeats` unspecified.
     pub fn repeats(&self, column: usize, places: Range<usize>, repeats: &mut ValueRepeats) -> bool {
         let Some(Kept::Values { kind } | Kept::Codes { kind, .. }) = self.columns.get(column)
         else {
@@ -359,12 +368,13 @@ impl Streamed {
         2 * self.vectors_seen >= self.vectors
     }
 
-    /// How many vectors of single columns were decoded so far.
+    /// The number of vectors of single columns that were decoded.
     pub fn decoded(&self) -> usize {
         self.decoded
     }
 
-    /// What is known of the rows at these places before they are decoded: a zone that is not exact. `None`: nothing.
+    /// An inexact zone of the rows at these places, without decoding them. Returns `None` if it is
+    /// not known.
     pub fn zone(&self, column: usize, places: Range<usize>) -> Option<Zone> {
         let (Kept::Values { kind } | Kept::Codes { kind, .. }) = self.columns.get(column)? else {
             return None;
@@ -415,7 +425,8 @@ impl OpenRun {
     }
 }
 
-/// How a column is going to be kept; it is decoded if that has to be done at once. Fails with the number of the run that is to blame.
+/// Decides how a column is stored, and decodes it if it is decoded at once. An error names the run
+/// by its index.
 fn keep(
     kind: LaneKind,
     places: usize,
@@ -442,7 +453,7 @@ fn keep(
         && let Some(dictionary) = known(lane).or_else(|| read(lane))
     {
         room.prepare(kind, places, has_nulls);
-        // Codes of another dictionary may lie where the run has no rows.
+        // The memory may contain codes of another dictionary at places without rows.
         room.zero_codes(0..run.place);
         room.zero_codes(run.place + run.rows.len()..places);
         return Ok(Kept::Codes { kind, dictionary });
@@ -478,7 +489,7 @@ fn fill(
     };
     let lane = lane(&run.image, place, kind)?;
     let first = vector * VECTOR_ROWS;
-    // Those rows of the vector that have places.
+    // The rows of the vector that have places.
     let rows = run.rows.start.max(first)..run.rows.end.min(first + lane.vector_rows(vector));
     let at = run.place + (rows.start - run.rows.start);
     let rows = rows.start - first..rows.end - first;
@@ -489,7 +500,7 @@ fn fill(
     let is_there = lane.try_decode_vector_to(vector, values, decoded)?;
     match kept {
         Kept::Codes { .. } if is_there => {
-            // They lie there for nobody to follow: the vector is not filled then.
+            // The codes stay in memory, but the vector does not count as filled.
             if !are_below(room.codes_at(at..at + rows.len()), items) {
                 return Err(Error::Malformed("a code names no item"));
             }
@@ -501,7 +512,7 @@ fn fill(
             }
             match codes.get(rows.clone()) {
                 Some(codes) => write_bytes(&mut room.values, at * size_of::<u32>(), codes),
-                // All of them are NULL, under which a code has to be one all the same.
+                // All rows are NULL. Even the codes of NULL rows must be valid.
                 None => room.zero_codes(at..at + rows.len()),
             }
         }
@@ -516,7 +527,8 @@ fn fill(
             }
             (LaneData::Fixed { values, .. }, LaneKind::Fixed { stride, .. }) => {
                 let stride = usize::from(stride);
-                // SAFETY: the values of all rows of the vector lie there, a stride from each to the next.
+                // SAFETY: the decoded vector has a value for each of its rows, at a distance of a
+                // stride.
                 let values = unsafe {
                     std::slice::from_raw_parts(values.add(rows.start * stride), rows.len() * stride)
                 };
@@ -535,7 +547,8 @@ fn fill(
     Ok(())
 }
 
-/// Whether all codes are below the number of items, of which there are fewer than 2^31: in one pass without branches.
+/// Whether all codes are below the number of items, of which there are fewer than 2^31: in one pass
+/// without branches.
 fn are_below(codes: &[u32], items: usize) -> bool {
     let Some(last) = items.checked_sub(1) else {
         return codes.is_empty();

@@ -1,4 +1,4 @@
-//! What several tests share: columns of any kind, and their model, a list of optional values.
+//! Helpers of several tests: columns of any kind, and their model, a list of optional values.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,8 @@ use crate::zone_map::{Bound, Zone};
 /// The model of a value: the bytes that the column's functions take, `None` for NULL.
 pub(crate) type Value = Option<Vec<u8>>;
 
-/// A number of cases. `PROPTEST_CASES` cuts it down, for memcheck and the like; so does Miri, which is a few hundred times slower.
+/// A number of cases. `PROPTEST_CASES` cuts it down, for memcheck and the like; so does Miri, which
+/// is a few hundred times slower.
 pub(crate) fn cases(count: u32) -> Config {
     let asked = std::env::var("PROPTEST_CASES");
     let most = asked.map_or(u32::MAX, |text| {
@@ -52,7 +53,7 @@ pub(crate) fn any_kind() -> impl Strategy<Value = LaneKind> {
     ]
 }
 
-/// Any value of a column of this kind; `variety` bounds how many distinct ones there are.
+/// Any value of a column of this kind. `variety` bounds the number of distinct values.
 pub(crate) fn any_value(kind: LaneKind, variety: u32) -> impl Strategy<Value = Value> {
     prop::option::weighted(0.8, 0..variety).prop_map(move |number| value(kind, number?))
 }
@@ -138,7 +139,7 @@ pub(crate) fn build(kind: LaneKind, values: &[Value]) -> Column {
 /// The lane is alive and has that many rows.
 pub(crate) unsafe fn assert_lane(lane: Lane, kind: LaneKind, first: usize, values: &[Value]) {
     for (row, value) in (first..).zip(values) {
-        // SAFETY: as the caller says; a value that is not NULL has the bytes of its model.
+        // SAFETY: this function's contract; a value that is not NULL has the bytes of its model.
         unsafe {
             assert_eq!(lane.is_null(row), value.is_none(), "NULL of row {row}");
             let Some(value) = value else {
@@ -170,8 +171,9 @@ pub(crate) fn assert_column(column: &Column, values: &[Value]) {
     unsafe { assert_lane(column.lane(), column.kind(), 0, values) };
 }
 
-/// The bytes of a file that was written once, for every later version to read, by its path in the sources. With `LANES_WRITE_GOLDEN` set
-/// one that is missing is written as it would be today; the others are left alone.
+/// The bytes of a file that was written once, for every later version to read, by its path in the
+/// sources. With `LANES_WRITE_GOLDEN` set one that is missing is written as it would be today; the
+/// others are left alone.
 #[cfg(not(miri))]
 pub(crate) fn golden(path: &str, today: &[u8]) -> Vec<u8> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,26 +1,27 @@
-//! What a few words tell of the values of some rows, so that a scan need not read them.
+//! Zones: a few words that summarise the values of some rows, so that a scan need not read the
+//! rows.
 //!
 //! | kind | minimum, maximum | sum | the rest |
 //! |---|---|---|---|
 //! | signed numbers | `Bound::Signed`, widened to 64 bits | of all values, exact | `sorted` |
 //! | floats | `Bound::Float`, widened to 64 bits | 0 | `sorted`, `has_nan`, `has_infinite` |
 //! | [16 bytes](crate::bytes16) | `Bound::Signed`, the least and the greatest prefix | 0 | |
-//! | bools | unknown | how many are true | |
+//! | bools | unknown | the number of TRUE values | |
 //! | items of an arena's or a sealed lane's dictionary | unknown | 0 | `codes` |
 //! | all others | unknown | 0 | |
 //!
-//! All have the number of rows that are not NULL. Order is PostgreSQL's: NaN is greater than all
-//! other floats and equal to itself, and -0 equals +0: a bound of zero may have either sign, whatever
-//! sign PostgreSQL would answer with.
+//! Every zone has the number of rows that are not NULL. The order is PostgreSQL's: NaN is greater
+//! than all other floats and equal to itself, and -0 equals +0. A bound of zero may have either
+//! sign, whatever sign PostgreSQL would return.
 //!
-//! Rows without values do not count: a zone over them alone has a minimum above its maximum, so that
-//! no comparison seems possible. Zones of parts make the zone of the whole by [`Zone::union`].
+//! Rows without values do not count: a zone of NULLs alone has a minimum above its maximum, so no
+//! comparison seems possible. [`Zone::union`] combines the zones of parts to the zone of the whole.
 //!
-//! Whoever answers from a zone, and does not merely skip by it, must know three things: that it is
-//! [exact](Zone::exact); that all of its rows are visible; and that no row is missing, which is the
-//! same thing, since rows that no run holds count as NULL. The zones that are stored with a sealed run
-//! are not exact, as rows of it may have been deleted since; of a run none of whose rows was, they tell
-//! everything ([`SealedSegment::zones`](crate::part::SealedSegment::zones)).
+//! To answer a query from a zone, and not merely to skip rows by it, three conditions must hold:
+//! the zone is [exact](Zone::exact), all of its rows are visible, and no row is missing, since rows
+//! that no run contains count as NULL. The zones that are stored with a sealed run are not exact,
+//! because rows may have been deleted since. If no row of the run was deleted, its zones are
+//! complete ([`SealedSegment::zones`](crate::part::SealedSegment::zones)).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -47,9 +48,10 @@ const VECTOR_WORDS: usize = bits::words(VECTOR_ROWS);
 pub enum Bound {
     /// Values of this kind have no bounds here.
     Unknown,
-    /// Of integers of any width, or a [prefix](crate::bytes16::Bytes16::prefix) of 16 bytes.
+    /// A bound of integers of any width, or a [prefix](crate::bytes16::Bytes16::prefix) of 16
+    /// bytes.
     Signed(i64),
-    /// Of floats of any width. A NaN stands for every NaN.
+    /// A bound of floats of any width. A NaN stands for every NaN.
     Float(f64),
 }
 
@@ -67,7 +69,7 @@ impl Bound {
         }
     }
 
-    /// The integer, if it is one.
+    /// The integer of a signed bound.
     #[inline]
     pub fn signed(self) -> Option<i64> {
         match self {
@@ -76,7 +78,7 @@ impl Bound {
         }
     }
 
-    /// The float, if it is one.
+    /// The float of a float bound.
     #[inline]
     pub fn float(self) -> Option<f64> {
         match self {
@@ -108,7 +110,7 @@ impl Bound {
     }
 }
 
-/// What is known of some rows of one column: see the head of this file.
+/// The zone of some rows of one column; see the head of this file.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone {
     /// No value is less.
@@ -117,7 +119,8 @@ pub struct Zone {
     pub maximum: Bound,
     /// Rows that are not NULL.
     pub non_null: u32,
-    /// The sum of signed numbers, or how many bools are true, of all rows that the zone is of; 0 unless `has_sum`.
+    /// The sum of signed numbers, or the number of TRUE bools, over all rows of the zone; 0 unless
+    /// `has_sum`.
     pub sum: i128,
     /// Whether the sum is known: of signed numbers, of bools, and where all rows are NULL.
     pub has_sum: bool,
@@ -128,12 +131,12 @@ pub struct Zone {
     pub has_nan: bool,
     /// Whether there is a positive or negative infinity.
     pub has_infinite: bool,
-    /// Which codes the rows that are not NULL have, of the lane's own dictionary, where that is known.
+    /// The codes of the rows that are not NULL, in the lane's own dictionary, if they are known.
     pub codes: Option<CodeZone>,
-    /// Whether all of this is true of exactly the rows asked for. If not, more rows may be included,
-    /// and some of those in part: the bounds, `sorted` and the flags hold for the rows asked for but
-    /// need not be tight, `non_null` is no less than theirs, and `sum` may be that of more rows. Of zones
-    /// that are stored with a sealed run it is that of all rows that were sealed.
+    /// Whether the zone is about exactly the requested rows. Otherwise it may include more rows:
+    /// the bounds, `sorted` and the flags hold for the requested rows but need not be tight,
+    /// `non_null` is no less than their number, and `sum` may include other rows. In a zone that is
+    /// stored with a sealed run, `sum` is over all rows that were sealed.
     pub exact: bool,
 }
 
@@ -159,7 +162,7 @@ impl Zone {
         }
     }
 
-    /// The zone of these rows and then those of `later`, both of one column.
+    /// The zone of these rows followed by the rows of `later`, both of one column.
     #[inline]
     pub fn union(self, later: Zone) -> Zone {
         let is_ascending = self.non_null == 0
@@ -205,7 +208,7 @@ impl Zone {
     }
 }
 
-/// What sort of numbers a column holds.
+/// The number type of a column's values.
 fn number_of(kind: LaneKind) -> Number {
     match kind {
         LaneKind::Fixed { number, .. } => number,
@@ -234,7 +237,7 @@ pub unsafe fn compute(lane: &Lane, kind: LaneKind, rows: Range<usize>) -> Zone {
     zone
 }
 
-/// As [`compute`], of at most [`VECTOR_ROWS`] rows.
+/// The zone of at most [`VECTOR_ROWS`] rows, like [`compute`].
 unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize) -> Zone {
     let empty = Zone::empty(kind);
     let mut valid = [0; VECTOR_WORDS];
@@ -270,8 +273,9 @@ unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize)
             }
         }
         (LaneData::Fixed { values, .. }, LaneKind::Fixed { width, number, .. }) => {
-            // SAFETY: numbers lie without padding, at a multiple of their width (of 16 bytes that is not asked for),
-            // and those of the caller's rows are there.
+            // SAFETY: numbers are stored without padding, at a multiple of their width, and the
+            // caller's rows exist. Values of 16 bytes, which need no alignment, are not read as
+            // numbers.
             unsafe {
                 let values = values.add(first * usize::from(width));
                 match (number, width) {
@@ -292,7 +296,7 @@ unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize)
 /// # Safety
 /// `count` values of the type lie there, aligned, and do not change for so long.
 unsafe fn slice<'a, T>(values: *const u8, count: usize) -> &'a [T] {
-    // SAFETY: as the caller says.
+    // SAFETY: this function's contract.
     unsafe { std::slice::from_raw_parts(values.cast(), count) }
 }
 

@@ -1,12 +1,12 @@
-//! A block of hashes of series, as the database keeps it and gateways read it.
+//! A block of hashes of series, which the database stores and gateways read.
 //!
 //! ```text
 //! block     version u8 = 1 | check u32 | span …      numbers are little-endian
 //! span      first id u32 | series u32 | hash u32 …   series with consecutive ids
 //! check     the low 32 bits of XXH3 over the spans, under the seed of the hashes
 //! ```
-//! Spans come in the order of their ids and do not overlap. The check tells a block of another seed, too: its hashes
-//! would make every series a new one.
+//! Spans are in the order of their ids and do not overlap. The check also detects a block of
+//! another seed, whose hashes would make every series a new one.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -77,7 +77,7 @@ impl HashBlock {
         self.spans[hashes - 4..hashes].copy_from_slice(&series.to_le_bytes());
     }
 
-    /// The first and the last id; none without series.
+    /// The first and the last id; `None` without series.
     pub fn ids(&self) -> Option<(u32, u32)> {
         (!self.spans.is_empty()).then(|| (self.first_id, self.next_id - 1))
     }
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Blocks lie on disk: one that was written before must be read.
+    /// Blocks are stored on disk: blocks of earlier versions must stay readable.
     #[test]
     fn the_form_on_disk_stays() {
         let mut block = HashBlock::new(5);

@@ -16,8 +16,8 @@
 //!
 //! This crate knows nothing of PostgreSQL. Who calls it keeps the runs and reads their blocks.
 //!
-//! All text is UTF-8. A label that a series does not have is the empty text, as in Prometheus; the metric's name is the
-//! label [`METRIC_NAME`].
+//! All text is UTF-8. A label that a series does not have is the empty text, as in Prometheus; the
+//! metric's name is the label [`METRIC_NAME`].
 
 pub mod hash_block;
 pub mod index;

@@ -37,7 +37,7 @@ pub enum Pattern {
     Expression {
         /// The expression with anchors.
         regex: Box<Regex>,
-        /// What each match begins with; perhaps nothing.
+        /// The literal prefix of each match; may be empty.
         prefix: String,
     },
 }
@@ -51,7 +51,8 @@ impl Matcher {
     /// A matcher.
     ///
     /// # Errors
-    /// If the operator takes a regular expression and the value is none: what is wrong with it.
+    /// If the operator takes a regular expression and the value is invalid. The error describes the
+    /// fault.
     pub fn new(name: String, operator: Operator, value: String) -> Result<Matcher, String> {
         let pattern = match operator {
             Operator::Equal | Operator::NotEqual => Pattern::OneOf(vec![value]),
@@ -91,7 +92,7 @@ impl Matcher {
         self.is_negated
     }
 
-    /// Whether a series with this value matches; the value is empty where it has no such label.
+    /// Whether a series with this value matches. The value is empty for a series without the label.
     pub fn matches(&self, value: &str) -> bool {
         self.pattern.matches(value) != self.is_negated
     }
@@ -104,7 +105,7 @@ impl Pattern {
             ".+" => return Ok(Pattern::NotEmpty),
             _ => {}
         }
-        // The text alone first: anchors around `a)|(b` would make an expression of what is none.
+        // The text is parsed alone first: anchors around `a)|(b` would make it a valid expression.
         let mut parser = regex_syntax::ParserBuilder::new()
             .dot_matches_new_line(true)
             .build();
@@ -114,7 +115,7 @@ impl Pattern {
             other => other.to_string(),
         })?;
         let mut prefix = String::new();
-        // The literals leave out assertions of the expression, such as `^`, `$` and `\b`.
+        // The literals lack the expression's assertions, such as `^`, `$` and `\b`.
         if hir.properties().look_set().is_empty() {
             let mut extractor = Extractor::new();
             extractor.limit_total(ALTERNATIVES_MAX);

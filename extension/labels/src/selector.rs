@@ -6,7 +6,7 @@ use crate::matcher::{Matcher, Operator};
 /// A selector: series that match all of its matchers.
 #[derive(Debug, Clone)]
 pub struct Selector {
-    /// The matchers; none selects all series.
+    /// The matchers. An empty list selects all series.
     pub matchers: Vec<Matcher>,
 }
 
@@ -20,17 +20,17 @@ pub struct SelectorError {
     pub place: usize,
 }
 
-/// A selector's text, and how many bytes of it have been read.
+/// The parser of a selector: its text, and the number of bytes already read.
 struct SelectorParser<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl Selector {
-    /// Reads a selector.
+    /// Parses a selector.
     ///
     /// # Errors
-    /// If the text is none: what is wrong, and where.
+    /// If the text is not a selector. The error has the fault and its position.
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
         let mut reader = SelectorParser { text, at: 0 };
         let mut matchers = Vec::new();
@@ -64,7 +64,8 @@ impl Selector {
         matchers.all(|matcher| matcher.matches(metric))
     }
 
-    /// Whether a series matches, whose labels this function knows; a label that it does not have is empty.
+    /// Whether a series matches. `label` returns the value of a label, which is empty if the series
+    /// does not have it.
     pub fn matches<'l>(&self, label: impl Fn(&str) -> &'l str) -> bool {
         let mut matchers = self.matchers.iter();
         matchers.all(|matcher| matcher.matches(label(matcher.name())))

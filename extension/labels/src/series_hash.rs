@@ -1,8 +1,10 @@
-//! The hash of a series: by it a gateway knows which series are new without reading the label sets of all others.
+//! The hash of a series. With it a gateway recognises new series without reading the label sets of
+//! all others.
 //!
-//! The database keeps the hashes of registered series, and a gateway looks for those of the series that come to it. So
-//! both compute them here. The seed is secret to senders: none can aim at collisions. A hash that is there is a hint; a
-//! hash that is not there is proof that the series is new.
+//! The database stores the hashes of registered series, and a gateway looks up the hashes of the
+//! series that it receives. Both compute them here. The seed is not known to senders, so they
+//! cannot construct collisions. A hash that is found is a hint; a hash that is not found proves
+//! that the series is new.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -26,7 +28,7 @@ impl SeriesHasher {
 mod tests {
     use super::SeriesHasher;
 
-    /// Hashes lie on disk, and gateways of other versions read them.
+    /// Hashes are stored on disk and read by gateways of other versions.
     #[test]
     fn hashes_stay() {
         let hasher = SeriesHasher::new("up", 7);

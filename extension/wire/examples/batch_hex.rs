@@ -5,8 +5,9 @@
 //! \set events '\\x1000...'
 //! ```
 //!
-//! Each column is `name:Type=value,value,…` with the types of [`ColumnType`]; `NULL` is a NULL, nothing after `=` means no rows. A Uuid
-//! is 32 digits; Bytes are the characters themselves; a Float64 may be given by its bits as `0x…`.
+//! Each column is `name:Type=value,value,…` with the types of [`ColumnType`]; `NULL` is a NULL,
+//! nothing after `=` means no rows. A Uuid is 32 digits; Bytes are the characters themselves; a
+//! Float64 may be given by its bits as `0x…`.
 
 use std::error::Error;
 

@@ -1,16 +1,17 @@
-//! Verified batches into a batch being collected: many small requests become one large batch, their vectors copied.
+//! Verified batches into a batch being collected: many small requests become one large batch, their
+//! vectors copied.
 
 use crate::batch_view::{BatchView, ColumnView, Values};
 use crate::vector::Bitmap;
 use crate::{BatchBuilder, BuildError, limits};
 
 impl BatchBuilder {
-    /// Appends all rows of a batch. A builder without columns takes over the batch's; otherwise both must have the same columns, in
-    /// whichever order.
+    /// Appends all rows of a batch. A builder without columns takes over the batch's; otherwise
+    /// both must have the same columns, in whichever order.
     ///
     /// # Errors
-    /// Columns that differ, or more rows or bytes than a batch holds; a dictionary of long items, where the items so far are too many for
-    /// one. Nothing is appended then.
+    /// Columns that differ, or more rows or bytes than a batch holds; a dictionary of long items,
+    /// where the items so far are too many for one. Nothing is appended then.
     pub fn append(&mut self, batch: &BatchView<'_>) -> Result<(), BuildError> {
         if self.columns_mut().is_empty() {
             for column in batch.columns() {
@@ -77,7 +78,8 @@ fn item_bytes(column: &ColumnView<'_>) -> u64 {
     }
 }
 
-/// Appends the bits of `added` to a bitmap that has `rows` bits; bits of its last byte past these are zero.
+/// Appends the bits of `added` to a bitmap that has `rows` bits; bits of its last byte past these
+/// are zero.
 pub(crate) fn append_bits(bits: &mut Vec<u8>, rows: usize, added: Bitmap<'_>) {
     let shift = rows % 8;
     let mut left = added.rows();

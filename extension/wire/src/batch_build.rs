@@ -34,7 +34,8 @@ impl BatchBuilder {
         Self::default()
     }
 
-    /// Adds a column and gives its index for [`Self::column`]. Names must be distinct, 1 to [`limits::NAME_BYTES_MAX`] bytes, without NUL.
+    /// Adds a column and returns its index for [`Self::column`]. Names must be distinct, with 1 to
+    /// [`limits::NAME_BYTES_MAX`] bytes and without NUL.
     pub fn add_column(&mut self, name: &str, column_type: ColumnType) -> Result<usize, BuildError> {
         if self.columns.len() == limits::COLUMNS_MAX {
             return Err(BuildError::TooManyColumns);
@@ -68,7 +69,8 @@ impl BatchBuilder {
         self.columns.first().map_or(0, ColumnBuffer::rows)
     }
 
-    /// Replaces `out` by the batch. Every column must have the same number of rows. The rows stay until [`Self::clear`].
+    /// Replaces `out` by the batch. Every column must have the same number of rows. The rows stay
+    /// until [`Self::clear`].
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), BuildError> {
         for column in &mut self.columns {
             column.prepare();

@@ -1,7 +1,8 @@
 //! Borrowed slices to one FlatBuffer, each vector copied once.
 //!
-//! References point forward only, so the buffer is written front to back: root table, column tables with holes for the references to
-//! vectors, names, then the vectors, whose places fill the holes. Columns of one shape (which fields are present) share a vtable.
+//! References point forward only, so the buffer is written front to back: root table, column tables
+//! with holes for the references to vectors, names, then the vectors, whose places fill the holes.
+//! Columns of one shape (which fields are present) share a vtable.
 
 use crate::batch_view::first_duplicate;
 use crate::layout::{IDENTIFIER, column_slot};
@@ -103,7 +104,8 @@ impl<'a> ValuesSource<'a> {
         }
     }
 
-    /// The values as they lie in memory; dictionary codes, which are narrowed, and plain ends as `u32`.
+    /// The bytes of the values in memory. Dictionary codes, which are narrowed, and the ends of
+    /// plain items are `u32`.
     fn bytes(&self) -> &'a [u8] {
         match self {
             ValuesSource::Bool(bits) => bits,
@@ -125,8 +127,8 @@ impl<'a> ValuesSource<'a> {
     }
 }
 
-/// Replaces `out` by the batch. Shapes are checked (lengths, names, codes, ends); the reader checks what text and times hold.
-/// On an error `out` is unchanged.
+/// Replaces `out` by the batch. Shapes are checked (lengths, names, codes, ends); the reader checks
+/// what text and times hold. On an error `out` is unchanged.
 pub fn encode(
     rows: usize,
     columns: &[ColumnSource<'_>],
@@ -140,7 +142,7 @@ pub fn encode(
     Ok(())
 }
 
-/// Everything that would make an unreadable batch. Gives an upper bound of its length.
+/// Checks everything that would make a batch unreadable. Returns an upper bound of its length.
 fn check(rows: usize, columns: &[ColumnSource<'_>]) -> Result<usize, BuildError> {
     if rows > limits::ROWS_MAX {
         return Err(BuildError::TooManyRows { rows });
@@ -399,7 +401,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A vector of bytes whose first lies at a multiple of 8.
+    /// Writes a vector of bytes whose first byte is at a multiple of 8.
     fn bytes(&mut self, hole: usize, bytes: &[u8]) {
         self.begin_vector(hole, bytes.len(), 1, 8);
         self.out.extend_from_slice(bytes);
@@ -436,7 +438,7 @@ impl Writer<'_> {
         position
     }
 
-    /// Begins a table whose vtable lies before it.
+    /// Begins a table whose vtable precedes it.
     fn table(&mut self, vtable: usize) -> usize {
         let position = self.out.len();
         debug_assert!(position.is_multiple_of(4));

@@ -68,7 +68,7 @@ impl<'a> BatchView<'a> {
         Self { rows, columns }
     }
 
-    /// The same rows under other names, one a column; columns whose name is `None` are left out.
+    /// The rows under other column names. A column whose name is `None` is omitted.
     pub fn renamed<'b>(&self, names: &[Option<&'b str>]) -> BatchView<'b>
     where
         'a: 'b,
@@ -102,7 +102,8 @@ impl<'a> BatchView<'a> {
     }
 }
 
-/// A name that appears twice. Few names are compared pairwise; many are sorted, so that no batch costs quadratic time.
+/// A name that appears twice. Few names are compared pairwise; many are sorted, so that no batch
+/// costs quadratic time.
 pub(crate) fn first_duplicate<'n>(
     names: impl ExactSizeIterator<Item = &'n str> + Clone,
 ) -> Option<&'n str> {
@@ -163,13 +164,13 @@ impl<'a> ColumnView<'a> {
         self.validity.is_some_and(|bits| !bits.get(row))
     }
 
-    /// The values. Those of NULL rows mean nothing, but are safe to read.
+    /// The values. The values of NULL rows have no meaning, but are safe to read.
     pub fn values(&self) -> &Values<'a> {
         &self.values
     }
 
-    /// The item of `row` (below [`Self::rows`]) of a text or bytes column, plain or dictionary; `None` in other columns.
-    /// NULL rows give a meaningless item.
+    /// The item of `row`, which is below [`Self::rows`], in a column of text or bytes, plain or
+    /// dictionary; `None` in other columns. The item of a NULL row has no meaning.
     #[inline]
     pub fn item(&self, row: usize) -> Option<&'a [u8]> {
         match &self.values {
@@ -194,7 +195,8 @@ pub enum Values<'a> {
     },
     /// Plain [`ColumnType::Text`] or [`ColumnType::Bytes`]: one item a row.
     Items(Items<'a>),
-    /// Dictionary-coded [`ColumnType::Text`] or [`ColumnType::Bytes`]. Items need be neither distinct nor used.
+    /// Dictionary-coded [`ColumnType::Text`] or [`ColumnType::Bytes`]. Items need be neither
+    /// distinct nor used.
     Codes {
         /// One code a row.
         codes: Codes<'a>,
@@ -204,7 +206,8 @@ pub enum Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Fixed-width values as arrays of `N` bytes (`i64::from_le_bytes` and its kin read them); `None` for other forms and widths.
+    /// Fixed-width values as arrays of `N` bytes (`i64::from_le_bytes` and its kin read them);
+    /// `None` for other forms and widths.
     pub fn arrays<const N: usize>(&self) -> Option<&'a [[u8; N]]> {
         match self {
             Values::Fixed { width, bytes } if *width == N => Some(chunks(bytes)),

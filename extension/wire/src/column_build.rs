@@ -6,7 +6,8 @@ use crate::limits::BATCH_BYTES_MAX;
 use crate::vector::{Bitmap, bitmap_bytes};
 use crate::{BuildError, ColumnSource, ColumnType, ColumnView, Values, ValuesSource};
 
-/// Values of one column of a [`crate::BatchBuilder`], one a row. Buffers keep their memory from batch to batch.
+/// Values of one column of a [`crate::BatchBuilder`], one a row. Buffers keep their memory from
+/// batch to batch.
 #[derive(Debug)]
 pub struct ColumnBuffer {
     name: String,

@@ -6,8 +6,8 @@ use crate::table::Table;
 use crate::vector::{Bitmap, Codes, Items, bitmap_bytes, chunks};
 use crate::{BatchError, ColumnError, ColumnType, limits};
 
-/// Bytes that vectors may still take: together they are no longer than the buffer, so no vector can be shared by many
-/// columns to multiply the work (and the memory of whoever copies them).
+/// The number of bytes that vectors may still use. Together they are no longer than the buffer, so
+/// no vector can be shared by many columns to multiply the work and the memory of a copy.
 pub(crate) struct Budget(pub(crate) usize);
 
 impl Budget {
@@ -172,7 +172,8 @@ fn check_items<'a>(
     is_text: bool,
 ) -> Result<Items<'a>, ColumnError> {
     let mut previous = 0;
-    // One flag instead of an early return keeps the loop free of branches; the bad item is looked for only when there is one.
+    // One flag instead of an early return keeps the loop free of branches. The bad item is searched
+    // for only if there is one.
     let mut ascending = true;
     for end in ends {
         let end = u32::from_le_bytes(*end);
@@ -211,7 +212,8 @@ fn check_items<'a>(
     Ok(Items::new(ends, bytes, Some(text)))
 }
 
-/// The first row that breaks `rule` and is not NULL. Values of NULL rows mean nothing, so they may break it.
+/// The first row that breaks `rule` and is not NULL. Values of NULL rows mean nothing, so they may
+/// break it.
 fn first_broken<const N: usize>(
     values: &[[u8; N]],
     validity: Option<&Bitmap<'_>>,

@@ -19,7 +19,7 @@ pub enum ColumnType {
     Timestamp,
     /// `i32` days since the Unix epoch; the extreme values are the infinities.
     Date,
-    /// 16 bytes in the order they are written.
+    /// 16 bytes in the order in which they are written.
     Uuid,
     /// UTF-8 without NUL.
     Text,

@@ -1,7 +1,8 @@
 use crate::ColumnType;
 use crate::limits;
 
-/// Why a buffer is not a batch. Every kind is the sender's to mend: a retry gives the same answer.
+/// The reason why a buffer is not a batch. The sender must correct it: a retry fails in the same
+/// way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// Longer than [`limits::BATCH_BYTES_MAX`].
@@ -18,7 +19,7 @@ pub enum BatchError {
     Malformed {
         /// Where the broken part is referred from or lies.
         position: usize,
-        /// What is wrong with it.
+        /// The fault of the table.
         problem: &'static str,
     },
     /// The batch needs a newer reader.
@@ -53,7 +54,7 @@ pub enum BatchError {
     ColumnName {
         /// Position of the column in the batch, from 0.
         index: usize,
-        /// What is wrong with the name.
+        /// The fault of the name.
         problem: &'static str,
     },
     /// Two columns have one name.
@@ -75,7 +76,7 @@ pub enum BatchError {
 /// Which rule a column breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ColumnError {
-    /// A type code that this version does not know, or none.
+    /// An unknown type code, or no type code.
     #[error("unknown column type {code}")]
     UnknownType {
         /// The code.
@@ -171,7 +172,8 @@ pub enum ColumnError {
     },
 }
 
-/// Why a batch cannot be built. All but [`BuildError::TooLong`] and [`BuildError::TooManyRows`] are mistakes of the calling code.
+/// Why a batch cannot be built. All but [`BuildError::TooLong`] and [`BuildError::TooManyRows`] are
+/// mistakes of the calling code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// The encoded batch would be longer than [`limits::BATCH_BYTES_MAX`].
@@ -186,7 +188,7 @@ pub enum BuildError {
     /// More than [`limits::ROWS_MAX`] rows.
     #[error("batch of {rows} rows has more than {max} rows", max = limits::ROWS_MAX)]
     TooManyRows {
-        /// Rows asked for.
+        /// The requested number of rows.
         rows: usize,
     },
     /// More than [`limits::COLUMNS_MAX`] columns.
@@ -195,7 +197,7 @@ pub enum BuildError {
     /// Rows without a column.
     #[error("batch of {rows} rows has no columns")]
     NoColumns {
-        /// Rows asked for.
+        /// The requested number of rows.
         rows: usize,
     },
     /// A name that is empty, longer than [`limits::NAME_BYTES_MAX`] or holds a NUL.
@@ -225,7 +227,7 @@ pub enum BuildError {
     Items {
         /// The column.
         name: String,
-        /// What is wrong.
+        /// The fault.
         problem: &'static str,
     },
     /// A value of another type than the column's.

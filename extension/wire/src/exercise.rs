@@ -1,7 +1,8 @@
 use crate::{BatchError, BatchView, ColumnType, Values, limits};
 
-/// Verifies `data` and, if it is a batch, reads everything that its view offers and asserts the crate's invariants.
-/// For fuzz targets and property tests: a panic is a bug of [`BatchView::verify`].
+/// Verifies `data` and, if it is a batch, reads everything that its view offers and asserts the
+/// crate's invariants. For fuzz targets and property tests: a panic is a bug of
+/// [`BatchView::verify`].
 ///
 /// # Errors
 /// What [`BatchView::verify`] finds.

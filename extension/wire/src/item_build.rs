@@ -7,15 +7,16 @@ use crate::limits::DICTIONARY_ITEMS_FLOOR;
 use crate::vector::Codes;
 use crate::{ItemsSource, Values};
 
-/// A dictionary is written out while collecting only if that takes no more than this many times its own bytes. A few bytes of codes for
-/// one long item would come to a gigabyte.
+/// A dictionary is written out while collecting only if that takes no more than this many times its
+/// own bytes. A few bytes of codes for one long item would come to a gigabyte.
 const EXPANSION_MAX: u64 = 4;
 
-/// Items of a column, one a row.
+/// The items of a column, one for each row.
 ///
-/// It begins as a dictionary. When the dictionary holds more than [`DICTIONARY_ITEMS_FLOOR`] items and more than half as many as
-/// there are rows, hashing has stopped paying and the column goes on plain, unless its items would be [`EXPANSION_MAX`] times as long then;
-/// and what is still a dictionary at the end is sent in the smaller of the two forms.
+/// The column begins as a dictionary. When the dictionary has more than [`DICTIONARY_ITEMS_FLOOR`]
+/// items and more than half as many as there are rows, hashing no longer pays. The column then
+/// continues plain, unless its items would be [`EXPANSION_MAX`] times as long. A column that ends
+/// as a dictionary is sent in the smaller of the two forms.
 #[derive(Debug, Default)]
 pub(crate) struct ItemBuffer {
     hasher: DefaultHashBuilder,
@@ -54,7 +55,8 @@ impl ItemBuffer {
         }
     }
 
-    /// Bytes of all rows' items; the caller keeps them below [`crate::limits::BATCH_BYTES_MAX`], so that ends fit `u32`.
+    /// Bytes of all rows' items; the caller keeps them below [`crate::limits::BATCH_BYTES_MAX`], so
+    /// that ends fit `u32`.
     pub(crate) fn bytes_total(&self) -> u64 {
         self.bytes_total
     }
@@ -94,7 +96,8 @@ impl ItemBuffer {
         }
     }
 
-    /// Whether a verified column is a dictionary that would have to be written out here, to many times its bytes.
+    /// Whether appending a verified column would write out its dictionary here, to many times its
+    /// bytes.
     pub(crate) fn would_multiply(&self, values: &Values<'_>) -> bool {
         let Values::Codes { codes, items } = values else {
             return false;
@@ -108,7 +111,8 @@ impl ItemBuffer {
         written_out > EXPANSION_MAX * dictionary_bytes
     }
 
-    /// Appends all rows of a verified column. A dictionary is looked up once an item, not once a row.
+    /// Appends all rows of a verified column. A dictionary is looked up once an item, not once a
+    /// row.
     pub(crate) fn append(&mut self, values: &Values<'_>) {
         match values {
             Values::Codes { codes, items } if !self.is_plain && items.len() <= codes.len() => {
@@ -142,7 +146,8 @@ impl ItemBuffer {
         }
     }
 
-    /// A row without an item. Its code must exist all the same: the reader checks the codes of NULL rows too.
+    /// Appends a row without an item. Its code must be valid nevertheless, because the reader
+    /// checks the codes of NULL rows too.
     pub(crate) fn push_null(&mut self) {
         self.push(&[]);
     }

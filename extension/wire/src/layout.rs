@@ -1,4 +1,5 @@
-//! The numbers of `schema/batch.fbs`: field slots, type codes, identifier. A test compares them with the schema's text.
+//! The numbers of `schema/batch.fbs`: field slots, type codes, identifier. A test compares them
+//! with the schema's text.
 //!
 //! A FlatBuffers buffer, as far as this schema uses it:
 //!

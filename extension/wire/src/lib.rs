@@ -1,5 +1,6 @@
-//! The batch format: one columnar FlatBuffer that HTTP clients send, the gateway forwards and `lanes.append` copies
-//! into lanes. It is checked once, on arrival, and its vectors are copied, never parsed.
+//! The batch format: one columnar FlatBuffer that HTTP clients send, the gateway forwards and
+//! `lanes.append` copies into lanes. It is checked once, on arrival, and its vectors are copied,
+//! never parsed.
 //!
 //! Bytes flow through the modules in this order:
 //!
@@ -15,28 +16,34 @@
 //! | kept for later | `verified_batch` | [`VerifiedBatch`]: a batch with its bytes, checked once |
 //! | proof | `exercise` | reads all that a view offers; for fuzzing and property tests |
 //!
-//! `limits` holds the bounds, `column_type` the types, `error` the two error types, and `schema/batch.fbs` the schema.
+//! `limits` holds the bounds, `column_type` the types, `error` the two error types, and
+//! `schema/batch.fbs` the schema.
 //!
 //! # Invariants of a [`BatchView`]
-//! - Every vector has the length that its type and the row count ask for: later code indexes by row without checks of its own.
-//! - Every code is below its dictionary's item count, NULL rows included; end offsets ascend and end at their byte vector's end.
+//! - Every vector has the length that its type and the row count ask for: later code indexes by row
+//!   without checks of its own.
+//! - Every code is below its dictionary's item count, NULL rows included; end offsets ascend and
+//!   end at their byte vector's end.
 //! - Text is UTF-8 without NUL and every item begins and ends between characters.
 //! - Timestamps and dates that are not NULL are ones that PostgreSQL can hold.
-//! - Column names are distinct, 1 to 63 bytes. A batch with rows has a column, and its vectors together are no longer than the
-//!   buffer, so the work that a body causes is bounded by the body.
-//! - No pointer is assumed to be aligned: the payload of a `bytea` starts at 4 mod 8. Views hand out byte arrays
-//!   (`&[[u8; 8]]`, alignment 1), so an unaligned buffer costs nothing and needs no copy.
+//! - Column names are distinct, 1 to 63 bytes. A batch with rows has a column, and its vectors
+//!   together are no longer than the buffer, so the work that a body causes is bounded by the body.
+//! - No pointer is assumed to be aligned: the payload of a `bytea` starts at 4 mod 8. Views hand
+//!   out byte arrays (`&[[u8; 8]]`, alignment 1), so an unaligned buffer costs nothing and needs no
+//!   copy.
 //!
 //! # Failure
-//! A buffer that breaks a rule gives a [`BatchError`] that names the column and the rule; nothing panics and nothing is allocated
-//! in proportion to a *declared* length. All errors are the sender's to mend, none is worth a retry.
+//! A buffer that breaks a rule gives a [`BatchError`] that names the column and the rule; nothing
+//! panics and nothing is allocated in proportion to a *declared* length. All errors are the
+//! sender's to mend, none is worth a retry.
 //!
 //! # Why neither generated code nor the `flatbuffers` crate
-//! The schema has three tables. Reading them is a hundred lines of safe, bounds-checked code, and does structure and content in the
-//! same pass; the official crate's accessors are `unsafe` behind a separate verifier pass that knows nothing of row counts, codes or UTF-8
-//! boundaries, and both it and planus want a code generator at build or commit time. Writing back to front, as a general builder does,
-//! would cost a second copy of each vector. The official crate is the oracle of the tests instead: it reads what this crate
-//! writes, and this crate reads what it writes.
+//! The schema has three tables. Reading them is a hundred lines of safe, bounds-checked code, and
+//! does structure and content in the same pass; the official crate's accessors are `unsafe` behind
+//! a separate verifier pass that knows nothing of row counts, codes or UTF-8 boundaries, and both
+//! it and planus want a code generator at build or commit time. Writing back to front, as a general
+//! builder does, would cost a second copy of each vector. The official crate is the oracle of the
+//! tests instead: it reads what this crate writes, and this crate reads what it writes.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Bounds of a batch. A reader refuses what is past them; a writer never makes it.
+//! The limits of a batch. A reader refuses a batch that exceeds them, and a writer never makes one.
 
 /// Rows in one batch.
 pub const ROWS_MAX: usize = 16_777_216;
@@ -12,8 +12,9 @@ pub const NAME_BYTES_MAX: usize = 63;
 /// Bytes of one encoded batch: a `bytea` datum, header included, stays below 1 GiB.
 pub const BATCH_BYTES_MAX: usize = (1 << 30) - 64;
 
-/// Items that a dictionary may hold in a batch of few rows; a batch of more rows may have as many items as rows.
-/// Without this bound a list of empty items would make a reader allocate a multiple of the body.
+/// Items that a dictionary may hold in a batch of few rows; a batch of more rows may have as many
+/// items as rows. Without this bound a list of empty items would make a reader allocate a multiple
+/// of the body.
 pub const DICTIONARY_ITEMS_FLOOR: usize = 65_536;
 
 /// The most items of a dictionary in a batch of `rows` rows.
@@ -25,8 +26,9 @@ pub const fn dictionary_items_max(rows: usize) -> usize {
     }
 }
 
-/// The earliest finite timestamp, microseconds since the Unix epoch: 4714-11-24 00:00 BC, where PostgreSQL's range begins.
-/// Its upper end, in the year 294276, lies past what an `i64` counted from 1970 can say, so only the lower end is checked.
+/// The earliest finite timestamp in microseconds since the Unix epoch: 4714-11-24 00:00 BC, where
+/// PostgreSQL's range begins. The end of the range, in the year 294276, is beyond an `i64` counted
+/// from 1970, so only the beginning is checked.
 pub const TIMESTAMP_MICROSECONDS_MIN: i64 = -210_866_803_200_000_000;
 
 /// The earliest finite date, days since the Unix epoch: 4714-11-24 BC.
@@ -44,19 +46,22 @@ pub const DATE_NEGATIVE_INFINITY: i32 = i32::MIN;
 /// `infinity` as a date.
 pub const DATE_INFINITY: i32 = i32::MAX;
 
-/// Whether PostgreSQL can hold a timestamp, in microseconds since the Unix epoch: a finite one of its range, or an infinity.
+/// Whether PostgreSQL can hold a timestamp, in microseconds since the Unix epoch: a finite one of
+/// its range, or an infinity.
 pub const fn is_storable_timestamp(microseconds: i64) -> bool {
-    // What lies past the greatest finite one is `infinity` alone.
+    // Beyond the greatest finite timestamp, there is only `infinity`.
     microseconds >= TIMESTAMP_MICROSECONDS_MIN || microseconds == TIMESTAMP_NEGATIVE_INFINITY
 }
 
-/// Whether PostgreSQL can hold a date, in days since the Unix epoch: a finite one of its range, or an infinity.
+/// Whether PostgreSQL can hold a date, in days since the Unix epoch: a finite one of its range, or
+/// an infinity.
 pub const fn is_storable_date(days: i32) -> bool {
     DATE_DAYS_MIN <= days && days <= DATE_DAYS_MAX
         || days == DATE_NEGATIVE_INFINITY
         || days == DATE_INFINITY
 }
 
-// A code is at most four bytes and an end offset is a u32, so neither can overflow within these bounds.
+// A code is at most four bytes and an end offset is a u32, so neither can overflow within these
+// bounds.
 const _: () = assert!(ROWS_MAX < u32::MAX as usize);
 const _: () = assert!(BATCH_BYTES_MAX < u32::MAX as usize);

@@ -1,5 +1,6 @@
-//! FlatBuffers tables, read with every step checked against the buffer: nothing here can leave it, whatever its bytes say.
-//! Offsets are followed at most three levels deep and never in a loop, so reading ends.
+//! FlatBuffers tables. Every step is checked against the buffer, so nothing here can leave it,
+//! whatever its bytes contain. Offsets are followed at most three levels deep and never in a loop,
+//! so reading ends.
 
 use crate::BatchError;
 
@@ -60,7 +61,7 @@ pub(crate) fn vector_at(
     bytes_at(buffer, position + 4, bytes)
 }
 
-/// One table whose vtable and inline bytes lie in the buffer.
+/// A table whose vtable and inline bytes are within the buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Table<'a> {
     buffer: &'a [u8],

@@ -77,12 +77,13 @@ impl<'a> Bitmap<'a> {
 pub struct Items<'a> {
     ends: &'a [[u8; 4]],
     bytes: &'a [u8],
-    /// The same bytes, when they are known to be text.
+    /// The bytes as text, if they are text.
     text: Option<&'a str>,
 }
 
 impl<'a> Items<'a> {
-    /// The ends must ascend to `bytes.len()`, and lie between characters when `text` is given.
+    /// Checks that the ends ascend to `bytes.len()`, and are between characters if there is a
+    /// `text`.
     pub(crate) fn new(ends: &'a [[u8; 4]], bytes: &'a [u8], text: Option<&'a str>) -> Self {
         Items { ends, bytes, text }
     }
@@ -190,7 +191,7 @@ impl Codes<'_> {
         }
     }
 
-    /// The greatest code, or `None` of none.
+    /// The greatest code; `None` without codes.
     pub(crate) fn max(&self) -> Option<u32> {
         // Folds, which unlike `Iterator::max` become vector code.
         let greatest = match self {

@@ -1,4 +1,5 @@
-//! A verified batch that owns its bytes, so that it can be read again later without being checked again.
+//! A verified batch that owns its bytes, so that it can be read again later without being checked
+//! again.
 
 use std::ops::Range;
 
@@ -6,9 +7,9 @@ use crate::batch_view::{BatchView, ColumnView, Values};
 use crate::vector::{Bitmap, Codes, Items, chunks};
 use crate::{BatchError, ColumnType};
 
-/// Bytes, and where in them the vectors lie that a [`BatchView`] found and checked.
+/// Bytes with the places of the vectors that a [`BatchView`] found and checked.
 ///
-/// `B` gives the same bytes each time that it is asked, as every buffer that is not changed does.
+/// `B` returns the same bytes at each call, as every unchanged buffer does.
 #[derive(Clone, Debug)]
 pub struct VerifiedBatch<B> {
     bytes: B,
@@ -16,7 +17,8 @@ pub struct VerifiedBatch<B> {
     columns: Box<[ColumnPlaces]>,
 }
 
-/// Where bytes of the buffer lie. A buffer is no longer than [`crate::limits::BATCH_BYTES_MAX`], which fits `u32`.
+/// Where bytes of the buffer lie. A buffer is no longer than [`crate::limits::BATCH_BYTES_MAX`],
+/// which fits `u32`.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     start: u32,
@@ -26,7 +28,7 @@ struct Place {
 const _: () = assert!(crate::limits::BATCH_BYTES_MAX <= u32::MAX as usize);
 
 impl Place {
-    /// Of a part of `bytes`.
+    /// The place of a part of `bytes`.
     fn of(part: &[u8], bytes: &[u8]) -> Self {
         if part.is_empty() {
             return Self { start: 0, end: 0 };
@@ -93,18 +95,18 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 impl<B: AsRef<[u8]>> VerifiedBatch<B> {
-    /// Checks `bytes` and keeps them.
+    /// Checks `bytes` and stores them.
     ///
     /// # Errors
-    /// Those of [`BatchView::verify`].
+    /// The errors of [`BatchView::verify`].
     pub fn verify(bytes: B) -> Result<Self, BatchError> {
         Self::verify_with(bytes, |_| Ok(())).map(|(batch, ())| batch)
     }
 
-    /// Checks `bytes`, lets `judge` have a look at them, and keeps them with its answer.
+    /// Checks `bytes`, passes the view to `judge`, and stores the bytes with its result.
     ///
     /// # Errors
-    /// Those of [`BatchView::verify`], and those of `judge`.
+    /// The errors of [`BatchView::verify`] and of `judge`.
     pub fn verify_with<T, E: From<BatchError>>(
         bytes: B,
         judge: impl FnOnce(&BatchView<'_>) -> Result<T, E>,
@@ -130,7 +132,7 @@ impl<B: AsRef<[u8]>> VerifiedBatch<B> {
         self.rows
     }
 
-    /// Bytes held: the batch, and what is known of its columns.
+    /// The bytes of memory: the batch, and the description of its columns.
     pub fn heap_bytes(&self) -> usize {
         self.bytes().len() + size_of_val(&*self.columns)
     }
@@ -138,7 +140,7 @@ impl<B: AsRef<[u8]>> VerifiedBatch<B> {
     /// The view that was verified.
     ///
     /// # Panics
-    /// If the bytes are others than those that were verified.
+    /// If the bytes have changed since.
     pub fn view(&self) -> BatchView<'_> {
         let columns = self.columns.iter().map(|column| self.column(column));
         BatchView::of_verified(self.rows, columns.collect())

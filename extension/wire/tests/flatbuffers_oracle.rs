@@ -1,4 +1,5 @@
-//! The official FlatBuffers crate reads what this crate writes. (`refusals.rs` reads what the official crate writes.)
+//! The official FlatBuffers crate reads what this crate writes. (`refusals.rs` reads what the
+//! official crate writes.)
 
 mod common;
 

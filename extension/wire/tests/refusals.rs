@@ -394,7 +394,8 @@ fn vectors_are_not_shared() {
         .collect();
     let mut batch = Vec::new();
     encode(values.len(), &columns, &mut batch).unwrap();
-    // Tables come first and vectors last: point every reference to the first vector and cut the others off.
+    // Tables come first and vectors last: point every reference to the first vector and cut the
+    // others off.
     let vectors: Vec<usize> = (0..batch.len() - 4_003)
         .filter(|at| batch[*at..*at + 4] == 4_000_u32.to_le_bytes())
         .collect();

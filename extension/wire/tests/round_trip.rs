@@ -187,7 +187,8 @@ proptest! {
     }
 }
 
-/// Structure is a small part of a batch's bytes, so its every byte is tried with every kind of wrong value.
+/// Structure is a small part of a batch's bytes, so its every byte is tried with every kind of
+/// wrong value.
 #[test]
 fn every_byte_damaged() {
     let columns: Vec<Model> = [

@@ -1,8 +1,9 @@
-//! The way to C++: the kernels' signatures, as Rust and C++ both see them.
+//! The bridge to C++: the signatures of the kernels in Rust and in C++.
 //!
-//! cxx compiles these files to both languages, and the compilers check that the signatures agree. Its thunk is one jump, and
-//! pointers pass unchanged, so a call costs what a call to C costs. [`plain`] has the kernels that exist once, [`typed`] those
-//! that exist for each element type.
+//! cxx compiles these files to both languages, and the compilers check that the signatures agree. A
+//! thunk of cxx is one jump, and pointers pass unchanged, so a call costs as much as a call of C.
+//! [`plain`] has the kernels that exist once, [`typed`] the kernels that exist for each element
+//! type.
 
 mod plain;
 mod typed;

@@ -1,4 +1,5 @@
-//! The kernels that exist once for each element type. On the C++ side they are overloads; here each has a name of its own.
+//! The kernels that exist once for each element type. On the C++ side they are overloads; here each
+//! has a name of its own.
 
 #![allow(missing_docs)]
 

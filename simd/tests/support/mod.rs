@@ -5,7 +5,8 @@
 use lanes_simd::target::Target;
 use std::sync::{Mutex, PoisonError};
 
-/// The row counts of every test: all short tails, one and two words with theirs, and around a vector of 2048.
+/// The row counts of every test: all short tails, one and two words with theirs, and around a
+/// vector of 2048.
 pub fn row_counts() -> impl Iterator<Item = usize> {
     (0..=130).chain(2047..=2049)
 }
@@ -24,8 +25,8 @@ pub fn on_every_target(test: impl Fn(Target)) {
     Target::use_best();
 }
 
-/// Elements that end where readable memory ends: reading one element more is a segmentation fault. Their start is aligned to
-/// the element and to nothing else, differently for each row count.
+/// Elements that end where readable memory ends: reading one element more is a segmentation fault.
+/// Their start is aligned to the element and to nothing else, differently for each row count.
 pub struct Fenced<T> {
     base: *mut libc::c_void,
     bytes: usize,
@@ -37,8 +38,8 @@ impl<T: Copy> Fenced<T> {
     pub fn new(values: &[T]) -> Fenced<T> {
         let page = 4096;
         let bytes = size_of_val(values).next_multiple_of(page) + page;
-        // SAFETY: an anonymous mapping of our own; the last page is made unreadable, the elements are copied to the end of the
-        // one before it, which is large enough.
+        // SAFETY: an anonymous mapping of our own; the last page is made unreadable, the elements
+        // are copied to the end of the one before it, which is large enough.
         unsafe {
             let base = libc::mmap(
                 std::ptr::null_mut(),
@@ -75,7 +76,8 @@ impl<T: Copy> Fenced<T> {
     }
 
     pub fn values(&self) -> &[T] {
-        // SAFETY: copied there by `new`, aligned to the element because a page is and the size is a multiple.
+        // SAFETY: copied there by `new`, aligned to the element because a page is and the size is a
+        // multiple.
         unsafe { std::slice::from_raw_parts(self.first, self.rows) }
     }
 }

@@ -1,4 +1,5 @@
-//! Samples shaped as node_exporter's, for benchmarks of encodings and of sealing, and the processor time that work on them takes.
+//! Samples shaped as node_exporter's, for benchmarks of encodings and of sealing, and the processor
+//! time that work on them takes.
 
 use lanes_columnar::Column;
 use lanes_columnar::kind::{LaneKind, Number};
@@ -23,7 +24,8 @@ pub const DOUBLE: LaneKind = LaneKind::Fixed {
 /// Series, time, bits of the value.
 pub type Row = [u64; 3];
 
-/// So many scrapes of as many machines with the page's series, sorted; scrapes are late by up to so many milliseconds.
+/// So many scrapes of as many machines with the page's series, sorted; scrapes are late by up to so
+/// many milliseconds.
 pub fn samples(targets: usize, scrapes: usize, late_ms: u64) -> Vec<Row> {
     let mut random = Random(7);
     let mut rows = Vec::new();

@@ -1,8 +1,8 @@
-//! Times that come once more, and the stretches of buckets that they were cut into.
+//! A memo of a sequence of times and the stretches of buckets into which it was cut.
 //!
-//! In a table sorted by series and time, a *part* of rows is a series, or the part of it that a vector has. Series
-//! that were sampled together have equal times. So a part is compared with one that was cut before; as far as both
-//! are equal, its stretches are those of the other, and no bucket is looked for.
+//! In a table sorted by series and time, a *part* of a vector is the rows of one series in it.
+//! Series that were sampled together have equal times. A part is therefore compared with the stored
+//! part. As far as both are equal, they have equal stretches, and no bucket is searched for.
 
 use super::stretches::StretchList;
 
@@ -11,7 +11,7 @@ const BLOCK_ROWS: usize = 32;
 /// A part of which fewer rows were not like those remembered is not remembered instead.
 const CUT_ROWS_MIN: usize = 32;
 
-/// A part that was cut before; empty if there is none.
+/// The stored part; empty if there is none.
 #[derive(Default)]
 pub(super) struct RepeatedTimes {
     times: Vec<i64>,
@@ -20,7 +20,7 @@ pub(super) struct RepeatedTimes {
     groups: Vec<u32>,
 }
 
-/// The part under way.
+/// The current part.
 #[derive(Default)]
 pub(super) struct SeriesPart {
     /// Its first row, and the first of its stretches.
@@ -45,7 +45,8 @@ impl RepeatedTimes {
             ..SeriesPart::default()
         };
         let times = &times[row..];
-        // Where times of a part decrease, this finds nothing, or something equal all the same.
+        // If the times of a part decrease, the search finds nothing, or a place that is equal
+        // nevertheless.
         let first = self.times.partition_point(|time| *time < times[0]);
         let known = &self.times[first..];
         if known.first() == times.first() {
@@ -59,11 +60,12 @@ impl RepeatedTimes {
         part
     }
 
-    /// The group of the next stretch, and the row after it; none if nothing is known of that.
+    /// The group of the next stretch, and the row after it; `None` if the stored part does not
+    /// contain it.
     #[inline]
     pub(super) fn next_stretch(&self, part: &mut SeriesPart) -> Option<(u32, usize)> {
         let end = *self.starts.get(part.next + 1)? as usize;
-        // The row after the stretch has to be equal too: it is what ends the stretch.
+        // The row after the stretch must be equal too, because it ends the stretch.
         if end >= part.equal_to {
             return None;
         }
@@ -96,7 +98,7 @@ impl RepeatedTimes {
     }
 }
 
-/// How many of the first times are equal.
+/// The number of leading times that are equal.
 fn count_equal(a: &[i64], b: &[i64]) -> usize {
     let blocks = a.chunks_exact(BLOCK_ROWS).zip(b.chunks_exact(BLOCK_ROWS));
     let equal = blocks.take_while(|(a, b)| a == b).count() * BLOCK_ROWS;

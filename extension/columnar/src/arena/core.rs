@@ -1,15 +1,18 @@
-//! What all parts of the arena share: the area, and room in it by allocation and eviction.
+//! The area of the arena that all its parts share, and allocation with eviction.
 //!
-//! When the region is full, room is made in this order, a step at a time until the allocation fits:
-//! 1. retired segments and relations that nobody has pinned any more;
-//! 2. the coldest segment that nobody has pinned, by the clock algorithm: a hand goes round the ring
-//!    of resident segments, passes over one that was pinned since it last came by, and takes the next;
-//! 3. a whole relation that nobody has pinned, with its list of runs, by a hand of its own.
+//! When the region is full, memory is freed in this order, a step at a time until the allocation
+//! fits:
+//! 1. retired segments and relations without pins;
+//! 2. the coldest segment without pins, by the clock algorithm: a hand moves around the ring of
+//!   resident segments, passes over a segment that was pinned since its last visit, and evicts the
+//!   next;
+//! 3. a whole relation without pins, with its list of runs, by a hand of its own.
 //!
-//! A relation may have a budget of its own: then, before its segments get more than that, its own coldest ones go, by the same
-//! marks; and if all of them are pinned, it gets no more.
+//! A relation may have a budget of its own. Before its segments exceed the budget, its own coldest
+//! segments are evicted, by the same marks. If all of them are pinned, the relation gets no more
+//! memory.
 //!
-//! Functions marked *locked* need the allocator's lock.
+//! Functions marked *locked* require the allocator's lock.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -37,16 +40,17 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// Lays down an empty arena.
+    /// Writes an empty arena.
     ///
     /// # Safety
-    /// As for [`Memory::new`]; the area has `bytes`, at least [`BYTES_MIN`], and nobody else uses it.
+    /// As for [`Memory::new`]; the area has `bytes` bytes, at least [`BYTES_MIN`], and nothing else
+    /// uses it.
     pub(super) unsafe fn initialise(memory: Memory, bytes: u64, relations_max: u32) {
         let slot_bytes = size_of::<RelationSlot>() as u64;
         let slots_max = bytes / SLOTS_SHARE / slot_bytes;
         let slots = u64::from(relations_max).clamp(1, slots_max);
         let first = (SLOTS_OFFSET + slots * slot_bytes).next_multiple_of(LINE_BYTES);
-        // SAFETY: header and slots lie within the area; zero is a valid state of both, and the
+        // SAFETY: header and slots are within the area; zero is a valid state of both, and the
         // region gets the rest.
         unsafe {
             memory.bytes(0).write_bytes(0, first as usize);
@@ -64,7 +68,7 @@ impl Core {
     /// # Panics
     /// If it was not.
     pub(super) unsafe fn attach(memory: Memory) -> Self {
-        // SAFETY: the area is initialised, as the caller says.
+        // SAFETY: the area is initialised, by this function's contract.
         let region = unsafe { Region::new(memory, REGION_STATE_OFFSET) };
         let core = Core { memory, region };
         assert_eq!(core.header().magic.load(Acquire), MAGIC, "not an arena");
@@ -82,7 +86,7 @@ impl Core {
     /// As for [`Memory::head`].
     #[inline]
     pub(super) unsafe fn head<T: Shared>(&self, offset: u64) -> &T {
-        // SAFETY: as the caller says.
+        // SAFETY: this function's contract.
         unsafe { self.memory.head(offset) }
     }
 
@@ -140,8 +144,8 @@ impl Core {
         self.region.block_bytes(payload)
     }
 
-    /// *Locked.* Makes sure that a relation's segments may take so many bytes more. False: all that could make room for them
-    /// is pinned.
+    /// *Locked.* Ensures that a relation's segments may take so many more bytes. Returns false if
+    /// all segments that could be evicted for them are pinned.
     pub(super) fn keep_budget(&self, index: u32, bytes: u64) -> bool {
         let slot = self.slot(index);
         let budget = slot.budget();
@@ -160,7 +164,7 @@ impl Core {
         let header = self.header();
         let mut segment = header.segment_hand.load(Relaxed);
         for _ in 0..2 * header.segments.load(Relaxed) {
-            // SAFETY: the ring holds resident segments, of which there is one at least.
+            // SAFETY: the ring contains resident segments, at least one.
             let head = unsafe { self.head::<SegmentHead>(segment) };
             let next = head.next.load(Relaxed);
             if head.owner.load(Relaxed) == index + 1 && self.try_evict(segment) {
@@ -172,13 +176,15 @@ impl Core {
         false
     }
 
-    /// *Locked.* Evicts a resident segment unless somebody has it pinned, or had since it was last asked for.
+    /// *Locked.* Evicts a resident segment unless it is pinned or was pinned since the hand's last
+    /// visit.
     fn try_evict(&self, segment: u64) -> bool {
         // SAFETY: the caller has a resident segment there.
         let head = unsafe { self.head::<SegmentHead>(segment) };
         // SAFETY: a resident segment's entry lives as long as its relation's table.
         let entry = unsafe { self.memory.head(head.entry.load(Relaxed)) };
-        // Pins of an entry that it was in before. They only become fewer: more need the lock that we have.
+        // Pins of an entry that it was in before. They only become fewer: more need the lock that
+        // we have.
         let is_held = head.retired_pins.load(Acquire) != 0;
         if is_held || !segment_head::try_evict(entry) {
             images::age(self, segment);
@@ -190,7 +196,7 @@ impl Core {
         true
     }
 
-    /// *Locked.* Frees a segment that is in no list and that nobody uses.
+    /// *Locked.* Frees a segment that is in no list and has no users.
     pub(super) fn free_segment(&self, segment: u64) {
         // SAFETY: the caller has a segment there, which is freed last.
         let mut block = unsafe { self.head::<SegmentHead>(segment) }
@@ -204,7 +210,7 @@ impl Core {
         self.region.free(segment);
     }
 
-    /// *Locked.* Frees what was retired and is not pinned any more. Whether there was any.
+    /// *Locked.* Frees what is retired and no longer pinned. Returns whether there was any.
     fn reclaim(&self) -> bool {
         let before = self.region.used();
         let header = self.header();
@@ -284,7 +290,7 @@ impl Core {
         let free = |payload| self.region.free(payload);
         slot.runs.release(self.memory, free);
         let visit = |entry| {
-            // SAFETY: the table's elements are such words.
+            // SAFETY: the elements of the table are entry words.
             let segment = segment_head::take_unpinned(unsafe { self.memory.head(entry) });
             if segment != 0 {
                 segment_head::leave_ring(self, segment);
@@ -311,8 +317,8 @@ impl Core {
             .find(|&index| self.slot(index).pin(key, generation))
     }
 
-    /// *Locked.* Pins the slot of this relation, which is filled if need be; other generations of it
-    /// are retired.
+    /// *Locked.* Pins the slot of this relation, and fills a slot if there is none. Other
+    /// generations of the relation are retired.
     pub(super) fn find_or_fill(&self, key: RelationKey, generation: u64) -> Option<u32> {
         let mut found = None;
         for index in self.probe(key) {
@@ -345,7 +351,8 @@ impl Core {
         Some(index)
     }
 
-    /// *Locked.* Retires every relation that `is_meant`, and frees those that are not pinned.
+    /// *Locked.* Retires every relation for which `is_meant` is true, and frees the relations that
+    /// are not pinned.
     pub(super) fn purge(&self, is_meant: impl Fn(RelationKey) -> bool) {
         for index in 0..self.slots() {
             let slot = self.slot(index);

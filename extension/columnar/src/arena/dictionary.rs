@@ -1,25 +1,25 @@
 //! The dictionary of one column of one segment: the offset and length of each item, and a table to
 //! find it by.
 //!
-//! | words | dictionary of room for `n` items, all in one payload |
+//! | words | dictionary with capacity for `n` items, all in one payload |
 //! |---|---|
-//! | n | slots: offset of each item. Readers know only these |
+//! | n | slots: offset of each item. Readers use only these |
 //! | 2n | hash table, as in [`crate::dictionary`]; n is a power of two |
 //! | n / 2 | length of each item, 32 bits |
 //!
-//! A dictionary that is full is copied into one of twice the room. Readers may still use the old
-//! one, so it stays until the segment is freed.
+//! A full dictionary is copied into one of twice the capacity. Readers may still use the old one,
+//! so it stays until the segment is freed.
 //!
-//! Each dictionary of an arena has a number of its own, its *instance*. A new segment's may start as
-//! a copy of its predecessor's, items and all, so that whoever has worked out something for each
-//! code of the one (which items satisfy a condition, which group they make) need not do so again for
-//! the other. It does unless
-//! - the new segment has none, or is one of those that start afresh: see [`super::extend`];
-//! - the predecessor's has more than 8,192 items, or more than the new segment has rows;
+//! Each dictionary of an arena has a number of its own, its *instance*. The dictionary of a new
+//! segment may begin as a copy of its predecessor's. Results for the codes of the old one (which
+//! items satisfy a condition, which group they form) then stay valid for the new one. There is no
+//! copy if
+//! - the new segment has no dictionary, or begins a trial: see [`super::extend`];
+//! - the predecessor's dictionary has more than 8,192 items, or more than the new segment has rows;
 //! - its items take more than 32 bytes for each of these rows;
-//! - it has 256 items or more of which less than half are used: what is not used any more would be
-//!   handed on for ever;
-//! - there is no room.
+//! - it has 256 items or more of which less than half are used: unused items would be copied
+//!   forever;
+//! - there is no memory.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -36,7 +36,7 @@ use crate::lane::DictionaryView;
 
 const ITEMS_MIN: u32 = 16;
 
-/// What a dictionary may have to be handed on to the next segment.
+/// The most bytes of slots that a dictionary may have to be copied to the next segment.
 const INHERITED_SLOT_BYTES_MAX: usize = 65_536;
 const INHERITED_BYTES_A_ROW_MAX: u64 = 32;
 
@@ -84,7 +84,7 @@ impl Parts {
     }
 
     fn item(&self, code: u32) -> &[u8] {
-        // SAFETY: the code was given out, so its slot and length name bytes that were laid and do not
+        // SAFETY: the code exists, so its slot and length name bytes that were written and do not
         // change until the segment, which is pinned, is freed.
         unsafe {
             let item = self.core.memory.bytes(*self.slot(code));
@@ -92,8 +92,8 @@ impl Parts {
         }
     }
 
-    /// The index of the first table entry for which `stop` holds, from the hash's place on. The
-    /// table is never full.
+    /// The index of the first table entry for which `stop` holds, searched from the hash's place.
+    /// The table is never full.
     fn probe(&self, hash: u32, mut stop: impl FnMut(u64) -> bool) -> u64 {
         let mut index = u64::from(hash) & self.table_mask();
         while !stop(self.table(index).load(Relaxed)) {
@@ -103,7 +103,8 @@ impl Parts {
     }
 }
 
-/// Gives a new column its first dictionary. Under the allocator's lock. `None`: no room.
+/// Creates the first dictionary of a new column, under the allocator's lock. Returns `None` if
+/// there is no memory.
 pub(super) fn make(core: Core, owner: &SegmentHead, head: &ColumnHead) -> Option<()> {
     let bytes = dictionary_bytes(ITEMS_MIN);
     let offset = core.allocate_for(owner, bytes)?;
@@ -117,8 +118,8 @@ pub(super) fn make(core: Core, owner: &SegmentHead, head: &ColumnHead) -> Option
     Some(())
 }
 
-/// How many of a coded column's items its resident rows use; a NULL counts as a use of code 0.
-/// Under the relation's lock.
+/// The number of a coded column's items that its resident rows use. A NULL counts as a use of code
+/// 0. Requires the relation's lock.
 pub(super) fn used_items(core: Core, pin: &SegmentPin, column: usize) -> usize {
     let head = pin.column(column);
     let items = head.items.load(Relaxed) as usize;
@@ -142,8 +143,8 @@ pub(super) fn used_items(core: Core, pin: &SegmentPin, column: usize) -> usize {
         .min(items)
 }
 
-/// Whether a segment of so many rows should begin with the dictionary that its predecessor, with
-/// `used` items in use, has for a column: see the head of this file.
+/// Whether a segment of so many rows should begin with its predecessor's dictionary of a column, of
+/// which `used` items are in use: see the head of this file.
 pub(super) fn is_worth_inheriting(
     core: Core,
     before: &ColumnHead,
@@ -193,19 +194,19 @@ pub(super) fn inherit<L: Locks>(
     }
     for code in 0..items {
         let offset = lay(room.core, head, packed, old.item(code));
-        // SAFETY: the code is below `items_max`, and nobody knows the payload yet.
+        // SAFETY: the code is below `items_max`, and the payload is not published yet.
         unsafe { new.slot(code).write(offset) };
     }
     head.items_max.store(new.items_max as u32, Relaxed);
     head.dictionary.store(new.offset, Release);
     head.items.store(items, Release);
     head.inherited.store(items, Relaxed);
-    // Last: whoever sees the parent sees all that comes from it.
+    // The parent is stored last: a reader that sees it also sees everything copied from it.
     head.parent.store(before.instance.load(Relaxed), Release);
     Some(())
 }
 
-/// What readers may know of a coded column's dictionary.
+/// The part of a coded column's dictionary that readers may use.
 pub(super) fn view(head: &ColumnHead) -> DictionaryView {
     let parent = head.parent.load(Acquire);
     DictionaryView {
@@ -247,7 +248,8 @@ pub(super) fn intern<L: Locks>(
     }
     reserve(room, head, laid_bytes(packed, item))?;
     let offset = lay(room.core, head, packed, item);
-    // SAFETY: the code is below `items_max`, and nobody reads its slot before a row has the code.
+    // SAFETY: the code is below `items_max`, and no reader reads its slot before a row has the
+    // code.
     unsafe { parts.slot(code).write(offset) };
     parts.length(code).store(item.len() as u32, Relaxed);
     parts.table(index).store(table_entry(hash, code), Relaxed);

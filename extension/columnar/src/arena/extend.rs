@@ -1,28 +1,28 @@
-//! How rows get into a segment.
+//! Appending rows to a segment.
 //!
 //! ```text
 //! find or make the segment, pinned; check that these are its next rows
-//! prepare every column:  all that needs memory: validity bitmaps, room for items, dictionary entries
-//! write every column:    cannot fail, touches only what lies past the resident rows; widen its zones
+//! prepare every column:  everything that needs memory: validity bitmaps, items, dictionary entries
+//! write every column:    cannot fail, touches only memory past the resident rows; widen its zones
 //! publish the new number of resident rows
 //! ```
 //!
-//! So a failure leaves nothing behind but room for the next attempt, and dictionary entries that it
-//! will find there.
+//! A failure therefore leaves only memory for the next attempt, and dictionary entries that the
+//! next attempt finds.
 //!
-//! Whether a column that may have a dictionary gets one in a new segment:
+//! Whether a column that may have a dictionary has one in a new segment:
 //!
 //! | incoming rows | segment before | new segment |
 //! |---|---|---|
 //! | plain | any | plain |
-//! | coded | not resident, or the new one's number is a multiple of 16: a fresh trial | coded |
+//! | coded | not resident, or the number of the new one is a multiple of 16: a trial | coded |
 //! | coded | its dictionary paid: less than 256 items in use, or 2 rows for each of them | coded |
 //! | coded | its dictionary did not pay | plain |
-//! | coded, 1,024 rows or more, 4 an item | plain | coded |
+//! | coded, 1,024 rows or more, 4 rows for each item | plain | coded |
 //! | coded, others | plain | plain |
 //!
-//! A new dictionary begins as a copy of that of the segment before, where that is coded and the new
-//! segment is no fresh trial: see [`super::dictionary`].
+//! A new dictionary begins as a copy of the dictionary of the segment before, if that is coded and
+//! the new segment is not a trial: see [`super::dictionary`].
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -42,15 +42,16 @@ use crate::dictionary::ROWS_PER_ITEM_MIN;
 use crate::kind::LaneKind;
 use crate::limits::{COLUMNS_MAX, SMALL_SEGMENTS, segment_rows_max};
 
-/// Distinct items from which on a segment's dictionary has to pay.
+/// The number of distinct items from which on a segment's dictionary must pay.
 pub(super) const JUDGED_ITEMS_MIN: usize = 256;
 
-/// Every so many segments, a column that repeats too little for a dictionary gets another trial.
-/// One of them is the first segment of full size, in which more repeats.
+/// The distance of segments in which a column with too few repeated items tries a dictionary again.
+/// One of them is the first segment of full size, in which more items repeat.
 const TRIAL_SEGMENTS: u32 = 16;
 const _: () = assert!(SMALL_SEGMENTS.is_multiple_of(TRIAL_SEGMENTS));
 
-/// What it takes to return to a dictionary after a plain segment: rows, and rows an item.
+/// The rows, and the rows for each item, that are needed to return to a dictionary after a plain
+/// segment.
 const RETURN_ROWS_MIN: usize = 1_024;
 const RETURN_ROWS_PER_ITEM_MIN: usize = 4;
 
@@ -104,7 +105,8 @@ impl<L: Locks> Room<'_, L> {
     }
 }
 
-/// Extends a segment of the relation in a slot by a sound batch. Under the relation's lock. Whether the rows are resident now.
+/// Extends a segment of the relation in a slot by a sound batch. Under the relation's lock. Whether
+/// the rows are resident now.
 pub(super) fn extend<L: Locks>(
     core: Core,
     locks: &L,
@@ -130,7 +132,7 @@ pub(super) fn extend<L: Locks>(
     };
     let Some(prepared) = prepare(&room, batch) else {
         if resident == 0 {
-            // Nobody gains by an empty segment.
+            // An empty segment is useless.
             locks.with_allocator(|| segment_head::retire(&core, pin.entry(), pin.segment()));
         }
         return false;
@@ -212,7 +214,7 @@ fn find_or_make<L: Locks>(
         .unzip::<_, _, Vec<_>, Vec<_>>();
     let make = || locks.with_allocator(|| make(core, slot, entry, &layouts, rows_max));
     let made = make().or_else(|| {
-        // It may have to go to make room.
+        // The segment before may have to be evicted for the new one.
         before.take()?;
         make()
     })?;
@@ -223,7 +225,7 @@ fn find_or_make<L: Locks>(
             pin.column(index).lane.load(Relaxed),
             layout.lane_bytes(rows_max),
         );
-        // SAFETY: the lane has so many bytes; where there is none, there are none.
+        // SAFETY: the lane has so many bytes; a column without a lane has none.
         unsafe { core.memory.map_for_writing(lane, bytes) };
     }
     if let Some(before) = before {
@@ -301,7 +303,7 @@ fn make(core: Core, slot: u32, entry: u64, layouts: &[Layout], rows_max: u32) ->
             return None;
         }
     }
-    // SAFETY: the table's elements are such words.
+    // SAFETY: the elements of the table are entry words.
     let entry = unsafe { core.memory.head::<AtomicU64>(entry) };
     segment_head::publish(entry, segment);
     segment_head::join_ring(&core, segment, slot);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use super::memory::Shared;
 use super::region::RegionState;
 
-/// What the first word holds once the area is ready, so that attaching to anything else is noticed.
+/// The first word of an initialised area. Attaching to any other memory is detected by it.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"lanes\0\0\x01");
 
 /// Where the relations' slots begin.
@@ -20,7 +20,8 @@ pub(super) const SLOTS_OFFSET: u64 = size_of::<Header>() as u64;
 /// Where the allocator's state lies.
 pub(super) const REGION_STATE_OFFSET: u64 = std::mem::offset_of!(Header, region) as u64;
 
-/// What the whole area shares. Everything but the counters is changed under the allocator's lock.
+/// The state that the whole area shares. Everything but the counters is changed under the
+/// allocator's lock.
 #[repr(C, align(64))]
 pub(super) struct Header {
     pub(super) magic: AtomicU64,
@@ -31,7 +32,7 @@ pub(super) struct Header {
     pub(super) relation_hand: AtomicU32,
     /// The segment at which the search for one to evict goes on: a member of the ring, 0 = empty.
     pub(super) segment_hand: AtomicU64,
-    /// Segments that were replaced while pinned, linked by their `next`; 0 = none.
+    /// Segments that were replaced while pinned, linked by their `next`; 0 if there is none.
     pub(super) retired: AtomicU64,
     /// Relations that are retired but still hold memory.
     pub(super) retired_relations: AtomicU64,

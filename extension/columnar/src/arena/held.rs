@@ -1,8 +1,9 @@
-//! What this thread has pinned: a process that ends without unwinding its stack lets go of it by this list.
+//! The pins of this thread. A process that ends without unwinding its stack releases them by this
+//! list.
 //!
-//! A pin is counted in shared memory and given back when its value is dropped. PostgreSQL leaves a process that it is
-//! told to end in the middle of a wait through `exit`, and then nothing on the stack is dropped: what was pinned would
-//! never be evicted again.
+//! A pin is counted in shared memory and released when its value is dropped. PostgreSQL may end a
+//! process in the middle of a wait through `exit`. Then nothing on the stack is dropped, and what
+//! was pinned could never be evicted again.
 
 use std::cell::RefCell;
 use std::sync::atomic::AtomicU64;
@@ -27,7 +28,8 @@ fn base(core: &Core) -> usize {
     core.memory.base() as usize
 }
 
-/// The last one that is equal goes: pins are mostly given back in the opposite order.
+/// Removes the last equal element. Pins are mostly released in the opposite order of their
+/// acquisition.
 fn remove<T: PartialEq>(list: &mut Vec<T>, item: &T) {
     // One that was taken by another thread is in that one's list.
     if let Some(place) = list.iter().rposition(|other| other == item) {
@@ -41,7 +43,7 @@ pub(super) fn note_segment(core: &Core, entry: u64, segment: u64) {
     let _ = HELD.try_with(|held| held.borrow_mut().segments.push(item));
 }
 
-/// A pin of a segment is given back.
+/// Removes a pin of a segment.
 pub(super) fn forget_segment(core: &Core, entry: u64, segment: u64) {
     let item = (base(core), entry, segment);
     let _ = HELD.try_with(|held| remove(&mut held.borrow_mut().segments, &item));
@@ -53,22 +55,23 @@ pub(super) fn note_slot(core: &Core, slot: u32) {
     let _ = HELD.try_with(|held| held.borrow_mut().slots.push(item));
 }
 
-/// A pin of a relation is given back.
+/// Removes a pin of a relation.
 pub(super) fn forget_slot(core: &Core, slot: u32) {
     let item = (base(core), slot);
     let _ = HELD.try_with(|held| remove(&mut held.borrow_mut().slots, &item));
 }
 
-/// Gives back all that this thread has pinned in an arena; how many pins that were.
+/// Releases all pins of this thread in an arena, and returns their number.
 ///
 /// # Safety
-/// Nothing of what is pinned is used or dropped afterwards.
+/// Nothing that is pinned is used or dropped afterwards.
 pub(super) unsafe fn release_all(core: &Core) -> usize {
     let held = HELD.try_with(RefCell::take).unwrap_or_default();
     let (base, mut pins) = (base(core), 0);
     for (arena, entry, segment) in held.segments {
         if arena == base {
-            // SAFETY: the pin keeps the segment, and the relation's, given back below, its entry.
+            // SAFETY: the pin keeps the segment, and the pin of the relation, released below, keeps
+            // its entry.
             let entry: &AtomicU64 = unsafe { core.memory.head(entry) };
             segment_head::unpin(core, entry, segment);
             pins += 1;

@@ -1,11 +1,11 @@
-//! The zones of the vectors of a kept image, noted by the first who works one out.
+//! The zones of the vectors of a kept image. The first reader of a zone computes and stores it.
 //!
-//! A zone follows from the heads of a vector's blocks, of which there may be many: working it out takes a microsecond,
-//! and a scan that wants the rows of a few keys asks for the zones of all vectors. So each zone is kept beside the
-//! image, 40 bytes for a vector of a column.
+//! A zone is computed from the heads of a vector's blocks, of which there may be many. This takes a
+//! microsecond, and a scan for the rows of a few keys reads the zones of all vectors. Each zone is
+//! therefore stored beside the image, in 40 bytes for a vector of a column.
 //!
-//! An image does not change, so whoever works a zone out finds the same: two may note it at once. A word that is
-//! written last says that the others are there.
+//! An image does not change, so all readers compute the same zone, and two may store it at once.
+//! The word that is written last marks the others as present.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
@@ -14,7 +14,7 @@ use super::zones::{KNOWN, NOTHING, ZoneHead};
 use crate::kind::LaneKind;
 use crate::zone_map::Zone;
 
-/// The zones of an image: those of a column side by side.
+/// The zones of an image. The zones of one column are adjacent.
 #[derive(Clone, Copy)]
 pub(super) struct ImageZones<'a> {
     heads: &'a [ZoneHead],
@@ -26,7 +26,8 @@ impl<'a> ImageZones<'a> {
         ImageZones { heads, vectors }
     }
 
-    /// The zone of a vector of a column, worked out by `find` if nobody has noted it yet. It is not exact.
+    /// The zone of a vector of a column, computed by `find` if it is not stored yet. It is not
+    /// exact.
     pub(super) fn get_or_find(
         &self,
         (column, vector): (usize, usize),
@@ -48,14 +49,15 @@ impl<'a> ImageZones<'a> {
 }
 
 impl ZoneHead {
-    /// The zone that was noted; `None` if nobody has looked yet, `Some(None)` if the image tells nothing.
+    /// The stored zone. `None`: it was not computed yet. `Some(None)`: the image has no zone for
+    /// the vector.
     fn known(&self, kind: LaneKind) -> Option<Option<Zone>> {
         let tally = self.tally.load(Acquire);
         if tally & KNOWN == 0 {
             return None;
         }
         Some((tally & NOTHING == 0).then(|| Zone {
-            // Heads of blocks tell nothing of these.
+            // The heads of blocks contain nothing about these.
             sorted: false,
             sum: 0,
             has_sum: false,

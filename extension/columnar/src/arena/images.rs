@@ -1,21 +1,21 @@
-//! A segment that is kept as it is stored: the images of sealed runs, a few bytes a row, from which a scan decodes what
-//! it needs.
+//! A segment that is kept as it is stored: the images of sealed runs, a few bytes for each row,
+//! from which a scan decodes what it needs.
 //!
-//! It lies in an entry as other segments do, and is pinned, evicted and adopted like them. To those who look for lanes
-//! it has no columns and no rows; `rows_max` is 0, by which it is known. After its head:
+//! It has an entry as other segments do, and is pinned, evicted and adopted like them. Readers of
+//! lanes see no columns and no rows in it. Its `rows_max` of 0 marks it. After its head:
 //!
 //! | bytes | |
 //! |---|---|
-//! | 4 | how many images |
-//! | 4 | how often most of its rows were looked at |
-//! | 4 | how often it was opened to be read |
-//! | 4 | nothing |
+//! | 4 | number of images |
+//! | 4 | number of scans that read most of its rows |
+//! | 4 | number of times that it was opened for reading |
+//! | 4 | unused |
 //! | 32 each | first row of the run, offset of its image, bytes of it, columns and vectors of its zones |
 //!
-//! The [zones](super::image_zones) of an image lie before its bytes. Nothing changes once it is published, but for the
-//! two counts and the zones. A scan decides by these counts to decode the images to lanes, which take many times the
-//! room. Whenever the clock's hand comes by and leaves the segment, both counts are halved: what was read long ago need
-//! not be read again.
+//! The [zones](super::image_zones) of an image precede its bytes. Nothing changes after publication
+//! except the two counts and the zones. By these counts, a scan decides to decode the images to
+//! lanes, which take many times the memory. Whenever the clock's hand passes over the segment, both
+//! counts are halved, so old reads lose their weight.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -31,7 +31,7 @@ use super::zones::{ZONE_BYTES, ZoneHead};
 use crate::kind::LaneKind;
 use crate::zone_map::Zone;
 
-/// What follows the segment's head.
+/// The list after the segment's head.
 #[repr(C)]
 struct ListHead {
     images: AtomicU32,
@@ -104,7 +104,8 @@ impl<'a> KeptImage<'a> {
         self.bytes
     }
 
-    /// The zone of a vector of a column, worked out by `find` if nobody has noted it yet. It is not exact.
+    /// The zone of a vector of a column, computed by `find` if it is not stored yet. It is not
+    /// exact.
     pub fn zone(
         &self,
         column: usize,
@@ -116,7 +117,8 @@ impl<'a> KeptImage<'a> {
     }
 }
 
-/// Pinned images of sealed runs: they do not move and are not freed while this value lives. Dropping it takes no lock.
+/// Pinned images of sealed runs. They do not move and are not freed while this value lives.
+/// Dropping it takes no lock.
 pub struct Images<L: Locks> {
     pin: SegmentPin,
     // After the pin: see `Segment`.
@@ -124,7 +126,7 @@ pub struct Images<L: Locks> {
 }
 
 impl<L: Locks> Images<L> {
-    /// The images of a pinned segment, if that is what it has.
+    /// The images of a pinned segment, if it consists of images.
     pub(super) fn new(pin: SegmentPin, relation: Relation<L>) -> Option<Self> {
         pin.is_images().then(|| Images {
             pin,
@@ -146,8 +148,8 @@ impl<L: Locks> Images<L> {
         let (offset, bytes) = (head.offset.load(Relaxed), head.bytes.load(Relaxed));
         let vectors = head.vectors.load(Relaxed) as usize;
         let zones = head.columns.load(Relaxed) as usize * vectors;
-        // SAFETY: both were written before the segment was published, where there is room for them, and are not freed
-        // while it is pinned. The image does not change; zones are atomics.
+        // SAFETY: both were written before the segment was published, where there is room for them,
+        // and are not freed while it is pinned. The image does not change; zones are atomics.
         let (zones, bytes) = unsafe {
             let heads = core.memory.bytes(offset).cast::<ZoneHead>();
             let image = heads.add(zones).cast::<u8>();
@@ -162,13 +164,14 @@ impl<L: Locks> Images<L> {
         })
     }
 
-    /// How often most of the rows were looked at, as far as [`note_look`](Self::note_look) was told; half of it each
-    /// time that the clock's hand came by since.
+    /// The number of calls of [`note_look`](Self::note_look), halved at each visit of the clock's
+    /// hand.
     pub fn looks(&self) -> u32 {
         self.list().looks.load(Relaxed)
     }
 
-    /// How often it was opened, as far as [`note_open`](Self::note_open) was told; halved as looks are.
+    /// The number of calls of [`note_open`](Self::note_open), halved at each visit of the clock's
+    /// hand.
     pub fn opens(&self) -> u32 {
         self.list().opens.load(Relaxed)
     }
@@ -178,18 +181,18 @@ impl<L: Locks> Images<L> {
         self.list().opens.fetch_add(1, Relaxed);
     }
 
-    /// Says that most of the rows were looked at.
+    /// Counts a scan that read most of the rows.
     pub fn note_look(&self) {
         self.list().looks.fetch_add(1, Relaxed);
     }
 }
 
 impl<L: Locks> Relation<L> {
-    /// Keeps the images of sealed runs as a segment that is not resident yet. False, with nothing kept, if there is a
-    /// segment, or no room even after eviction.
+    /// Keeps the images of sealed runs as a segment that is not resident yet. False, with nothing
+    /// kept, if there is a segment, or no room even after eviction.
     pub fn put_images(&self, segment: u32, images: &[NewImage<'_>]) -> bool {
         self.in_entry(segment, |core, locks, slot, entry| {
-            // SAFETY: the table's elements are such words, and the relation is pinned.
+            // SAFETY: the elements of the table are entry words, and the relation is pinned.
             let word = unsafe { core.head::<AtomicU64>(entry) };
             if segment_head::segment_of(word.load(Relaxed)) != 0 {
                 return false;
@@ -200,8 +203,8 @@ impl<L: Locks> Relation<L> {
             };
             for (index, image) in (0..).zip(images) {
                 let offset = image_head(&core, made, index).offset.load(Relaxed);
-                // SAFETY: a payload of that many bytes that nobody else knows yet; zero is a zone that nobody has
-                // noted.
+                // SAFETY: a payload of that many bytes that is not published yet; zero is a zone
+                // that was not computed.
                 unsafe {
                     let zones = core.memory.bytes(offset).cast::<ZoneHead>();
                     zones.write_bytes(0, image.zones());
@@ -218,7 +221,8 @@ impl<L: Locks> Relation<L> {
         })
     }
 
-    /// Makes way for lanes: whoever has the images of the segment pinned keeps them, nobody else finds them any more.
+    /// Retires the images of the segment so that lanes can replace them. Pinned images stay valid,
+    /// but new readers do not find them.
     pub fn give_up_images(&self, segment: u32) {
         let Some(images) = self.pin_images(segment) else {
             return;
@@ -238,8 +242,7 @@ impl<L: Locks> Relation<L> {
     }
 }
 
-/// *Locked.* The clock's hand has come by a resident segment and left it: half of its looks and opens are forgotten,
-/// if it is one of images.
+/// *Locked.* Halves the counts of a segment of images when the clock's hand passes over it.
 pub(super) fn age(core: &Core, segment: u64) {
     // SAFETY: the caller has a resident segment there.
     let head = unsafe { core.head::<SegmentHead>(segment) };
@@ -253,7 +256,8 @@ pub(super) fn age(core: &Core, segment: u64) {
     }
 }
 
-/// *Locked.* A segment with room for these images that nobody knows yet. Room is made by eviction.
+/// *Locked.* Makes an unpublished segment with memory for these images. Other segments are evicted
+/// for it if necessary.
 fn make(core: &Core, slot: u32, entry: u64, images: &[NewImage<'_>]) -> Option<u64> {
     let list = IMAGES_OFFSET + (images.len() * size_of::<ImageHead>()) as u64;
     let bytes: u64 = images.iter().map(NewImage::bytes_kept).sum();

@@ -93,8 +93,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Walks the rows: `lay` answers for an item when it is first met, `each` gets the answer for
-    /// every row, by its index in the batch. Answers of items met before are remembered.
+    /// Walks the rows: `lay` is called for each item at its first appearance, and `each` for every
+    /// row with its index in the batch and the result of `lay`. The results are kept, so no item is
+    /// laid twice.
     fn walk<T: Copy>(
         &self,
         mut lay: impl FnMut(usize) -> Option<T>,
@@ -159,7 +160,7 @@ pub(super) fn lay(core: Core, head: &ColumnHead, packed: bool, item: &[u8]) -> u
     let offset = head.chunk_next.load(Relaxed).next_multiple_of(align);
     let next = offset + item.len() as u64;
     debug_assert!(next <= head.chunk_end.load(Relaxed) || item.is_empty());
-    // SAFETY: room in the chunk was reserved for this item, and nobody knows of it yet.
+    // SAFETY: memory in the chunk was reserved for this item, and it is not published yet.
     unsafe {
         core.memory
             .bytes(offset)
@@ -169,11 +170,11 @@ pub(super) fn lay(core: Core, head: &ColumnHead, packed: bool, item: &[u8]) -> u
     offset
 }
 
-/// What [`prepare`] found out for [`write`].
+/// The result of [`prepare`] for [`write`].
 pub(super) enum Prepared {
     /// Nothing that writing could not find out again.
     Nothing,
-    /// The segment's code for each item of the column; 0 for those that no row of the batch has.
+    /// The segment's code for each item of the column; 0 for items without a row in the batch.
     ItemCodes(Vec<u32>),
     /// The segment's code for each row of the batch; 0 where it is NULL.
     RowCodes(Vec<u32>),
@@ -234,10 +235,10 @@ pub(super) fn write(
     let Some(source) = Source::new(column, batch) else {
         return;
     };
-    // SAFETY: the lane covers all rows of the segment; nobody reads these yet.
+    // SAFETY: the lane covers all rows of the segment, and readers do not read these rows yet.
     let lane = || unsafe { core.memory.bytes(start) }.cast::<u32>();
     let copy = |codes: &[u32]| {
-        // SAFETY: as above: there are as many codes as the batch has rows.
+        // SAFETY: the lane covers the rows, and there are as many codes as the batch has rows.
         unsafe { lane().copy_from_nonoverlapping(codes.as_ptr(), codes.len()) }
     };
     match (prepared, source.coded) {

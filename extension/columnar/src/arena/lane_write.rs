@@ -1,7 +1,7 @@
-//! Writing values of one bit or of fixed width, and marks of NULLs, past a segment's resident rows.
+//! Writing bits, fixed-width values and marks of NULLs past a segment's resident rows.
 //!
-//! Words of bitmaps may hold resident rows too. They are changed by whole atomic stores that leave
-//! the bits of those rows as they are; there is one writer, so no update is lost.
+//! Words of bitmaps may contain resident rows too. They are changed by whole atomic stores that
+//! leave the bits of those rows unchanged. There is one writer, so no update is lost.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -18,8 +18,8 @@ use crate::kind::LaneKind;
 
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// Sets `count` bits of the bitmap at offset `lane`, from bit `from` on, to what `value(done, bits)`
-/// gives: `bits` bits, after the first `done`.
+/// Sets `count` bits of the bitmap at offset `lane`, from bit `from` on. `value(done, bits)`
+/// returns the next `bits` bits after the first `done`.
 fn write_bits(
     core: Core,
     lane: u64,
@@ -36,7 +36,8 @@ fn write_bits(
     });
 }
 
-/// Gives a column its validity bitmap, all ones, if it has none. `None`: no room.
+/// Creates the validity bitmap of a column, all ones, if it has none. Returns `None` if there is no
+/// memory.
 pub(super) fn prepare_validity<L: Locks>(room: &Room<'_, L>, head: &ColumnHead) -> Option<()> {
     if head.validity.load(Relaxed) != 0 {
         return Some(());
@@ -68,7 +69,7 @@ pub(super) fn write_validity(core: Core, head: &ColumnHead, validity: &[u64], ba
     }
 }
 
-/// Zeros what lies between the resident rows and the first new one.
+/// Zeros the lane between the resident rows and the first new one.
 pub(super) fn clear_gap(core: Core, head: &ColumnHead, layout: Layout, resident: u32, from: u32) {
     if from <= resident || layout.kind == LaneKind::Absent {
         return;
@@ -79,7 +80,7 @@ pub(super) fn clear_gap(core: Core, head: &ColumnHead, layout: Layout, resident:
         return write_bits(core, lane, resident as usize, count, |_, _| 0);
     }
     let (start, end) = (layout.lane_bytes(resident), layout.lane_bytes(from));
-    // SAFETY: the lane covers all rows of the segment; nobody reads these yet.
+    // SAFETY: the lane covers all rows of the segment, and readers do not read these rows yet.
     unsafe {
         core.memory
             .bytes(lane + start)
@@ -99,7 +100,8 @@ pub(super) fn write_values(core: Core, head: &ColumnHead, column: &Column, batch
         Body::Fixed { stride, values, .. } => {
             let source = &values[batch.first * stride..(batch.first + batch.rows) * stride];
             let start = lane + u64::from(batch.from) * *stride as u64;
-            // SAFETY: the lane covers all rows of the segment; nobody reads these yet.
+            // SAFETY: the lane covers all rows of the segment, and readers do not read these rows
+            // yet.
             unsafe {
                 core.memory
                     .bytes(start)

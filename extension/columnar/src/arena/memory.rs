@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// Structures made of atomics only.
 ///
 /// # Safety
-/// The type is `repr(C)`, consists of atomics (or arrays and structures of them), needs an alignment
-/// of 64 at most, and is valid when all its bytes are zero.
+/// The type is `repr(C)`, consists of atomics (or arrays and structures of them), needs an
+/// alignment of 64 at most, and is valid when all its bytes are zero.
 pub(super) unsafe trait Shared {}
 // SAFETY: atomics.
 unsafe impl Shared for AtomicU32 {}
@@ -55,11 +55,12 @@ impl Memory {
     /// `offset` lies within the area.
     #[inline]
     pub(super) unsafe fn bytes(self, offset: u64) -> *mut u8 {
-        // SAFETY: as the caller says.
+        // SAFETY: this function's contract.
         unsafe { self.base.add(offset as usize) }
     }
-    /// Says that `bytes` bytes from `offset` on are about to be written: the kernel then maps their pages all at once, which takes
-    /// half of the time that a fault for each takes. Where it cannot, nothing happens.
+    /// Says that `bytes` bytes from `offset` on are about to be written: the kernel then maps their
+    /// pages all at once, which takes half of the time that a fault for each takes. Where it
+    /// cannot, nothing happens.
     ///
     /// # Safety
     /// The bytes lie within the area.
@@ -67,7 +68,7 @@ impl Memory {
         #[cfg(all(target_os = "linux", not(miri)))]
         {
             const PAGE_BYTES: usize = 4096;
-            // SAFETY: as the caller says.
+            // SAFETY: this function's contract.
             let start = unsafe { self.bytes(offset) };
             let skipped = (start as usize).next_multiple_of(PAGE_BYTES) - start as usize;
             let bytes = (bytes as usize).saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;

@@ -1,13 +1,14 @@
-//! The cache of tables in one shared-memory area that every process maps where it likes.
+//! The cache of tables in one shared-memory area, which every process maps at an address of its
+//! own.
 //!
-//! A table's truth is in PostgreSQL's pages. What is here was copied from them, may be evicted at
-//! any time that nobody looks, and is gone after a restart.
+//! The pages of PostgreSQL are the source of a table's data. The arena holds copies of them, which
+//! may be evicted at any time while they are not pinned, and are gone after a restart.
 //!
 //! ```text
 //! header ─ slots ─ relation ─┬─ runs: list of (rows, xid, place in the pages)
 //!    │                       └─ entries ─ segment ─┬─ column ─ lane, validity, dictionary, items
 //!    │                                    │        └─ or: images of sealed runs
-//!    └─ region: allocator         └───── ring ─────┘         (payloads that hang off the segment)
+//!    └─ region: allocator         └───── ring ─────┘         (payloads of the segment)
 //! ```
 //!
 //! The cast, from the bytes upwards:
@@ -16,24 +17,24 @@
 //! - `slot`, `runs`: a relation and its list of runs. `relation`: the handle on them.
 //! - `layout`, `segment_head`: a segment in shared memory and its pins. `segment`: the handle.
 //! - `images`: a segment that is kept as it is stored.
-//! - `extend`, `lane_write`, `items_write`, `dictionary`: how rows get into a segment. `zones`: what is kept of
-//!   each vector for scans to skip by.
-//! - `held`: what a process has pinned, for its end.
+//! - `extend`, `lane_write`, `items_write`, `dictionary`: appending rows to a segment. `zones`: the
+//!   zones of its vectors, by which scans skip rows.
+//! - `held`: the pins of a process, which are released when it ends.
 //! - `core`: allocation with eviction, and the search for relations.
 //!
-//! Who may do what:
+//! Locks and pins:
 //! - *Reading takes no lock.* A relation is pinned, then a segment of it, then its published rows
-//!   are read. Rows are written first and counted after (release, acquire); what is published never
-//!   changes but for hint bits.
-//! - *One writer a relation*: under the relation's lock.
-//! - *Allocation, eviction and the set of relations*: under the allocator's lock, which is taken
+//!   are read. Rows are written before they are counted (release, acquire); published rows never
+//!   change except for hint bits.
+//! - *Each relation has one writer* at a time, under the relation's lock.
+//! - *Allocation, eviction and the set of relations* require the allocator's lock, which is taken
 //!   within a relation's lock and never the other way round.
-//! - *Eviction* frees only what has no pins, and takes the pin word in the same atomic step.
+//! - *Eviction* frees only what has no pins, and claims the pin word in the same atomic step.
 //! - A pin is a value; dropping it takes no lock and frees nothing. What was retired while pinned
-//!   is freed when room is next needed.
+//!   is freed when memory is next needed.
 //!
-//! When it is full: calls answer `None` or `false`, nothing half-written is visible, and the caller
-//! reads from the pages instead. Nothing here panics on a full or busy arena.
+//! When the arena is full, calls return `None` or `false`, nothing half-written is visible, and the
+//! caller reads from the pages instead. Nothing here panics because the arena is full or busy.
 
 mod core;
 mod dictionary;
@@ -68,9 +69,10 @@ pub use relation::Relation;
 pub use runs::{Position, RunEntry};
 pub use segment::Segment;
 
-/// The locks between the processes that share an arena. Each call runs the closure while the lock is
-/// held and gives back what it gives; different hashes may share a lock. The closures never panic,
-/// never take the same lock again, and take the allocator's lock within a relation's at most.
+/// The locks between the processes that share an arena. Each method calls the closure while the
+/// lock is held, and returns its result. Different hashes may share a lock. The closures never
+/// panic, never take the same lock again, and take no other lock than the allocator's within a
+/// relation's.
 pub trait Locks {
     /// Runs `f` under the arena's only allocator lock.
     fn with_allocator<R>(&self, f: impl FnOnce() -> R) -> R;
@@ -87,7 +89,8 @@ pub struct RelationKey {
     pub database: u32,
     /// The number of the file.
     pub file: u32,
-    /// The random id of the file's contents, from its metapage. A later file of the same number has another id.
+    /// The random id of the file's contents, from its metapage. A later file of the same number has
+    /// another id.
     pub storage_id: u64,
     /// The fingerprint of the column kinds in which the rows are decoded.
     pub shape: u64,
@@ -131,7 +134,7 @@ pub struct ArenaStats {
     pub refusals: u64,
 }
 
-/// What one relation takes of an arena.
+/// The use of an arena by one relation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RelationStats {
@@ -149,8 +152,8 @@ pub struct Arena<L: Locks> {
     locks: Arc<L>,
 }
 
-// SAFETY: the area is shared by processes, so threads may share it too: heads are atomics, and lanes
-// are written by one writer beyond what others read, under the locks, which are shared here.
+// SAFETY: the area is shared by processes, so threads may share it too: heads are atomics, and
+// lanes are written by one writer beyond what others read, under the locks, which are shared here.
 unsafe impl<L: Locks + Send + Sync> Send for Arena<L> {}
 // SAFETY: as above.
 unsafe impl<L: Locks + Send + Sync> Sync for Arena<L> {}
@@ -181,18 +184,19 @@ impl<L: Locks> Arena<L> {
         BYTES_MIN
     }
 
-    /// Makes an empty arena. At most an eighth of the area goes to relations' slots, so very small
-    /// ones hold fewer than `relations_max`.
+    /// Makes an empty arena. At most an eighth of the area is used for relations' slots, so very
+    /// small areas hold fewer than `relations_max`.
     ///
     /// # Safety
-    /// `memory` points to `bytes` bytes that nobody else uses now, and only arenas later.
+    /// `memory` points to `bytes` bytes that have no other users now, and only arenas as users
+    /// later.
     ///
     /// # Panics
     /// If there are fewer than [`bytes_min`](Self::bytes_min).
     pub unsafe fn initialise(memory: *mut u8, bytes: usize, relations_max: u32) {
         assert!(bytes >= BYTES_MIN, "{bytes} bytes are too few for an arena");
         let (base, skipped) = align(memory);
-        // SAFETY: as the caller says; the base is aligned.
+        // SAFETY: this function's contract; the base is aligned.
         unsafe {
             let memory = Memory::new(base);
             Core::initialise(memory, (bytes - skipped) as u64, relations_max);
@@ -210,7 +214,7 @@ impl<L: Locks> Arena<L> {
     /// If there is no arena.
     pub unsafe fn attach(memory: *mut u8, locks: L) -> Self {
         let (base, _) = align(memory);
-        // SAFETY: as the caller says; the base is aligned.
+        // SAFETY: this function's contract; the base is aligned.
         let core = unsafe { Core::attach(Memory::new(base)) };
         Arena {
             core,
@@ -218,18 +222,19 @@ impl<L: Locks> Arena<L> {
         }
     }
 
-    /// Gives back all that this thread has pinned: for a process that ends and leaves values on its stack undropped.
-    /// How many pins that were.
+    /// Releases all pins of this thread and returns their number. A process that ends without
+    /// dropping the values on its stack calls it.
     ///
     /// # Safety
     /// No relation or segment that this thread got from the arena is used or dropped afterwards.
     pub unsafe fn release_all(&self) -> usize {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { held::release_all(&self.core) }
     }
 
-    /// Looks a relation up, or makes it, empty. Other generations of it are retired: whoever has
-    /// them pinned keeps them. `None`: as many relations as there may be are pinned.
+    /// Opens a relation, which is made empty if it does not exist. Other generations of it are
+    /// retired; their pins stay valid. Returns `None` if all relations that fit into the arena are
+    /// pinned.
     pub fn open(&self, key: RelationKey, generation: u64) -> Option<Relation<L>> {
         let core = self.core;
         let slot = core.find(key, generation).or_else(|| {

@@ -1,5 +1,6 @@
-//! The allocator of the shared area: two-level segregated fit (TLSF; M. Masmano et al., "TLSF: a new
-//! dynamic memory allocator for real-time systems", ECRTS 2004), with offsets instead of pointers.
+//! The allocator of the shared area: two-level segregated fit (TLSF; M. Masmano et al., "TLSF: a
+//! new dynamic memory allocator for real-time systems", ECRTS 2004), with offsets instead of
+//! pointers.
 //!
 //! The region is tiled by blocks whose sizes are multiples of a line of 64 bytes. The first line of
 //! a block is its head, the rest its payload, so payloads are aligned to 64 bytes.
@@ -32,7 +33,8 @@ const CLASSES: usize = 640;
 const EXACT_LINES: u64 = 16;
 const STEPS_LOG2: u32 = 4;
 const BLOCK_LINES_MIN: u64 = 2;
-/// Blocks looked at in a list whose blocks may be too small, so that allocation stays quick.
+/// The number of blocks searched in a list whose blocks may be too small. It bounds the time of an
+/// allocation.
 const LIST_SEARCH_MAX: usize = 64;
 
 const LINES: u64 = 0;
@@ -42,7 +44,7 @@ const NEXT: u64 = 3;
 const PREVIOUS: u64 = 4;
 const LINK: u64 = 5;
 
-/// What the region remembers outside its blocks.
+/// The state of the region outside of its blocks.
 #[repr(C)]
 pub(super) struct RegionState {
     first: AtomicU64,
@@ -83,7 +85,7 @@ fn class_that_fits(lines: u64) -> usize {
 impl Region {
     /// # Safety
     /// A [`RegionState`] that was initialised (or is all zeros, before
-    /// [`initialise`](Self::initialise)) lies at offset `state`.
+    /// [`initialise`](Self::initialise)) is at offset `state`.
     pub(super) unsafe fn new(memory: Memory, state: u64) -> Self {
         Region { memory, state }
     }
@@ -108,8 +110,8 @@ impl Region {
 
     #[inline]
     fn field(&self, block: u64, field: u64) -> &AtomicU64 {
-        // SAFETY: only offsets of blocks come here, and the head of a block stays a head, or becomes
-        // free bytes of the region, under the lock that the caller holds.
+        // SAFETY: only offsets of blocks come here, and the head of a block stays a head, or
+        // becomes free bytes of the region, under the lock that the caller holds.
         unsafe { self.memory.head(block + field * size_of::<u64>() as u64) }
     }
 
@@ -174,7 +176,7 @@ impl Region {
         Some(block + LINE_BYTES)
     }
 
-    /// Gives a payload back.
+    /// Frees a payload.
     pub(super) fn free(&self, payload: u64) {
         let mut block = payload - LINE_BYTES;
         debug_assert_eq!(self.get(block, FREE), 0, "freed twice");
@@ -240,7 +242,7 @@ impl Region {
         (block != 0 && self.get(block, LINES) >= lines).then_some(block)
     }
 
-    /// The first class from `class` on that has a block.
+    /// The first class that has a block, from `class` on.
     fn occupied_from(&self, class: usize) -> Option<usize> {
         let occupied = &self.state().occupied;
         let mut word = class / 64;

@@ -19,7 +19,8 @@ use crate::limits::{ROWS_MAX, segment_first_row, segment_of};
 /// one atomic and takes no lock.
 ///
 /// Reading takes no lock either. [`publish`](Self::publish) and
-/// [`extend_segment`](Self::extend_segment) take the relation's lock, and within it the allocator's.
+/// [`extend_segment`](Self::extend_segment) take the relation's lock, and within it the
+/// allocator's.
 pub struct Relation<L: Locks> {
     arena: Arena<L>,
     slot: u32,
@@ -54,7 +55,7 @@ impl<L: Locks> Relation<L> {
         self.arena.core.slot(self.slot)
     }
 
-    /// What the relation was opened by.
+    /// The key with which the relation was opened.
     pub fn key(&self) -> RelationKey {
         self.slot().key()
     }
@@ -64,13 +65,14 @@ impl<L: Locks> Relation<L> {
         self.slot().generation()
     }
 
-    /// Says that what is cached holds for a later generation too: only flags of runs changed, and they
-    /// were set here as well. False, with nothing changed, if the generation is not `from`.
+    /// Declares the cached contents valid for a later generation, in which only flags of runs
+    /// changed, and the cached flags were changed as well. Returns false and changes nothing if the
+    /// generation is not `from`.
     pub fn advance_generation(&self, from: u64, to: u64) -> bool {
         self.slot().advance_generation(from, to)
     }
 
-    /// How many runs were published.
+    /// The number of published runs.
     #[inline]
     pub fn runs(&self) -> u32 {
         self.slot().runs.len()
@@ -86,7 +88,7 @@ impl<L: Locks> Relation<L> {
         self.slot().runs.published()
     }
 
-    /// One of the published runs; an empty one at row 0 if there is no such run.
+    /// One of the published runs; an empty run at row 0 if the index is too great.
     #[inline]
     pub fn run(&self, index: u32) -> RunEntry {
         if index >= self.runs() {
@@ -105,8 +107,8 @@ impl<L: Locks> Relation<L> {
 
     /// Appends runs and moves the position, which may also move alone.
     ///
-    /// False, with nothing changed, if there are not `expected_runs` now, if there is no room, or if
-    /// the rows do not ascend without overlap.
+    /// False, with nothing changed, if there are not `expected_runs` now, if there is no room, or
+    /// if the rows do not ascend without overlap.
     pub fn publish(&self, expected_runs: u32, entries: &[RunEntry], position: Position) -> bool {
         let core = self.arena.core;
         let locks = &self.arena.locks;
@@ -123,20 +125,21 @@ impl<L: Locks> Relation<L> {
         self.slot().runs.find(self.arena.core.memory, row)
     }
 
-    /// The first run that ends after the segment's first row; [`runs`](Self::runs) if none does.
+    /// The index of the first run that ends after the segment's first row; [`runs`](Self::runs) if
+    /// no run does.
     pub fn first_run_of_segment(&self, segment: u32) -> u32 {
         let row = segment_first_row(segment);
         let runs = &self.slot().runs;
         runs.first_ending_after(self.arena.core.memory, row)
     }
 
-    /// Copies rows `first..first + rows` of the columns into a segment, at row `from` of it, and
-    /// makes them resident. A segment that is not resident is made, where `from` is 0.
+    /// Copies rows `first..first + rows` of the columns into a segment, at its row `from`, and
+    /// makes them resident. If the segment is not resident, it is made, and `from` is 0.
     ///
-    /// False, with nothing made resident, if `from` is not the number of rows resident now, there is
-    /// no room even after eviction, or the columns do not fit: then load what is missing, or read it
-    /// from elsewhere. If the segment is resident with other `kinds`, it is retired besides, and is
-    /// to be loaded again from row 0.
+    /// Returns false and makes nothing resident if `from` is not the number of resident rows, if
+    /// there is no memory even after eviction, or if the columns do not fit. The caller then loads
+    /// what is missing or reads it from elsewhere. If the segment is resident with other `kinds`,
+    /// it is also retired, and must be loaded again from row 0.
     pub fn extend_segment(
         &self,
         segment: u32,
@@ -157,8 +160,9 @@ impl<L: Locks> Relation<L> {
         self.extend(segment, &batch)
     }
 
-    /// As [`extend_segment`](Self::extend_segment), but rows between those resident and `from`, which
-    /// no run holds, may be skipped. What their lanes hold is unspecified, though within bounds.
+    /// Extends a segment like [`extend_segment`](Self::extend_segment), but rows between the
+    /// resident rows and `from`, which no run contains, may be skipped. The contents of their lanes
+    /// are unspecified, but within bounds.
     pub fn extend_segment_past_gap(
         &self,
         segment: u32,
@@ -190,8 +194,8 @@ impl<L: Locks> Relation<L> {
         })
     }
 
-    /// Takes over the resident segments of an earlier generation of the same relation whose rows are still what they were.
-    /// Those that have them pinned there keep them.
+    /// Adopts the resident segments of an earlier generation of the same relation whose rows are
+    /// unchanged. Pins of the earlier generation stay valid.
     pub fn adopt_segments(&self, earlier: &Relation<L>, segments: impl Iterator<Item = u32>) {
         if self.slot == earlier.slot || self.key() != earlier.key() {
             return;
@@ -212,7 +216,8 @@ impl<L: Locks> Relation<L> {
                     return;
                 };
                 locks.with_allocator(|| {
-                    // SAFETY: the tables' elements are such words, and both relations are pinned.
+                    // SAFETY: the elements of the tables are entry words, and both relations are
+                    // pinned.
                     let entries = unsafe { (core.head(from), core.head::<AtomicU64>(to)) };
                     if segment_head::segment_of(entries.1.load(Relaxed)) == 0 {
                         segment_head::adopt(&core, entries.0, entries.1, (to, self.slot));
@@ -222,8 +227,8 @@ impl<L: Locks> Relation<L> {
         });
     }
 
-    /// Bounds the bytes that the relation's segments may take; 0: no bound but the arena's. What is too much now goes, unless it
-    /// is pinned.
+    /// Limits the bytes of the relation's segments; 0 removes the limit. Segments over the limit
+    /// are evicted at once, unless they are pinned.
     pub fn set_budget(&self, bytes: u64) {
         if self.slot().budget() == bytes {
             return;
@@ -235,7 +240,7 @@ impl<L: Locks> Relation<L> {
         });
     }
 
-    /// What the relation takes.
+    /// The use of the arena by the relation.
     pub fn stats(&self) -> RelationStats {
         let slot = self.slot();
         RelationStats {
@@ -245,12 +250,13 @@ impl<L: Locks> Relation<L> {
         }
     }
 
-    /// Pins a segment for reading, if it is resident. One that is kept as [images](super::Images) has no columns and no rows.
+    /// Pins a segment for reading, if it is resident. One that is kept as [images](super::Images)
+    /// has no columns and no rows.
     pub fn pin_segment(&self, segment: u32) -> Option<Segment<L>> {
         Some(Segment::new(self.pin(segment)?, self.clone()))
     }
 
-    /// Pins what is in the entry of a segment.
+    /// Pins the contents of a segment's entry.
     pub(super) fn pin(&self, segment: u32) -> Option<SegmentPin> {
         let core = self.arena.core;
         let table = &self.slot().segments;
@@ -258,8 +264,8 @@ impl<L: Locks> Relation<L> {
         SegmentPin::new(core, entry)
     }
 
-    /// Runs `f` with the offset of the entry of a segment under the relation's lock. False if there is no such segment, or no
-    /// room for the entry.
+    /// Calls `f` with the offset of a segment's entry under the relation's lock. Returns false if
+    /// the segment does not exist or there is no memory for the entry.
     pub(super) fn in_entry(
         &self,
         segment: u32,

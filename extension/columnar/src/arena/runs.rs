@@ -1,8 +1,8 @@
 //! A relation's list of runs, a copy of its durable directory. It only grows.
 //!
-//! Entries are written, then their number is published; published entries never change but for their
-//! flags. The number and the durable position that belongs to it are read together under a sequence
-//! lock: odd while a writer, who holds the relation's lock, changes them.
+//! Entries are written, then their number is published; published entries never change but for
+//! their flags. The number and the durable position that belongs to it are read together under a
+//! sequence lock: odd while a writer, who holds the relation's lock, changes them.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64, fence};
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 use super::memory::{Memory, Shared};
 use super::table::{ElementLayout, Table};
 
-/// One run, or later one sealed segment. The same bytes lie in the pages of the durable directory.
+/// One run, or later one sealed segment. The pages of the durable directory contain the same bytes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunEntry {
     /// Number of the first row.
     pub first_row: u64,
-    /// How many rows.
+    /// The number of rows.
     pub rows: u32,
     /// The transaction that inserted them.
     pub xmin: u32,
@@ -53,7 +53,7 @@ pub struct Position {
     pub index: u32,
 }
 
-/// A [`RunEntry`] as it lies in shared memory.
+/// A [`RunEntry`] in shared memory.
 #[repr(C)]
 struct SharedRun {
     first_row: AtomicU64,
@@ -129,8 +129,8 @@ impl RunTable {
     #[inline]
     fn entry(&self, memory: Memory, index: u32) -> Option<&SharedRun> {
         let offset = self.entries.get(memory, SHAPE, index.into())?;
-        // SAFETY: a leaf consists of such entries (all zeros at first), and lives while the relation
-        // is pinned.
+        // SAFETY: a leaf consists of such entries (all zeros at first), and lives while the
+        // relation is pinned.
         Some(unsafe { memory.head(offset) })
     }
 
@@ -183,7 +183,7 @@ impl RunTable {
         (row < self.get(memory, index).end_row()).then_some(index)
     }
 
-    /// The first run that ends after `row`; the number of runs if none does.
+    /// The index of the first run that ends after `row`; the number of runs if no run does.
     pub(super) fn first_ending_after(&self, memory: Memory, row: u64) -> u32 {
         self.partition(memory, |first_row, rows| first_row + u64::from(rows) > row)
     }
@@ -247,7 +247,7 @@ impl RunTable {
         true
     }
 
-    /// Frees all memory. Nobody uses the list meanwhile.
+    /// Frees all memory. The list has no users meanwhile.
     pub(super) fn release(&self, memory: Memory, free: impl FnMut(u64)) {
         self.entries.release(memory, SHAPE, |_| {}, free);
     }

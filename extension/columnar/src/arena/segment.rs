@@ -14,15 +14,16 @@ use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::zone_map::Zone;
 
 /// A pinned segment: it is neither evicted nor freed while this value lives, and its rows up to
-/// [`rows_resident`](Self::rows_resident) do not change. Dropping it touches two atomics and takes no
-/// lock, so it may happen anywhere, also while an error unwinds.
+/// [`rows_resident`](Self::rows_resident) do not change. Dropping it touches two atomics and takes
+/// no lock, so it may happen anywhere, also while an error unwinds.
 pub struct Segment<L: Locks> {
     pin: SegmentPin,
-    // After the pin, so that it is dropped after it: the entry lies in the relation's table.
+    // This field follows the pin so that it is dropped after it: the entry is in the relation's
+    // table.
     _relation: Relation<L>,
 }
 
-/// The pin itself. Whoever has it also has the relation pinned.
+/// The pin of a segment. Its owner also has the relation pinned.
 pub(super) struct SegmentPin {
     core: Core,
     entry: u64,
@@ -32,7 +33,7 @@ pub(super) struct SegmentPin {
 impl SegmentPin {
     /// Pins the segment of the entry at this offset, if it is resident.
     pub(super) fn new(core: Core, entry: u64) -> Option<Self> {
-        // SAFETY: the table's elements are such words.
+        // SAFETY: the elements of the table are entry words.
         let segment = segment_head::pin(unsafe { core.memory.head(entry) })?;
         Some(Self::adopt(core, entry, segment))
     }
@@ -70,7 +71,7 @@ impl SegmentPin {
     /// The head of a column below the segment's number of columns.
     #[inline]
     pub(super) fn column(&self, column: usize) -> &ColumnHead {
-        // SAFETY: as above; the heads of all columns follow the segment's.
+        // SAFETY: the heads of all columns follow the head of the pinned segment.
         unsafe {
             self.core
                 .head(segment_head::column_offset(self.segment, column))
@@ -113,9 +114,9 @@ impl<L: Locks> Segment<L> {
         }
     }
 
-    /// Rows that may be read now, gaps between runs included. Ask this first and
-    /// [`lane`](Self::lane) after: a lane holds at least the rows that were resident when it was
-    /// asked for, and a NULL's mark may come into being together with its row.
+    /// The number of rows that may be read now, gaps between runs included. Read it before
+    /// [`lane`](Self::lane): a lane contains at least the rows that were resident when it was
+    /// created, and a bitmap of NULLs may be created together with the first NULL.
     #[inline]
     pub fn rows_resident(&self) -> u32 {
         self.pin.rows()
@@ -127,7 +128,7 @@ impl<L: Locks> Segment<L> {
         self.pin.columns()
     }
 
-    /// How a column lies in memory; `None` past the last.
+    /// The layout of a column in memory; `None` past the last column.
     #[inline]
     pub fn kind(&self, column: usize) -> Option<LaneKind> {
         (column < self.columns()).then(|| self.pin.layout(column).kind)
@@ -170,22 +171,22 @@ impl<L: Locks> Segment<L> {
         Lane { data, validity }
     }
 
-    /// The dictionary of a column whose lane is [`LaneData::Codes`]; `None` of any other. Ask this
-    /// before [`lane`](Self::lane): the lane has a slot for each of these items, and each of them may
-    /// be read.
+    /// The dictionary of a column whose lane is [`LaneData::Codes`]; `None` for other columns. Read
+    /// it before [`lane`](Self::lane): the lane then has a slot for each of these items, and each
+    /// of them may be read.
     #[inline]
     pub fn dictionary(&self, column: usize) -> Option<DictionaryView> {
         let is_coded = column < self.columns() && self.pin.layout(column).coded;
         is_coded.then(|| dictionary::view(self.pin.column(column)))
     }
 
-    /// What is known of one vector of a column: [`VECTOR_ROWS`](crate::limits::VECTOR_ROWS) rows, or
-    /// those of them that are resident. `None` past the last column or the resident rows. Any row
-    /// that was resident before the call is covered. The zone is [exact](Zone::exact) if the vector
-    /// is full, so that no append can be under way in it; if not, it serves for skipping only.
+    /// The zone of one vector of a column: of [`VECTOR_ROWS`](crate::limits::VECTOR_ROWS) rows, or
+    /// of those that are resident. Returns `None` past the last column or the resident rows. The
+    /// zone covers every row that was resident before the call. It is [exact](Zone::exact) if the
+    /// vector is full, because no append can then change it; otherwise it serves only to skip rows.
     ///
-    /// Rows of runs that are not visible to the caller are included. Gaps between runs are not,
-    /// whatever their lanes hold: they count as NULL.
+    /// Rows of runs that are not visible to the caller are included. Gaps between runs are not
+    /// included, whatever their lanes contain: they count as NULL.
     #[inline]
     pub fn zone(&self, column: usize, vector: usize) -> Option<Zone> {
         self.pin.zone(column, vector)

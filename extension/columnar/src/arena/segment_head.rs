@@ -1,20 +1,24 @@
-//! A resident segment as it lies in shared memory, and who uses it.
+//! A resident segment in shared memory, and its users.
 //!
-//! A relation's table has a word for each segment: the *entry*.
+//! A relation's table has a word for each segment, the *entry*.
 //!
 //! | bits of an entry | meaning |
 //! |---|---|
 //! | 0-39 | offset of the segment in lines of 64 bytes; 0 = not resident |
 //! | 40-61 | pins |
-//! | 62 | pinned since the clock's hand last came by |
+//! | 62 | pinned since the last visit of the clock's hand |
 //!
-//! Offset and pins share a word so that one compare-and-swap finds a segment and keeps it: nobody
-//! can evict in between. Eviction needs a word without pins. A segment that must go while others
-//! read it (its columns have changed) is *retired*: the word is emptied, its pins move to
-//! `retired_pins` of the segment itself, and readers that find their segment gone from the word let
-//! go there. It is freed when an allocation next needs room and the count is zero.
-//! A segment that moves to another entry, because a later generation of its relation keeps it, treats the pins of the
-//! old entry alike: `retired_pins` may be above zero in a segment that is resident, and then it is not evicted.
+//! Offset and pins share a word so that one compare-and-swap finds a segment and pins it: it cannot
+//! be evicted in between. Eviction requires a word without pins.
+//!
+//! A segment that must be removed while it is read, because its columns have changed, is *retired*.
+//! The word is emptied, and its pins move to `retired_pins` of the segment itself. Readers that do
+//! not find their segment in the word release their pins there. The segment is freed when an
+//! allocation next needs memory and the count is zero.
+//!
+//! If a later generation of the relation keeps a segment, the segment moves to another entry, and
+//! the pins of the old entry move in the same way. `retired_pins` may then be above zero in a
+//! resident segment, which is not evicted.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -35,7 +39,7 @@ const LINES_MASK: u64 = PIN - 1;
 const TOUCHED: u64 = 1 << 62;
 const PINS_MASK: u64 = (TOUCHED - 1) & !LINES_MASK;
 
-/// What a segment begins with; its [`ColumnHead`]s follow, and then the zones.
+/// The head of a segment. Its [`ColumnHead`]s follow, and then the zones.
 #[repr(C, align(64))]
 pub(super) struct SegmentHead {
     /// Offset of the entry.
@@ -72,13 +76,13 @@ pub(super) struct ColumnHead {
     /// there.
     pub(super) items: AtomicU32,
     pub(super) items_max: AtomicU32,
-    /// What is left of the chunk that items are being laid into, as offsets.
+    /// The free rest of the chunk to which items are written, as offsets.
     pub(super) chunk_next: AtomicU64,
     pub(super) chunk_end: AtomicU64,
     /// Bytes of all chunks so far.
     pub(super) chunk_bytes: AtomicU64,
-    /// The dictionary's number, that of the one it was copied from (0 = none), and how many items it
-    /// has from there.
+    /// The number of the dictionary, the number of the dictionary of which it is a copy (0 = none),
+    /// and the number of copied items.
     pub(super) instance: AtomicU64,
     pub(super) parent: AtomicU64,
     pub(super) inherited: AtomicU32,
@@ -104,7 +108,7 @@ pub(super) fn column_offset(segment: u64, column: usize) -> u64 {
     segment + SegmentHead::bytes(column)
 }
 
-/// The segment that an entry names; 0 = none.
+/// The segment that an entry names; 0 if there is none.
 #[inline]
 pub(super) fn segment_of(word: u64) -> u64 {
     (word & LINES_MASK) * LINE_BYTES
@@ -139,8 +143,8 @@ pub(super) fn publish(entry: &AtomicU64, segment: u64) {
     entry.store((segment / LINE_BYTES + PIN) | TOUCHED, Release);
 }
 
-/// Takes the segment out of its entry if it is not pinned; if it was pinned since it was last asked,
-/// takes away that mark instead.
+/// Removes the segment from its entry if it is not pinned. If it was pinned since the last visit,
+/// only that mark is removed.
 pub(super) fn try_evict(entry: &AtomicU64) -> bool {
     let word = entry.load(Relaxed);
     if word & PINS_MASK != 0 {
@@ -153,14 +157,15 @@ pub(super) fn try_evict(entry: &AtomicU64) -> bool {
     entry.compare_exchange(word, 0, Acquire, Relaxed).is_ok()
 }
 
-/// Takes the segment out of an entry of a relation that nobody uses.
+/// Removes the segment from an entry of a relation without users.
 pub(super) fn take_unpinned(entry: &AtomicU64) -> u64 {
     let word = entry.swap(0, Acquire);
     debug_assert_eq!(word & PINS_MASK, 0, "a pin outlived its relation");
     segment_of(word)
 }
 
-/// Adds a segment of the relation in this slot to the ring, where the hand comes by last. Under the allocator's lock.
+/// Adds a segment of the relation in this slot to the ring, where the hand comes by last. Under the
+/// allocator's lock.
 pub(super) fn join_ring(core: &Core, segment: u64, slot: u32) {
     // SAFETY: the caller has a segment there.
     let new = unsafe { core.memory.head::<SegmentHead>(segment) };
@@ -209,9 +214,10 @@ pub(super) fn leave_ring(core: &Core, segment: u64) {
     header.segments.fetch_sub(1, Relaxed);
 }
 
-/// Moves a segment from one entry to another, whose offset and relation's slot are given. Those that have it pinned by the old one keep it:
-/// their pins move to the segment itself, and while there are any it is not freed. Under the relation's and the
-/// allocator's lock; `to` is empty, and both entries' tables are pinned.
+/// Moves a segment from one entry to another, whose offset and relation's slot are parameters. Pins
+/// of the old entry stay valid: they move to the segment itself, which is not freed while there are
+/// any. Requires the relation's and the allocator's lock; `to` is empty, and the tables of both
+/// entries are pinned.
 pub(super) fn adopt(
     core: &Core,
     from: &AtomicU64,
@@ -235,8 +241,8 @@ pub(super) fn adopt(
     to.store((segment / LINE_BYTES) | TOUCHED, Release);
 }
 
-/// Takes a segment away from new readers; those that have it pinned keep it. Under the relation's
-/// and the allocator's lock.
+/// Hides a segment from new readers; existing pins stay valid. Requires the relation's and the
+/// allocator's lock.
 pub(super) fn retire(core: &Core, entry: &AtomicU64, segment: u64) {
     let header = core.header();
     let pins = (entry.swap(0, AcqRel) & PINS_MASK) / PIN;

@@ -1,15 +1,15 @@
-//! A relation's place in the shared area: who it is, who uses it, and the roots of its tables.
+//! A relation's slot in the shared area: its key, its pins, and the roots of its tables.
 //!
 //! | phase | who may pin | next |
 //! |---|---|---|
-//! | empty: never used | nobody | busy |
-//! | free: used before | nobody | busy |
-//! | busy: one process fills or empties it, under the allocator's lock | nobody | live, free |
-//! | live | everyone | retired; busy if not pinned |
-//! | retired: purged, or replaced by another generation | only who has a pin | busy once not pinned |
+//! | empty: never used | no process | busy |
+//! | free: used before | no process | busy |
+//! | busy: one process fills or empties it, under the allocator's lock | no process | live, free |
+//! | live | every process | retired; busy if not pinned |
+//! | retired: purged, or replaced by another generation | owners of a pin | busy once not pinned |
 //!
 //! Lookup is linear probing from the key's hash up to an empty slot. It takes no lock: a process
-//! pins a live slot whose key looks right, and checks the key again under the protection of its pin.
+//! pins a live slot with the right key, and compares the key again under the protection of its pin.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -46,8 +46,8 @@ pub(super) struct RelationSlot {
     file: AtomicU32,
     pub(super) runs: RunTable,
     pub(super) segments: Table<SEGMENT_TOPS>,
-    /// Bytes of its resident segments; what they may take, 0 = no bound; segments evicted to keep it. Changed under the
-    /// allocator's lock.
+    /// The bytes of its resident segments; their limit, 0 = none; the segments evicted for the
+    /// limit. Changed under the allocator's lock.
     bytes: AtomicU64,
     budget: AtomicU64,
     evictions: AtomicU64,
@@ -72,7 +72,7 @@ impl RelationSlot {
         }
     }
 
-    /// The owner of a pin says that what is cached holds for a later generation too.
+    /// Declares the cached contents valid for a later generation. The caller owns a pin.
     pub(super) fn advance_generation(&self, from: u64, to: u64) -> bool {
         self.generation
             .compare_exchange(from, to, Relaxed, Relaxed)
@@ -83,7 +83,8 @@ impl RelationSlot {
         self.generation.load(Relaxed)
     }
 
-    /// A generation later than the one asked for will do: what it knows is newer.
+    /// Whether the slot holds this relation in this generation or a later one, whose contents are
+    /// newer.
     fn is(&self, key: RelationKey, generation: u64) -> bool {
         self.key() == key && self.generation() >= generation
     }
@@ -136,8 +137,8 @@ impl RelationSlot {
         self.state.store((LIVE + 1) | TOUCHED, Release);
     }
 
-    /// Keeps others from pinning a live slot from now on. False if it was not live. Under the
-    /// allocator's lock.
+    /// Prevents new pins of a live slot. Returns false if it was not live. Requires the allocator's
+    /// lock.
     pub(super) fn retire(&self) -> bool {
         self.state
             .fetch_update(AcqRel, Relaxed, |state| {
@@ -146,7 +147,7 @@ impl RelationSlot {
             .is_ok()
     }
 
-    /// Makes a slot of this phase busy if nobody has it pinned. Under the allocator's lock.
+    /// Makes a slot of this phase busy if it is not pinned. Requires the allocator's lock.
     pub(super) fn seize(&self, phase: u64) -> bool {
         self.state
             .fetch_update(Acquire, Relaxed, |state| {
@@ -168,7 +169,7 @@ impl RelationSlot {
         self.bytes.store(self.bytes() - bytes, Relaxed);
     }
 
-    /// What they may take; 0 = no bound.
+    /// The limit of its segments' bytes; 0 if there is none.
     pub(super) fn budget(&self) -> u64 {
         self.budget.load(Relaxed)
     }
@@ -186,7 +187,7 @@ impl RelationSlot {
         self.evictions.fetch_add(1, Relaxed);
     }
 
-    /// Whether the slot was used since this was last asked.
+    /// Whether the slot was used since the last call.
     pub(super) fn take_touched(&self) -> bool {
         self.state.fetch_and(!TOUCHED, Relaxed) & TOUCHED != 0
     }

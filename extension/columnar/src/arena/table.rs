@@ -1,8 +1,8 @@
 //! A shared array that grows without moving: leaves of equal size under tops of doubling size.
 //!
-//! Elements are found without a lock while others append. Top `k` holds `64 << k` offsets of leaves;
-//! tops and leaves are allocated when an element in them is first asked for, and live until the
-//! whole table is released, so an element's address never changes. A gap costs nothing but its tops.
+//! Elements are found without a lock while others append. Top `k` contains `64 << k` offsets of
+//! leaves. Tops and leaves are allocated with the first element in them, and live until the whole
+//! table is released, so the address of an element never changes. A gap costs only its tops.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -57,8 +57,8 @@ impl<const TOPS: usize> Table<TOPS> {
         }
     }
 
-    /// The offset of an element, whose leaf is allocated, all zeros, if need be. The caller is the
-    /// only one who does so at a time. `None`: no room.
+    /// The offset of an element. Its leaf is allocated, all zeros, if it does not exist. Calls must
+    /// not overlap. Returns `None` if there is no memory.
     pub(super) fn ensure(
         &self,
         memory: Memory,
@@ -68,7 +68,7 @@ impl<const TOPS: usize> Table<TOPS> {
     ) -> Option<u64> {
         let mut zeroed = |bytes: u64| {
             let offset = allocate(bytes)?;
-            // SAFETY: a fresh payload of that many bytes, which nobody else knows yet.
+            // SAFETY: a fresh payload of that many bytes that is not published yet.
             unsafe { memory.bytes(offset).write_bytes(0, bytes as usize) };
             Some(offset)
         };
@@ -88,8 +88,8 @@ impl<const TOPS: usize> Table<TOPS> {
         self.get(memory, layout, index)
     }
 
-    /// Empties the table: every leaf is handed to `free` after each of its elements was handed to
-    /// `visit`, then the tops are. Nobody uses the table meanwhile.
+    /// Empties the table: every element is passed to `visit`, then its leaf to `free`, and finally
+    /// the tops. The table has no users meanwhile.
     pub(super) fn release(
         &self,
         memory: Memory,

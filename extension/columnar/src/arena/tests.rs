@@ -49,8 +49,8 @@ type TestArena = Arena<MutexLocks>;
 
 /// Runs a test on an arena of its own. The handles that the test got must be gone when it ends.
 fn with_arena<T>(bytes: usize, relations_max: u32, test: impl FnOnce(&TestArena) -> T) -> T {
-    // Not zero, as used memory is not, though Miri would take minutes to fill it; and off by 8 bytes,
-    // as shared memory may be.
+    // Not zero, as used memory is not, though Miri would take minutes to fill it; and off by 8
+    // bytes, as shared memory may be.
     let filler = if cfg!(miri) {
         0
     } else {
@@ -72,7 +72,8 @@ fn with_arena<T>(bytes: usize, relations_max: u32, test: impl FnOnce(&TestArena)
     test(&arena)
 }
 
-/// Words that an arena lies in, as a raw pointer because the arena writes to them. They are freed after a panic, too.
+/// Words that an arena lies in, as a raw pointer because the arena writes to them. They are freed
+/// after a panic, too.
 struct Memory(*mut [u64]);
 
 impl Drop for Memory {

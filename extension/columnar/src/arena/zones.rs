@@ -1,11 +1,11 @@
-//! The zones of a segment: for each column, what is known of each vector, kept as rows arrive.
+//! The zones of a segment: a zone for each vector of each column, updated as rows are appended.
 //!
-//! They follow the heads of the columns, those of one column side by side. The one writer widens a
-//! vector's zone before it publishes the rows that made it wider. So whoever has seen a number of
-//! rows finds zones that cover at least these, in whole words though not all of one moment; and once
-//! a vector is full its zone is exact and does not change any more.
+//! They follow the heads of the columns; the zones of one column are adjacent. The one writer
+//! widens the zone of a vector before it publishes the rows that require it. A reader that has read
+//! a number of rows therefore finds zones that cover at least these rows, in whole words though not
+//! of one moment. The zone of a full vector is exact and does not change any more.
 //!
-//! Rows of a gap that no run holds have no values that anybody could ask for: they count as NULL.
+//! Rows of a gap between runs have no values: they count as NULL.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -27,11 +27,11 @@ const _: () = assert!((SEGMENT_ROWS as usize).is_multiple_of(VECTOR_ROWS));
 const UNSORTED: u64 = 1 << 32;
 const HAS_NAN: u64 = 1 << 33;
 const HAS_INFINITE: u64 = 1 << 34;
-/// The other words say which codes of the column's dictionary the rows have.
+/// Whether the other words contain the codes of the column's dictionary that the rows use.
 const HAS_CODES: u64 = 1 << 35;
 /// The zone was worked out from an image; see [`image_zones`](super::image_zones).
 pub(super) const KNOWN: u64 = 1 << 36;
-/// The image tells nothing of the vector.
+/// Whether the image has no zone for the vector.
 pub(super) const NOTHING: u64 = 1 << 37;
 
 /// A zone in shared memory. While no row counts, `minimum` and `maximum` mean nothing.
@@ -50,7 +50,7 @@ unsafe impl Shared for ZoneHead {}
 pub(super) const ZONE_BYTES: u64 = size_of::<ZoneHead>() as u64;
 const _: () = assert!(ZONE_BYTES <= 64, "a zone is small beside its vector");
 
-/// Vectors of a segment of so many rows.
+/// The number of vectors of a segment of so many rows.
 fn vectors(rows_max: u32) -> usize {
     rows_max as usize / VECTOR_ROWS
 }
@@ -126,7 +126,7 @@ impl SegmentPin {
         let rows_max = self.head().rows_max.load(Relaxed);
         let index = (column * vectors(rows_max) + vector) as u64;
         let offset = SegmentHead::bytes(self.columns()) + index * ZONE_BYTES;
-        // SAFETY: a pinned segment is not freed; there is such a zone after the columns' heads.
+        // SAFETY: a pinned segment is not freed; such a zone exists after the heads of the columns.
         unsafe { self.core().head(self.segment() + offset) }
     }
 
@@ -171,7 +171,8 @@ impl SegmentPin {
     /// The codes that have been written for some rows of a coded column.
     fn codes(&self, column: usize, rows: Range<usize>) -> CodeZone {
         let lane = self.column(column).lane.load(Relaxed);
-        // SAFETY: a coded lane has a code for each row that was written, and only the writer changes it.
+        // SAFETY: a coded lane has a code for each row that was written, and only the writer
+        // changes it.
         let codes = unsafe {
             let first = self.core().memory.bytes(lane).cast::<u32>().add(rows.start);
             std::slice::from_raw_parts(first, rows.len())

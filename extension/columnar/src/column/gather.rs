@@ -7,10 +7,10 @@ use crate::bits;
 use crate::body::Body;
 
 impl Column {
-    /// The rows named, in the order named; a row may be named more than once.
+    /// A column of the named rows in this order. A row may be named more than once.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If a named row does not exist.
     pub fn gather(&self, rows: &[u32]) -> Column {
         let mut gathered = Column::new(self.kind);
         let validity = self.validity().map(|words| {
@@ -72,8 +72,8 @@ impl Column {
         gathered
     }
 
-    /// Appends values of `N` bytes without padding, straight to where they stay: this is the dearest part of sealing, for the
-    /// rows lie far apart.
+    /// Appends values of `N` bytes without padding, directly to their final place. This is the most
+    /// expensive part of sealing, because the rows are far apart.
     fn pick<const N: usize>(&mut self, values: &[u8], rows: &[u32], validity: Option<&[u64]>) {
         let (values, _) = values.as_chunks::<N>();
         let filled = self.extend_fixed_with(validity, rows.len(), |places| {

@@ -1,4 +1,4 @@
-//! What the values of a column take by themselves.
+//! The size of a column's values by themselves.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use crate::bits;
 use crate::body::Body;
 
 impl Column {
-    /// Bytes of the values of some rows, each of them on its own: what encodings are measured by. NULLs take none, a bool takes
-    /// one, an item its length.
+    /// The bytes of the values of some rows, each value by itself. Encodings are measured against
+    /// this number. A NULL has no bytes, a bool has one, an item has its length.
     ///
     /// # Panics
-    /// If there are no such rows.
+    /// If the rows do not exist.
     pub fn value_bytes(&self, rows: Range<usize>) -> u64 {
         assert!(rows.end <= self.rows(), "the column has no such rows");
         let validity = self.validity();

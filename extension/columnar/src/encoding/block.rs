@@ -1,5 +1,5 @@
-//! A block read: parsed, verified, decoded to numbers. Nothing here trusts the bytes, so that decoding cannot leave its bounds
-//! whatever they are.
+//! Reading a block: parsing, verifying and decoding it to numbers. Nothing here trusts the bytes,
+//! so decoding stays within bounds whatever they contain.
 
 use super::bytes::{ByteReader, malformed};
 use super::format::{
@@ -30,7 +30,7 @@ impl BlockLayout {
         patterns: 0,
     };
 
-    /// The same for the blocks of a pattern.
+    /// The layout of the blocks of a pattern.
     pub(super) fn in_pattern(self) -> BlockLayout {
         BlockLayout {
             patterns: 0,
@@ -47,19 +47,20 @@ pub(super) struct Block<'a> {
     pub(super) form: Form<'a>,
 }
 
-/// What a block is made of.
+/// The form of a block.
 pub(super) enum Form<'a> {
     Constant(u64),
     Level(Packed<'a>),
     Delta {
         first: u64,
-        /// By how much the last number is greater, if the block says so: then none is less than the one before.
+        /// By how much the last number is greater than the first, in a rising block: no number of
+        /// it is less than the number before.
         rise: Option<u64>,
         packed: Packed<'a>,
     },
     DeltaOfDelta {
         first: u64,
-        /// As above.
+        /// By how much the last number is greater than the first, in a rising block.
         rise: Option<u64>,
         step: u64,
         packed: Packed<'a>,
@@ -182,7 +183,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Checks that the first and the last number are the bounds that a rising block says they are.
+    /// Checks that the first and the last number are the bounds that a rising block states.
     fn verify_rise(&self, first: u64, rise: u64) -> Result<()> {
         let mut numbers = [0; VECTOR_ROWS];
         let numbers = &mut numbers[..self.rows];
@@ -196,7 +197,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// The value of every row, if the block says that it is one.
+    /// The value of every row if the block is constant.
     pub(super) fn constant(&self, float_width: usize) -> Option<u64> {
         let Form::Constant(number) = self.form else {
             return None;
@@ -229,7 +230,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Writes the values of all rows but those of a pattern: `out` has as many. Floats become their bits.
+    /// Writes the values of all rows of a block that is not a pattern. `out` has as many elements.
+    /// Floats become their bits.
     pub(super) fn decode(&self, out: &mut [u64], float_width: usize) {
         if let Some(constant) = self.constant(float_width) {
             return out.fill(constant);
@@ -251,7 +253,8 @@ impl<'a> Block<'a> {
         });
     }
 
-    /// As [`decode`](Self::decode), the low halves of the values; `room` is for as many rows.
+    /// Writes the low halves of the values of all rows like [`decode`](Self::decode). `room` is
+    /// memory for as many rows.
     pub(super) fn decode_narrow(&self, out: &mut [u32], room: &mut [u64], float_width: usize) {
         if let Some(constant) = self.constant(float_width) {
             return out.fill(constant as u32);
@@ -278,7 +281,8 @@ impl<'a> Block<'a> {
         float_width != 0 && !self.is_bits()
     }
 
-    /// As [`decode_numbers`](Self::decode_numbers), over the block's power of ten: floats of 8 bytes.
+    /// Writes the numbers of all rows, divided by the block's power of ten, as floats of 8 bytes;
+    /// otherwise as [`decode_numbers`](Self::decode_numbers).
     fn decode_decimals(&self, out: &mut [u64]) -> Option<&Packed<'a>> {
         if let Form::Level(packed) = &self.form {
             packed.unpack_decimals(out, self.power);
@@ -289,7 +293,7 @@ impl<'a> Block<'a> {
         Some(packed)
     }
 
-    /// As [`decode_numbers`](Self::decode_numbers), the low halves.
+    /// Writes the low halves of the numbers; otherwise as [`decode_numbers`](Self::decode_numbers).
     fn decode_numbers_narrow(&self, out: &mut [u32], room: &mut [u64]) -> Option<&Packed<'a>> {
         if let Form::Level(packed) = &self.form
             && packed.unpack_narrow(out)
@@ -301,7 +305,7 @@ impl<'a> Block<'a> {
         Some(packed)
     }
 
-    /// Writes the numbers of all rows, unless they are constant or a pattern's.
+    /// Writes the numbers of all rows, unless they are constant or from a pattern.
     fn decode_numbers(&self, out: &mut [u64]) -> Option<&Packed<'a>> {
         Some(match &self.form {
             Form::Constant(_) | Form::Pattern { .. } => return None,

@@ -23,7 +23,8 @@ const SHORT_ROWS: usize = 64;
 /// Pairs of rows by which it is judged what a block would take.
 const PAIRS: usize = 64;
 
-/// From one of them to the next, around the block's end: a prime, so that the pairs of most lengths of blocks lie scattered.
+/// The distance between sampled pairs, modulo the length of the block. It is prime, so the pairs
+/// are scattered in blocks of most lengths.
 const STRIDE: usize = 1_237;
 
 /// Writes blocks, with memory that it keeps from one to the next.
@@ -37,7 +38,8 @@ pub(super) struct BlockWriter {
     patience: Patience,
 }
 
-/// Whether to try what mostly fails, or mostly does not, in a lane: after each failure it is left twice as often.
+/// Whether to try an encoding that fails in most blocks of some lanes: after each failure it is
+/// skipped twice as often.
 #[derive(Default)]
 struct Patience {
     failures: u32,
@@ -131,8 +133,9 @@ impl BlockWriter {
         self.other = one;
     }
 
-    /// The same vector, which its chunks' constants have been written for from `start` on, as the steps from one to the next, if
-    /// that is smaller: what the search for the smallest block would find for keys, at a fraction of its time.
+    /// Writes a vector, whose chunks' constants are in the output from `start` on, as steps between
+    /// neighbours if that is smaller. The search for the smallest block would find this form for
+    /// keys too, but takes much longer.
     fn write_steps(
         &mut self,
         vector: &[u64],
@@ -156,7 +159,7 @@ impl BlockWriter {
         self.other = other;
     }
 
-    /// One vector without keys: runs of equal values cut it where they are long.
+    /// Writes one vector without keys, cut into blocks at long repeats.
     fn write_runs(&mut self, vector: &[u64], out: &mut Vec<u8>) {
         let start = out.len();
         let changes = vector.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -178,11 +181,12 @@ impl BlockWriter {
         self.other = one;
     }
 
-    /// About the fewest bytes that one block of these values may take, as decimals if they are such or as bits.
+    /// An estimate of the fewest bytes for one block of these values, as decimals if they are
+    /// decimals, or as bits.
     fn bytes_min(&mut self, words: &[u64], as_bits: bool) -> usize {
         let mut pairs = [0; 2 * PAIRS];
         for (index, pair) in pairs.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            // Scattered, lest they all have the same place in pieces of one length.
+            // The rows are scattered, so that they have different places in pieces of one length.
             let row = index * STRIDE % (words.len() - 1);
             *pair = [words[row], words[row + 1]];
         }
@@ -205,7 +209,7 @@ impl BlockWriter {
         chunks: &[Chunk],
         out: &mut Vec<u8>,
     ) {
-        // Rows from here on have one value so far.
+        // The first row of the repeat that ends at the current row.
         let mut equal_from = None;
         for chunk in chunks {
             let piece = chunk.rows.start.max(rows.start)..chunk.rows.end.min(rows.end);
@@ -255,7 +259,7 @@ impl BlockWriter {
         self.write_within(words, is_rest, usize::MAX, out);
     }
 
-    /// The same, unless it takes more than about so many bytes.
+    /// Writes a block unless it takes more than about so many bytes.
     fn write_within(&mut self, words: &[u64], is_rest: bool, bytes_max: usize, out: &mut Vec<u8>) {
         let start = |power| Start { is_rest, power };
         self.outliers.rows.clear();

@@ -7,7 +7,7 @@ use crate::error::Result;
 /// The blocks of a vector.
 #[derive(Clone, Copy)]
 pub(super) struct Blocks<'a> {
-    /// What follows the blocks read so far.
+    /// The bytes after the blocks read so far.
     pub(super) reader: ByteReader<'a>,
     rows_left: usize,
     pub(super) layout: BlockLayout,

@@ -1,19 +1,20 @@
-//! What no value of a vector is below or above, as far as the bytes tell without being decoded.
+//! Bounds of the values of a vector, as far as the bytes contain them without decoding.
 //!
 //! | form | bounds of the numbers |
 //! |---|---|
 //! | constant | the number |
 //! | level | base; base + the greatest residual of that width × factor; either with the patches |
 //! | delta | as if every difference were the least, or the greatest, that its width allows; no less than none. Differences of one bit are counted, and patches summed, so those of a sorted key are exact |
-//! | delta of delta | as above, with the differences bounded in the same way |
+//! | delta of delta | as for delta, with the differences bounded in the same way |
 //! | either, rising | the first and the last |
 //! | few | of its distinct numbers |
-//! | pattern | its first and its last row, if the pattern goes one way only; else those of the whole pattern |
+//! | pattern | its first and its last row, if the pattern only rises or only falls; otherwise those of the whole pattern |
 //!
-//! Numbers count modulo 2^64: bounds that leave that range hold of nothing, and are not given.
+//! Numbers count modulo 2^64. Bounds that leave that range are useless and are not returned.
 //!
-//! Floats that are decimals have the bounds of their numbers, divided as each of them is: that keeps the order. Of floats by their bits
-//! only constants have bounds. Values of 16 bytes lie as they are, and are read.
+//! The bounds of decimal floats are the bounds of their numbers, each divided by the power of ten,
+//! which keeps the order. Of floats stored by their bits, only constants have bounds. Values of 16
+//! bytes are stored as they are, and are read.
 
 use super::block::{Block, Form};
 use super::blocks::Blocks;
@@ -26,8 +27,9 @@ use crate::zone_map::{Bound, CodeZone, Zone, prefix_bounds};
 type Bounds = (i128, i128);
 
 impl EncodedLane<'_> {
-    /// A zone of a vector of numbers, or of codes of the lane's dictionary, that is not exact: its bounds hold but need not be met,
-    /// and nothing is said of order or sum. `None` if that takes decoding, and of other lanes.
+    /// An inexact zone of a vector of numbers, or of codes of the lane's dictionary. Its bounds
+    /// hold but need not be tight, and it has no order and no sum. Returns `None` if the zone would
+    /// require decoding, and for other lanes.
     pub fn zone(&self, vector: usize) -> Option<Zone> {
         let empty = Zone {
             sorted: false,
@@ -141,7 +143,7 @@ impl EncodedLane<'_> {
         })
     }
 
-    /// Values of 16 bytes lie as they are: their prefixes are read.
+    /// The zone of the prefixes of values of 16 bytes, which are stored as they are.
     fn prefix_zone(&self, vector: usize, empty: Zone) -> Option<Zone> {
         let rows = self.vector_rows(vector);
         let mut validity = [0; WORDS];
@@ -242,7 +244,8 @@ fn own_bounds(block: &Block<'_>) -> Option<Bounds> {
     })
 }
 
-/// The bounds of what begins at `first` and changes so many times by something within `steps`.
+/// The bounds of a number that begins at `first` and changes so many times by an amount within
+/// `steps`.
 fn after(first: i128, times: i128, (low, high): Bounds) -> Option<Bounds> {
     let low = low.min(0).checked_mul(times)?;
     let high = high.max(0).checked_mul(times)?;

@@ -9,7 +9,7 @@ pub(super) fn malformed<T>(what: &'static str) -> Result<T> {
     Err(Error::EncodedLane(what))
 }
 
-/// What is still to be read of one section. Invariant: `at <= end`, and [`SLACK_BYTES`] bytes lie past `end`.
+/// The unread rest of one section. Invariant: `at <= end`, and [`SLACK_BYTES`] bytes follow `end`.
 #[derive(Clone, Copy)]
 pub(super) struct ByteReader<'a> {
     lane: &'a [u8],
@@ -60,7 +60,7 @@ impl<'a> ByteReader<'a> {
         ByteReader::new(self.lane, start, self.at)
     }
 
-    /// As [`bytes`](Self::bytes), and in the slice the slack that lies after them.
+    /// Reads bytes like [`bytes`](Self::bytes), and includes the slack after them in the slice.
     #[inline]
     pub(super) fn bytes_and_slack(&mut self, count: usize) -> Result<&'a [u8]> {
         if count > self.remaining() {
@@ -94,7 +94,7 @@ impl<'a> ByteReader<'a> {
         Ok(value)
     }
 
-    /// Takes a copy and gives one back, so that a reader in a loop need not lie in memory.
+    /// Takes a copy and returns one, so that a reader in a loop can stay in registers.
     #[inline(never)]
     fn long_varint(mut self) -> Result<(u64, Self)> {
         let mut value = 0_u64;

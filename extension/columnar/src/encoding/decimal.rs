@@ -1,9 +1,10 @@
-//! Floats as decimals: integers over a power of ten, as they were once written.
+//! Floats as decimals: integers over a power of ten.
 //!
-//! After ALP (Afroozeh, Kuffó, Boncz: "ALP: Adaptive Lossless floating-Point Compression", 2023), with one departure: a decimal
-//! is turned back by a division, not by multiplying with two rounded powers. A division is rounded once, so every decimal of
-//! up to 15 digits comes back exactly and there is one exponent to look for instead of two. What does not come back bit by
-//! bit (NaNs, infinities, -0, true doubles) is an outlier.
+//! The scheme follows ALP (Afroozeh, Kuffó, Boncz: "ALP: Adaptive Lossless floating-Point
+//! Compression", 2023), with one departure: a decimal is converted back by a division instead of a
+//! multiplication with two rounded powers. A division rounds once, so every decimal of up to 15
+//! digits is restored exactly, and one exponent is searched for instead of two. A float that is not
+//! restored bit by bit (NaN, infinity, -0, true doubles) is an outlier.
 
 use super::integers::Outliers;
 use super::kernel::{POWERS, decimal_to_f64};
@@ -60,8 +61,8 @@ fn nearest(value: f64) -> i64 {
     ((value + SHIFT).to_bits() as i64).wrapping_sub(SHIFT.to_bits() as i64)
 }
 
-/// Turns floats, given by their bits, into decimals of one power of ten. `None` if there is no power that suits most of them.
-/// Under outliers lies the number before.
+/// Converts floats, as bits, to decimals of one power of ten. Returns `None` if no power suits most
+/// of them. The number of an outlier is the number before it.
 pub(super) fn to_decimals(
     values: &[u64],
     numbers: &mut Vec<i64>,
@@ -108,8 +109,9 @@ fn convert<F: Float>(
     Some(power)
 }
 
-/// Whether all floats are decimals of a power of ten below 2^51, as most are: `numbers` are these then, else anything. Without
-/// a branch a row, and compiled twice: with AVX2 it takes four rows at a time.
+/// Whether all floats are decimals of a power of ten below 2^51, as most are: `numbers` are these
+/// then, else anything. Without a branch a row, and compiled twice: with AVX2 it takes four rows at
+/// a time.
 fn all_decimals<F: Float>(values: &[u64], power: u8, numbers: &mut Vec<i64>) -> bool {
     #[inline(always)]
     fn body<F: Float>(values: &[u64], power: u8, numbers: &mut [i64]) -> bool {
@@ -133,13 +135,13 @@ fn all_decimals<F: Float>(values: &[u64], power: u8, numbers: &mut Vec<i64>) -> 
     numbers.resize(values.len(), 0);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has just been asked.
+        // SAFETY: the CPU supports AVX2, as just tested.
         return unsafe { with_avx2::<F>(values, power, numbers) };
     }
     body::<F>(values, power, numbers)
 }
 
-/// The least power of ten that suits a sample, but for those that no power suits.
+/// The least power of ten that suits a sample, ignoring floats that no power suits.
 fn power<F: Float>(values: &[u64]) -> Option<u8> {
     const SAMPLE: usize = 16;
     let count = values.len().min(SAMPLE);

@@ -1,4 +1,4 @@
-//! A number to divide by where mostly nothing is left.
+//! Division by a number that divides most dividends without remainder.
 
 /// The greatest common divisor of all distances from the first; at least 1.
 #[inline(always)]
@@ -35,10 +35,12 @@ pub(super) fn common_power_of_two(residuals: &[i64]) -> u64 {
     1_u64.checked_shl(bits.trailing_zeros()).unwrap_or(1)
 }
 
-/// Divides by multiplying with the inverse modulo 2^64, which is several times as fast as a division (Granlund and Montgomery: "Division by Invariant Integers using Multiplication", 1994, section 9).
+/// Divides by multiplying with the inverse modulo 2^64, which is several times as fast as a
+/// division (Granlund and Montgomery: "Division by Invariant Integers using Multiplication", 1994,
+/// section 9).
 #[derive(Clone, Copy)]
 pub(super) struct Divisor {
-    /// Of the odd part.
+    /// The inverse of the odd part.
     inverse: u64,
     twos: u32,
     quotient_max: u64,

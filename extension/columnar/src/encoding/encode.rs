@@ -21,14 +21,16 @@ use crate::items::Items;
 use crate::kind::LaneKind;
 use crate::limits::{IMAGE_BYTES_MAX, VECTOR_ROWS};
 
-/// Dictionaries of more items stay in the order in which these came: sorting them would be felt, and others will hardly have the same.
+/// Dictionaries of more items stay in the order in which these came: sorting them would be felt,
+/// and others will hardly have the same.
 const SORTED_ITEMS_MAX: usize = 4096;
 
-/// Encodes a column. `starts` are the rows at which a new key starts (see [`key_starts`](super::key_starts)), ascending; none is
-/// always right, and costs bytes only.
+/// Encodes a column. `starts` are the rows at which a new key starts, ascending (see
+/// [`key_starts`](super::key_starts)). An empty list is always correct, but may cost bytes.
 ///
 /// # Errors
-/// If there are more than [`LANE_ROWS_MAX`] rows, or it takes more than [`IMAGE_BYTES_MAX`] bytes.
+/// If there are more than [`LANE_ROWS_MAX`] rows, or the result has more than [`IMAGE_BYTES_MAX`]
+/// bytes.
 pub fn encode_lane(column: &Column, starts: &[u32]) -> Result<Vec<u8>> {
     let rows = column.rows();
     if rows > LANE_ROWS_MAX {
@@ -109,7 +111,7 @@ impl LaneWriter<'_> {
             .map(move |first| first..(first + VECTOR_ROWS).min(rows))
     }
 
-    /// Marks the NULLs of a vector; whether there is anything else to be said.
+    /// Writes the marks of the NULLs of a vector. Returns whether any row is not NULL.
     fn nulls(&mut self, rows: &Range<usize>) -> bool {
         let Some(validity) = self.validity else {
             return true;
@@ -199,7 +201,7 @@ impl LaneWriter<'_> {
         let cut = pattern::cut(words, starts);
         let mut blocks = BlockWriter::new(float_width);
         for rows in &cut.patterns {
-            // A pattern says itself how many rows it has.
+            // A pattern contains its number of rows.
             blocks.write(&words[rows.clone()], false, &mut self.sections);
             self.end_section();
         }
@@ -220,7 +222,8 @@ impl LaneWriter<'_> {
         }
     }
 
-    /// Whether rows share the bytes of items, so that written one by one they might take any amount.
+    /// Whether rows share the bytes of items, so that written one by one they might take any
+    /// amount.
     fn has_shared(&self, items: &Items) -> bool {
         let bytes: usize = (0..self.rows).map(|row| items.length(row)).sum();
         bytes > items.heap().len()
@@ -256,8 +259,9 @@ impl LaneWriter<'_> {
                 *word = u64::from(*own);
             }
         }
-        // In the order in which they come, which suits keys, each of which comes once. What comes and goes is sorted: then segments
-        // with the same items have the same dictionary, and it is read but once.
+        // Keys, each of which appears in one stretch, keep their order of appearance. Items that
+        // come and go are sorted: segments with equal items then have equal dictionaries, which are
+        // read once.
         if changes > used.len() && used.len() <= SORTED_ITEMS_MAX {
             let mut order: Vec<usize> = (0..used.len()).collect();
             order.sort_unstable_by_key(|&own| items.item(used[own]));
@@ -281,7 +285,7 @@ impl LaneWriter<'_> {
     fn items(&mut self, items: &Items) {
         for rows in self.vectors() {
             if self.nulls(&rows) {
-                // What a NULL row has is empty already.
+                // The item of a NULL row is already empty.
                 let items = rows.map(|row| items.item(row));
                 write_items(items, &mut self.sections);
             }

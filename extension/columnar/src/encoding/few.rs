@@ -7,7 +7,7 @@ use super::integers::{Head, Outliers, Start, pack, write_head, write_outliers};
 use super::packed::packed_len;
 use super::sample::{SAMPLE, sample};
 
-/// Slots of the table in which numbers are looked for: at most a quarter is in use.
+/// The slots of the table of numbers, of which at most a quarter is used.
 const SLOTS: usize = 4 * FEW_MAX;
 
 /// The block that these numbers make.
@@ -26,7 +26,7 @@ impl Few {
             return None;
         }
         let (mut distinct, mut places) = (Vec::new(), Vec::with_capacity(numbers.len()));
-        // One more than the place of the number that is there; 0 = none.
+        // One more than the place of the number in the slot; 0 for a free slot.
         let mut slots = [0_u16; SLOTS];
         for &number in numbers {
             let mut slot = hash(number);
@@ -98,7 +98,7 @@ impl Few {
     }
 }
 
-/// Bits of a place among so many numbers, at least one.
+/// The number of bits of a place among so many numbers, at least one.
 fn width_of(distinct: usize) -> u32 {
     usize::BITS - (distinct - 1).leading_zeros()
 }

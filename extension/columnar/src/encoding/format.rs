@@ -1,7 +1,7 @@
 //! The byte form of an encoded lane.
 //!
-//! All integers are little-endian. A *varint* is LEB128 of at most 10 bytes; a *signed* is a varint of the zigzag form. Nothing
-//! is aligned.
+//! All integers are little-endian. A *varint* is LEB128 of at most 10 bytes; a *signed* is a varint
+//! of the zigzag form. Nothing is aligned.
 //!
 //! | bytes | lane |
 //! |---|---|
@@ -28,20 +28,22 @@
 //! | 7 | dictionary | varlena | as 5, the items' bytes marked |
 //! | 8 | items | varlena | as 6, the items' bytes marked |
 //!
-//! *Marks of NULLs* are there only if bit 7 of the class is set: 1 byte, 0: no NULL in this vector; 1: all NULL, and nothing
-//! follows; 2: a bitmap follows, 1 = not NULL. Under a NULL lies any value, code 0 or a length of 0. A *bitmap* has a bit a
-//! row, lowest first, in whole bytes, the rest 0.
+//! *Marks of NULLs* are there only if bit 7 of the class is set: 1 byte, 0: no NULL in this vector;
+//! 1: all NULL, and nothing follows; 2: a bitmap follows, 1 = not NULL. Under a NULL lies any
+//! value, code 0 or a length of 0. A *bitmap* has a bit a row, lowest first, in whole bytes, the
+//! rest 0.
 //!
-//! The *dictionary* is: varint, bytes of the blocks; blocks of the items' lengths, a vector's worth of rows each time; the
-//! items' bytes. Every code of a row is below the number of items.
+//! The *dictionary* is: varint, bytes of the blocks; blocks of the items' lengths, a vector's worth
+//! of rows each time; the items' bytes. Every code of a row is below the number of items.
 //!
-//! *Marked* bytes begin with 1 byte, 0: they follow; 1: a varint says how many they are, and an LZ4 block that holds them fills
-//! the section. Lanes written now have classes 7 and 8; 5 and 6 are read.
+//! *Marked* bytes begin with 1 byte, 0: they follow; 1: a varint says how many they are, and an LZ4
+//! block that holds them fills the section. Lanes written now have classes 7 and 8; 5 and 6 are
+//! read.
 //!
 //! # Blocks
-//! Blocks follow each other until all rows are there. What they hold is a *number* a row, modulo 2^64; a lane has its low
-//! bits. Integers and codes are their number; floats are a decimal (the number over a power of ten) or, where the power is 15,
-//! the number is the float's bits.
+//! Blocks follow each other until all rows are there. What they hold is a *number* a row, modulo
+//! 2^64; a lane has its low bits. Integers and codes are their number; floats are a decimal (the
+//! number over a power of ten) or, where the power is 15, the number is the float's bits.
 //!
 //! | bytes | block |
 //! |---|---|
@@ -60,11 +62,12 @@
 //! | 6 | delta, rising | as 2, with a varint after the first number: the last number less the first |
 //! | 7 | delta of delta, rising | as 3, with the same varint |
 //!
-//! No number of a *rising* block is less than the one before, so that the first and the last are its bounds. Blocks of whole vectors
-//! have these forms where they can; in shorter ones the varint would be felt.
+//! No number of a *rising* block is less than the one before, so that the first and the last are
+//! its bounds. Blocks of whole vectors have these forms where they can; in shorter ones the varint
+//! would be felt.
 //!
-//! Forms 5 to 7, like the marked classes, came after the first lanes of this version: who does not know them refuses a lane that
-//! has them.
+//! Forms 5 to 7, like the marked classes, came after the first lanes of this version: who does not
+//! know them refuses a lane that has them.
 //!
 //! Form 4 is not allowed in a pattern. *Packed residuals*:
 //!
@@ -119,13 +122,13 @@ pub(super) const RISING_DELTA_OF_DELTA: u8 = 7;
 pub(super) const AS_THEY_ARE: u8 = 0;
 pub(super) const COMPRESSED: u8 = 1;
 
-/// What the numbers of classes with items are higher by if the items' bytes are marked.
+/// The distance from a class of items to the class with marked bytes.
 const MARKED: u8 = 2;
 
 pub(super) const WIDTH_MASK: u8 = 0x7f;
 pub(super) const EXTRAS: u8 = 0x80;
 
-/// What sort of values a lane has.
+/// The class of a lane's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
     Null = 0,
@@ -195,7 +198,7 @@ impl Class {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) class: Class,
-    /// Whether the bytes of items say whether they are compressed.
+    /// Whether the bytes of items have a mark that says whether they are compressed.
     pub(super) is_marked: bool,
     pub(super) has_nulls: bool,
     pub(super) width: u16,
@@ -209,7 +212,7 @@ impl Header {
         (self.rows as usize).div_ceil(VECTOR_ROWS)
     }
 
-    /// How many sections there are.
+    /// The number of sections.
     pub(super) fn sections(&self) -> usize {
         match self.class {
             Class::Null => 0,
@@ -235,7 +238,8 @@ impl Header {
         }
     }
 
-    /// Reads the fixed part, which must suit the kind, and checks that the list of sections is there.
+    /// Reads the fixed part, which must suit the kind, and checks that the list of sections is
+    /// there.
     pub(super) fn read(lane: &[u8], kind: LaneKind) -> Result<Header> {
         let Some((head, _)) = lane.split_first_chunk::<HEADER_BYTES>() else {
             return malformed("it is cut short");
@@ -279,7 +283,8 @@ pub(super) fn checksum(lane: &[u8]) -> u32 {
     xxhash_rust::xxh3::xxh3_64(&lane[CHECKED_AT..]) as u32
 }
 
-/// Where section `index` lies: from `start` to `end` of the lane. `index` is below [`Header::sections`].
+/// Where section `index` lies: from `start` to `end` of the lane. `index` is below
+/// [`Header::sections`].
 pub(super) fn section<'a>(lane: &'a [u8], header: &Header, index: usize) -> Result<ByteReader<'a>> {
     let end_of = |index: usize| {
         let at = HEADER_BYTES + index * size_of::<u32>();

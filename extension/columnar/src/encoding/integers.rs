@@ -1,9 +1,10 @@
-//! Numbers to one block: the smallest of the forms that suit them.
+//! Encoding numbers as one block, in the smallest suitable form.
 //!
-//! For each order of differences (none, of rows, of differences) the residuals are measured once. Two ways to pack them are
-//! weighed: wide enough for all, and, where a few far ones would widen all, a window around the median with patches. The
-//! window is chosen by a histogram of distances from the median, and then drawn close around what is in it, so that
-//! distributions with one tail lose no bit to symmetry.
+//! For each order of differences (none, of rows, of differences) the residuals are measured once.
+//! Two ways to pack them are compared: a width for all residuals, and, where a few distant
+//! residuals would widen all, a window around the median with patches. The window is chosen by a
+//! histogram of distances from the median. It is then narrowed to its contents, so that one-sided
+//! distributions lose no bit to symmetry.
 
 use super::block::FEW_MAX;
 use super::bytes::{signed_len, varint_len, write_signed, write_varint, zigzag};
@@ -45,8 +46,8 @@ impl Start {
     }
 }
 
-/// About the fewest bytes that one block of `rows` rows may take, of which some pairs of neighbours are given one after the
-/// other.
+/// An estimate of the fewest bytes for one block of `rows` rows, from some pairs of neighbours one
+/// after the other.
 pub(super) fn bytes_min(pairs: &[i64], rows: usize) -> usize {
     let pairs = pairs.as_chunks::<2>().0;
     let mut numbers: Vec<i64> = pairs.iter().map(|pair| pair[1]).collect();
@@ -59,7 +60,9 @@ pub(super) fn bytes_min(pairs: &[i64], rows: usize) -> usize {
         distinct += 1;
         once += usize::from(equal.len() == 1);
     }
-    // As many of the other rows as came once here have numbers that did not come here (Good and Turing), half of them new ones.
+    // The share of the other rows with numbers that are not in the sample is about the share of the
+    // sample with numbers that occur once (Good and Turing). Half of them are assumed to be
+    // distinct.
     let distinct = distinct + rows * once / pairs.len() / 2;
     let few = match distinct < FEW_MAX {
         true => packed_len(rows, distinct.ilog2()) + distinct,
@@ -69,9 +72,10 @@ pub(super) fn bytes_min(pairs: &[i64], rows: usize) -> usize {
         .min(patched_min(&deltas, rows))
 }
 
-/// About the fewest bytes that so many numbers take, of which some are given in order, if those far from the middle are patched.
+/// An estimate of the fewest bytes for so many numbers, from a sorted sample, if numbers far from
+/// the median are patched.
 fn patched_min(sorted: &[i64], rows: usize) -> usize {
-    // A factor of all numbers is one of these.
+    // A factor of all numbers divides the common factor of the sample.
     let narrowed = common_factor(sorted).ilog2();
     let middle = sorted[sorted.len() / 2];
     let mut counts = [0_usize; 65];
@@ -81,7 +85,8 @@ fn patched_min(sorted: &[i64], rows: usize) -> usize {
     }
     let (mut outside, mut outside_bits, mut least) = (0, 0, usize::MAX);
     for (width, count) in counts.into_iter().enumerate().rev() {
-        // A byte for the gap before each: less than it takes, as fewer may be far from the middle than there seem to be.
+        // A byte for the gap before each: less than it takes, as fewer may be far from the middle
+        // than there seem to be.
         let patches = rows * (outside * 8 + outside_bits) / sorted.len();
         least = least.min((rows * width + patches) / 8);
         outside += count;
@@ -90,8 +95,8 @@ fn patched_min(sorted: &[i64], rows: usize) -> usize {
     least
 }
 
-/// In blocks of fewer rows patches save less than it costs to look for them: a third of a percent of the bytes of node_exporter's samples
-/// in blocks of 33 rows, for a fifth of the time.
+/// In blocks of fewer rows patches save less than it costs to look for them: a third of a percent
+/// of the bytes of node_exporter's samples in blocks of 33 rows, for a fifth of the time.
 const PATCHED_ROWS_MIN: usize = 64;
 
 /// Blocks of fewer rows are looked through for powers of two only, not for any factor.
@@ -104,8 +109,9 @@ pub(super) struct Differences {
     changes: Vec<i64>,
 }
 
-/// Appends the block of these numbers, at least one, unless it would take more than about `bytes_max`. Compiled twice: counting
-/// leading zeros and comparing numbers of 64 bits take one instruction each since AVX2.
+/// Appends the block of these numbers, at least one, unless it would take more than about
+/// `bytes_max`. Compiled twice: counting leading zeros and comparing numbers of 64 bits take one
+/// instruction each since AVX2.
 pub(super) fn write_block(
     numbers: &[i64],
     outliers: &Outliers,
@@ -132,7 +138,7 @@ pub(super) fn write_block(
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
         {
-            // SAFETY: the processor has just been asked.
+            // SAFETY: the CPU supports AVX2, as just tested.
             return unsafe { with_avx2(numbers, outliers, start, bytes_max, differences, out) };
         }
     }
@@ -167,7 +173,7 @@ fn write_block_anywhere(
     if rows > 2 {
         best = best.min(change.bytes);
     }
-    // Patches are looked for where they may make the smallest block.
+    // Patches are tried where they may make the smallest block.
     if rows >= PATCHED_ROWS_MIN {
         best = best.min(change.patch(changes, best));
         best = best.min(delta.patch(deltas, best));
@@ -189,7 +195,8 @@ fn write_block_anywhere(
     }
 }
 
-/// Begins a block of the first of these forms, or of the second, the rising one, where a whole vector can have it.
+/// Begins a block of the first of these forms, or of the second, the rising one, where a whole
+/// vector can have it.
 fn write_first(
     numbers: &[i64],
     outliers: &Outliers,
@@ -206,8 +213,8 @@ fn write_first(
     }
 }
 
-/// Appends a block of `rows` numbers, the last of its vector: the first one, and the differences to the row before that are not 0, each
-/// with its place among the differences.
+/// Appends a block of `rows` numbers, the last of its vector: the first one, and the differences to
+/// the row before that are not 0, each with its place among the differences.
 pub(super) fn write_steps(first: i64, steps: &[(usize, i64)], rows: usize, out: &mut Vec<u8>) {
     let start = Start {
         is_rest: true,
@@ -283,7 +290,8 @@ impl Plan {
         Plan::new(residuals, least, greatest, factor)
     }
 
-    /// Takes a narrower window with patches if that saves bytes and may make fewer than `best`; answers the bytes it then takes.
+    /// Takes a narrower window with patches if that saves bytes and may make fewer than `best`;
+    /// answers the bytes it then takes.
     #[inline(always)]
     fn patch(&mut self, residuals: &[i64], best: usize) -> usize {
         let before = Plan::new(residuals, self.base, self.base, self.factor).bytes;
@@ -364,7 +372,8 @@ impl Plan {
                 (best, best_bits) = (width, cost);
             }
             patches += histogram[width] as usize;
-            // Those of `width` bits and all before have one bit more above a narrower window.
+            // These patches and the patches of greater widths have one bit more above a narrower
+            // window.
             patch_bits += patches;
         }
         if best == widest {
@@ -453,7 +462,7 @@ impl Plan {
     }
 }
 
-/// What is said of packed residuals before their bits.
+/// The head of packed residuals, before their bits.
 pub(super) struct Head {
     pub(super) width: u32,
     pub(super) factor: u64,

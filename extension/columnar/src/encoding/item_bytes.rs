@@ -1,4 +1,5 @@
-//! Items as a section holds them: blocks of lengths, then the bytes of all, compressed if that saves a good part.
+//! Items as a section holds them: blocks of lengths, then the bytes of all, compressed if that
+//! saves a good part.
 
 use super::block::BlockLayout;
 use super::block_write::BlockWriter;
@@ -40,7 +41,7 @@ pub(super) fn write_items<'i>(items: impl Iterator<Item = &'i [u8]>, out: &mut V
     out.extend_from_slice(&bytes);
 }
 
-/// Reads `count` items, which fill the section; compressed bytes come to lie in `room`.
+/// Reads `count` items, which fill the section. Compressed bytes are decompressed into `room`.
 pub(super) fn each_item<'r, 'a: 'r>(
     reader: &mut ByteReader<'a>,
     count: usize,

@@ -1,10 +1,11 @@
-//! A list of items as one value: compressed together, as one by one they would be too short for it.
+//! A list of items as one value. The items are compressed together, because each alone would be too
+//! short.
 //!
 //! | bytes | |
 //! |---|---|
 //! | 1 | version, 1 |
-//! | varint | how many |
-//! | | their lengths and marked bytes, as a vector of items has them ([`format`](super::format)) |
+//! | varint | number of items |
+//! | | their lengths and marked bytes, in the form of a vector of items ([`format`](super::format)) |
 
 use super::LANE_ROWS_MAX;
 use super::bytes::{ByteReader, malformed, write_varint};
@@ -29,10 +30,10 @@ pub fn pack_items<'i>(items: impl ExactSizeIterator<Item = &'i [u8]>) -> Result<
     Ok(packed)
 }
 
-/// Calls `visit` with each of the items that [`pack_items`] packed.
+/// Calls `visit` with each item that [`pack_items`] packed.
 ///
 /// # Errors
-/// If the bytes are not such a value, or are damaged; `visit` may have been called by then.
+/// If the bytes are not such a value, or are damaged. `visit` may have been called before.
 pub fn unpack_items(packed: &[u8], visit: impl FnMut(&[u8])) -> Result<()> {
     // Kernels load whole words.
     let padded = [packed, &[0; SLACK_BYTES]].concat();

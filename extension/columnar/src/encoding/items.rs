@@ -6,7 +6,7 @@ use crate::items::Items;
 /// Items in the order of their codes.
 pub struct ItemList {
     items: Items,
-    /// What they were read from.
+    /// The section from which the items were read.
     section: Vec<u8>,
     is_marked: bool,
 }
@@ -20,7 +20,8 @@ impl ItemList {
         }
     }
 
-    /// Whether the items of a lane's dictionary are these, in this order, as far as a look at its bytes tells.
+    /// Whether the items of a lane's dictionary are these, in this order. Only the bytes of the
+    /// dictionary are compared.
     pub fn is_of(&self, lane: &EncodedLane<'_>) -> bool {
         lane.dictionary_section().is_some_and(|section| {
             self.len() == lane.header.items as usize
@@ -35,22 +36,22 @@ impl ItemList {
         self.items.bytes() + self.section.capacity()
     }
 
-    /// How many there are.
+    /// The number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item of a code below [`len`](Self::len).
+    /// The item of a code.
     ///
     /// # Panics
-    /// If there is no such code.
+    /// If the code is not below [`len`](Self::len).
     #[inline]
     pub fn item(&self, code: usize) -> &[u8] {
         self.items.item(code)
@@ -61,13 +62,15 @@ impl ItemList {
         (0..self.len()).map(|code| self.item(code))
     }
 
-    /// Where each item lies in the [heap](Self::heap), as [`LaneData::Codes`](crate::LaneData::Codes) wants it.
+    /// The offset of each item in the [heap](Self::heap), as
+    /// [`LaneData::Codes`](crate::LaneData::Codes) requires it.
     #[inline]
     pub fn slots(&self) -> &[u64] {
         self.items.slots()
     }
 
-    /// The items' bytes, each aligned as [`item_align`](crate::item_align) asks; the heap itself begins at a multiple of 64 bytes.
+    /// The bytes of the items, each aligned as [`item_align`](crate::item_align) requires. The heap
+    /// itself begins at a multiple of 64 bytes.
     #[inline]
     pub fn heap(&self) -> &[u8] {
         self.items.heap()

@@ -1,4 +1,5 @@
-//! The kernels behind safe functions. Under Miri, which cannot follow them, their naive twins.
+//! Safe functions around the kernels. Under Miri, which cannot run the kernels, they call naive
+//! twins.
 
 use super::format::SLACK_BYTES;
 use super::packed::packed_len;
@@ -14,7 +15,8 @@ pub(super) const POWERS: [f64; 15] = [
 
 const _: () = assert!(SLACK_BYTES >= lanes_simd::decode::UNPACK_SLACK_BYTES);
 
-/// `out[i] = base + the width bits from bit i * width`. `bits` has the slack of a lane behind the packed bits.
+/// `out[i] = base + the width bits from bit i * width`. The slack of a lane follows the packed bits
+/// in `bits`.
 pub(super) fn unpack(bits: &[u8], width: u32, base: u64, out: &mut [u64]) {
     assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 64);
     #[cfg(miri)]
@@ -26,7 +28,7 @@ pub(super) fn unpack(bits: &[u8], width: u32, base: u64, out: &mut [u64]) {
     }
 }
 
-/// As [`unpack`], of at most 32 bits.
+/// Unpacks values of at most 32 bits like [`unpack`].
 pub(super) fn unpack_narrow(bits: &[u8], width: u32, base: u32, out: &mut [u32]) {
     assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 32);
     #[cfg(miri)]
@@ -41,7 +43,7 @@ pub(super) fn unpack_narrow(bits: &[u8], width: u32, base: u32, out: &mut [u32])
     }
 }
 
-/// As [`unpack`], the one of row `row`.
+/// Unpacks the value of row `row` like [`unpack`].
 pub(super) fn unpack_one(bits: &[u8], width: u32, base: u64, row: usize) -> u64 {
     if width == 0 {
         return base;
@@ -53,7 +55,7 @@ pub(super) fn unpack_one(bits: &[u8], width: u32, base: u64, row: usize) -> u64 
     base.wrapping_add((whole >> (bit % 8)) as u64 & u64::MAX >> (u64::BITS - width))
 }
 
-/// As [`unpack`], then [`sum_deltas`].
+/// Unpacks values like [`unpack`], and then sums them like [`sum_deltas`].
 pub(super) fn unpack_sums(bits: &[u8], width: u32, base: u64, before: u64, out: &mut [u64]) {
     assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 64);
     #[cfg(miri)]
@@ -75,7 +77,7 @@ pub(super) fn unpack_sums(bits: &[u8], width: u32, base: u64, before: u64, out: 
     }
 }
 
-/// As [`unpack`], then [`decimals_to_f64`].
+/// Unpacks values like [`unpack`], and then converts them like [`decimals_to_f64`].
 pub(super) fn unpack_decimals(bits: &[u8], width: u32, base: u64, power: u8, out: &mut [u64]) {
     assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 64);
     #[cfg(miri)]
@@ -104,7 +106,7 @@ pub(super) fn narrow(numbers: &[u64], out: &mut [u32]) {
     }
 }
 
-/// The bits of floats of 8 bytes to those of 4.
+/// Converts the bits of 8-byte floats to the bits of 4-byte floats.
 pub(super) fn narrow_floats(doubles: &[u64], out: &mut [u32]) {
     for (out, double) in out.iter_mut().zip(doubles) {
         *out = (f64::from_bits(*double) as f32).to_bits();
@@ -133,7 +135,8 @@ pub(super) fn sum_deltas(out: &mut [u64], before: u64) {
     }
 }
 
-/// Turns changes of the difference into numbers, the first to the difference `step` that led to the number `before`.
+/// Turns changes of the difference into numbers, the first to the difference `step` that led to the
+/// number `before`.
 pub(super) fn sum_deltas_of_deltas(out: &mut [u64], before: u64, step: u64) {
     #[cfg(miri)]
     out.copy_from_slice(&naive::sum_deltas_of_deltas(out, before, step));
@@ -162,7 +165,7 @@ pub(super) fn decimals_to_f64(numbers: &mut [u64], power: u8) {
     }
 }
 
-/// The bits of floats of 8 bytes to those of 4, where they are.
+/// Converts the bits of 8-byte floats to the bits of 4-byte floats in place.
 pub(super) fn floats_in_place(doubles: &mut [u64]) {
     for double in doubles {
         *double = (f64::from_bits(*double) as f32).to_bits().into();

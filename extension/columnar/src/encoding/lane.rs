@@ -32,8 +32,8 @@ impl<'a> EncodedLane<'a> {
     /// Verifies a whole lane: its checksum, and all that reading it relies on.
     ///
     /// # Errors
-    /// If the lane is of another kind ([`Error::KindDiffers`]), damaged or of another version ([`Error::EncodedLane`]). A lane of
-    /// any kind can be read as [`LaneKind::Absent`].
+    /// If the lane is of another kind ([`Error::KindDiffers`]), damaged or of another version
+    /// ([`Error::EncodedLane`]). A lane of any kind can be read as [`LaneKind::Absent`].
     pub fn open(bytes: &'a [u8], kind: LaneKind) -> Result<Self> {
         let lane = EncodedLane::reopen(bytes, kind)?;
         let found = &bytes[CHECKSUM_AT..CHECKED_AT];
@@ -44,11 +44,12 @@ impl<'a> EncodedLane<'a> {
         Ok(lane)
     }
 
-    /// As [`open`](Self::open) for bytes that were verified before: only the head is looked at, in constant time. Bytes that never
-    /// were verified give wrong answers, but nothing out of bounds, except that codes may exceed the dictionary.
+    /// Opens bytes that were verified before by [`open`](Self::open): it checks only the head, in
+    /// constant time. Bytes that were never verified decode to wrong values, but stay within
+    /// bounds, except that codes may exceed the dictionary.
     ///
     /// # Errors
-    /// If the kind or the head does not suit.
+    /// If the kind or the head does not fit.
     pub fn reopen(bytes: &'a [u8], kind: LaneKind) -> Result<Self> {
         let header = Header::read(bytes, kind)?;
         Ok(EncodedLane {
@@ -137,7 +138,8 @@ impl<'a> EncodedLane<'a> {
         }
     }
 
-    /// As [`decode_vector`](Self::decode_vector), for bytes that nobody verified but by a checksum.
+    /// Decodes a vector like [`decode_vector`](Self::decode_vector), of bytes that are verified by
+    /// a checksum alone.
     ///
     /// # Errors
     /// If the vector is damaged.
@@ -145,11 +147,12 @@ impl<'a> EncodedLane<'a> {
         self.try_decode_vector_to(vector, None, out).map(|_| ())
     }
 
-    /// As [`try_decode_vector`](Self::try_decode_vector). The values go to `values`, and not to `out`, if they fit there: they are of
-    /// that width, as many, and not all of them NULL. Says whether they did.
+    /// Decodes a vector like [`try_decode_vector`](Self::try_decode_vector), into `values` instead
+    /// of `out` if the values fit there: they have that width and number, and not all are NULL.
+    /// Returns whether `values` was written.
     ///
     /// # Errors
-    /// If the vector is damaged. What is in `values` then is nothing to rely on.
+    /// If the vector is damaged. The contents of `values` are then unspecified.
     pub fn try_decode_vector_to(
         &self,
         vector: usize,
@@ -247,7 +250,7 @@ impl<'a> EncodedLane<'a> {
         Ok(())
     }
 
-    /// Decodes a pattern; what it does not have stays as it was.
+    /// Decodes a pattern. Elements of `out` past its rows are unchanged.
     fn decode_pattern(&self, index: usize, out: &mut [u64]) -> Result<()> {
         let block = self.pattern(index)?;
         if let Some(out) = out.get_mut(..block.rows) {
@@ -256,7 +259,7 @@ impl<'a> EncodedLane<'a> {
         Ok(())
     }
 
-    /// The one block of a pattern, whose rows the block says itself.
+    /// The one block of a pattern, which contains its number of rows.
     pub(super) fn pattern(&self, index: usize) -> Result<Block<'a>> {
         let mut reader = self.section(index)?;
         Block::parse(&mut reader, VECTOR_ROWS, self.block_layout().in_pattern())
@@ -265,7 +268,8 @@ impl<'a> EncodedLane<'a> {
     /// Appends rows to a column of the kind that the lane was opened with.
     ///
     /// # Errors
-    /// If the column is of another kind, or the range is not within the lane. The column is then unchanged.
+    /// If the column is of another kind, or the range is not within the lane. The column is then
+    /// unchanged.
     pub fn decode(&self, rows: Range<usize>, into: &mut Column) -> Result<()> {
         if rows.start > rows.end || rows.end > self.rows() {
             return malformed("it does not have the rows asked for");
@@ -287,7 +291,8 @@ impl<'a> EncodedLane<'a> {
         Ok(())
     }
 
-    /// Appends items by their codes, all at once: then each is looked for in the column only once.
+    /// Appends items by their codes, all at once: each item is then searched for in the column only
+    /// once.
     fn decode_codes(
         &self,
         rows: Range<usize>,
@@ -337,7 +342,8 @@ impl<'a> EncodedLane<'a> {
         self.section(self.header.patterns as usize + vector)
     }
 
-    /// What follows a vector's marks of NULLs, and whether there are marks, which are then in `validity`; `None` if all are NULL.
+    /// The bytes after a vector's marks of NULLs, and whether there are marks, which are then in
+    /// `validity`; `None` if all rows are NULL.
     pub(super) fn vector_body(
         &self,
         vector: usize,

@@ -1,9 +1,10 @@
-//! What most of a lane is encoded as, for people to read: one byte that means the same for ever.
+//! The encoding of most of a lane, for people to read: one byte whose meaning never changes.
 
 use super::format::Class;
 use super::lane::EncodedLane;
 
-/// Names by byte. New ones are added at the end; byte 0 stands for what was never noted.
+/// The names by byte. New names are added at the end. Byte 0 means that the encoding was not
+/// recorded.
 const NAMES: [&str; 15] = [
     "",
     "null",
@@ -21,22 +22,22 @@ const NAMES: [&str; 15] = [
     "decimal delta",
     "decimal delta-of-delta",
 ];
-/// Vectors of a lane that are looked at, or few more.
+/// About the number of vectors of a lane that are inspected.
 const VECTORS_SEEN: usize = 4;
 const NULL: u8 = 1;
 const DICTIONARY: u8 = 6;
 
-/// What most of a lane is encoded as.
+/// The encoding of most of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MainEncoding(u8);
 
 impl MainEncoding {
-    /// From the byte that [`byte`](Self::byte) gave, perhaps by a later version.
+    /// The encoding of a [byte](Self::byte), which a later version may have written.
     pub fn of_byte(byte: u8) -> Self {
         MainEncoding(byte)
     }
 
-    /// The byte that means the same for ever.
+    /// The stored byte, whose meaning never changes.
     pub fn byte(self) -> u8 {
         self.0
     }
@@ -49,7 +50,7 @@ impl MainEncoding {
 }
 
 impl EncodedLane<'_> {
-    /// What most of its blocks are encoded as, by the look of a few of its vectors.
+    /// The encoding of most of the lane's blocks, from a few of its vectors.
     pub fn main_encoding(&self) -> MainEncoding {
         if self.is_null() {
             return MainEncoding(NULL);
@@ -63,7 +64,7 @@ impl EncodedLane<'_> {
         }
         let most = (0..NAMES.len()).max_by_key(|&place| counts[place]);
         let most = most.unwrap_or_default();
-        // How codes are packed says little beside what they stand for.
+        // For codes, the dictionary matters more than how the codes are packed.
         if self.header.class == Class::Dictionary && NAMES[most] != "constant" {
             return MainEncoding(DICTIONARY);
         }

@@ -1,9 +1,10 @@
-//! Lanes of sealed segments: a column as few bytes as its values allow, any vector of which can be decoded alone.
+//! Lanes of sealed segments: a column as few bytes as its values allow, any vector of which can be
+//! decoded alone.
 //!
 //! ```text
 //! Column ──► encode_lane(&column, &starts) ──► bytes ──► EncodedLane::open(&bytes, kind) ──► decode_vector(v, &mut DecodedVector)
 //!                       ▲                                  once, verifies everything    ├──► decode(rows, &mut Column)
-//! key_starts(&[&key]) ──┘                                  reopen(): afterwards, O(1)   ├──► constant(v), runs(v): no decoding
+//! key_starts(&[&key]) ──┘                                  reopen(): afterwards, O(1)   ├──► constant(v), repeats(v): no decoding
 //!                                                                                       └──► dictionary(): the items of codes
 //! ```
 //!
@@ -14,28 +15,32 @@
 //! | [`EncodedLane::open`] | verifies bytes of any origin |
 //! | [`EncodedLane::reopen`] | the same for bytes verified before: constant time |
 //! | [`EncodedLane::decode_vector`] | one vector into memory that is used again; [`DecodedVector::lane`] is what scans read |
-//! | [`EncodedLane::constant`], [`EncodedLane::runs`], [`EncodedLane::zone`] | what a vector holds as far as that takes no decoding |
+//! | [`EncodedLane::constant`], [`EncodedLane::repeats`], [`EncodedLane::zone`] | what a vector holds as far as that takes no decoding |
 //! | [`EncodedLane::dictionary`] | the items; predicates on text are answered for them once and then for [codes](DecodedVector::codes) |
 //! | [`EncodedLane::point`] | one row: what its bits and those that lead to them take |
 //! | [`EncodedLane::decode`] | any range of rows, appended to a column |
 //! | [`pack_items`], [`unpack_items`] | a few items as one value, outside of any lane |
 //!
 //! The cast, in the order in which data flows:
-//! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
+//! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power
+//!   of ten.
 //! - `starts`: where keys start. `pattern`: which sequences of numbers come again.
-//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to the smallest block;
-//!   `sample` and `divisor` are what they measure with.
+//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to
+//!   the smallest block; `sample` and `divisor` are what they measure with.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
-//! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`, `bounds`: what is known without decoding.
-//!   `main_encoding`: a name for what most of it is.
+//! - `lane`: a lane opened and decoded. `verify`: what is checked before. `repeats`, `bounds`: what
+//!   is known without decoding. `main_encoding`: a name for what most of it is.
 //! - `point`: one row without the others of its vector.
-//! - `blocks`: the blocks of a vector. `block`: one block to values. `packed`: its residuals to numbers. `kernel`: the inner loops of that.
-//! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `item_list`: items without a lane. `vector`: what a vector is decoded into.
+//! - `blocks`: the blocks of a vector. `block`: one block to values. `packed`: its residuals to
+//!   numbers. `kernel`: the inner loops of that.
+//! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `item_list`:
+//!   items without a lane. `vector`: what a vector is decoded into.
 //!
 //! # Invariants
-//! Decoding gives the bits that were encoded: NaNs with their payload, zeros with their sign. Only what lies under a NULL may
-//! differ. The bytes depend on the column's values and `starts` alone. Reading checks every length and place before it is
-//! followed, also in bytes that nobody verified; what [`EncodedLane::open`] adds is that nothing of it can fail later.
+//! Decoding gives the bits that were encoded: NaNs with their payload, zeros with their sign. Only
+//! what lies under a NULL may differ. The bytes depend on the column's values and `starts` alone.
+//! Reading checks every length and place before it is followed, also in bytes that nobody verified;
+//! what [`EncodedLane::open`] adds is that nothing of it can fail later.
 
 mod block;
 mod block_write;

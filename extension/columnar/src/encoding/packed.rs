@@ -1,4 +1,5 @@
-//! The packed residuals of a block: parsed, verified, unpacked with their patches. Nothing here trusts the bytes, as in `block`.
+//! The packed residuals of a block: parsed, verified, unpacked with their patches. Nothing here
+//! trusts the bytes, as in `block`.
 
 use super::bytes::{ByteReader, malformed};
 use super::format::{EXTRAS, WIDTH_MASK};
@@ -10,7 +11,7 @@ pub(super) struct Packed<'a> {
     base: u64,
     pub(super) factor: u64,
     pub(super) width: u32,
-    /// The packed bits and the slack behind them.
+    /// The packed bits and the slack after them.
     bits: &'a [u8],
     pub(super) patches: usize,
     pub(super) outliers: usize,
@@ -77,7 +78,8 @@ impl<'a> Packed<'a> {
         Ok(())
     }
 
-    /// No residual times the factor and with the base added is less or greater; `None` if that takes decoding.
+    /// No residual times the factor and with the base added is less or greater; `None` if that
+    /// takes decoding.
     pub(super) fn bounds(&self) -> Option<(i128, i128)> {
         let mut bounds = self.unpatched_bounds()?;
         let (least, greatest) = bounds;
@@ -89,8 +91,9 @@ impl<'a> Packed<'a> {
         Some(bounds)
     }
 
-    /// What the first of so many residuals come to, times the factor and with the base added each, be it one of them or all: no less
-    /// and no more than this. `None` if that takes decoding.
+    /// Bounds of the sum of the first residuals, times the factor and with the base added to each,
+    /// for every number of residuals from one to `residuals`. Returns `None` if they would require
+    /// decoding.
     pub(super) fn sum_bounds(&self, residuals: usize) -> Option<(i128, i128)> {
         let (least, greatest) = self.unpatched_bounds()?;
         let (down, up) = (|step: i128| step.min(0), |step: i128| step.max(0));
@@ -115,7 +118,7 @@ impl<'a> Packed<'a> {
         Some(bounds)
     }
 
-    /// As if there were no patches.
+    /// The bounds without the patches.
     fn unpatched_bounds(&self) -> Option<(i128, i128)> {
         if self.outliers > 0 {
             return None;
@@ -126,7 +129,8 @@ impl<'a> Packed<'a> {
         Some((base, base.checked_add_unsigned(span)?))
     }
 
-    /// Calls `visit` with what each patch adds to a number; `None` if that leaves the range of numbers, or `visit` says so.
+    /// Calls `visit` with the amount that each patch adds to a number. Returns `None` if an amount
+    /// leaves the range of numbers, or `visit` returns `None`.
     #[inline]
     fn each_patch(&self, mut visit: impl FnMut(i128) -> Option<()>) -> Option<()> {
         if self.patches == 0 {
@@ -143,7 +147,7 @@ impl<'a> Packed<'a> {
         Some(())
     }
 
-    /// How many of so many residuals of one bit are 1.
+    /// The number of ones among so many residuals of one bit.
     fn ones(&self, residuals: usize) -> usize {
         let (bytes, rest) = (residuals / 8, residuals % 8);
         let whole: u32 = self.bits[..bytes]
@@ -190,7 +194,8 @@ impl<'a> Packed<'a> {
         sum
     }
 
-    /// The sum of the sums of the first number, the first two and so on, up to that of so many.
+    /// The sum of the sums of the first number, of the first two numbers, and so on up to `count`
+    /// numbers.
     pub(super) fn sum_of_sums(&self, count: usize) -> u64 {
         let times = |place: usize| (count - place) as u64;
         let mut residuals = 0_u64;
@@ -212,7 +217,8 @@ impl<'a> Packed<'a> {
         sum
     }
 
-    /// Calls `visit` with the first residuals as they are packed, some at a time, and the place of the first of those.
+    /// Calls `visit` with the first residuals as they are packed, some at a time, and the place of
+    /// the first of them.
     fn each_unpacked(&self, count: usize, mut visit: impl FnMut(usize, &[u64])) {
         /// Residuals that begin at a whole byte, whatever their width.
         const AT_ONCE: usize = 256;
@@ -243,7 +249,8 @@ impl<'a> Packed<'a> {
         });
     }
 
-    /// As [`unpack`](Self::unpack), the low halves of the numbers; false, and nothing is done, if that is no less work than the whole.
+    /// Unpacks the low halves of the numbers like [`unpack`](Self::unpack). Returns false and does
+    /// nothing if that is no less work than unpacking the whole numbers.
     pub(super) fn unpack_narrow(&self, out: &mut [u32]) -> bool {
         if self.factor != 1 || self.width > u32::BITS {
             return false;
@@ -282,7 +289,8 @@ impl<'a> Packed<'a> {
         });
     }
 
-    /// The places of all patches, in order, and what they add to the numbers there; places may be outside of unverified blocks.
+    /// Calls `visit` with the places of all patches, in order, and the amounts that they add. The
+    /// places of unverified blocks may be out of bounds.
     fn each_patched(&self, mut visit: impl FnMut(usize, u64)) {
         let mut reader = self.exceptions;
         let mut next = 0_usize;
@@ -297,7 +305,8 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// The places and the bits of all outliers, in order; places may be outside of unverified blocks.
+    /// The places and the bits of all outliers, in order; places may be outside of unverified
+    /// blocks.
     pub(super) fn each_outlier(&self, float_width: usize, mut visit: impl FnMut(usize, u64)) {
         if self.outliers == 0 {
             return;

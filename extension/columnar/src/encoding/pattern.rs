@@ -1,13 +1,14 @@
-//! Which sequences of numbers come again.
+//! Sequences of numbers that repeat.
 //!
-//! Series that are scraped together have their samples at the same times, to the microsecond. So in a lane of times that is
-//! sorted by series, one and the same sequence comes again and again; and buckets of a histogram often count alike. Such a
-//! sequence is stored once, as a *pattern*, and named by the blocks that repeat it.
+//! Series that are scraped together have their samples at the same times, to the microsecond. In a
+//! lane of times that is sorted by series, one sequence therefore repeats again and again; the
+//! buckets of a histogram often have equal counts, too. Such a sequence is stored once, as a
+//! *pattern*, and named by the blocks that repeat it.
 //!
-//! Runs of rows with one key are cut from their first row on into *chunks* of a vector's rows at most, so that the runs of
-//! series with as many samples are cut alike. Equal chunks are found by a hash and compared. The first and the last run of a
-//! lane are mostly cut off by its ends: a chunk that found no equal is compared with the beginning and the end of its
-//! neighbours.
+//! The rows of one key are cut, from their first row on, into *chunks* of at most a vector's rows,
+//! so that series with equally many samples are cut alike. Equal chunks are found by a hash and
+//! compared. The first and the last key of a lane are usually cut off by its ends: a chunk without
+//! an equal is compared with the beginning and the end of its neighbours.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -15,7 +16,7 @@ use std::ops::Range;
 
 use crate::limits::VECTOR_ROWS;
 
-/// Rows that a pattern must have, lest naming it cost more than it saves.
+/// The fewest rows of a pattern. Naming a shorter one costs more than it saves.
 const PATTERN_ROWS_MIN: usize = 4;
 
 /// Rows that a block may hold, and the pattern that they repeat.
@@ -23,7 +24,7 @@ pub(super) struct Chunk {
     pub(super) rows: Range<usize>,
     /// Whether all numbers are known to be equal.
     pub(super) is_constant: bool,
-    /// Which pattern, and which row of it is the first.
+    /// The index of the pattern, and its row that is the first of the chunk.
     pub(super) pattern: Option<(usize, usize)>,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct Chunks {
     pub(super) patterns: Vec<Range<usize>>,
 }
 
-/// Cuts a lane at the rows where a key starts. Those that do not ascend are ignored.
+/// Cuts a lane at the rows where a key starts. Starts that do not ascend are ignored.
 pub(super) fn cut(words: &[u64], starts: &[u32]) -> Chunks {
     let mut chunks = Vec::new();
     let mut first = 0;
@@ -65,7 +66,7 @@ pub(super) fn cut(words: &[u64], starts: &[u32]) -> Chunks {
 fn find_equal(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usize>>) {
     // The first chunk of each content.
     let mut known: HashMap<u64, usize, BuildHasherDefault<AsItIs>> = HashMap::default();
-    // What the chunk before was equal to is mostly what this one is equal to.
+    // Most chunks equal the successor of the chunk that the previous one equals.
     let mut last = 0;
     for index in 0..chunks.len() {
         if chunks[index].is_small() {
@@ -85,7 +86,7 @@ fn find_equal(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usiz
     }
 }
 
-/// Hashes what is a hash already.
+/// A hasher for values that are hashes already.
 #[derive(Default)]
 struct AsItIs(u64);
 
@@ -153,7 +154,7 @@ fn find_parts(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usiz
 }
 
 impl Chunk {
-    /// Whether its numbers are too few or all equal: then they are small as they are.
+    /// Whether a chunk has so few numbers, or so equal ones, that they are small without a pattern.
     fn is_small(&self) -> bool {
         self.is_constant || self.rows.len() < PATTERN_ROWS_MIN
     }

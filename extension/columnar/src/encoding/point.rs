@@ -21,10 +21,11 @@ use crate::error::Result;
 use crate::limits::VECTOR_ROWS;
 
 impl<'a> EncodedLane<'a> {
-    /// Reads one row; `None` of a lane of items without a dictionary, whose vectors are decoded as a whole.
+    /// Reads one row. Returns `None` for a lane of items without a dictionary, whose vectors are
+    /// decoded as a whole.
     ///
     /// # Errors
-    /// If there is no such row, or its vector is damaged.
+    /// If the row does not exist, or its vector is damaged.
     pub fn point(&self, row: usize) -> Result<Option<Constant<'a>>> {
         if row >= self.rows() {
             return malformed("it does not have the row asked for");
@@ -93,7 +94,8 @@ impl<'a> EncodedLane<'a> {
 }
 
 impl Block<'_> {
-    /// The value of one of the rows of a block that is not taken from a pattern. Floats become their bits.
+    /// The value of one of the rows of a block that is not taken from a pattern. Floats become
+    /// their bits.
     fn value_at(&self, row: usize, float_width: usize) -> u64 {
         let mut outlier = None;
         if let Some(packed) = self.packed() {

@@ -1,4 +1,4 @@
-//! What a vector holds when that takes no decoding.
+//! The contents of a vector, as far as they can be read without decoding.
 
 use super::block::Form;
 use super::blocks::Blocks;
@@ -6,12 +6,13 @@ use super::format::{ALL_FALSE, ALL_NULLS, ALL_TRUE, Class, NO_NULLS, ONE_VALUE};
 use super::item_bytes::is_compressed;
 use super::lane::{EncodedLane, WORDS};
 
-/// What all rows of a vector or of a repeat have.
+/// The value of all rows of a vector or of a repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Constant<'a> {
     /// NULL.
     Null,
-    /// A value of at most 8 bytes, in the low bytes: an integer's two's complement, a float's bits, a bool as 0 or 1.
+    /// A value of at most 8 bytes, in the low bytes: an integer's two's complement, a float's bits,
+    /// a bool as 0 or 1.
     Bits(u64),
     /// A value of another fixed width.
     Bytes(&'a [u8]),
@@ -20,15 +21,15 @@ pub enum Constant<'a> {
 }
 
 impl<'a> EncodedLane<'a> {
-    /// What every row of a vector has, if the bytes say that it is one value: without decoding.
+    /// The value of every row of a vector if the bytes store it as one value. Nothing is decoded.
     pub fn constant(&self, vector: usize) -> Option<Constant<'a>> {
         let mut repeats = self.repeats(vector)?;
         let (constant, rows) = repeats.next()?;
         (rows == self.vector_rows(vector)).then_some(constant)
     }
 
-    /// The repeats of equal values of a vector with their rows, if the bytes say that there is nothing else in it: without
-    /// decoding. Neighbours may be equal.
+    /// The repeats of equal values of a vector with their numbers of rows, if the bytes consist of
+    /// nothing else. Nothing is decoded. Neighbours may be equal.
     pub fn repeats(&self, vector: usize) -> Option<Repeats<'a>> {
         let rows = self.vector_rows(vector);
         if rows == 0 {
@@ -71,7 +72,8 @@ impl<'a> EncodedLane<'a> {
         }
     }
 
-    /// The names of the encodings in use with how many vectors have them, most used first: for people to read.
+    /// The names of the encodings in use with the number of vectors of each, most used first, for
+    /// people to read.
     pub fn encodings(&self) -> Vec<(&'static str, usize)> {
         let mut found: Vec<(&'static str, usize)> = Vec::new();
         for vector in 0..self.vectors() {

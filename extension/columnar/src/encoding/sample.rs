@@ -1,4 +1,4 @@
-//! What a few numbers tell of many.
+//! Estimates for many numbers from a sample of a few.
 
 use super::bytes::zigzag;
 
@@ -23,7 +23,8 @@ pub(super) fn sample(numbers: &[i64]) -> Sample {
         };
         *slot = numbers[place];
     }
-    // So few numbers are sorted without a branch by counting for each of them those that come before it.
+    // A sample is sorted without a branch: the rank of each number is the count of the numbers
+    // before it.
     let mut ranks = [0_i64; SAMPLE + 1];
     for (index, &other) in taken[..count].iter().enumerate() {
         for (place, (rank, &number)) in ranks.iter_mut().zip(&taken).enumerate() {
@@ -59,8 +60,9 @@ impl Sample {
         (64 - high.abs_diff(low).leading_zeros()).saturating_sub(2)
     }
 
-    /// About the fewest bits that so many numbers take if those far from the middle are patched, half as many as in the sample: few
-    /// far ones may be missing there, but what is spread in the sample is spread.
+    /// An estimate of the fewest bits for so many numbers if numbers far from the median are
+    /// patched. It assumes half as many distant numbers as the sample has, because a sample may
+    /// miss or exaggerate a few, but not a wide distribution.
     #[inline(always)]
     pub(super) fn patched_bits_min(&self, rows: usize, middle: i64, narrowed: u32) -> usize {
         let mut counts = [0_usize; 65];

@@ -4,8 +4,9 @@ use crate::bits;
 use crate::body::Body;
 use crate::column::Column;
 
-/// The rows at which some of these columns differs from the row before, row 0 excluded: with the columns that rows are sorted by
-/// before their time, where each series begins. Columns have as many rows. NULL equals NULL.
+/// The rows at which some of these columns differs from the row before, row 0 excluded: with the
+/// columns that rows are sorted by before their time, where each series begins. Columns have as
+/// many rows. NULL equals NULL.
 pub fn key_starts(columns: &[&Column]) -> Vec<u32> {
     let rows = columns.first().map_or(0, |column| column.rows());
     let mut differs = vec![false; rows];
@@ -38,7 +39,7 @@ fn mark(column: &Column, differs: &mut [bool]) {
         Body::Plain(items) => each(differs, |row| items.item(row) != items.item(row - 1)),
         Body::Coded { codes, .. } => each(differs, |row| codes[row] != codes[row - 1]),
     }
-    // What lies under a NULL does not count.
+    // The values of NULL rows do not count.
     if let Some(validity) = column.validity() {
         for (row, differs) in differs.iter_mut().enumerate().skip(1) {
             match (bits::get(validity, row - 1), bits::get(validity, row)) {

@@ -14,8 +14,8 @@ use crate::limits::VECTOR_ROWS;
 
 const WORDS: usize = VECTOR_ROWS / 64;
 
-/// The rows of one vector of an encoded lane. Invariants: `words`, `narrow` and `pattern` have [`VECTOR_ROWS`] numbers, `bits` and `validity`
-/// as many bits.
+/// The rows of one vector of an encoded lane. Invariants: `words`, `narrow` and `pattern` have
+/// [`VECTOR_ROWS`] numbers, `bits` and `validity` as many bits.
 pub struct DecodedVector {
     kind: LaneKind,
     class: Class,
@@ -35,11 +35,11 @@ pub struct DecodedVector {
     room: Vec<u8>,
 }
 
-/// Memory for the values of all rows of a vector, where they are to lie in the end.
+/// Memory for the values of all rows of a vector, at their final place.
 pub enum Values<'a> {
-    /// Of 8 bytes.
+    /// Values of 8 bytes.
     Wide(&'a mut [u64]),
-    /// Of 4 bytes, or codes.
+    /// Values of 4 bytes, or codes.
     Narrow(&'a mut [u32]),
     /// Bools, whole words of them.
     Bits(&'a mut [u64]),
@@ -47,7 +47,8 @@ pub enum Values<'a> {
 
 /// Where the numbers of all rows are to be put.
 pub(super) struct Room<'a> {
-    /// Their low halves into `narrow`, where `wide` may be used on the way; else the numbers into `wide`.
+    /// Their low halves into `narrow`, where `wide` may be used on the way; else the numbers into
+    /// `wide`.
     pub(super) is_narrow: bool,
     pub(super) wide: &'a mut [u64],
     pub(super) narrow: &'a mut [u32],
@@ -95,7 +96,7 @@ impl DecodedVector {
         self.rows
     }
 
-    /// The codes of a lane with a dictionary; none of any other lane, nor where all rows are NULL.
+    /// The codes of a lane with a dictionary; empty for other lanes and if all rows are NULL.
     #[inline]
     pub fn codes(&self) -> &[u32] {
         match self.class {
@@ -104,8 +105,9 @@ impl DecodedVector {
         }
     }
 
-    /// The vector as a lane of [`rows`](Self::rows) rows, good until this is decoded into again or dropped. The codes of a
-    /// lane with a dictionary need its items, without which all rows are NULL.
+    /// The vector as a lane of [`rows`](Self::rows) rows, good until this is decoded into again or
+    /// dropped. The codes of a lane with a dictionary need its items, without which all rows are
+    /// NULL.
     pub fn lane(&self, items: Option<&ItemList>) -> Lane {
         let data = match (self.class, self.kind) {
             (Class::Bools, _) => LaneData::Bool(self.bits.pointer()),
@@ -140,7 +142,7 @@ impl DecodedVector {
         Lane { data, validity }
     }
 
-    /// Forgets all rows and gets ready for so many of this class.
+    /// Removes all rows and prepares for so many rows of this class.
     pub(super) fn begin(&mut self, kind: LaneKind, class: Class, rows: usize) {
         self.class = if kind == LaneKind::Absent {
             Class::Null
@@ -175,7 +177,7 @@ impl DecodedVector {
         }
     }
 
-    /// Where numbers are to be put: into `values` if those of this lane fit there.
+    /// The memory for numbers: `values` if the numbers of this lane fit there.
     pub(super) fn numbers<'a>(&'a mut self, values: Option<Values<'a>>) -> (Room<'a>, bool) {
         let is_narrow = self.is_narrow();
         let is_wide = self.class != Class::Dictionary && self.stride() == size_of::<u64>();
@@ -240,7 +242,7 @@ impl DecodedVector {
         }
     }
 
-    /// Makes values of the lane's width from the numbers, where they are not values yet.
+    /// Narrows the numbers to values of the lane's width, unless they have it already.
     pub(super) fn narrow(&mut self) {
         let words = &self.words[..self.rows];
         let (LaneKind::Fixed { width, .. }, false) = (self.kind, self.is_narrow()) else {
@@ -256,7 +258,8 @@ impl DecodedVector {
         }
     }
 
-    /// Appends some of the rows to a column of the same kind. Codes are not appended: they need their items.
+    /// Appends some of the rows to a column of the same kind. Codes are not appended: they need
+    /// their items.
     pub(super) fn append(&self, rows: Range<usize>, into: &mut Column) {
         let count = rows.len();
         let validity = self.has_nulls.then(|| cut(&self.validity, &rows));
@@ -271,7 +274,7 @@ impl DecodedVector {
                 let LaneData::Fixed { values, .. } = self.lane(None).data else {
                     return;
                 };
-                // SAFETY: the values of all rows lie there, a stride from each to the next.
+                // SAFETY: there is a value for each row, at a distance of a stride.
                 let values = unsafe {
                     std::slice::from_raw_parts(values.add(rows.start * stride), count * stride)
                 };
@@ -295,7 +298,7 @@ impl DecodedVector {
         }
     }
 
-    /// Which of at most 64 rows from `first` on are not NULL, a bit each, lowest first.
+    /// A bit for each of at most 64 rows from `first` on, lowest first, set if the row is not NULL.
     pub(crate) fn validity_bits(&self, first: usize, count: usize) -> u64 {
         match (self.class, self.has_nulls) {
             (Class::Null, _) => 0,
@@ -314,7 +317,7 @@ impl DecodedVector {
     }
 }
 
-/// Some bits of a bitmap, from bit 0 on.
+/// A range of the bits of a bitmap, moved to bit 0.
 fn cut(words: &[u64], rows: &Range<usize>) -> Vec<u64> {
     let mut cut = vec![0; bits::words(rows.len())];
     bits::each_word(0, rows.len(), |index, _, bits, done| {

@@ -1,4 +1,4 @@
-//! What a lane must keep to, checked once when it is opened.
+//! Verifying a lane, once, when it is opened.
 
 use super::block::{Block, Form};
 use super::blocks::Blocks;
@@ -12,18 +12,19 @@ use crate::error::{Error, Result};
 use crate::kind::LaneKind;
 use crate::limits::VECTOR_ROWS;
 
-/// What a lane is opened as whose column is not known: items are only looked at as items.
+/// The kind of a lane whose column is not known: items are checked only as items.
 const ITEMS: LaneKind = LaneKind::Varlena {
     dictionary: true,
     packed: false,
 };
 
 impl<'a> EncodedLane<'a> {
-    /// As [`open`](Self::open) for a lane of any kind within an image whose checksum was verified, and calls `is_item`
-    /// with each of its items, which are the column's own affair.
+    /// Verifies a lane of any kind, within an image whose checksum was verified, like
+    /// [`open`](Self::open). It calls `is_item` with each item, because only the column knows what
+    /// its items must be.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); besides, if `is_item` says no.
+    /// The errors of [`open`](Self::open); also if `is_item` returns false.
     pub fn verify_items(bytes: &'a [u8], is_item: impl FnMut(&[u8]) -> bool) -> Result<Self> {
         let lane = match EncodedLane::reopen(bytes, ITEMS) {
             Err(Error::KindDiffers { .. }) => EncodedLane::reopen(bytes, LaneKind::Absent)?,
@@ -53,7 +54,7 @@ impl<'a> EncodedLane<'a> {
                     };
                     let (rows, mut row) = (self.vector_rows(vector), 0);
                     let check = |item: &[u8]| {
-                        // Nobody looks at what lies under a NULL.
+                        // The value of a NULL row is never read.
                         let is_null = some_nulls && !bits::get(&validity, row);
                         are_sound &= is_null || is_item(item);
                         row += 1;

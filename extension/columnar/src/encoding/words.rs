@@ -7,11 +7,12 @@ use crate::bits;
 pub(super) enum Widening {
     /// Two's complement.
     Signed,
-    /// Bits as they are.
+    /// The bits of a bool.
     Zero,
 }
 
-/// The numbers of values that lie without padding, in the byte order of the machine. Under a NULL lies the number before.
+/// The numbers of values without padding, in the byte order of the machine. The number of a NULL
+/// row is the number before it.
 pub(super) fn numbers(
     values: &[u8],
     width: usize,
@@ -41,7 +42,8 @@ fn collect<const N: usize>(values: &[u8], number: impl Fn([u8; N]) -> u64) -> Ve
     values.iter().map(|&value| number(value)).collect()
 }
 
-/// Gives rows that are NULL the number before, and those before the first number that one.
+/// Sets the number of each NULL row to the number before it, and of those before the first number
+/// to that number.
 pub(super) fn fill_nulls(words: &mut [u64], validity: Option<&[u64]>) {
     let Some(validity) = validity else {
         return;

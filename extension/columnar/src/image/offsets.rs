@@ -1,11 +1,11 @@
-//! Integers as their distances from the least of them, in fewer bytes than their type has: times of one run, ids and counters
-//! take half of their bytes or less, and so do the pages and the WAL of the run. Packing to bits is left to sealing:
-//! this is what a run gets while its sender waits.
+//! Integers as their distances from the least of them, in fewer bytes than their type has: times of
+//! one run, ids and counters take half of their bytes or less, and so do the pages and the WAL of
+//! the run. Packing to bits is left to sealing: this is what a run gets while its sender waits.
 
 use crate::bits;
 use crate::kind::{LaneKind, Number};
 
-/// How the integers of a column are told.
+/// The encoding of the integers of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Offsets {
     /// The least of them.
@@ -41,8 +41,8 @@ integer!(i16, 2);
 integer!(i32, 4);
 integer!(i64, 8);
 
-/// The offsets that save bytes; `None` where none do, or the kind is not of integers. `valid` marks the values that count: what
-/// the others become means nothing.
+/// The offsets that save bytes; `None` where none do, or the kind is not of integers. `valid` marks
+/// the values that count: what the others become means nothing.
 pub(super) fn plan(kind: LaneKind, values: &[u8], valid: Option<&[u64]>) -> Option<Offsets> {
     let LaneKind::Fixed {
         width,
@@ -93,7 +93,8 @@ fn range<T: Integer<N>, const N: usize>(
     (least <= greatest).then(|| (least.widen(), greatest.widen()))
 }
 
-/// The same without NULLs, compiled twice: before AVX2, integers of 64 bits cannot be compared but one by one.
+/// The range of integers without NULLs, compiled twice: before AVX2, integers of 64 bits can only
+/// be compared one by one.
 fn whole_range<T: Integer<N>, const N: usize>(values: &[[u8; N]]) -> (T, T) {
     #[inline(always)]
     fn body<T: Integer<N>, const N: usize>(values: &[[u8; N]]) -> (T, T) {
@@ -111,7 +112,7 @@ fn whole_range<T: Integer<N>, const N: usize>(values: &[[u8; N]]) -> (T, T) {
             body(values)
         }
         if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has just been asked.
+            // SAFETY: the CPU supports AVX2, as just tested.
             return unsafe { with_avx2(values) };
         }
     }
@@ -145,7 +146,8 @@ fn narrow<T: Integer<N>, const N: usize, const M: usize>(
     }
 }
 
-/// Integers of `width` bytes (2, 4 or 8) from offsets of fewer bytes. Sums wrap around, which only damaged bytes ask for.
+/// Integers of `width` bytes (2, 4 or 8) from offsets of fewer bytes. Sums wrap around, which
+/// happens only for damaged bytes.
 pub(super) fn read(offsets: &[u8], offset_width: usize, base: i64, width: usize) -> Vec<u8> {
     match (width, offset_width) {
         (2, _) => widen::<1, 2>(offsets, base),

@@ -3,7 +3,7 @@
 use crate::bits;
 use crate::error::{Error, Result};
 
-/// What is still to be read.
+/// The unread rest of an image.
 #[derive(Clone)]
 pub(super) struct ImageReader<'a> {
     bytes: &'a [u8],

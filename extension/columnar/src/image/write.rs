@@ -23,7 +23,7 @@ struct Plan {
     encoding: u8,
     /// Bytes of an item's length, where there are items, or of an offset.
     length_width: usize,
-    /// What offsets are above.
+    /// The base of the offsets.
     base: i64,
     /// Bytes of the body.
     bytes: usize,
@@ -76,8 +76,9 @@ pub fn encode(columns: &[Column], rows: usize, out: &mut Vec<u8>) -> Result<()> 
     Ok(())
 }
 
-/// Appends the image of `rows` rows that are sealed: each column is a lane of [`crate::encoding`]. `starts` are the rows at
-/// which another series begins, see [`crate::encoding::key_starts`]. What became of each column.
+/// Appends the image of `rows` rows that are sealed: each column is a lane of [`crate::encoding`].
+/// `starts` are the rows at which another series begins, see [`crate::encoding::key_starts`]. What
+/// became of each column.
 ///
 /// # Errors
 /// As for [`encode`].

@@ -9,13 +9,13 @@ use crate::vector::selection::Selection;
 pub struct Asof {
     backward: bool,
     cursors: Cursors,
-    /// What was found for each row of the vector: a place in the series.
+    /// The place in the series that each row of the vector found.
     places: Box<[u32; VECTOR_ROWS]>,
 }
 
 impl Asof {
-    /// Looks into a series. Of rows of one time it finds the one that arrived last when it looks back, first when it looks
-    /// forward.
+    /// Looks into a series. Of rows of one time it finds the one that arrived last when it looks
+    /// back, first when it looks forward.
     pub fn new(series: &Series, backward: bool) -> Asof {
         Asof {
             backward,
@@ -29,11 +29,12 @@ impl Asof {
         self.cursors.bytes() + size_of::<[u32; VECTOR_ROWS]>()
     }
 
-    /// Finds for each selected row the nearest right row that is not beyond `near`, unless it is beyond `far`: the upper and the
-    /// lower bound when looking back. No selected row has NULL as a bound. Gives the rows that found one.
+    /// Finds the nearest right row of each selected row that is within `near`, unless it is beyond
+    /// `far`. When looking back, these are the upper and the lower bound. No selected row has NULL
+    /// as a bound. Returns the rows that found one.
     ///
     /// # Safety
-    /// Bounds and ids are of the selection's vector.
+    /// Bounds and ids are those of the selection's vector.
     pub unsafe fn find(
         &mut self,
         series: &Series,
@@ -71,7 +72,7 @@ impl Asof {
         found
     }
 
-    /// What [`Asof::find`] found, for the rows that found something.
+    /// The places that [`Asof::find`] found, for the rows with a match.
     pub fn places(&self) -> &[u32; VECTOR_ROWS] {
         &self.places
     }

@@ -1,18 +1,19 @@
-//! The latest row within bounds, found while both sides come by key, and the rows of a key in the order of their times: as a
-//! table lies that was sealed by key and time.
+//! The latest row within bounds, found while both sides are read by key, and the rows of a key in
+//! the order of their times. A table that is sealed by key and time is stored in this order.
 //!
 //! ```text
 //! for each stretch of left rows of a key:
-//!   pass right stretches of lesser keys
-//!   gather the right rows of this key, as many vectors as they go on
-//!   merge the times of both: how many right rows each left row has passed; the last of them is what it finds
+//!   skip right stretches of lesser keys
+//!   gather the right rows of this key from as many vectors as they fill
+//!   merge the times of both: count the right rows that each left row has passed; the last of them is the match
 //! ```
-//! Nothing is looked for, each row is read once, and what is gathered is one key's rows, which mostly stay in the processor's
-//! caches.
+//! Nothing is searched for, each row is read once, and the gathered rows are those of one key,
+//! which mostly stay in the CPU's caches.
 //!
-//! Whoever drives it makes sure that the keys of the right side ascend before the first left row is answered: a right row
-//! that came late would be missed. All else is noticed in time ([`Step::OutOfOrder`]): keys of the left side that do not ascend, and times
-//! of a key that decrease, on either side. What was answered until then is right.
+//! The caller ensures that the keys of the right side ascend before the first left row is answered:
+//! a right row that came late would be missed. Everything else is detected in time
+//! ([`Step::OutOfOrder`]): keys of the left side that do not ascend, and times of a key that
+//! decrease, on either side. The answers up to then are right.
 
 use std::cmp::Ordering;
 
@@ -26,12 +27,12 @@ use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::with_number;
 
-/// What it takes to go on.
+/// What the join needs next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Another left vector.
     LeftDone,
-    /// Another right vector, or word that there is none.
+    /// Another right vector, or the end of the right side.
     RightDone,
     /// Another way to find right rows, for this left vector and all after it.
     OutOfOrder,
@@ -42,7 +43,8 @@ struct Side {
     stretches: StretchList,
     next: usize,
     times: *const i64,
-    /// Ids and times, where those of the vector are not to be relied on because some rows do not count.
+    /// Ids and times of the vector with the values of ignored rows replaced, if some rows do not
+    /// count.
     own_ids: Box<[u32; VECTOR_ROWS]>,
     own_times: Box<[i64; VECTOR_ROWS]>,
     /// The key of the stretch before.
@@ -63,8 +65,8 @@ impl Side {
         }
     }
 
-    /// Begins with a vector of which some rows count: the others become like the one before them. False if its stretches are too
-    /// short to pay.
+    /// Begins with a vector of which some rows count: the others become like the one before them.
+    /// False if its stretches are too short to pay.
     ///
     /// # Safety
     /// There are times for each of the rows, and they stay readable until the next vector.
@@ -82,7 +84,7 @@ impl Side {
                 if selection.contains(row) {
                     counts = row;
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: this function's contract.
                 *time = unsafe { *times.add(counts) };
             }
             self.times = self.own_times.as_ptr();
@@ -90,7 +92,7 @@ impl Side {
         self.enter_ids(ids, selection, rows)
     }
 
-    /// The same without times.
+    /// Enters a vector without times.
     fn enter_ids(&mut self, ids: &[u32], selection: &Selection, rows: usize) -> bool {
         self.next = 0;
         self.stretches.clear();
@@ -110,7 +112,7 @@ impl Side {
         self.stretches.cut_ids(&self.own_ids[..rows])
     }
 
-    /// The stretch under way.
+    /// The current stretch.
     fn stretch(&self) -> Option<(u32, std::ops::Range<usize>)> {
         let stretches = self.stretches.stretches();
         let id = *stretches.groups.get(self.next)?;
@@ -131,7 +133,7 @@ impl Side {
     }
 }
 
-/// Makes sure, before they are read, that the keys of the right side ascend.
+/// Checks that the keys of the right side ascend, before they are read.
 pub struct Ascending(Side);
 
 impl Ascending {
@@ -163,12 +165,12 @@ struct Column {
     number: NumberType,
     /// The window's numbers.
     window: Operand,
-    /// Of the rows that were gathered: the numbers in 64 bits, and which are not NULL unless all are.
+    /// The numbers of the gathered rows in 64 bits, and which are not NULL unless all are.
     values: Vec<u64>,
     valid: Option<Vec<bool>>,
 }
 
-/// Both sides under way.
+/// The join with the current vectors of both sides.
 pub struct ByKey {
     inclusive: bool,
     left: Side,
@@ -181,7 +183,7 @@ pub struct ByKey {
     key: Option<u32>,
     times: Vec<i64>,
     columns: Vec<Column>,
-    /// How many of them the left rows of the key have passed, and the last time of those.
+    /// How many of them the left rows of the key have passed, and the last time of those rows.
     at: usize,
     left_time: i64,
     passed: Box<[u32; VECTOR_ROWS]>,
@@ -190,7 +192,7 @@ pub struct ByKey {
 }
 
 impl ByKey {
-    /// Of right rows with columns of these types, those up to a left row's time, or before it.
+    /// A join with right rows of these columns, up to a left row's time or before it.
     pub fn new(inclusive: bool, columns: &[NumberType]) -> ByKey {
         let column = |number: &NumberType| Column {
             number: *number,
@@ -216,11 +218,12 @@ impl ByKey {
         }
     }
 
-    /// Begins with a vector of the left side, of which some rows look for something. False if it had better be answered
-    /// otherwise.
+    /// Begins with a vector of the left side, of which some rows match. Returns false if another
+    /// kind of join is faster.
     ///
     /// # Safety
-    /// There is a time for each of the rows, and they stay readable until the next vector of this side.
+    /// There is a time for each row, and the times stay readable until the next vector of this
+    /// side.
     pub unsafe fn enter_left(
         &mut self,
         times: *const i64,
@@ -232,12 +235,12 @@ impl ByKey {
         self.matching = *matching;
         self.found = Selection::NONE;
         joined.iter_mut().for_each(JoinedColumn::clear);
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { self.left.enter(times, ids, matching, rows) }
     }
 
-    /// Begins with a vector of the right side, which begins at a place of its window; the columns are the window's from its first
-    /// row on. False as for the left side.
+    /// Begins with a vector of the right side, which begins at a place of its window; the columns
+    /// are the window's from its first row on. False as for the left side.
     ///
     /// # Safety
     /// As there, of the columns too.
@@ -253,7 +256,7 @@ impl ByKey {
         for (column, window) in self.columns.iter_mut().zip(columns) {
             column.window = window;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { self.right.enter(times, ids, selection, rows) }
     }
 
@@ -262,10 +265,11 @@ impl ByKey {
         self.right_ended = true;
     }
 
-    /// Gives left rows what they find, until one of the vectors is done. `order` is that of the keys by their ids.
+    /// Writes the matches of left rows, until one of the vectors is done. `order` is the order of
+    /// the keys by their ids.
     ///
     /// # Safety
-    /// The vectors and the columns that were entered are still readable.
+    /// The vectors and columns that were entered are still readable.
     pub unsafe fn advance(
         &mut self,
         joined: &mut [JoinedColumn],
@@ -278,7 +282,8 @@ impl ByKey {
                 }
                 self.begin(key);
             }
-            // What is gathered is all there is of the key once a right stretch of a greater one follows, or none.
+            // All rows of the key are gathered once a right stretch of a greater key follows, or
+            // the right side ends.
             loop {
                 let Some((right_key, right_rows)) = self.right.stretch() else {
                     if self.right_ended {
@@ -290,7 +295,7 @@ impl ByKey {
                     return Step::OutOfOrder;
                 }
                 if right_key == key {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: this function's contract.
                     if !unsafe { self.gather(right_rows) } {
                         return Step::OutOfOrder;
                     }
@@ -299,7 +304,7 @@ impl ByKey {
                 }
                 self.right.pass(right_key);
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             if !unsafe { self.answer(rows, joined) } {
                 return Step::OutOfOrder;
             }
@@ -308,7 +313,7 @@ impl ByKey {
         Step::LeftDone
     }
 
-    /// Which of the left vector's rows found something; all have to be done.
+    /// The left vector's rows that found a match. All rows must be done.
     pub fn found(&self) -> Selection {
         self.found
     }
@@ -344,7 +349,7 @@ impl ByKey {
         let from = self.times.len();
         let whole = self.right_rows.count_within(rows.clone()) == rows.len();
         let chosen = self.right_rows;
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         let times = unsafe { std::slice::from_raw_parts(self.right.times, rows.end) };
         if whole {
             self.times.extend_from_slice(&times[rows.clone()]);
@@ -387,13 +392,14 @@ impl ByKey {
         unsafe { search::is_sorted_i64(checked.as_ptr(), checked.len()) }
     }
 
-    /// Gives rows of the left vector, all of the key, what they find among those gathered; false if their times decrease.
+    /// Writes the matches of rows of the left vector, all of the key, among the gathered rows.
+    /// Returns false if their times decrease.
     ///
     /// # Safety
     /// The vector is readable.
     unsafe fn answer(&mut self, rows: std::ops::Range<usize>, joined: &mut [JoinedColumn]) -> bool {
         let count = rows.len();
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe {
             let times = self.left.times.add(rows.start);
             let last = *times.add(count - 1);
@@ -401,7 +407,7 @@ impl ByKey {
                 return false;
             }
             self.left_time = last;
-            // No left row goes further than the last one, which is where those that follow begin.
+            // No left row goes further than the last one, where the following rows begin.
             let right = &self.times[self.at..];
             let reach = if self.inclusive {
                 search::upper_bound_i64(right.as_ptr(), right.len(), last)
@@ -419,7 +425,7 @@ impl ByKey {
             );
         }
         let passed = &self.passed[rows.clone()];
-        // Rows are in order: those that find nothing are the first of the key.
+        // Rows are in order: the rows without a match are the first of the key.
         let nothing = if self.at > 0 {
             0
         } else {
@@ -439,7 +445,7 @@ impl ByKey {
                 }
                 let words = validity.iter_mut().zip(&found.words);
                 words.for_each(|(valid, found)| *valid |= found);
-                // What is gathered may be longer than what NULLs were seen in.
+                // The gathered rows may be more than the rows that were checked for NULLs.
                 let nulls = column.valid.as_ref().filter(|valid| valid[first..].contains(&false));
                 if let Some(valid) = nulls {
                     for (row, passed) in (from..rows.end).zip(passed) {

@@ -1,5 +1,5 @@
-//! Finds times of a key. A cursor a key remembers where the last search ended: times that come in order are found in a step
-//! or two, any others by doubling steps and bisection.
+//! Finding times of a key. A cursor for each key remembers where the last search ended: times in
+//! order are found in a step or two, other times by doubling steps and bisection.
 
 use super::series::Series;
 use crate::vector::number::{Number, NumberType};
@@ -21,10 +21,10 @@ impl Bound {
     /// The time of a row.
     ///
     /// # Safety
-    /// The row is one of the vector.
+    /// The row is a row of the vector.
     #[inline]
     pub(super) unsafe fn time(&self, row: usize) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe {
             match (self.number, self.times) {
                 (NumberType::I64, Operand::Each { values, .. }) => *values.cast::<i64>().add(row),
@@ -49,7 +49,8 @@ pub struct Cursors {
     keys: Vec<KeyCursor>,
 }
 
-/// Places of a key: its first row, the first row whose time is later than the one that was looked for, the end.
+/// Places of a key: its first row, the first row whose time is later than the searched time, and
+/// its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) start: u32,

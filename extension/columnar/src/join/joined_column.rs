@@ -1,4 +1,4 @@
-//! The columns of what was found, as operands.
+//! The joined columns of a vector's rows, as operands.
 
 use super::found::Found;
 use super::series::SeriesColumn;
@@ -101,10 +101,11 @@ impl JoinedColumn {
         validity[row / 64] |= 1 << (row % 64);
     }
 
-    /// The numbers, and the words that say which are not NULL.
+    /// The numbers, and the bits of those that are not NULL.
     pub(super) fn parts<T: Number>(&mut self) -> (&mut [T], &mut [u64; VECTOR_WORDS]) {
         debug_assert_eq!(T::TYPE, self.number);
-        // SAFETY: no number is wider than 64 bits nor aligned more strictly, and every pattern of bits is one.
+        // SAFETY: no number is wider than 64 bits or aligned more strictly, and every pattern of
+        // bits is a number.
         let values =
             unsafe { std::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), VECTOR_ROWS) };
         (values, &mut self.validity)

@@ -1,17 +1,17 @@
-//! The keys of a small side in order, so that zone maps can tell that a vector has none of them.
+//! The keys of a small side in order, by which zone maps can prove that a vector has none of them.
 
 use crate::bytes16::Bytes16;
 use crate::zone_map::{Bound, Zone};
 
-/// Different keys in ascending order: integers, floats, or the prefixes of 16 bytes, each as an integer in the same
-/// order.
+/// Different keys in ascending order: integers, floats, or the prefixes of 16 bytes, each as an
+/// integer in the same order.
 #[derive(Clone, Debug, Default)]
 pub struct KeySet {
     places: Vec<i64>,
 }
 
 impl KeySet {
-    /// Of integers.
+    /// The set of some integers.
     pub fn of_integers(integers: impl Iterator<Item = i64>) -> KeySet {
         let mut places: Vec<i64> = integers.collect();
         places.sort_unstable();
@@ -19,12 +19,12 @@ impl KeySet {
         KeySet { places }
     }
 
-    /// Of floats.
+    /// The set of some floats.
     pub fn of_floats(floats: impl Iterator<Item = f64>) -> KeySet {
         KeySet::of_integers(floats.map(place_of_float))
     }
 
-    /// Of 16 bytes.
+    /// The set of some values of 16 bytes.
     pub fn of_bytes16(values: impl Iterator<Item = Bytes16>) -> KeySet {
         KeySet::of_integers(values.map(Bytes16::prefix))
     }
@@ -55,7 +55,8 @@ impl KeySet {
     }
 }
 
-/// The integer that stands for a bound in the order of its kind. Places of two kinds do not compare.
+/// The integer that stands for a bound in the order of its kind. Places of two kinds do not
+/// compare.
 pub fn place(bound: Bound) -> Option<i64> {
     match bound {
         Bound::Unknown => None,

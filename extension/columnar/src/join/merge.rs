@@ -1,18 +1,23 @@
-//! The latest row within bounds, found while both sides are read once, side by side, in the order of their times.
+//! The latest row within bounds, found while both sides are read once, side by side, in the order
+//! of their times.
 //!
 //! ```text
 //! right rows up to the left row's time: cells[key] = place of the row       then the left row: place = cells[key]
 //! ```
-//! How many right rows come before each left row is found first, a vector at a time. A right row that does not count goes to a
-//! cell that nobody reads ([`IGNORED`]), a left row without a key reads one that nobody writes ([`NOTHING`]).
+//! The number of right rows before each left row is found first, a vector at a time. An ignored
+//! right row writes to a cell that is never read ([`IGNORED`]). A left row without a key reads a
+//! cell that is never written ([`NOTHING`]).
 //!
-//! Rows are not taken one by one, as whose turn it is cannot be predicted, but in blocks of right rows: all of a block write their
-//! cells, each of them remembering what it replaced, before the left rows among them look there. A left row that finds a row past
-//! its own time goes back to what that one replaced, and on. With many keys that is rare; a vector in which it is not
-//! ([`STEPS_BACK_MAX`]) has the rows of its window taken in turns from then on, which costs the same whatever the keys.
+//! The order of left and right rows cannot be predicted. Rows are therefore not processed one by
+//! one, but in blocks of right rows. All rows of a block write their cells, and each stores the
+//! place that it replaced, before the left rows among them read the cells. A left row that finds a
+//! row later than its own time goes back to the replaced place, and so on. With many keys this is
+//! rare. A vector in which it is not ([`STEPS_BACK_MAX`]) has the rows of its window processed in
+//! turns from then on, which costs the same for all keys.
 //!
-//! Places are of the right side's window under way. When it goes, what cells found in it is copied ([`Merge::leave_window`]): each
-//! cell then refers to the copy. That takes time in proportion to the keys or to the rows of the window, whichever are fewer.
+//! Places refer to the current window of the right side. When the window ends, the rows that cells
+//! refer to are copied ([`Merge::leave_window`]), and the cells refer to the copies. This takes
+//! time in proportion to the keys or to the rows of the window, whichever are fewer.
 
 use std::hint::select_unpredictable;
 
@@ -44,7 +49,7 @@ struct Column {
     number: NumberType,
     /// The window's numbers.
     window: Operand,
-    /// Of each key whose row was copied: the number in 64 bits, and whether it is not NULL.
+    /// The copied row of each key: the number in 64 bits, and whether it is not NULL.
     copies: Vec<(u64, bool)>,
 }
 
@@ -52,8 +57,8 @@ struct Column {
 const CACHE_LINE: usize = 64;
 
 impl Column {
-    /// Touches the numbers of a vector in order, since the order in which left rows ask for them keeps the machine from reading
-    /// ahead.
+    /// Reads the numbers of a vector in order. Left rows read them in an order that defeats the
+    /// CPU's prefetching.
     fn read_ahead(&self, place: usize, rows: usize) {
         if let Operand::Each { values, .. } = self.window {
             let width = self.number.width();
@@ -65,7 +70,7 @@ impl Column {
     }
 }
 
-/// Both sides under way.
+/// The merge with the current vectors of both sides.
 pub struct Merge {
     inclusive: bool,
     cells: Vec<u32>,
@@ -78,20 +83,20 @@ pub struct Merge {
     columns: Vec<Column>,
     /// The ids of the window's rows.
     window_ids: Vec<i32>,
-    /// For left rows: how many rows of the right vector they have passed.
+    /// The number of rows of the right vector that each left row has passed.
     passed: Box<[u32; VECTOR_ROWS]>,
-    /// For right rows: what they replaced in their cells.
+    /// The place that each right row replaced in its cell.
     replaced: Box<[u32; VECTOR_ROWS]>,
     /// Whether rows of the window are taken in turns.
     in_turns: bool,
-    /// Of the rows of both vectors in the order of their times: 1 where it is a left row.
+    /// The rows of both vectors in the order of their times: 1 for a left row.
     is_left: Box<[u8; 2 * VECTOR_ROWS]>,
-    /// What the left vector's rows have found, and room for one more.
+    /// The places that the left vector's rows have found, and one more element.
     places: Box<[u32; VECTOR_ROWS + 1]>,
 }
 
 impl Merge {
-    /// Of right rows with columns of these types, those up to a left row's time, or before it.
+    /// A join with right rows of these columns, up to a left row's time or before it.
     pub fn new(inclusive: bool, columns: &[NumberType]) -> Merge {
         Merge {
             inclusive,
@@ -118,7 +123,7 @@ impl Merge {
         }
     }
 
-    /// Copies the row that the cell of a key refers to, if it lies in the window.
+    /// Copies the row that the cell of a key refers to, if it is in the window.
     fn copy(&mut self, key: usize) {
         let cell = &mut self.cells[key + CELLS_BEFORE];
         let place = *cell as usize;
@@ -130,7 +135,7 @@ impl Merge {
             if column.copies.len() <= key {
                 column.copies.resize(key + 1, (0, false));
             }
-            // SAFETY: the place is one of the window under way, which the columns cover.
+            // SAFETY: the place is in the current window, which the columns cover.
             column.copies[key] = unsafe {
                 let value = with_number!(column.number, T => {
                     column.window.get::<T>(place).to_scalar().0
@@ -150,7 +155,7 @@ impl Merge {
         if left_rows == 0 || right_rows == 0 {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe {
             let left = self.left_times.add(left_next);
             let right = self.right_times.add(right_next);
@@ -176,17 +181,19 @@ impl Merge {
         }
     }
 
-    /// Takes the next `done` left and `taken` right rows, a block of right rows at a time; gives how many steps back it took.
+    /// Processes the next `done` left and `taken` right rows, a block of right rows at a time.
+    /// Returns the number of steps back.
     ///
     /// # Safety
-    /// There are so many, `passed` says how many of the right rows each of the left ones has passed, and there are cells for their
-    /// ids.
+    /// The rows exist, `passed` has the number of right rows that each left row has passed, and
+    /// there are cells for their ids.
     unsafe fn take_blocks(&mut self, done: usize, taken: usize) -> usize {
         let base = self.base + self.right.next as u32;
         let (cells, passed) = (self.cells.as_mut_ptr(), self.passed.as_ptr());
         let replaced = self.replaced.as_mut_ptr();
         let (mut left_row, mut right_row, mut steps_back) = (0, 0, 0);
-        // SAFETY: the caller's promise; a place past those that a left row has passed is one of a row of this call.
+        // SAFETY: this function's contract; a place past the rows that a left row has passed is a
+        // row of this call.
         unsafe {
             let left_ids = self.left.ids.as_ptr().add(self.left.next);
             let right_ids = self.right.ids.as_ptr().add(self.right.next);
@@ -203,7 +210,7 @@ impl Merge {
                 while left_row < done && (is_last || *passed.add(left_row) < end as u32) {
                     let mut place = *cells.add(cell_of(*left_ids.add(left_row)));
                     let limit = base + *passed.add(left_row);
-                    // What is no place in the window is below zero.
+                    // Places outside of the window are negative.
                     while place as i32 >= limit as i32 {
                         place = *replaced.add((place - base) as usize);
                         steps_back += 1;
@@ -218,12 +225,12 @@ impl Merge {
         }
     }
 
-    /// As [`Merge::take_blocks`], a row at a time.
+    /// Processes rows like [`Merge::take_blocks`], but one at a time.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Merge::take_blocks`].
     unsafe fn take_turns(&mut self, done: usize, taken: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe {
             let (passed, is_left) = (self.passed.as_ptr(), self.is_left.as_mut_ptr());
             is_left.write_bytes(0, done + taken);
@@ -234,8 +241,9 @@ impl Merge {
             let right_ids = self.right.ids.as_ptr().add(self.right.next);
             let places = self.places.as_mut_ptr().add(self.left.next);
             let (cells, base) = (self.cells.as_mut_ptr(), self.base + self.right.next as u32);
-            // Which side's turn it is is not predictable, so both do the same: a right row writes its place into its cell, a left
-            // row what it found there, and it takes that; what a right row takes is taken again by the next left row.
+            // The side of the next row is not predictable, so both sides do the same: a right row
+            // writes its place into its cell, a left row writes the place that it found there. A
+            // row that a right row stored is overwritten by the next left row.
             let mut left_row = 0;
             for turn in 0..done + taken {
                 let right_row = turn - left_row;
@@ -254,7 +262,7 @@ impl Merge {
         }
     }
 
-    /// Gives left rows from one on to the one under way what they found.
+    /// Writes the matches of the left rows from `from` to the current one.
     fn give(&mut self, from: usize, joined: &mut [JoinedColumn]) {
         assert_eq!(joined.len(), self.columns.len());
         let rows = from..self.left.next;
@@ -336,7 +344,7 @@ impl SideBySide for Merge {
 
     unsafe fn advance(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         let from = self.left.next;
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { self.take_rows() };
         self.give(from, joined);
         Ok(())
@@ -376,7 +384,7 @@ fn cell_of(id: i32) -> usize {
     (id as isize + CELLS_BEFORE as isize) as usize
 }
 
-/// Gives left rows a column of what they found.
+/// Writes a column of the matches of left rows.
 fn give<T: Number>(
     column: &Column,
     places: &[u32],
@@ -396,7 +404,7 @@ fn give<T: Number>(
         let found = &places[next..end];
         if !window.is_null() && found.iter().fold(0, |all, place| all | place) & COPIED == 0 {
             for (value, place) in values[next..end].iter_mut().zip(found) {
-                // SAFETY: the place is one of the window under way, which the column covers.
+                // SAFETY: the place is in the current window, which the column covers.
                 *value = unsafe { *window.add(*place as usize) };
             }
             validity[word] |= (u64::MAX >> (64 - found.len())) << (next % 64);
@@ -411,9 +419,9 @@ fn give<T: Number>(
                 let (bits, valid) = column.copies[(place & !COPIED) as usize];
                 (T::of_scalar(Scalar(bits)), valid)
             } else if !window.is_null() {
-                // Whether there is one is not predictable; the window has a first row.
+                // Whether there is a match is not predictable; the window has a first row.
                 let at = select_unpredictable(lies_in_window, place as usize, 0);
-                // SAFETY: the place is one of the window under way, which the column covers.
+                // SAFETY: the place is in the current window, which the column covers.
                 (unsafe { *window.add(at) }, lies_in_window)
             } else if lies_in_window {
                 // SAFETY: as above.

@@ -1,16 +1,17 @@
-//! How many rows the lists of a right side get room for, so that they and what is beside them stay within a bound.
+//! The capacity of the lists of a right side, so that they and the memory beside them stay within a
+//! limit.
 
-/// Rows for which there is room at first, if so many may be.
+/// The initial capacity in rows, if the limit allows it.
 const ROWS_AT_FIRST: usize = 1_024;
 
-/// What a right side takes.
+/// The memory of a right side.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// Its rows.
     pub rows: usize,
     /// Rows for which its lists have room.
     pub room: usize,
-    /// Bytes that a row takes in all lists, and when they are put in order.
+    /// The bytes of a row in all lists, also while they are sorted.
     pub row_bytes: usize,
     /// Bytes that a row takes in the longest list: while a list grows, the old one lives on.
     pub list_bytes: usize,
@@ -19,8 +20,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// For how many rows there is to be room, so that there is for these: as many as before if there is already.
-    /// `None`: all of it would take more than the limit.
+    /// The capacity for so many rows; the present capacity if it is enough. Returns `None` if the
+    /// memory would exceed the limit.
     pub fn room_for(&self, rows: usize, limit: usize) -> Option<usize> {
         let is_growing = rows > self.room;
         let old = if is_growing {
@@ -35,7 +36,7 @@ impl Taken {
         if !is_growing {
             return Some(self.room);
         }
-        // Keys and texts, which lie beside the lists, mostly grow with them.
+        // Keys and texts, which are beside the lists, usually grow with them.
         let each = self.row_bytes + self.beside.checked_div(self.rows).unwrap_or(0);
         let fair = limit.saturating_sub(old) / each;
         let doubled = (2 * self.room).max(ROWS_AT_FIRST).min(fair);
@@ -67,7 +68,8 @@ mod tests {
                 taken.rows += 10;
                 taken.beside += 10 * beside_each;
                 let bytes = taken.room * taken.row_bytes + taken.beside;
-                // The ten rows that came last may pass the bound beside the lists: whoever can say so, says it before.
+                // The last ten rows may exceed the limit beside the lists: a caller that knows
+                // their size reserves it before.
                 assert!(bytes <= limit + 10 * beside_each, "{bytes} of {limit}");
             }
             let used = taken.rows * (taken.row_bytes + beside_each);

@@ -11,11 +11,12 @@ use crate::with_number;
 pub struct SeriesColumn {
     /// The numbers' type.
     pub number: NumberType,
-    /// One a row; those of NULLs mean nothing.
+    /// A number for each row; the numbers of NULLs have no meaning.
     pub values: Vec<u64>,
-    /// Which are not NULL; none if all are.
+    /// Which rows are not NULL; `None` if no row is NULL.
     pub valid: Option<Vec<bool>>,
-    /// Which have an error instead, that matters only to those who find them; none if no row has.
+    /// The rows that have an error instead, which is raised only for left rows that find them;
+    /// `None` if no row has one.
     pub failed: Option<Vec<Option<EvaluationError>>>,
 }
 
@@ -67,17 +68,18 @@ pub struct SeriesBuilder {
     limit: usize,
 }
 
-/// Bytes that the longest list takes for a row, beside errors: while a list grows, the shorter one lives on.
+/// Bytes that the longest list takes for a row, beside errors: while a list grows, the shorter one
+/// lives on.
 const LIST_BYTES: usize = 8;
 /// Bytes that it takes to put a row in order: another list of times, and of one column at a time.
 const ORDERING_BYTES: usize = 16;
-/// Bytes that a key takes: where its rows begin, twice, whether they are sorted, and two cursors of whoever looks for
-/// them.
+/// The bytes of a key: the start of its rows, twice, whether they are sorted, and two cursors of
+/// the searches for them.
 const KEY_BYTES: usize = 4 + 4 + 1 + 2 * 12;
 
 /// Rows by key, then by time, then by arrival.
 pub struct Series {
-    /// Where the rows of each key begin, and at last where those of the last one end.
+    /// The start of the rows of each key, and finally the end of the rows of the last key.
     starts: Vec<u32>,
     /// Their times.
     pub times: Vec<i64>,
@@ -86,7 +88,7 @@ pub struct Series {
 }
 
 impl SeriesBuilder {
-    /// No row yet, of columns of these types; all of it may take so many bytes.
+    /// A builder without rows, for columns of these types and at most so many bytes.
     pub fn new(columns: &[NumberType], limit: usize) -> SeriesBuilder {
         SeriesBuilder {
             limit,
@@ -108,10 +110,10 @@ impl SeriesBuilder {
         4 + 8 + self.columns.iter().map(column).sum::<usize>() + ORDERING_BYTES
     }
 
-    /// Makes room for another `rows` rows of `keys` keys, which take `key_bytes` elsewhere.
+    /// Reserves memory for another `rows` rows of `keys` keys, which take `key_bytes` elsewhere.
     ///
     /// # Errors
-    /// They would take too much memory, of which none is taken then.
+    /// If the memory would exceed the limit. Nothing is reserved then.
     pub fn make_room(&mut self, rows: usize, keys: usize, key_bytes: usize) -> Evaluation<()> {
         let taken = Taken {
             rows: self.ids.len(),
@@ -139,14 +141,14 @@ impl SeriesBuilder {
         Ok(())
     }
 
-    /// Takes in the selected rows of a vector of `rows` rows, for which there is room; none of them has NULL as its
-    /// time.
+    /// Adds the selected rows of a vector of `rows` rows, for which memory is reserved. None of
+    /// them has NULL as its time.
     ///
     /// # Errors
-    /// There are too many rows.
+    /// If there are too many rows.
     ///
     /// # Panics
-    /// If there is not one operand a column.
+    /// If there is not one operand for each column.
     pub fn add(
         &mut self,
         ids: &[u32],
@@ -175,7 +177,8 @@ impl SeriesBuilder {
         Ok(())
     }
 
-    /// Says which of the rows that were taken in last have an error in a column; they were selected.
+    /// Says which of the rows that were taken in last have an error in a column; they were
+    /// selected.
     pub fn fail(
         &mut self,
         column: usize,
@@ -268,17 +271,17 @@ impl Series {
         }
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn keys(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
@@ -289,7 +292,7 @@ impl Series {
         self.starts.capacity() * 4 + self.times.capacity() * 8 + columns.sum::<usize>()
     }
 
-    /// Sorts the rows of a key by time; those of one time stay in the order of their arrival.
+    /// Sorts the rows of a key by time. Rows of one time keep the order of their arrival.
     fn sort(&mut self, key: usize) {
         let range = self.starts[key] as usize..self.starts[key + 1] as usize;
         let mut order: Vec<u32> = (0..range.len() as u32).collect();
@@ -320,8 +323,8 @@ mod tests {
     use super::*;
     use crate::vector::number::Scalar;
 
-    /// Fills a builder with rows of one key until no more fit; gives the bytes that it took, and what became of the
-    /// rows.
+    /// Fills a builder with rows of one key until no more fit. Returns the bytes that it took, and
+    /// the result for the rows.
     fn filled(limit: usize, key_bytes: impl Fn(usize) -> usize) -> (usize, Series) {
         let mut builder = SeriesBuilder::new(&[NumberType::F64, NumberType::I64], limit);
         let (selection, ids) = (Selection::first(100), [0; 100]);

@@ -1,14 +1,15 @@
 //! Reading both sides once, side by side, in the order of their times.
 //!
-//! The driver enters a vector of either side when the one before is done, and advances until the left vector is done:
+//! The caller enters a vector of either side when the one before is done, and advances until the
+//! left vector is done:
 //! ```text
-//! enter_left ─► advance ─► left done? ─yes─► its rows are joined what they found
+//! enter_left ─► advance ─► left done? ─yes─► the matches of its rows are complete
 //!                 ▲           │no: the right vector is done
 //!                 │           ├─ another right vector (perhaps of another window: leave_window before, enter_window after) ─► enter_right
 //!                 └───────────┴─ none left: finish_left
 //! ```
-//! It makes sure that times never decrease on either side; where they do, a series has to be searched instead, which finds the
-//! same rows.
+//! The caller ensures that times never decrease on either side. Where they do, a series is searched
+//! instead, which finds the same rows.
 
 use super::joined_column::JoinedColumn;
 use crate::limits::VECTOR_ROWS;
@@ -18,7 +19,7 @@ use crate::vector::value::Operand;
 
 /// The id of left rows that have no key: nothing has it.
 pub(super) const NOTHING: i32 = -1;
-/// The id of right rows that do not count: nobody looks for it.
+/// The id of ignored right rows, which no left row has.
 pub(super) const IGNORED: i32 = -2;
 
 /// The bounds of a vector of the left side: 64-bit times.
@@ -30,13 +31,13 @@ pub struct LeftTimes {
     pub upper: *const i64,
 }
 
-/// How left rows are joined what they find while both sides are read side by side.
+/// A join that reads both sides side by side.
 pub trait SideBySide {
     /// Begins with a vector of the left side, of which only matching rows look for something.
     ///
     /// # Safety
-    /// There are bounds for each of the `rows` rows, which do not decrease, nor from the vector before. All stay readable until the
-    /// next vector of this side is entered.
+    /// There are bounds for each of the `rows` rows, which do not decrease, nor from the vector
+    /// before. All stay readable until the next vector of this side is entered.
     unsafe fn enter_left(
         &mut self,
         times: LeftTimes,
@@ -59,37 +60,40 @@ pub trait SideBySide {
         place: usize,
     );
 
-    /// Makes room for so many keys; ids of both vectors have to be less when rows are taken.
+    /// Reserves memory for so many keys. The ids of both vectors must be less when rows are
+    /// processed.
     fn make_room(&mut self, keys: usize);
 
-    /// Begins with a window of the right side; the columns are those of its first row on.
+    /// Begins with a window of the right side. The columns begin with its first row.
     fn enter_window(&mut self, columns: Vec<Operand>);
 
     /// The window is about to go.
     fn leave_window(&mut self);
 
-    /// Whether all rows of the left vector have found what there is for them.
+    /// Whether all rows of the left vector are complete.
     fn is_left_done(&self) -> bool;
 
-    /// Takes rows of either side until one of the vectors is done, and gives the left rows what they found.
+    /// Processes rows of either side until one of the vectors is done, and writes the matches of
+    /// the left rows.
     ///
     /// # Safety
-    /// The vectors and the window that were entered are still readable, and there is room for their ids.
+    /// The vectors and the window that were entered are still readable, and there is memory for
+    /// their ids.
     ///
     /// # Errors
-    /// Those of aggregates.
+    /// The errors of aggregates.
     unsafe fn advance(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()>;
 
-    /// There are no more right rows: the rest of the left rows find what there is.
+    /// Completes the rest of the left rows after the last right row.
     ///
     /// # Safety
     /// As for [`SideBySide::advance`].
     ///
     /// # Errors
-    /// Those of aggregates.
+    /// The errors of aggregates.
     unsafe fn finish_left(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()>;
 
-    /// Which of the left vector's rows found something, if that matters; all have to be done.
+    /// The left vector's rows that found a match, if only some rows do. All rows must be done.
     fn found(&self) -> Option<Selection>;
 
     /// Bytes of memory.

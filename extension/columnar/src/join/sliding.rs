@@ -1,16 +1,18 @@
-//! Aggregates of all rows within bounds, while both sides are read once, side by side: each key has a queue of the rows that are
-//! within the bounds of its latest left row.
+//! Aggregates of all rows within bounds, while both sides are read once, side by side. Each key has
+//! a queue of the rows that are within the bounds of its latest left row.
 //!
 //! ```text
 //! right rows up to the left row's upper bound ──► the back of their keys' queues
-//! left row: rows before its lower bound leave the front of its key's queue; what is left is aggregated
+//! left row: rows before its lower bound leave the front of its key's queue; the rest is aggregated
 //! ```
-//! Bounds never decrease, so a row that has left is never wanted again. Memory is that of the queues: the rows of one window for
-//! each key, as rows leave when others of their key come, too.
+//! Bounds never decrease, so a row that has left is never needed again. The memory is that of the
+//! queues: the rows of one window for each key, because rows also leave when other rows of their
+//! key arrive.
 //!
-//! Whose turn it is cannot be predicted, so right rows are queued a block at a time, before the left rows among them: those past
-//! the upper bound of a left row are left out at the back of its queue. Where windows are short most of them are empty, so the
-//! time of each key's latest row lies apart: it tells that a queue is done with, which need not be looked at then.
+//! The order of left and right rows cannot be predicted. Right rows are therefore queued a block at
+//! a time, before the left rows among them: rows past the upper bound of a left row are ignored at
+//! the back of its queue. If windows are short, most queues are empty. The time of each key's
+//! latest row is stored separately, so that an outdated queue need not be read.
 
 use super::joined_column::JoinedColumn;
 use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
@@ -41,7 +43,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Lets rows before a lower bound go, which will never be asked for again.
+    /// Removes the rows before a lower bound, which are never needed again.
     #[inline]
     fn leave(&mut self, lower: i64, inclusive: bool, stride: usize) {
         let all = self.words.len();
@@ -75,8 +77,9 @@ impl Queue {
         &self.words[self.head..end]
     }
 
-    /// Forgets rows that have left: at once if all have, so that short queues stay in a few cache lines, else when they are the
-    /// greater part, so that each row is moved once at most.
+    /// Frees the memory of removed rows: at once if all are removed, so that short queues stay in a
+    /// few cache lines; otherwise when they are the greater part, so that each row is moved at most
+    /// once.
     fn tidy(&mut self) {
         if self.head == self.words.len() {
             self.clear();
@@ -99,7 +102,7 @@ fn is_after(time: i64, upper: i64, inclusive: bool) -> bool {
     (time > upper) | ((time == upper) & !inclusive)
 }
 
-/// Both sides under way.
+/// The join with the current vectors of both sides.
 pub struct Sliding {
     lower_inclusive: bool,
     upper_inclusive: bool,
@@ -107,7 +110,7 @@ pub struct Sliding {
     numbers: Vec<NumberType>,
     columns: Vec<Operand>,
     queues: Vec<Queue>,
-    /// The time of the row of each key that was queued last; the least if there was none.
+    /// The time of the row of each key that was queued last; the least time if there was none.
     latest: Vec<i64>,
     left: Side,
     selection: Selection,
@@ -149,7 +152,8 @@ impl WindowRows for Queued<'_> {
 }
 
 impl Sliding {
-    /// Of right rows with columns of these types, [`COLUMNS_MAX`] at most, those within bounds that may include equal times.
+    /// Aggregates of right rows with at most [`COLUMNS_MAX`] columns of these types, within bounds
+    /// that may include equal times.
     pub fn new(
         lower_inclusive: bool,
         upper_inclusive: bool,
@@ -181,10 +185,11 @@ impl Sliding {
         COLUMNS + self.numbers.len()
     }
 
-    /// Puts the right vector's row into its key's queue, from which rows before the lower bound of the left row under way leave.
+    /// Appends the right vector's row to its key's queue, from which rows before the current lower
+    /// bound are removed.
     ///
     /// # Safety
-    /// The row is one of the vector's, and the window is readable.
+    /// The row is a row of the vector, and the window is readable.
     #[inline]
     unsafe fn push(&mut self, row: usize, time: i64, lower: i64) {
         let id = self.right.ids[row];
@@ -227,7 +232,7 @@ impl Sliding {
     unsafe fn push_block(&mut self, lower: i64) {
         let end = (self.right.next + BLOCK_ROWS).min(self.right.rows);
         for row in self.right.next..end {
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             unsafe { self.push(row, *self.right_times.add(row), lower) };
         }
         self.right.next = end;
@@ -236,14 +241,14 @@ impl Sliding {
     /// Aggregates for a row of the left vector.
     ///
     /// # Safety
-    /// The row is one of the vector's.
+    /// The row is a row of the vector.
     #[inline]
     unsafe fn answer(&mut self, row: usize, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         let stride = self.stride();
         let mut words: &[u64] = &[];
         let id = self.left.ids[row];
         if id != NOTHING {
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             let (lower, upper) = unsafe {
                 let times = self.left_times;
                 (*times.lower.add(row), *times.upper.add(row))
@@ -314,7 +319,7 @@ impl SideBySide for Sliding {
         if self.left.next == 0 {
             joined.iter_mut().for_each(JoinedColumn::clear);
         }
-        // SAFETY: the caller's promise, for rows of both vectors.
+        // SAFETY: this function's contract, for rows of both vectors.
         unsafe {
             while let Some(row) = self.selection.next(self.left.next) {
                 self.left.next = row;
@@ -339,7 +344,7 @@ impl SideBySide for Sliding {
 
     unsafe fn finish_left(&mut self, joined: &mut [JoinedColumn]) -> Evaluation<()> {
         while let Some(row) = self.selection.next(self.left.next) {
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             unsafe { self.answer(row, joined)? };
             self.left.next = row + 1;
         }

@@ -1,8 +1,8 @@
 //! Aggregates of all rows within bounds.
 //!
-//! A row's aggregates are computed over its own rows, one after the other in the order of their times, so that floats are
-//! added as PostgreSQL would add rows that arrive in that order, with its errors. The work is proportional to the rows in all
-//! windows.
+//! A row's aggregates are computed over its own rows, one after the other in the order of their
+//! times, so that floats are added as PostgreSQL would add rows that arrive in that order, with its
+//! errors. The work is proportional to the rows in all windows.
 
 use super::cursor::{Bound, Cursors};
 use super::joined_column::JoinedColumn;
@@ -68,17 +68,17 @@ impl Window {
         self.lower.bytes() + self.upper.bytes()
     }
 
-    /// Aggregates for each selected row; `matching` are those of them whose keys and bounds are not NULL. Without a bound all
-    /// rows on that side are within.
+    /// Aggregates for each selected row. `matching` are the selected rows whose keys and bounds are
+    /// not NULL. Without a bound, all rows on that side are within.
     ///
     /// # Safety
-    /// Bounds and ids are of the selection's vector.
+    /// Bounds and ids are those of the selection's vector.
     ///
     /// # Errors
-    /// Those of the aggregates, and of their arguments for rows within a window.
+    /// The errors of the aggregates, and of their arguments for rows within a window.
     ///
     /// # Panics
-    /// If there is not one `joined` a call.
+    /// If there is not one joined column for each call.
     #[expect(
         clippy::too_many_arguments,
         reason = "a window has two bounds and two sides"
@@ -130,7 +130,7 @@ impl Window {
 
 /// The rows of a window.
 pub(super) trait WindowRows {
-    /// How many there are.
+    /// The number of rows.
     fn len(&self) -> usize;
 
     /// The type of a column.
@@ -140,7 +140,7 @@ pub(super) trait WindowRows {
     fn each(&self, column: usize, take: impl FnMut(u64) -> Evaluation<()>) -> Evaluation<()>;
 }
 
-/// Rows of a series that lie side by side.
+/// Adjacent rows of a series.
 struct SeriesRows<'a> {
     series: &'a Series,
     range: std::ops::Range<usize>,
@@ -175,7 +175,7 @@ impl WindowRows for SeriesRows<'_> {
     }
 }
 
-/// Aggregates the rows of a window. What has no answer is NULL.
+/// Aggregates the rows of a window. An aggregate without a result is NULL.
 #[inline]
 pub(super) fn answer(
     call: WindowCall,
@@ -247,7 +247,7 @@ fn float_sum<T: Number>(rows: &impl WindowRows, column: usize) -> Evaluation<Opt
     Ok(sum)
 }
 
-/// The smallest or greatest; among equals the one met last, as PostgreSQL's functions keep it.
+/// The smallest or greatest number. Of equal numbers, the last one is kept, as in PostgreSQL.
 fn extreme(
     rows: &impl WindowRows,
     column: usize,

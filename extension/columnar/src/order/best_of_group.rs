@@ -11,7 +11,8 @@ use crate::with_number;
 /// For each group, the row that comes first in an order.
 pub struct BestOfGroup {
     keys: Keys,
-    /// The rank of the first key of each group's row; the last of all ranks while there is none.
+    /// The rank of the first key of each group's row; the last of all ranks while the group has no
+    /// row.
     firsts: Vec<Rank>,
     best: Vec<Option<Entry>>,
     /// The note that `accept` gave for each group's row.
@@ -29,16 +30,17 @@ impl BestOfGroup {
         }
     }
 
-    /// Whether it is better to offer vectors from the last to the first. Any order gives the same rows.
+    /// Whether offering vectors from the last to the first is faster. The result does not depend on
+    /// the order.
     pub fn is_backward(&self) -> bool {
         self.keys.reversed()
     }
 
-    /// Offers the selected rows of a vector whose first row has the number `first_row`. A row that would be its
-    /// group's is so if `accept` gives something to be noted with it.
+    /// Offers the selected rows of a vector whose first row has the number `first_row`. A row that
+    /// would become its group's row does so only if `accept` returns a note for it.
     ///
     /// # Errors
-    /// Those of the keys.
+    /// The errors of the keys.
     pub fn offer(
         &mut self,
         frame: &Frame<'_>,
@@ -106,7 +108,8 @@ impl BestOfGroup {
         }
     }
 
-    /// The rows by number, ascending, each with what was noted with it. A row may be that of several groups.
+    /// The rows in ascending order of their numbers, each with its note. A row may belong to
+    /// several groups.
     pub fn rows(&self) -> Vec<(u64, u32)> {
         let found = self.best.iter().zip(&self.notes);
         let row = |(entry, note): (&Option<Entry>, &u32)| {

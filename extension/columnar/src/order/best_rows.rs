@@ -22,7 +22,7 @@ use crate::vector::value::Operand;
 use crate::with_number;
 use crate::zone_map::Zone;
 
-/// At most so many rows, the first of those that were offered and come after a certain one.
+/// The first rows, up to a limit, of the offered rows that follow a given row.
 pub struct BestRows {
     keys: Keys,
     max: usize,
@@ -55,8 +55,8 @@ impl BestRows {
         }
     }
 
-    /// Begins a pass that keeps at most `max` rows, which must be offered vector by vector: backwards if the first key
-    /// is descending, forwards otherwise.
+    /// Begins a pass that keeps at most `max` rows, which must be offered vector by vector:
+    /// backwards if the first key is descending, forwards otherwise.
     pub fn begin(&mut self, max: usize) {
         self.max = max.max(1);
         self.kept.clear();
@@ -68,12 +68,13 @@ impl BestRows {
         self.keys.reversed()
     }
 
-    /// The attribute whose zone [`BestRows::can_take`] wants.
+    /// The attribute whose zone [`BestRows::can_take`] needs.
     pub fn zone_attribute(&mut self) -> Option<usize> {
         self.keys.first()?.value.column()
     }
 
-    /// Whether a selected row of a vector may be one of those wanted; of one whose zone is not exact no row is read. `zone` is of [`BestRows::zone_attribute`].
+    /// Whether a selected row of a vector may be kept. `zone` is the zone of
+    /// [`BestRows::zone_attribute`]. If it is not exact, no row is read.
     pub fn can_take(&mut self, frame: &Frame<'_>, selection: &Selection, zone: &Zone) -> bool {
         let single = self.keys.len() == 1;
         let full = self.is_full();
@@ -93,7 +94,7 @@ impl BestRows {
             return true;
         };
         let no_values = zone.non_null == 0;
-        // What is sorted has no NULLs. If the zone is not exact, the rows may not be readable yet.
+        // A sorted zone has no NULLs. If the zone is not exact, the rows may not be readable yet.
         let has_nulls = || {
             if !zone.exact && !matches!(frame.lane(attribute).data, LaneData::Null) {
                 return !frame.validity(attribute).is_null();
@@ -117,11 +118,11 @@ impl BestRows {
         !beaten
     }
 
-    /// Offers the selected rows of a vector whose first row has the number `first_row`. A row that would be kept is
-    /// kept if `accept` says so.
+    /// Offers the selected rows of a vector whose first row has the number `first_row`. A row that
+    /// would be kept is kept only if `accept` returns true.
     ///
     /// # Errors
-    /// Those of the keys.
+    /// The errors of the keys.
     pub fn offer(
         &mut self,
         frame: &Frame<'_>,
@@ -246,8 +247,8 @@ impl BestRows {
     }
 }
 
-/// Which comparison with the number of the last one kept holds for rows that come before it. A row that ties does not,
-/// if it is by number alone that it ties: it was met later.
+/// The comparison with the number of the last kept row that holds for rows before it. With a single
+/// key, a row that ties is later and does not come before it.
 fn before(order: Order, single: bool) -> Comparison {
     match (order.descending, single) {
         (false, true) => Comparison::Less,

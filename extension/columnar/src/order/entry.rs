@@ -11,7 +11,7 @@ use crate::with_number;
 /// Keys of one order at most.
 pub const KEYS_MAX: usize = 4;
 
-/// What rows are ordered by.
+/// A key of an order.
 pub struct SortKey {
     /// A number a row.
     pub value: Value,
@@ -19,7 +19,8 @@ pub struct SortKey {
     pub order: Order,
 }
 
-/// A row with the ranks of its keys; those past the last key are all alike. What comes first is smaller.
+/// A row with the ranks of its keys; the ranks past the last key are all equal. The row that comes
+/// first is the least.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Entry {
     pub(super) ranks: [Rank; KEYS_MAX],
@@ -84,14 +85,15 @@ impl Keys {
         self.keys.first().map(|key| key.value.number())
     }
 
-    /// As [`Keys::first_rank`], where the type of the first key is known.
+    /// The rank of the first key like [`Keys::first_rank`], where its type is known.
     #[inline]
     pub(super) fn first_rank_as<T: Number>(&self, row: usize) -> Rank {
         let key = &self.keys[0];
         if !self.validities[0].contains(row) {
             return key.order.null();
         }
-        // SAFETY: the operand was computed for the vector whose rows `evaluate` was given; this is one of them.
+        // SAFETY: the operand was computed for the vector of `evaluate`, and this is one of its
+        // rows.
         key.order
             .rank::<T>(unsafe { self.operands[0].get::<T>(row) })
     }
@@ -103,7 +105,8 @@ impl Keys {
             return key.order.null();
         }
         with_number!(key.value.number(), T => {
-            // SAFETY: the operand was computed for the vector whose rows `evaluate` was given; this is one of them.
+            // SAFETY: the operand was computed for the vector of `evaluate`, and this is one of its
+            // rows.
             key.order.rank::<T>(unsafe { self.operands[index].get::<T>(row) })
         })
     }

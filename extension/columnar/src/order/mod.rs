@@ -4,18 +4,20 @@
 //! vector + selection ── zone: can a row come before the last one kept? ──► candidates ──► the best rows so far
 //! ```
 //!
-//! The cast, in the order in which data flow:
-//! - [`rank`]: a number's place in an order as an integer, with NULL before or after all numbers.
+//! The cast, in the direction of the data:
+//! - [`rank`]: the place of a number in an order as an integer, with NULL before or after all
+//!   numbers.
 //! - [`entry`]: a row in an order: its ranks, then its number. No two rows are equal.
-//! - [`best_rows`]: at most so many rows, the first of all that were offered.
+//! - [`best_rows`]: the first rows of all that were offered, up to a limit.
 //! - [`best_of_group`]: the first row of each group.
 //!
-//! *Ties.* Rows with equal keys follow by row number: descending if the first key does, ascending otherwise. So a scan
-//! that goes backwards for a descending key, and forwards for an ascending one, meets tied rows in their order, and a
-//! row that only ties with the last one kept can be turned away.
+//! *Ties.* Rows with equal keys are ordered by row number: descending if the first key is
+//! descending, ascending otherwise. A scan that goes backwards for a descending key, and forwards
+//! for an ascending one, therefore meets tied rows in their order, and a row that only ties with
+//! the last kept row can be rejected.
 //!
-//! *More rows than fit.* [`BestRows`] can be told to begin after a row. So all rows come out in order by as many
-//! passes as it takes, in bounded memory.
+//! *More rows than fit.* [`BestRows`] can begin after a given row. All rows are thus returned in
+//! order by several passes, in bounded memory.
 
 pub mod best_of_group;
 pub mod best_rows;

@@ -13,7 +13,8 @@ pub struct Order {
     pub nulls_first: bool,
 }
 
-/// A place in an [`Order`]: what comes first is smaller. Equal numbers (all NaN; -0 and +0) have equal ranks.
+/// A place in an [`Order`]: what comes first is smaller. Equal numbers (all NaN; -0 and +0) have
+/// equal ranks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Rank {
     class: u8,
@@ -47,7 +48,7 @@ impl Order {
         }
     }
 
-    /// The rank of a bound; `None` if it is not known.
+    /// The rank of a bound; `None` if the bound is not known.
     pub fn bound(self, bound: Bound) -> Option<Rank> {
         match bound {
             Bound::Unknown => None,

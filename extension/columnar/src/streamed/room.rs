@@ -25,7 +25,7 @@ impl Room {
         }
     }
 
-    /// Makes room for the values of so many places. What lies there is what lay there before, or 0.
+    /// Prepares memory for the values of so many places. It contains old values or zeros.
     pub(super) fn prepare(&mut self, kind: LaneKind, places: usize, has_nulls: bool) {
         let bytes = match kind {
             LaneKind::Bool => places.div_ceil(8),
@@ -41,7 +41,7 @@ impl Room {
         }
     }
 
-    /// The memory of the values at these places, if they may be written there as they are decoded.
+    /// The memory of the values at these places, if decoded values may be written there directly.
     pub(super) fn values_at(
         &mut self,
         kind: LaneKind,
@@ -64,7 +64,8 @@ impl Room {
 
     /// Values of 4 bytes.
     pub(super) fn codes_at(&mut self, places: Range<usize>) -> &mut [u32] {
-        // SAFETY: words hold two numbers each, any bits of which are numbers; what is borrowed is all that may be used.
+        // SAFETY: words hold two numbers each, any bits of which are numbers; what is borrowed is
+        // all that may be used.
         let (_, narrow, _) = unsafe { self.values.align_to_mut::<u32>() };
         &mut narrow[places]
     }
@@ -89,8 +90,8 @@ impl Room {
     }
 }
 
-/// Makes a buffer of so many words at least. What lay there is given up rather than copied: zeros in pages of their own
-/// cost nothing until they are touched.
+/// Makes a buffer of at least so many words. Old contents are dropped instead of copied, because
+/// zeros in mapped pages cost nothing until they are touched.
 fn make_room(buffer: &mut Buffer<u64>, words: usize) {
     if buffer.len() < words {
         *buffer = Buffer::new();
@@ -102,7 +103,8 @@ fn make_room(buffer: &mut Buffer<u64>, words: usize) {
 pub(super) fn write_bytes<T: Plain>(into: &mut Buffer<u64>, at: usize, from: &[T]) {
     let bytes = size_of_val(from);
     assert!(at + bytes <= into.byte_len(), "values beyond their room");
-    // SAFETY: both are plain integers without padding, the bytes are within the buffer, and what is borrowed elsewhere is not in it.
+    // SAFETY: both are plain integers without padding, the bytes are within the buffer, and what is
+    // borrowed elsewhere is not in it.
     unsafe {
         into.as_mut_ptr()
             .cast::<u8>()
@@ -111,7 +113,8 @@ pub(super) fn write_bytes<T: Plain>(into: &mut Buffer<u64>, at: usize, from: &[T
     }
 }
 
-/// Sets `count` bits from bit `at` on to what `value(done, bits)` gives: `bits` bits, after the first `done`.
+/// Sets `count` bits from bit `at` on. `value(done, bits)` returns the next `bits` bits after the
+/// first `done`.
 pub(super) fn write_bits(
     into: &mut [u64],
     at: usize,

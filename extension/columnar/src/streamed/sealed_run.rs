@@ -1,4 +1,5 @@
-//! A sealed run as it comes to be streamed: its image, and where in that the lanes of its columns lie.
+//! A sealed run as it comes to be streamed: its image, and where in that the lanes of its columns
+//! lie.
 
 use std::ops::{Deref, Range};
 
@@ -9,13 +10,13 @@ use crate::image::Image;
 use crate::kind::LaneKind;
 use crate::zone_map::Zone;
 
-/// A sealed run some rows of which are wanted.
+/// A sealed run of which some rows are read.
 pub struct SealedRun {
     /// Its image.
     pub image: ImageBytes,
-    /// How many rows it has to hold.
+    /// The number of rows that the image must contain.
     pub image_rows: usize,
-    /// Those of them that have places.
+    /// The rows of the image that have places.
     pub rows: Range<usize>,
     /// The place of the first of them.
     pub place: usize,
@@ -35,11 +36,13 @@ impl ImageBytes {
     /// # Safety
     /// It stays pinned until this value is dropped.
     pub unsafe fn kept(image: KeptImage<'_>) -> ImageBytes {
-        // SAFETY: the caller's promise: what it points to outlives the value, and no reference to it leaves the value.
+        // SAFETY: this function's contract: what it points to outlives the value, and no reference
+        // to it leaves the value.
         ImageBytes::Kept(unsafe { std::mem::transmute::<KeptImage<'_>, KeptImage<'static>>(image) })
     }
 
-    /// The zone of a vector of a column, which `find` works out; the arena notes it with an image of its own.
+    /// The zone of a vector of a column, which `find` works out; the arena notes it with an image
+    /// of its own.
     pub(super) fn zone(
         &self,
         (column, vector): (usize, usize),

@@ -26,8 +26,8 @@ const TEXT: LaneKind = LaneKind::Varlena {
 /// Rows of a property's run: over one vector and into the next, unless under Miri.
 const ROWS_MAX: usize = if cfg!(miri) { 80 } else { VECTOR_ROWS + 300 };
 
-/// A run of a model: the gap before it, how many of its rows lie before the places, how many a series has, and the values of
-/// each column.
+/// A run of a model: the gap before it, how many of its rows lie before the places, how many a
+/// series has, and the values of each column.
 #[derive(Debug, Clone)]
 struct Model {
     gap: usize,
@@ -227,7 +227,8 @@ proptest! {
     }
 }
 
-/// A value that is told without being filled is the model's; one of fixed width always is, until its vector is filled.
+/// A value that is told without being filled is the model's; one of fixed width always is, until
+/// its vector is filled.
 fn assert_point(streamed: &Streamed, column: usize, models: &[Model], place: usize) {
     let mut first = 0;
     for model in models {
@@ -330,7 +331,8 @@ fn assert_bounds(
     }
 }
 
-/// The rows of a series each, as sealing by series lays them: the series, a time stamp every ten, and its name.
+/// The rows of a series each, as sealing by series lays them: the series, a time stamp every ten,
+/// and its name.
 fn series(count: u32, rows: u32) -> (Vec<LaneKind>, Model) {
     let mut columns = vec![Vec::new(), Vec::new(), Vec::new()];
     for series in 0..count {

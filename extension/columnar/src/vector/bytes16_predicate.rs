@@ -13,15 +13,15 @@ use crate::zone_map::Zone;
 pub struct Bytes16Predicate {
     attribute: usize,
     test: Bytes16Test,
-    /// NULL is one of the values, so that a miss is NULL.
+    /// Whether NULL is one of the values, so that a miss is NULL.
     has_null: bool,
 }
 
-/// What a value is compared with.
+/// The comparison of a value.
 enum Bytes16Test {
     /// This one.
     Compare(Comparison, Bytes16),
-    /// It is one of these, which ascend.
+    /// Equality with one of these values, which ascend.
     OneOf(Vec<Bytes16>),
 }
 
@@ -40,7 +40,8 @@ impl Bytes16Predicate {
         })
     }
 
-    /// An attribute is one of some values, in any order; a NULL among them makes a miss NULL.
+    /// Tests whether an attribute is one of some values, in any order. If NULL is among them, a
+    /// miss is NULL.
     pub fn one_of(
         attribute: usize,
         mut values: Vec<Bytes16>,
@@ -64,7 +65,7 @@ impl Bytes16Predicate {
         self.attribute
     }
 
-    /// Whether a zone of the column shows that the test holds for none of its rows.
+    /// Whether a zone of the column proves that the test holds for none of its rows.
     pub(super) fn is_ruled_out(&self, zone: &Zone) -> bool {
         match &self.test {
             Bytes16Test::Compare(comparison, value) => value.is_ruled_out(*comparison, zone),
@@ -83,7 +84,7 @@ impl Bytes16Predicate {
         }
     }
 
-    /// What the test says of rows that are not NULL.
+    /// The results of the test for rows that are not NULL.
     pub(super) fn evaluate(&self, frame: &Frame<'_>, known: &Selection) -> Truth {
         let mut yes = Selection::NONE;
         if let LaneData::Fixed { values, stride } = frame.lane(self.attribute).data {
@@ -141,14 +142,14 @@ fn select(rows: &Selection, mut test: impl FnMut(usize) -> bool) -> Selection {
 /// The rows of a selection that have these bytes.
 ///
 /// # Safety
-/// There are so many values, of any alignment.
+/// There are `count` values, of any alignment.
 unsafe fn equal_rows(
     values: *const [u8; 16],
     count: usize,
     wanted: [u8; 16],
     rows: &Selection,
 ) -> Selection {
-    // SAFETY: the caller's promise; bytes have no alignment.
+    // SAFETY: this function's contract; bytes have no alignment.
     let values = unsafe { std::slice::from_raw_parts(values, count) };
     let wanted = u128::from_ne_bytes(wanted);
     let mut found = Selection::NONE;

@@ -50,8 +50,8 @@ pub(super) fn convert<A: Number, B: Number>(
     })
 }
 
-/// The number of the type `from` that, made one of the type `to`, equals `wide`; `None` if there is none, or if that
-/// conversion does not keep the order of all numbers.
+/// The number of the type `from` that equals `wide` after a conversion to the type `to`. Returns
+/// `None` if there is none, or if the conversion does not keep the order of all numbers.
 pub(super) fn narrow_twin(from: NumberType, to: NumberType, wide: Scalar) -> Option<Scalar> {
     let keeps_order = match (from, to) {
         (NumberType::I32 | NumberType::I64, NumberType::F32) | (NumberType::I64, _) => false,
@@ -78,7 +78,8 @@ fn widen<A: Number, B: Number>(value: A) -> B {
     }
 }
 
-/// A conversion as PostgreSQL's casts do it: rounding half to even, with an error where it does not fit.
+/// A conversion with the rules of PostgreSQL's casts: rounding half to even, and an error if the
+/// result does not fit.
 pub(super) fn convert_one<A: Number, B: Number>(value: A) -> Evaluation<B> {
     let out_of_range = EvaluationError::IntegerOutOfRange(B::TYPE.width() as u8);
     if A::TYPE.is_float() {

@@ -1,13 +1,13 @@
-//! A truth that only somebody else can tell, who is asked once for each distinct value of one column.
+//! A test that is evaluated outside of this crate, once for each distinct value of a column.
 //!
 //! ```text
-//! selected rows ── NULL ──► one answer
-//!               ── codes ──► an answer a code of the dictionary
-//!               ── values of up to 8 bytes ──► an answer a value, as long as values repeat
-//!               ── anything else ──► each row is asked about
+//! selected rows ── NULL ──► one result
+//!               ── codes ──► a result for each code of the dictionary
+//!               ── values of up to 8 bytes ──► a result for each value, as long as values repeat
+//!               ── other values ──► a result for each row
 //! ```
-//! Nobody is asked about values that no selected row has, as the answer may be an error. Questions of one vector are
-//! asked together.
+//! The test is never evaluated for a value that no selected row has, because it may raise an error.
+//! The new values of one vector are tested together.
 
 use super::VECTOR_WORDS;
 use super::frame::Frame;
@@ -17,9 +17,10 @@ use super::text::{CodeMemo, load_word};
 use super::truth_memo::{Code, PENDING, TruthMemo, code};
 use crate::lane::LaneData;
 
-/// From so many values on it counts how many of the rows had a new one: if more than half, each row is asked about.
+/// The number of values from which on new values are counted. If more than half of the rows have a
+/// new value, the test is evaluated for each row.
 pub(super) const NEW_VALUES_MIN: u64 = 32 << 10;
-/// So many values are remembered at most; then all are forgotten.
+/// The most values whose results are kept. When there are more, all are dropped.
 pub(super) const VALUES_MAX: usize = 256 << 10;
 
 /// The answer of a test for one value.
@@ -33,12 +34,13 @@ pub enum Ternary {
     Null,
 }
 
-/// Who is asked. Equal bits of values always get the same answer.
+/// The test. Equal bits of values always have the same result.
 pub trait ValueTest {
-    /// Answers about values that are not NULL, one after the other.
+    /// Tests values that are not NULL, one after the other.
     ///
     /// # Safety
-    /// Each value is one of the column's: its bits if it is kept by value, extended by zeros, otherwise its address.
+    /// Each value is one of the column's: its bits if values are kept by value, extended by zeros,
+    /// otherwise its address.
     unsafe fn test(&mut self, values: &[u64], answers: &mut [Ternary]);
 
     /// Answers about NULL.
@@ -54,15 +56,15 @@ pub struct ExternalPredicate {
     null: Option<Ternary>,
     memo: TruthMemo,
     codes: CodeMemo<Code>,
-    /// Rows whose values were looked up, and how many of those were new.
+    /// The number of rows whose values were looked up, and of those with a new value.
     looked_up: u64,
     new: u64,
     /// Whether values hardly repeat.
     is_distinct: bool,
-    /// The values of the question under way, and the answers to it.
+    /// The values of the current call of the test, and their results.
     values: Vec<u64>,
     answers: Vec<Ternary>,
-    /// The codes of what is asked about.
+    /// The codes of these values.
     unknown_codes: Vec<u32>,
 }
 
@@ -89,12 +91,12 @@ impl ExternalPredicate {
         })
     }
 
-    /// What the test says of the selected rows.
+    /// The results of the test for the selected rows.
     pub(super) fn evaluate(&mut self, frame: &Frame<'_>, selection: &Selection) -> Truth {
         let lane = frame.lane(self.attribute);
         let known = frame.present(self.attribute, selection);
         let place = frame.place;
-        // SAFETY: the lane covers the rows of the vector, of which those are that are asked for.
+        // SAFETY: the lane covers the rows of the vector, to which the selected rows belong.
         let mut truth = unsafe {
             match lane.data {
                 _ if known.is_empty() => NOTHING,
@@ -140,7 +142,7 @@ impl ExternalPredicate {
     /// By values of up to 8 bytes, which are remembered as long as they repeat.
     unsafe fn by_value(&mut self, known: &Selection, value: impl Fn(usize) -> u64) -> Truth {
         if self.is_distinct {
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             return unsafe { self.each(known, value) };
         }
         self.values.clear();
@@ -195,7 +197,7 @@ impl ExternalPredicate {
         told(known, value, |code| codes.get(code as u32, || PENDING))
     }
 
-    /// Asks about each row.
+    /// Evaluates the test for each row.
     unsafe fn each(&mut self, known: &Selection, value: impl Fn(usize) -> u64) -> Truth {
         self.values.clear();
         let values = &mut self.values;
@@ -216,7 +218,7 @@ impl ExternalPredicate {
     unsafe fn ask(&mut self) {
         self.answers.clear();
         self.answers.resize(self.values.len(), Ternary::Null);
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { self.test.test(&self.values, &mut self.answers) }
     }
 }
@@ -227,7 +229,8 @@ const NOTHING: Truth = Truth {
     no: Selection::NONE,
 };
 
-/// The truth of rows by the codes of their values. Often many rows after one another have the same value.
+/// The truth of rows by the codes of their values. Often many rows after one another have the same
+/// value.
 #[inline(always)]
 fn told(
     known: &Selection,
@@ -240,7 +243,7 @@ fn told(
         let (first, mut open) = (index * 64, known.words[index]);
         if open == u64::MAX {
             let one = value(first);
-            // The last row tells most often that there are several values.
+            // The last row is the most likely one to differ.
             let are_same = one == value(first + 63)
                 && (first..first + 64).fold(0, |differs, row| differs | (one ^ value(row))) == 0;
             if are_same {

@@ -1,4 +1,4 @@
-//! The vector under way.
+//! The frame of an evaluation: one vector with its lanes, zones and scalars.
 
 use super::number::Scalar;
 use super::selection::Selection;
@@ -7,7 +7,7 @@ use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::repeats::ValueRepeats;
 use crate::zone_map::Zone;
 
-/// A vector of a window, with all that an evaluation may ask for.
+/// A vector of a segment with everything that an evaluation may read.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     /// The window's lanes, by attribute.
@@ -20,7 +20,8 @@ pub struct Frame<'a> {
     pub rows: usize,
     /// Numbers that hold for the whole scan: constants and parameters. `None` is NULL.
     pub scalars: &'a [Option<Scalar>],
-    /// What is known of this vector of each attribute, where somebody asked for it; may be shorter than the lanes.
+    /// The zone of each attribute in this vector, where it was requested. The slice may be shorter
+    /// than the lanes.
     pub zones: &'a [Option<Zone>],
     /// Numbers a row that no lane has: what a join found for the rows of the vector.
     pub joined: &'a [Operand],
@@ -31,11 +32,11 @@ pub struct Frame<'a> {
 /// An attribute that one reader alone looks at, which may do with less than its values.
 #[derive(Clone, Debug, Default)]
 pub struct SubstituteColumn {
-    /// Which.
+    /// The attribute.
     pub attribute: usize,
-    /// With what it does in this vector.
+    /// What replaces the attribute's values in this vector.
     pub substitute: Substitute,
-    /// Those of the vector, if it is these.
+    /// The repeats of the vector, if [`Substitute::Repeats`] replaces the values.
     pub repeats: ValueRepeats,
 }
 
@@ -51,7 +52,7 @@ pub enum Substitute {
     Repeats,
 }
 
-/// What a zone says of the integers of a vector.
+/// The bounds of the integers of a vector, from its zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Whether anything is known. Without, the rest means nothing.
@@ -81,10 +82,10 @@ impl<'a> Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The lane of an attribute; all NULL past the last.
+    /// The lane of an attribute; all NULL past the last attribute.
     ///
     /// # Panics
-    /// If it was not to be read: its values are not those of the vector.
+    /// If the attribute has a substitute: its lane does not have the values of the vector.
     pub fn lane(&self, attribute: usize) -> Lane {
         assert!(
             self.substituted(attribute).is_none(),
@@ -100,18 +101,18 @@ impl Frame<'_> {
             .find(|column| column.attribute == attribute && column.substitute != Substitute::None)
     }
 
-    /// The runs of equal values that there are instead of the values of an attribute.
+    /// The repeats that replace the values of an attribute.
     pub fn repeats(&self, attribute: usize) -> Option<&ValueRepeats> {
         let column = self.substituted(attribute)?;
         (column.substitute == Substitute::Repeats).then_some(&column.repeats)
     }
 
-    /// The same of an attribute whose values need not be those of the vector.
+    /// The lane of an attribute whose values may be those of other rows.
     pub(crate) fn lane_of_any_values(&self, attribute: usize) -> Lane {
         self.lanes.get(attribute).copied().unwrap_or(Lane::NULL)
     }
 
-    /// What is known of an attribute of integers in this vector.
+    /// The bounds of an attribute of integers in this vector.
     pub fn bounds(&self, attribute: usize) -> Bounds {
         let zone = self.zone(attribute);
         match zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted)) {
@@ -125,7 +126,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The zone of an attribute in this vector, if it was asked for.
+    /// The zone of an attribute in this vector, if it was requested.
     pub fn zone(&self, attribute: usize) -> Option<Zone> {
         self.zones.get(attribute).copied().flatten()
     }
@@ -135,17 +136,18 @@ impl Frame<'_> {
         if let LaneData::Null = self.lane(attribute).data {
             return Selection::NONE;
         }
-        // SAFETY: a lane's bitmap covers its rows; the vector lies among them.
+        // SAFETY: a lane's bitmap covers its rows, to which the vector belongs.
         unsafe { selection.and_bitmap(self.validity(attribute)) }
     }
 
-    /// The validity bitmap of the vector of an attribute; null if no row is NULL, or if all are because there is no lane.
+    /// The validity bitmap of the vector of an attribute; null if no row is NULL, or if all are
+    /// because there is no lane.
     pub fn validity(&self, attribute: usize) -> *const u64 {
         let validity = self.lane(attribute).validity;
         if validity.is_null() {
             return validity;
         }
-        // SAFETY: a lane's bitmap covers its rows; the vector lies among them.
+        // SAFETY: a lane's bitmap covers its rows, to which the vector belongs.
         unsafe { validity.add(self.place / 64) }
     }
 }

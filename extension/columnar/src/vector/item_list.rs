@@ -4,7 +4,8 @@ use crate::dictionary::next_instance;
 use crate::items::Items;
 use crate::lane::{DictionaryView, LaneData};
 
-/// Items, each of which has its place in the list as its code. Items that are equal as bytes appear once.
+/// Items, each of which has its place in the list as its code. Items that are equal as bytes appear
+/// once.
 pub struct ItemList {
     items: Items,
     instance: u64,
@@ -33,7 +34,7 @@ impl ItemList {
         }
     }
 
-    /// The lane of these codes, each of which is one of the list.
+    /// The lane of these codes, each of which is a code of the list.
     pub fn lane(&self, codes: *const u32) -> LaneData {
         LaneData::Codes {
             codes,

@@ -1,7 +1,8 @@
-//! The list of `x = ANY (list)`: which rows have a number that is in it.
+//! The list of `x = ANY (list)`, and the rows whose number is in it.
 //!
-//! A short list is compared with the whole vector, element by element. A longer list of integers that lie close
-//! together becomes a bitmap, in which each row is looked up; one of integers that lie far apart is searched in order.
+//! A short list is compared with the whole vector, element by element. A longer list of integers
+//! that are close together becomes a bitmap, in which each row is looked up. A longer list of
+//! distant integers is searched in order.
 
 use lanes_simd::Comparison;
 
@@ -14,7 +15,7 @@ use super::{Evaluation, number::Number};
 use crate::limits::VECTOR_ROWS;
 use crate::with_number;
 
-/// Lists of at most so many elements are compared element by element.
+/// The most elements of a list that is compared element by element.
 const COMPARED_MAX: usize = 8;
 /// A bitmap has at most this many bits for each element.
 const BITS_PER_ELEMENT_MAX: u64 = 64;
@@ -28,11 +29,11 @@ pub struct Members {
     lookup: Option<Lookup>,
 }
 
-/// The elements of a list that are not NULL, as they are looked up.
+/// The elements of a list that are not NULL, in the form in which they are looked up.
 #[derive(Debug, Clone)]
 enum Lookup {
     Compared,
-    /// One bit for each integer from `least` on.
+    /// One bit for each integer, beginning with `least`.
     Bits {
         least: i64,
         words: Vec<u64>,
@@ -41,7 +42,7 @@ enum Lookup {
     Sorted(Vec<i64>),
 }
 
-/// What a list says of the rows of a vector.
+/// The results of a list for the rows of a vector.
 pub(super) struct Membership {
     /// Rows whose number is in the list.
     pub found: Selection,
@@ -71,10 +72,10 @@ impl Members {
         self.list.iter().filter_map(|place| scalars[*place])
     }
 
-    /// What the list says of the selected rows' numbers.
+    /// The results of the list for the selected rows' numbers.
     ///
     /// # Errors
-    /// Those of the value.
+    /// The errors of the value.
     pub(super) fn evaluate(
         &mut self,
         value: &mut Value,

@@ -1,27 +1,34 @@
-//! Vectors: what a scan computes on, [`VECTOR_ROWS`] rows of a window at a time.
+//! Vectors: the unit of computation of a scan, [`VECTOR_ROWS`] rows of a segment.
 //!
-//! A window is a set of lanes (of a segment in the arena, or of rows decoded from pages). A vector is the part of it
-//! that begins at a multiple of [`VECTOR_ROWS`], so that a vector of a bitmap begins with a word. Nothing is copied: a
-//! vector of a column is a pointer into its lane. What is computed lies in buffers that the expressions own.
+//! A segment is read through a set of lanes, from the arena or from rows decoded from pages. A
+//! vector is the part of the lanes that begins at a multiple of [`VECTOR_ROWS`], so the vector of a
+//! bitmap begins with a word. Nothing is copied: a vector of a column is a pointer into its lane.
+//! Results are in buffers that the expressions own.
 //!
-//! The cast, in the order in which data flow:
-//! - [`selection`]: which rows of a vector count. Every evaluation is given one and never looks at other rows, except
-//!   to compute values that nobody asks for; so an error arises only where row-by-row evaluation meets it too.
-//! - [`number`]: the types that are computed on, their order and arithmetic as PostgreSQL defines them.
-//! - [`frame`]: the vector under way: lanes, place, rows, and the values that hold for the whole scan.
-//! - [`value`]: expressions that give a number a row: columns, constants, arithmetic, conversions.
-//! - `conversion`: numbers of one type as numbers of another.
-//! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
-//! - `text_predicate`: those that test a text. `bytes16_predicate`: those that test a uuid.
-//! - [`external_predicate`]: those that somebody else tells, asked once a value; `truth_memo`: the answers.
-//! - [`item_list`]: a list of items that is the dictionary of lanes made by hand.
-//! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
+//! The cast, in the direction of the data:
+//! - [`selection`]: the rows of a vector to which an evaluation applies. Other rows are read only
+//!   to compute values that are not used, so an error is raised only where row-by-row evaluation
+//!   raises it too.
+//! - [`number`]: the number types, with PostgreSQL's order and arithmetic.
+//! - [`frame`]: the vector with its lanes, place, rows, and the values that hold for the whole
+//!   scan.
+//! - [`value`]: expressions with a number for each row: columns, constants, arithmetic,
+//!   conversions.
+//! - `conversion`: conversions between number types.
+//! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
+//! - `text_predicate`: tests of text. `bytes16_predicate`: tests of UUIDs.
+//! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
+//!   `truth_memo`: their results.
+//! - [`item_list`]: a list of items that serves as the dictionary of computed lanes.
+//! - [`text`]: dictionary codes: items, results that are kept from segment to segment, tests of
+//!   items.
 //!
-//! Invariants: bits of a [`selection::Selection`] past the vector's rows are zero; operands are valid for the rows of
-//! their frame; the buffers of an expression are overwritten by its next evaluation.
+//! Invariants: bits of a [`selection::Selection`] past the vector's rows are zero; operands are
+//! valid for the rows of their frame; the buffers of an expression are overwritten by its next
+//! evaluation.
 //!
-//! Failures are those of SQL ([`EvaluationError`]): out of range, division by zero. They are raised only for rows that
-//! are selected and whose operands are not NULL.
+//! The failures are SQL's ([`EvaluationError`]), for instance out of range or division by zero.
+//! They are raised only for selected rows whose operands are not NULL.
 
 mod bytes16_predicate;
 mod conversion;
@@ -45,10 +52,10 @@ use crate::limits::VECTOR_ROWS;
 /// Words of a bitmap over one vector.
 pub const VECTOR_WORDS: usize = VECTOR_ROWS / 64;
 
-/// What goes wrong where PostgreSQL's operators go wrong.
+/// The errors of PostgreSQL's operators, and of evaluation itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EvaluationError {
-    /// SQLSTATE 22003, an integer type of so many bytes.
+    /// SQLSTATE 22003, for an integer type of so many bytes.
     #[error("integer of {0} bytes out of range")]
     IntegerOutOfRange(u8),
     /// SQLSTATE 22003.
@@ -63,30 +70,31 @@ pub enum EvaluationError {
     /// SQLSTATE 22012.
     #[error("division by zero")]
     DivisionByZero,
-    /// SQLSTATE 22023: an argument that must not be what it is.
+    /// SQLSTATE 22023: an invalid argument.
     #[error("{0}")]
     Argument(&'static str),
-    /// Of `lanes.ema`: a weight that is none.
+    /// An invalid weight of `lanes.ema`.
     #[error("{0:?} of lanes.ema: {1:?}")]
     Weight(Weight, WeightFault),
-    /// Rows did not come in the order in which they were expected. Not SQL's: see [`crate::aggregate::ema`].
+    /// The rows did not have the expected order. It is not an SQL error: see
+    /// [`crate::aggregate::ema`].
     #[error("rows came out of order")]
     Disordered,
-    /// What has to be kept would take more memory than it may. Not SQL's: see [`crate::join`].
+    /// The state would exceed its limit of memory. It is not an SQL error: see [`crate::join`].
     #[error("too much memory")]
     TooMuchMemory,
 }
 
-/// How the weight of a moving average is given.
+/// The form of the weight of a moving average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Weight {
-    /// As alpha itself, in (0, 1].
+    /// The weight is alpha itself, in (0, 1].
     Alpha,
-    /// As a number of rows, at least 1.
+    /// The weight is a number of rows, at least 1.
     Span,
 }
 
-/// What is wrong with it.
+/// The fault of a weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WeightFault {
     /// It is NULL.
@@ -100,10 +108,11 @@ pub enum WeightFault {
 /// The result of an evaluation.
 pub type Evaluation<T> = std::result::Result<T, EvaluationError>;
 
-/// Leaves out the rows for which one of the quals does not hold. Each sees only rows that those before it passed.
+/// Removes the rows for which a qual does not hold. Each qual is evaluated only for rows that
+/// passed the quals before it.
 ///
 /// # Errors
-/// Those of the quals.
+/// The errors of the quals.
 pub fn narrow(
     quals: &mut [predicate::Predicate],
     frame: &frame::Frame<'_>,

@@ -54,9 +54,9 @@ pub enum Operation {
     Modulo,
 }
 
-/// A Rust type that is one of the [`NumberType`]s.
+/// A Rust type of one of the [`NumberType`]s.
 pub trait Number: lanes_simd::Number + Copy + PartialEq + 'static {
-    /// Which one.
+    /// The number type.
     const TYPE: NumberType;
     /// Zero.
     const ZERO: Self;
@@ -70,7 +70,7 @@ pub trait Number: lanes_simd::Number + Copy + PartialEq + 'static {
     fn apply(self, operation: Operation, other: Self) -> Evaluation<Self>;
     /// The operator without the errors, and whether there may be one.
     fn apply_fast(self, operation: Operation, other: Self) -> (Self, bool);
-    /// As a double.
+    /// The number as a double.
     fn to_f64(self) -> f64;
 }
 

@@ -1,10 +1,11 @@
-//! Expressions that give a truth a row, in SQL's three-valued logic.
+//! Expressions with a truth value for each row, in SQL's three-valued logic.
 //!
 //! ```text
 //! evaluate(predicate, selection) = (rows that are TRUE, rows that are FALSE), both within the selection; the rest is NULL
-//! a AND b: b is evaluated on the rows where a is not FALSE      a OR b: on those where a is not TRUE
+//! a AND b: b is evaluated on the rows where a is not FALSE      a OR b: on the rows where a is not TRUE
 //! ```
-//! So a row meets an operator only if it would when PostgreSQL evaluates from left to right.
+//! An operator is therefore evaluated for a row only if PostgreSQL, which goes from left to right,
+//! evaluates it too.
 
 use lanes_simd::Comparison;
 
@@ -31,7 +32,7 @@ pub enum Predicate {
     Scalar(usize),
     /// Two numbers of the same type.
     Compare(Comparison, Value, Value),
-    /// A number is one of some scalars (`= ANY`); a NULL among them makes a miss NULL.
+    /// Whether a number is one of some scalars (`= ANY`). If NULL is among them, a miss is NULL.
     Member(Value, Members),
     /// A number is not one of some scalars (`<> ALL`).
     NotMember(Value, Members),
@@ -39,7 +40,7 @@ pub enum Predicate {
     Text(Box<TextPredicate>),
     /// A test on a column of 16 bytes.
     Bytes16(Box<Bytes16Predicate>),
-    /// A test on a column that somebody else carries out.
+    /// A test of a column that is evaluated outside of this crate.
     External(Box<ExternalPredicate>),
     /// A column of any type is NULL.
     ColumnIsNull(usize),
@@ -59,12 +60,12 @@ pub enum Predicate {
     Or(Vec<Predicate>),
 }
 
-/// What a predicate says of the selected rows.
+/// The results of a predicate for the selected rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth {
     /// Rows for which it holds.
     pub yes: Selection,
-    /// Rows for which it does not.
+    /// The rows that are FALSE.
     pub no: Selection,
 }
 
@@ -92,8 +93,8 @@ impl Predicate {
         }
     }
 
-    /// Whether the zones of the vector tell that it holds for no row. What zones tell without the predicate's help is the scan's to
-    /// ask.
+    /// Whether the zones of the vector prove that the predicate holds for no row. Only the zones
+    /// that need the predicate's own state are checked here; the scan checks the others.
     pub fn is_ruled_out(&mut self, frame: &Frame<'_>) -> bool {
         match self {
             Predicate::Text(text) => text.is_ruled_out(frame),
@@ -103,8 +104,8 @@ impl Predicate {
         }
     }
 
-    /// Whether zones of some rows show that it holds for none of them, as far as it takes no scalars to tell: tests on
-    /// 16 bytes have their values themselves.
+    /// Whether zones of some rows prove that the predicate holds for none of them, without scalars:
+    /// tests of 16 bytes contain their values.
     pub fn is_contradicted(&self, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
         match self {
             Predicate::Bytes16(test) => {
@@ -132,11 +133,11 @@ impl Predicate {
         }
     }
 
-    /// Leaves of the selected rows those for which the predicate holds: cheaper than [`Self::evaluate`] where it need not
-    /// be known why the others go.
+    /// Removes from the selection the rows for which the predicate does not hold. This is cheaper
+    /// than [`Self::evaluate`], because FALSE and NULL are not distinguished.
     ///
     /// # Errors
-    /// Those of the operators within; then the selection means nothing.
+    /// The errors of the operators. The selection is then unspecified.
     pub fn narrow(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         match self {
             Predicate::Bool(attribute) => {
@@ -170,10 +171,10 @@ impl Predicate {
         Ok(())
     }
 
-    /// For how many of the `count` selected rows the predicate holds.
+    /// The number of the `count` selected rows for which the predicate holds.
     ///
     /// # Errors
-    /// Those of the operators within.
+    /// The errors of the operators.
     pub fn count(
         &mut self,
         frame: &Frame<'_>,
@@ -198,10 +199,10 @@ impl Predicate {
         Ok(chosen.count())
     }
 
-    /// What the predicate says of the selected rows of the frame's vector.
+    /// The results of the predicate for the selected rows of the frame's vector.
     ///
     /// # Errors
-    /// Those of the operators within.
+    /// The errors of the operators.
     pub fn evaluate(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Truth> {
         let both = |yes: Selection, known: &Selection| Truth {
             yes,
@@ -312,7 +313,7 @@ impl Predicate {
     }
 }
 
-/// The bits and the validity of a vector of bools; none if all of it is NULL.
+/// The bits and the validity of a vector of bools; `None` if all of it is NULL.
 fn bools(frame: &Frame<'_>, attribute: usize) -> Option<(*const u64, *const u64)> {
     match frame.lane(attribute).data {
         // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
@@ -323,8 +324,8 @@ fn bools(frame: &Frame<'_>, attribute: usize) -> Option<(*const u64, *const u64)
     }
 }
 
-/// Both sides of a comparison, and as what to compare them. Numbers made wider only to meet a constant that is a number of
-/// the narrow type as well (`a real > 50`) are compared as they are.
+/// Both sides of a comparison, and the type in which they are compared. Numbers that are widened
+/// only for a constant of the narrow type's range (`a real > 50`) are compared without widening.
 fn sides(
     left: &mut Value,
     right: &mut Value,
@@ -354,7 +355,7 @@ fn sides(
     Ok((left.number(), a, b))
 }
 
-/// The comparison of all rows, also of those that do not count.
+/// The comparison of all rows, including rows that are not selected.
 pub(crate) fn compare<T: Number>(
     operator: Comparison,
     a: Operand,
@@ -363,7 +364,8 @@ pub(crate) fn compare<T: Number>(
 ) -> Selection {
     let mut out = Selection::NONE;
     let words = out.words.as_mut_ptr();
-    // SAFETY: operands hold `T`s for all rows of the vector; the bitmap has a word for every 64 rows of it.
+    // SAFETY: operands hold `T`s for all rows of the vector; the bitmap has a word for every 64
+    // rows of it.
     unsafe {
         match (a, b) {
             (Operand::Each { values: a, .. }, Operand::Each { values: b, .. }) => {

@@ -1,4 +1,4 @@
-//! Which rows of a vector count.
+//! Selections: the rows of a vector that count.
 
 use super::VECTOR_WORDS;
 use crate::limits::VECTOR_ROWS;
@@ -47,14 +47,15 @@ impl Selection {
         self.words[last] |= tail;
     }
 
-    /// The rows of this one that lie in `from..to`.
+    /// The selected rows in `from..to`.
     pub fn within(&self, from: usize, to: usize) -> Selection {
         let mut range = Selection::NONE;
         range.insert(from, to);
         self.and(&range)
     }
 
-    /// This one for a vector that begins so many words of rows later. The rows before it are left out.
+    /// The selection for a vector that begins so many words of rows later. The rows before it are
+    /// removed.
     pub fn from_word(&self, word: usize) -> Selection {
         let mut later = Selection::NONE;
         let left = &self.words[word..];
@@ -92,10 +93,11 @@ impl Selection {
     /// Rows of this one whose bit is set in a bitmap; a null pointer stands for all.
     ///
     /// # Safety
-    /// The bitmap is null, or readable for every word up to the last one in which this selection has a row.
+    /// The bitmap is null, or readable for every word up to the last one in which this selection
+    /// has a row.
     pub unsafe fn and_bitmap(&self, bitmap: *const u64) -> Selection {
         let mut both = *self;
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { both.keep_bitmap(bitmap) };
         both
     }
@@ -108,13 +110,15 @@ impl Selection {
         if !bitmap.is_null() {
             let rows = self.reach();
             let words = self.words.as_mut_ptr();
-            // SAFETY: the caller's promise. A writer may set bits of the last word meanwhile, but of rows past those
-            // that are visible, which are not selected; the kernel loads words whole.
+            // SAFETY: this function's contract. A writer may meanwhile set bits of the last word,
+            // but only of rows that are not visible and so not selected. The kernel loads whole
+            // words.
             unsafe { lanes_simd::combine::and(words, bitmap, rows, words) };
         }
     }
 
-    /// How many rows of this one have their bit set in a bitmap; a null pointer stands for all.
+    /// The number of selected rows whose bit is set in a bitmap; a null pointer stands for all
+    /// bits.
     ///
     /// # Safety
     /// As for [`Self::and_bitmap`].
@@ -123,7 +127,7 @@ impl Selection {
             return self.count();
         }
         let rows = self.reach();
-        // SAFETY: as above.
+        // SAFETY: this function's contract.
         unsafe { lanes_simd::combine::count_ones_and(self.as_ptr(), bitmap, rows) as usize }
     }
 
@@ -137,7 +141,7 @@ impl Selection {
         last.map_or(0, |last| (last + 1) * 64)
     }
 
-    /// The first row, or 0 if there is none.
+    /// The first row, or 0 if no row is selected.
     #[inline]
     pub fn first_row(&self) -> usize {
         let word = self.words.iter().position(|word| *word != 0);
@@ -159,14 +163,14 @@ impl Selection {
         pairs.for_each(|(mine, other)| *mine &= other);
     }
 
-    /// How many rows.
+    /// The number of selected rows.
     #[inline]
     pub fn count(&self) -> usize {
         // SAFETY: the words are a bitmap of a whole vector.
         unsafe { lanes_simd::combine::count_ones(self.words.as_ptr(), VECTOR_ROWS) as usize }
     }
 
-    /// How many rows of a range.
+    /// The number of selected rows in a range.
     pub fn count_within(&self, rows: std::ops::Range<usize>) -> usize {
         if rows.is_empty() {
             return 0;
@@ -191,13 +195,14 @@ impl Selection {
     pub fn is_full(&self, rows: usize) -> bool {
         let whole = rows / 64;
         let (first, rest) = self.words.split_at(whole);
-        // Without a branch a word, so that it takes a few instructions; but most that are not full show it at once.
+        // Without a branch a word, so that it takes a few instructions; but most that are not full
+        // show it at once.
         first.first().is_none_or(|word| *word == u64::MAX)
             && first.iter().fold(u64::MAX, |all, word| all & word) == u64::MAX
             && (rows.is_multiple_of(64) || rest[0] == u64::MAX >> (64 - rows % 64))
     }
 
-    /// Whether there is none.
+    /// Whether no row is selected.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words[0] == 0 && self.words.iter().fold(0, |any, word| any | word) == 0
@@ -226,8 +231,9 @@ impl Selection {
         Some(index * 64 + word.trailing_zeros() as usize)
     }
 
-    /// The words that have rows, as rows of a vector of `rows` rows: what lies outside need not be read. It begins at a
-    /// multiple of 64 rows, and so of the stripes of sums.
+    /// The range of words that contain selected rows, in rows of a vector of `rows` rows. Values
+    /// outside of it need not be read. It begins at a multiple of 64 rows, and so of the stripes of
+    /// sums.
     pub fn span(&self, rows: usize) -> std::ops::Range<usize> {
         let from = self.words.iter().position(|word| *word != 0).unwrap_or(0);
         let to = self
@@ -276,7 +282,8 @@ impl Selection {
         }
     }
 
-    /// The rows of a vector of `rows` rows, ascending, without a look at the bits if all are selected.
+    /// The rows of a vector of `rows` rows, ascending, without a look at the bits if all are
+    /// selected.
     #[inline(always)]
     pub fn for_each_of(&self, rows: usize, mut take: impl FnMut(usize)) {
         if self.is_full(rows) {
@@ -297,7 +304,7 @@ impl Selection {
         Ok(())
     }
 
-    /// The words, as a kernel wants them.
+    /// The address of the words, for kernels.
     pub fn as_ptr(&self) -> *const u64 {
         self.words.as_ptr()
     }

@@ -1,8 +1,8 @@
-//! Dictionary codes of text: items, and what is remembered of them from one dictionary to the next.
+//! Dictionary codes of text: items, and results that are kept from one dictionary to the next.
 //!
-//! An item is a complete varlena (see `kind`). Equal codes of one dictionary mean equal items, so whatever is to be
-//! known of an item is found out once a dictionary. A segment's dictionary may begin as a copy of the one before it:
-//! then what is known of the codes that both have in common is kept.
+//! An item is a complete varlena (see `kind`). Equal codes of one dictionary mean equal items, so a
+//! result for an item is computed once for each dictionary. A segment's dictionary may begin as a
+//! copy of the one before it: the results for the common codes are then kept.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,7 +24,8 @@ pub unsafe fn load_word(words: *const u64, index: usize) -> u64 {
 /// `item` points to an item of a lane.
 #[inline]
 pub unsafe fn item_bytes<'a>(item: *const u8) -> &'a [u8] {
-    // SAFETY: the caller's promise; headers are PostgreSQL's, little-endian, never compressed or out of line.
+    // SAFETY: this function's contract; headers are PostgreSQL's, little-endian, never compressed
+    // or out of line.
     unsafe {
         let first = *item;
         let length = if first & 1 == 1 {
@@ -42,20 +43,20 @@ pub unsafe fn item_bytes<'a>(item: *const u8) -> &'a [u8] {
 /// As for [`item_bytes`].
 #[inline]
 pub unsafe fn item_payload<'a>(item: *const u8) -> &'a [u8] {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe {
         let bytes = item_bytes(item);
         &bytes[if *item & 1 == 1 { 1 } else { 4 }..]
     }
 }
 
-/// Something known of each code of the dictionary under way.
+/// A result for each code of the current dictionary.
 pub struct CodeMemo<T> {
     instance: u64,
     known: Vec<Option<T>>,
-    /// How many of them are not known.
+    /// The number of codes without a result.
     unknown: usize,
-    /// Of how many leading codes the code itself is known, as far as was looked.
+    /// The number of leading codes whose result is found to be the code itself.
     identical: usize,
 }
 
@@ -71,8 +72,8 @@ impl<T> Default for CodeMemo<T> {
 }
 
 impl CodeMemo<u32> {
-    /// Whether what is known of every code, all of which are known, is the code itself: so it is of ids that were given in the
-    /// order in which a first dictionary got its items.
+    /// Whether every code has a result, and the result is the code itself. This holds for ids that
+    /// were assigned in the order in which a first dictionary received its items.
     pub fn is_identity(&mut self) -> bool {
         while self.known.get(self.identical) == Some(&Some(self.identical as u32)) {
             self.identical += 1;
@@ -82,7 +83,8 @@ impl CodeMemo<u32> {
 }
 
 impl<T: Copy> CodeMemo<T> {
-    /// Goes on to another dictionary, keeping what holds there too. True if nothing changed since the last call.
+    /// Goes on to another dictionary, keeping what holds there too. True if nothing changed since
+    /// the last call.
     pub fn enter(&mut self, dictionary: &DictionaryView) -> bool {
         let items = dictionary.items as usize;
         if dictionary.instance != 0 && dictionary.instance == self.instance {
@@ -115,17 +117,17 @@ impl<T: Copy> CodeMemo<T> {
         self.known.capacity() * size_of::<Option<T>>()
     }
 
-    /// What is known of every code, if all of it is known.
+    /// The results of all codes, if every code has one.
     pub fn complete(&self) -> Option<&[Option<T>]> {
         (self.unknown == 0).then_some(&self.known[..])
     }
 
-    /// What is known of a code.
+    /// The result of a code, if there is one.
     pub fn known(&self, code: u32) -> Option<T> {
         self.known.get(code as usize).copied().flatten()
     }
 
-    /// What is known of a code, found out now if it is not.
+    /// The result of a code, which is computed if there is none.
     #[inline]
     pub fn get(&mut self, code: u32, find_out: impl FnOnce() -> T) -> T {
         let index = code as usize;
@@ -141,7 +143,7 @@ impl<T: Copy> CodeMemo<T> {
         }
     }
 
-    /// Replaces what is known of a code of which something is.
+    /// Replaces the result of a code that has one.
     pub fn set(&mut self, code: u32, known: T) {
         self.known[code as usize] = Some(known);
     }
@@ -149,7 +151,7 @@ impl<T: Copy> CodeMemo<T> {
 
 /// A test on a text.
 pub trait TextTest {
-    /// Whether it may raise an error: then it is asked of items of selected rows only.
+    /// Whether the test may raise an error. It is then evaluated only for items of selected rows.
     fn may_fail(&self) -> bool {
         false
     }
@@ -160,26 +162,26 @@ pub trait TextTest {
     /// `item` points to an item of a lane.
     unsafe fn holds(&mut self, item: *const u8) -> bool;
 
-    /// Asks of many items at once.
+    /// Tests many items at once.
     ///
     /// # Safety
     /// As for [`TextTest::holds`].
     unsafe fn hold(&mut self, items: &[*const u8], found: &mut [bool]) {
         for (item, found) in items.iter().zip(found) {
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             *found = unsafe { self.holds(*item) };
         }
     }
 }
 
-/// Items of a test that are asked at once, and what they belong to.
+/// Items that are tested together, with their owners.
 pub(super) struct Asked<T> {
     items: [*const u8; ASKED_MAX],
     owners: [T; ASKED_MAX],
     count: usize,
 }
 
-/// So many items are asked at once.
+/// The number of items that are tested together.
 const ASKED_MAX: usize = 128;
 
 impl<T: Copy + Default> Asked<T> {
@@ -191,7 +193,7 @@ impl<T: Copy + Default> Asked<T> {
         }
     }
 
-    /// Adds an item; asks, and tells what was found, when there are many.
+    /// Adds an item. When the batch is full, tests it and passes each result to `tell`.
     ///
     /// # Safety
     /// As for [`TextTest::holds`], until [`Asked::finish`].
@@ -205,19 +207,19 @@ impl<T: Copy + Default> Asked<T> {
         (self.items[self.count], self.owners[self.count]) = (item, owner);
         self.count += 1;
         if self.count == ASKED_MAX {
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             unsafe { self.finish(test, tell) };
         }
     }
 
-    /// Asks of the items that were added since.
+    /// Tests the items added since the last test.
     ///
     /// # Safety
     /// As for [`Asked::add`].
     pub(super) unsafe fn finish(&mut self, test: &mut dyn TextTest, mut tell: impl FnMut(T, bool)) {
         let mut found = [false; ASKED_MAX];
         let count = std::mem::take(&mut self.count);
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { test.hold(&self.items[..count], &mut found[..count]) };
         for (owner, found) in self.owners[..count].iter().zip(found) {
             tell(*owner, found);
@@ -239,7 +241,7 @@ impl OneOf {
 
 impl TextTest for OneOf {
     unsafe fn holds(&mut self, item: *const u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         let payload = unsafe { item_payload(item) };
         self.payloads.iter().any(|wanted| **wanted == *payload)
     }

@@ -1,5 +1,5 @@
-//! A test on a column of text: asked once for each item of a dictionary, and for no row of a vector whose zone tells that none has
-//! one of the items for which it holds.
+//! A test of a text column. It is evaluated once for each item of a dictionary, and no row is read
+//! of a vector whose zone proves that none has a matching item.
 
 use super::frame::Frame;
 use super::predicate::Truth;
@@ -7,7 +7,7 @@ use super::selection::Selection;
 use super::text::{Asked, CodeMemo, TextTest};
 use crate::lane::{DictionaryView, LaneData};
 
-/// A test on a column of text, and what it gave for the codes met so far.
+/// A test of a text column with its results for the codes met so far.
 pub struct TextPredicate {
     attribute: usize,
     test: Box<dyn TextTest>,
@@ -15,11 +15,11 @@ pub struct TextPredicate {
     /// The codes for which the test holds, as a bitmap, once all of a dictionary are known.
     set: Vec<u64>,
     set_of: Option<DictionaryView>,
-    /// The same codes, if they are few.
+    /// The matching codes, if they are few.
     few: Option<Vec<u32>>,
 }
 
-/// So many codes are looked for in the zone of a vector.
+/// The most codes that are searched for in the zone of a vector.
 const FEW_CODES_MAX: usize = 8;
 
 impl TextPredicate {
@@ -40,7 +40,7 @@ impl TextPredicate {
         self.attribute
     }
 
-    /// What the test says of rows that are not NULL.
+    /// The results of the test for rows that are not NULL.
     pub(super) fn evaluate(&mut self, frame: &Frame<'_>, known: &Selection) -> Truth {
         let mut yes = Selection::NONE;
         let lane = frame.lane(self.attribute);
@@ -49,7 +49,8 @@ impl TextPredicate {
                 self.codes.enter(&frame.dictionaries[self.attribute]);
                 let (test, memo) = (&mut self.test, &mut self.codes);
                 known.for_each(|row| {
-                    // SAFETY: the lane has a code for each row of the vector, and a slot for each code.
+                    // SAFETY: the lane has a code for each row of the vector, and a slot for each
+                    // code.
                     let found = unsafe {
                         let code = *codes.add(frame.place + row);
                         memo.get(code, || {
@@ -65,7 +66,8 @@ impl TextPredicate {
                 let dictionary = frame.dictionaries[self.attribute];
                 self.build_set(dictionary, slots, heap);
                 if !self.has_none(frame) {
-                    // SAFETY: the lane has a code for each row of the vector, and the set a bit for each code.
+                    // SAFETY: the lane has a code for each row of the vector, and the set a bit for
+                    // each code.
                     unsafe {
                         let codes = codes.add(frame.place);
                         let words = yes.words.as_mut_ptr();
@@ -108,7 +110,7 @@ impl TextPredicate {
         self.has_none(frame)
     }
 
-    /// Whether the zone of the vector tells that no row has one of the codes that are wanted.
+    /// Whether the zone of the vector proves that no row has a matching code.
     fn has_none(&self, frame: &Frame<'_>) -> bool {
         self.few.as_ref().is_some_and(|few| {
             let codes = frame.zone(self.attribute).and_then(|zone| zone.codes);

@@ -1,13 +1,13 @@
-//! What was answered for values met before: a hash table from the bits of a value to its answer.
+//! The results of a test by value: a hash table from the bits of a value to its result.
 
 use super::external_predicate::Ternary;
 
-/// Room for values at first: a scan that starts again and again meets few.
+/// The initial capacity. Many scans that start again and again have few values.
 const ROOM_FIRST: usize = 64;
 
 /// An answer as a number. Bit 0: true. Bit 1: false. Neither: NULL.
 pub(super) type Code = u8;
-/// The value was met and is still to be asked about.
+/// The value was met, and its test is pending.
 pub(super) const PENDING: Code = 4;
 /// There is no value here.
 const VACANT: Code = 8;
@@ -26,22 +26,22 @@ pub(super) fn code(answer: Ternary) -> Code {
 pub(super) struct TruthMemo {
     values: Vec<u64>,
     codes: Vec<Code>,
-    /// How many values there are.
+    /// The number of values.
     count: usize,
 }
 
 impl TruthMemo {
-    /// How many values are known.
+    /// The number of known values.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Forgets everything, and gives the memory back.
+    /// Removes all values and releases the memory.
     pub(super) fn forget(&mut self) {
         *self = TruthMemo::default();
     }
 
-    /// What is known of a value; one that is met for the first time is [`PENDING`] from now on and added to `unknown`.
+    /// The result of a value. A new value is [`PENDING`] from now on, and is added to `unknown`.
     #[inline]
     pub(super) fn get(&mut self, value: u64, unknown: &mut Vec<u64>) -> Code {
         if self.count * 2 >= self.values.len() {
@@ -57,7 +57,7 @@ impl TruthMemo {
         self.codes[place]
     }
 
-    /// Notes the answer for a value that was met.
+    /// Stores the result of a value that was met.
     pub(super) fn set(&mut self, value: u64, code: Code) {
         let place = self.place(value);
         self.codes[place] = code;

@@ -1,4 +1,4 @@
-//! Expressions that give a number a row.
+//! Expressions with a number for each row.
 
 use super::conversion::convert;
 use super::frame::Frame;
@@ -25,7 +25,7 @@ impl Buffer {
     }
 }
 
-/// Which integer near a number is taken.
+/// The direction of rounding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rounding {
     /// The greatest that is no greater.
@@ -44,11 +44,11 @@ pub enum Value {
     Arithmetic(NumberType, Operation, Box<(Value, Value)>, Box<Buffer>),
     /// A number of another type; the first type is the result's.
     Convert(NumberType, Box<Value>, Box<Buffer>),
-    /// A timestamp, so many microseconds (a scalar) later.
+    /// A timestamp plus a number of microseconds, which is a scalar.
     Shift(Box<Value>, usize, Box<Buffer>),
     /// A double without its fraction.
     Round(Rounding, Box<Value>, Box<Buffer>),
-    /// What a join found, by its place in [`Frame::given`].
+    /// A joined column, by its index in [`Frame::joined`].
     Joined(NumberType, usize),
 }
 
@@ -59,7 +59,7 @@ pub enum Operand {
     Each {
         /// Values of the expression's type, one a row.
         values: *const u8,
-        /// Which are not NULL; null pointer = all.
+        /// The bitmap of the rows that are not NULL; a null pointer stands for all rows.
         validity: *const u64,
     },
     /// All rows have this one.
@@ -79,7 +79,8 @@ impl Operand {
         }
     }
 
-    /// As [`Self::valid`], without a copy where all are.
+    /// The rows of a selection that are not NULL, like [`Self::valid`], without a copy if none is
+    /// NULL.
     pub fn valid_in<'a>(
         &self,
         selection: &'a Selection,
@@ -95,12 +96,12 @@ impl Operand {
     /// Whether the number of a row is not NULL.
     ///
     /// # Safety
-    /// The row is one of the operand's.
+    /// The row is a row of the operand's vector.
     #[inline]
     pub unsafe fn is_valid(&self, row: usize) -> bool {
         match self {
             Operand::Each { validity, .. } if validity.is_null() => true,
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             Operand::Each { validity, .. } => unsafe {
                 load_word(*validity, row / 64) >> (row % 64) & 1 == 1
             },
@@ -112,11 +113,11 @@ impl Operand {
     /// The number of a row that is not NULL.
     ///
     /// # Safety
-    /// The operand is of type `T`, and the row is one of its vector.
+    /// The operand is of type `T`, and the row is a row of its vector.
     #[inline]
     pub unsafe fn get<T: Number>(&self, row: usize) -> T {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: this function's contract.
             Operand::Each { values, .. } => unsafe { *values.cast::<T>().add(row) },
             Operand::Same(scalar) => T::of_scalar(*scalar),
             Operand::Null => T::ZERO,
@@ -169,7 +170,7 @@ impl Value {
     /// The numbers of the frame's vector.
     ///
     /// # Errors
-    /// Those of the operators, for selected rows.
+    /// The errors of the operators, for selected rows.
     pub fn evaluate(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Operand> {
         match self {
             Value::Column(number, attribute) => Ok(column(frame, *number, *attribute)),
@@ -290,10 +291,11 @@ fn arithmetic<T: Number>(
     })
 }
 
-/// Applies an operator to all rows, also those that do not count; whether any result is doubtful.
+/// Applies an operator to all rows, including rows that are not selected. Returns whether any
+/// result is doubtful.
 ///
 /// # Safety
-/// The operands are of type `T` and have `rows` rows, for which `out` has room.
+/// The operands are of type `T` and have `rows` rows, for which `out` has memory.
 #[inline(always)]
 unsafe fn fill<T: Number>(
     left: Operand,
@@ -303,7 +305,7 @@ unsafe fn fill<T: Number>(
     apply: impl Fn(T, T) -> (T, bool),
 ) -> bool {
     let mut doubtful = false;
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe {
         match (left, right) {
             (Operand::Each { values: a, .. }, Operand::Each { values: b, .. }) => {
@@ -342,8 +344,8 @@ unsafe fn fill<T: Number>(
     doubtful
 }
 
-/// The first timestamp that PostgreSQL's is valid, and the first after the last; the greatest and the least 64-bit numbers
-/// stand for the infinities, which no interval moves.
+/// The first timestamp that PostgreSQL's is valid, and the first after the last; the greatest and
+/// the least 64-bit numbers stand for the infinities, which no interval moves.
 const TIMESTAMPS: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
 
 /// `timestamp + interval` of nothing but microseconds.

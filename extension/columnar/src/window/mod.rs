@@ -1,27 +1,29 @@
-//! Window functions of the row before and of all rows so far: `lanes.ema`, `lanes.delta`, `lanes.rate` with OVER.
+//! The window functions `lanes.ema`, `lanes.delta` and `lanes.rate`: functions of the row before
+//! and of all rows so far.
 //!
 //! ```text
 //! rows in the order of time ── partition's id ──► state of the partition ──► the row's value
 //! ```
-//! The rows of all partitions come together, in one order; each partition has a state of a few words. Whoever drives a
-//! function hands it rows in that order, and reads the averages of peers (rows of equal time, which have one value
-//! together: that of the last of them) from the state when the last of them was taken.
+//! The rows of all partitions come interleaved in one order, and each partition has a state of a
+//! few words. Peers, which are rows of equal time, share the average of the last of them: the
+//! caller reads it from the state after adding the last peer.
 //!
 //! | function | state | a row that has NULL |
 //! |---|---|---|
-//! | ema | the average | carries it on |
-//! | delta | the last x | gives NULL, and is passed over |
-//! | rate | the last x and its time | gives NULL, and is passed over; so is one whose time is infinite |
+//! | ema | the average | keeps the average |
+//! | delta | the last x | is NULL, and does not change the state |
+//! | rate | the last x and its time | is NULL, and does not change the state; so is a row whose time is infinite |
 
 use crate::aggregate::ema::step;
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
 use crate::vector::{Evaluation, EvaluationError};
 use crate::with_number;
 
-/// What is computed.
+/// A window function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Function {
-    /// The exponential moving average with this alpha; the error is of a weight that is none, raised by the first row.
+    /// The exponential moving average with this alpha. The error of an invalid weight is raised by
+    /// the first row.
     Ema(Evaluation<f64>),
     /// A number of this type minus the one before.
     Delta(NumberType),
@@ -35,7 +37,7 @@ pub struct Window {
     states: Vec<State>,
 }
 
-/// What a partition remembers.
+/// The state of a partition.
 #[derive(Clone, Copy)]
 struct State {
     is_there: bool,
@@ -52,7 +54,7 @@ impl Window {
         }
     }
 
-    /// There are so many partitions now.
+    /// Sets the number of partitions.
     pub fn resize(&mut self, partitions: usize) {
         let nothing = State {
             is_there: false,
@@ -75,10 +77,11 @@ impl Window {
         matches!(self.function, Function::Ema(_))
     }
 
-    /// Takes a row: its x and, for a rate, its time. Gives the row's value, if it has no peers.
+    /// Adds a row: its x and, for a rate, its time. Returns the row's value, if the row has no
+    /// peers.
     ///
     /// # Errors
-    /// A result out of range; a weight that is none.
+    /// A result out of range, or an invalid weight.
     #[inline]
     pub fn step(
         &mut self,
@@ -144,7 +147,7 @@ impl Window {
 }
 
 impl State {
-    /// What was there, if something was; this row is there from now on.
+    /// Replaces the state by this row, and returns the state before if there was a row.
     #[inline]
     fn replace(&mut self, x: Scalar, time: i64) -> Option<State> {
         let row = State {
@@ -157,8 +160,8 @@ impl State {
     }
 }
 
-/// A counter's increase a second between two rows, times in microseconds. A counter that has gone down began again at
-/// zero. `None` if time did not pass.
+/// A counter's increase a second between two rows, times in microseconds. A counter that has gone
+/// down began again at zero. `None` if time did not pass.
 ///
 /// # Errors
 /// [`EvaluationError::FloatOverflow`] and [`EvaluationError::FloatUnderflow`].

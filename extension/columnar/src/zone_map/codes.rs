@@ -1,13 +1,14 @@
-//! Which codes of a dictionary some rows have.
+//! A superset of the codes of a dictionary that some rows have.
 //!
-//! Rows sorted by a text have few codes to a vector, but need not have neighbouring ones: a dictionary may begin with items in
-//! any order. So beside the least and the greatest code a zone has a mark for each code, which it shares with others.
+//! The rows of a vector that are sorted by a text have few codes, but not necessarily neighbouring
+//! ones, because a dictionary may begin with items in any order. Beside the least and the greatest
+//! code, a zone therefore has a mark for each code, which several codes share.
 
 /// Marks of a zone.
 const MARKS: u32 = 192;
 const WORD_BITS: u32 = u64::BITS;
 
-/// No other codes than these, and perhaps not all of them.
+/// A superset of the codes of some rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeZone {
     least: u32,
@@ -23,12 +24,12 @@ impl CodeZone {
         marks: [0; 3],
     };
 
-    /// Those of some rows.
+    /// The codes of some rows.
     pub fn of(codes: &[u32]) -> CodeZone {
         let mut zone = CodeZone::EMPTY;
         let mut last = None;
         for &code in codes {
-            // In sorted rows a code mostly follows itself.
+            // In sorted rows a code usually follows itself.
             if last != Some(code) {
                 zone.add(code);
                 last = Some(code);
@@ -58,7 +59,7 @@ impl CodeZone {
         self.marks[(mark / WORD_BITS) as usize] |= 1 << (mark % WORD_BITS);
     }
 
-    /// Those of both.
+    /// The codes of both zones.
     #[must_use]
     pub fn union(self, other: CodeZone) -> CodeZone {
         let mut marks = self.marks;
@@ -78,7 +79,7 @@ impl CodeZone {
             && self.marks[(mark / WORD_BITS) as usize] >> (mark % WORD_BITS) & 1 == 1
     }
 
-    /// As words.
+    /// The zone as words.
     pub(crate) fn words(self) -> [u64; 4] {
         let [a, b, c] = self.marks;
         [

@@ -10,7 +10,7 @@ use crate::bits;
 /// Values that share a word of a bitmap.
 const CHUNK: usize = 64;
 
-/// Values that are looked at side by side.
+/// The number of values that are measured side by side.
 const LANES: usize = 8;
 
 /// A number by which a column may be ordered.
@@ -101,7 +101,7 @@ macro_rules! dispatched {
                     $body(values, valid, zone)
                 }
                 if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has just been asked.
+                    // SAFETY: the CPU supports AVX2, as just tested.
                     return unsafe { with_avx2(values, valid, zone) };
                 }
             }
@@ -111,13 +111,13 @@ macro_rules! dispatched {
 }
 
 dispatched! {
-    /// Completes the zone of integers of which at least one is not NULL. `valid` has a bit a value
-    /// and is given if some are NULL.
+    /// Completes the zone of integers of which at least one is not NULL. `valid` has a bit for each
+    /// value, and is present if some values are NULL.
     signed, signed_body, Integer
 }
 
 dispatched! {
-    /// As [`signed`], for floats.
+    /// Completes the zone of floats like [`signed`].
     floats, floats_body, Float
 }
 

@@ -7,14 +7,14 @@ use crate::bytes16::Bytes16;
 /// The zone of a vector's values, some of which are not NULL.
 ///
 /// # Safety
-/// Values of 16 bytes lie there, as many as rows.
+/// There are values of 16 bytes at the address, one for each row.
 pub(super) unsafe fn bytes16(
     values: *const u8,
     rows: usize,
     valid: Option<&[u64]>,
     zone: Zone,
 ) -> Zone {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     let prefix = |row: usize| unsafe { Bytes16::read(values.add(row * 16)) }.prefix();
     let (least, greatest) = bounds((0..rows).map(prefix), valid);
     Zone {

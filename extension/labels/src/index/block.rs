@@ -6,12 +6,13 @@ use super::cursor::{Cursor, Text, write_after, write_number};
 use super::postings::Postings;
 use crate::Malformed;
 
-/// Bytes after which a block is full: a look for one value reads one block, and smaller ones compress less.
+/// Bytes after which a block is full: a look for one value reads one block, and smaller ones
+/// compress less.
 const BLOCK_BYTES: usize = 16 << 10;
 
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
-/// How many times as long as its bytes a compressed block can be: a property of LZ4.
+/// The greatest ratio of a block's length to its compressed length, a property of LZ4.
 const LZ4_RATIO_MAX: usize = 255;
 
 /// A block as it is written.
@@ -49,7 +50,7 @@ impl BlockWriter {
         self.bytes.extend_from_slice(&self.room);
     }
 
-    /// The block, and how many series have the commonest of its values; the next one begins.
+    /// The block, and the number of series with its commonest value. The next block begins empty.
     pub fn finish(&mut self) -> (Vec<u8>, u64) {
         self.last.clear();
         let most = std::mem::take(&mut self.most);
@@ -89,16 +90,16 @@ fn decompress(block: &[u8]) -> Result<Cow<'_, [u8]>, Malformed> {
 pub struct Term<'b> {
     /// The value.
     pub value: &'b str,
-    /// How many series have it.
+    /// The number of series with this value.
     pub series: u64,
     /// Their ids, as [`Postings`] writes them.
     pub postings: &'b [u8],
 }
 
-/// Calls `visit` with each value of a block until it says false.
+/// Calls `visit` with each value of a block until it returns false.
 ///
 /// # Errors
-/// If the bytes are no block, or `visit` fails.
+/// If the bytes are not a block, or `visit` fails.
 pub fn each_term(
     block: &[u8],
     mut visit: impl FnMut(Term) -> Result<bool, Malformed>,

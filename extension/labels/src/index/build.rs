@@ -26,7 +26,8 @@ impl Builder {
     pub fn add(&mut self, id: u32, metric: &str, labels: &[Label]) {
         self.add_label(id, METRIC_NAME, metric);
         for (name, value) in labels {
-            // Canonical label sets have neither; an index that took them would take them for something else.
+            // Canonical label sets have neither; an index that took them would take them for
+            // something else.
             if !name.is_empty() && !value.is_empty() {
                 self.add_label(id, name, value);
             }
@@ -58,11 +59,11 @@ impl Builder {
         self.all.count()
     }
 
-    /// Ends the run, whose blocks `put` keeps: its directory. `known` tells how many of some values of a label, which are
-    /// in order, earlier runs have.
+    /// Ends the run, whose blocks `put` stores, and returns its directory. `known` counts how many
+    /// of some sorted values of a label earlier runs have.
     ///
     /// # Errors
-    /// If a block cannot be kept, or `known` fails.
+    /// If a block cannot be stored, or `known` fails.
     pub fn finish<E>(
         self,
         put: impl FnMut(usize, Vec<u8>) -> Result<(), E>,

@@ -72,10 +72,10 @@ impl<'b> Cursor<'b> {
         Ok(bytes)
     }
 
-    /// Turns the text before into the next one, as [`write_after`] wrote it.
+    /// Replaces the text before by the next text, as [`write_after`] wrote it.
     ///
     /// # Errors
-    /// If the bytes are no such text.
+    /// If the bytes are not such a text.
     pub fn text_after(&mut self, text: &mut Text) -> Result<(), Malformed> {
         let shared = self.small()? as usize;
         let length = self.count()?;

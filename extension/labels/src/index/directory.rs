@@ -19,9 +19,9 @@ pub struct Name {
     pub series: u64,
     /// Its distinct values.
     pub values: u64,
-    /// How many of its values no earlier run had when this run was built.
+    /// The number of its values that no earlier run had when this run was built.
     pub new_values: u64,
-    /// How many series have the commonest value of each of its blocks.
+    /// The number of series with the commonest value of each of its blocks.
     most: Vec<u64>,
     /// With which value each of its blocks begins.
     firsts: Vec<String>,
@@ -40,7 +40,7 @@ impl Directory {
     /// Reads a directory.
     ///
     /// # Errors
-    /// If the bytes are none.
+    /// If the bytes are not a directory.
     pub fn read(bytes: &[u8]) -> Result<Directory, Malformed> {
         let mut cursor = Cursor(bytes);
         if cursor.bytes(1)? != [VERSION] {
@@ -129,12 +129,12 @@ impl Name {
         self.start..self.start + self.firsts.len()
     }
 
-    /// How many series have its commonest value.
+    /// The number of series with its commonest value.
     pub fn most(&self) -> u64 {
         self.most.iter().copied().max().unwrap_or(0)
     }
 
-    /// How many series have the commonest value of each of its blocks.
+    /// The number of series with the commonest value of each of its blocks.
     pub fn most_by_block(&self) -> &[u64] {
         &self.most
     }
@@ -144,12 +144,13 @@ impl Name {
         self.firsts.get(block).map_or("", String::as_str)
     }
 
-    /// The block that tells which series have the label.
+    /// The block of the ids of all series with the label.
     pub fn presence(&self) -> Option<usize> {
         (!self.firsts.is_empty()).then_some(self.start)
     }
 
-    /// The blocks that hold values from `least` on, up to the first block that begins past what is looked for.
+    /// The blocks with values from `least` on, up to the first block that begins with a value for
+    /// which `is_past` is true.
     pub fn blocks_of(&self, least: &str, is_past: impl Fn(&str) -> bool) -> Range<usize> {
         let before = self.firsts.partition_point(|first| first.as_str() <= least);
         let end = self
@@ -178,11 +179,11 @@ impl<E, F: FnMut(usize, Vec<u8>) -> Result<(), E>> RunWriter<F> {
         }
     }
 
-    /// Begins a name that comes after all others: the postings are of the series that have it, and so many of its values
-    /// are new.
+    /// Begins a name that follows all others. The postings are the series with the label, of whose
+    /// values `new_values` are new.
     ///
     /// # Errors
-    /// If a block cannot be kept.
+    /// If a block cannot be stored.
     pub fn name(&mut self, name: &str, postings: &Postings, new_values: u64) -> Result<(), E> {
         self.end_block()?;
         self.directory.names.push(Name {

@@ -17,7 +17,7 @@ struct Input<'r, B> {
 }
 
 impl<B: Blocks> Input<'_, B> {
-    /// Makes sure that the next value is in memory, if there is one.
+    /// Reads the next value into memory, if there is one.
     fn fill(&mut self) -> Result<(), B::Error> {
         let Some(name) = &self.name else {
             return Ok(());
@@ -37,7 +37,8 @@ impl<B: Blocks> Input<'_, B> {
     }
 }
 
-/// Merges runs, which are in the order of their ids, into one whose blocks `put` keeps: its directory.
+/// Merges runs, which are in the order of their ids, into one whose blocks `put` keeps: its
+/// directory.
 ///
 /// # Errors
 /// If a block cannot be read or kept.
@@ -65,7 +66,8 @@ pub fn merge<B: Blocks>(
                 }
             })
             .collect();
-        // A value counts as new in one run only, the first that has it. So the sum counts each new value once.
+        // A value counts as new in one run only, the first that has it. So the sum counts each new
+        // value once.
         let of_name = inputs.iter().filter_map(|input| input.name.as_ref());
         let new_values = of_name.map(|name| name.new_values).sum();
         let mut is_first = true;

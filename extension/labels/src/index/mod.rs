@@ -1,36 +1,36 @@
-//! The label index: which series have which value of which label.
+//! The label index: the series of each value of each label.
 //!
-//! It consists of *runs*. A run covers the series of a range of ids. It never changes; several runs are merged into a
-//! new one. A run is a directory and blocks:
+//! The index consists of *runs*. A run covers the series of a range of ids. It never changes;
+//! several runs are merged into a new one. A run is a directory and blocks:
 //!
 //! ```text
-//! directory   for each label name, in the order of bytes: how many series have it, how many values it has, how many of
-//!             these no earlier run has; with which value each of its blocks begins, and how many series have the
-//!             commonest of its values
+//! directory   for each label name, in the order of bytes: the number of series that have it, the number of its values,
+//!             the number of values that no earlier run has, and for each of its blocks the first value and the number
+//!             of series with the commonest value
 //! block       values of one name, in the order of bytes, each with the ids of the series that have it (postings)
 //! ```
-//! Each name begins with a block whose first value is empty: its ids are those of the series that have the label at
-//! all. The empty name has the ids of all series of the run.
+//! Each name begins with a block whose first value is empty: its ids are those of all series with
+//! the label. The empty name has the ids of all series of the run.
 //!
 //! | module | one thing |
 //! |---|---|
 //! | [`build`] | label sets to a run |
 //! | [`merge`] | several runs to one |
 //! | [`select`] | the ids that a selector selects |
-//! | [`top`] | the values that most series have |
+//! | [`top`] | the values of the most series |
 //! | [`directory`] | the directory of a run |
 //! | [`block`] | a block: values and their postings |
 //! | [`postings`] | ids as bytes |
 //! | [`cursor`] | numbers and texts in bytes |
 //!
-//! The values of several runs may be equal. What each run counts as new is so for all that is made of it by merging, as
-//! long as no run before it goes: so the sum over all runs is how many values a label has.
+//! Several runs may have equal values. Merging keeps the counts of new values right as long as no
+//! earlier run is removed: the sum over all runs is the number of a label's values.
 //!
-//! Invariants: ids of a run lie in its range; runs that are used together have ranges that do not overlap. Who keeps
-//! the runs decides which of them are used, so what a reader may see is decided there.
+//! Invariants: the ids of a run are in its range; runs that are used together have disjoint ranges.
+//! The owner of the runs decides which runs are used, and so what a reader may see.
 //!
-//! Failures: bytes that are damaged give [`Malformed`](crate::Malformed), whatever they hold; nothing is read beyond
-//! them.
+//! Failures: damaged bytes are reported as [`Malformed`](crate::Malformed), whatever they contain.
+//! Nothing is read beyond them.
 
 pub mod block;
 pub mod build;
@@ -50,7 +50,7 @@ pub use select::{each_term, passing, presence, select};
 
 /// Reads blocks of a run.
 pub trait Blocks {
-    /// What can go wrong.
+    /// The error of reading a block.
     type Error: From<crate::Malformed>;
 
     /// Calls `take` with the bytes of each of these blocks, which are in ascending order.

@@ -1,7 +1,8 @@
 //! Ids of series as bytes.
 //!
-//! Series that are registered together have ids in a row, so ids are kept as ranges: the gap before each and its
-//! length. Where that takes more, as a Roaring bitmap in its portable form.
+//! Series that are registered together have consecutive ids, so ids are stored as ranges: the gap
+//! before each range and its length. If that takes more bytes, they are stored as a Roaring bitmap
+//! in its portable form.
 
 use std::ops::RangeInclusive;
 
@@ -29,7 +30,7 @@ impl Postings {
         }
     }
 
-    /// How many ids there are.
+    /// The number of ids.
     pub fn count(&self) -> u64 {
         let counts = self
             .ranges
@@ -53,7 +54,7 @@ impl Postings {
         out.push(RANGES);
         let mut next = 0;
         for (first, last) in &self.ranges {
-            // Most ranges are of one id: the lowest bit of the gap says so.
+            // Most ranges have one id, which the lowest bit of the gap marks.
             let gap = u64::from(first - next) << 1;
             match last - first {
                 0 => write_number(gap, out),
@@ -108,7 +109,8 @@ impl Collected {
         each_range(bytes, |first, last| self.ranges.push((first, last)))
     }
 
-    /// All ids as a set. They are sorted first: a set takes ids at its end many times as fast as between others.
+    /// All ids as a set. They are sorted first: a set takes ids at its end many times as fast as
+    /// between others.
     pub fn into_set(mut self) -> IdSet {
         self.ranges.sort_unstable();
         let mut set = IdSet::new();
@@ -162,7 +164,7 @@ fn each_range(bytes: &[u8], mut visit: impl FnMut(u32, u32)) -> Result<(), Malfo
     })
 }
 
-/// Calls `visit` with each range until it says false.
+/// Calls `visit` with each range until it returns false.
 fn each_range_until(
     bytes: &[u8],
     mut visit: impl FnMut(u32, u32) -> bool,

@@ -39,13 +39,13 @@ pub fn select<B: Blocks>(
     }
 }
 
-/// What a matcher found.
+/// The result of a matcher.
 enum Found {
     Only(IdSet),
     AllBut(IdSet),
 }
 
-/// A key that sorts matchers: those that read few values of their label come first.
+/// The sort key of matchers: a matcher that reads few values of its label comes first.
 fn cost(directory: &Directory, matcher: &Matcher) -> u64 {
     let values = directory.name(matcher.name()).map_or(0, |name| name.values);
     let looks = match matcher.pattern() {
@@ -53,7 +53,8 @@ fn cost(directory: &Directory, matcher: &Matcher) -> u64 {
         Pattern::Anything | Pattern::NotEmpty => 1,
         Pattern::Expression { .. } => values,
     };
-    // A matcher that series without its label match too comes after one that they do not: it only removes ids.
+    // A matcher that also matches series without its label only removes ids, so it comes after one
+    // that does not.
     looks * 2 + u64::from(matcher.matches(""))
 }
 
@@ -97,7 +98,8 @@ fn matched<B: Blocks>(
     if !matcher.pattern().matches("") {
         return Ok(only(matcher.is_negated(), like));
     }
-    // Series without the label are like the pattern too. Unlike it are those with the label and another value.
+    // Series without the label are like the pattern too. Unlike it are those with the label and
+    // another value.
     let unlike = match name {
         Some(name) => presence(name, blocks)? - like,
         None => IdSet::new(),
@@ -136,8 +138,8 @@ fn series_like<B: Blocks>(
     Ok(collected.into_set())
 }
 
-/// Calls `visit` with those of some values, which are in order and not empty, that a name has: the value's place among
-/// them, and its term.
+/// Calls `visit` with each of some sorted, non-empty values that a name has: its place among them,
+/// and its term.
 ///
 /// # Errors
 /// If a block cannot be read, or `visit` fails.
@@ -166,10 +168,10 @@ pub fn each_wanted<B: Blocks>(
     })
 }
 
-/// The series, out of some, that have a label with a value that passes a test.
+/// Of some series, those that have a label with a value that passes a test.
 ///
-/// The test is first called for a value that one of these series has, and for none if there is none. Then it is called
-/// for all values after that one, because this is quicker than to look whose they are.
+/// The test is called first for a value that one of these series has, or not at all if there is
+/// none. It is then called for all later values, because this is faster than finding their series.
 ///
 /// # Errors
 /// If a block cannot be read.

@@ -183,7 +183,8 @@ proptest! {
             }
             prop_assert_eq!(&parts, &expected, "{}", text);
         }
-        // Series with a value that passes a test; no value is asked about before one that these series have.
+        // Series with a value that passes a test; no value is asked about before one that these
+        // series have.
         let some: IdSet = (7..).zip(&series).filter(|(id, _)| id % 3 == 0).map(|(id, _)| id).collect();
         let expected: IdSet = (7..)
             .zip(&series)
@@ -322,8 +323,8 @@ fn the_form_on_disk_stays() {
     });
     let (directory, blocks) = run(5, &series);
     let hex = |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
-    // The version; then each name, its series, its values, the new ones and its blocks, each with its first value and
-    // how many series have the commonest one.
+    // The version; then each name, its series, its values, the new ones and its blocks, each with
+    // its first value and how many series have the commonest one.
     let expected =
         "02 0000030000 01000000 00085f5f6e616d655f5f030202 01000002 00036a6f62030202 01000002";
     assert_eq!(hex(&directory.write()), expected.replace(' ', ""));

@@ -1,16 +1,17 @@
-//! The values that most series have, found without reading all of them.
+//! The values with the most series, found without reading all values.
 //!
-//! The directory has, for each block, how many series have the commonest of its values. So a block is read only if that
-//! many, and as many as any value can have in the other runs, would be enough:
+//! The directory has, for each block, the number of series of its commonest value. A block is read
+//! only if that many series, together with the most that any value can have in the other runs,
+//! would be enough:
 //!
 //! ```text
-//! best := the values found so far with the most series, as many as are wanted
-//! for each block, those with the commonest values first
-//!     unless its commonest value, with as many series as any has in each other run, would be among the best: leave it out
-//!     for each of its values that may be among the best: add what the other runs have of it, and put it there
+//! best := the values with the most series so far, up to the wanted number
+//! for each block, in descending order of the commonest value's series
+//!     unless its commonest value, with the series of the commonest value of each other run, would be among the best: skip it
+//!     for each of its values that may be among the best: add its series of the other runs, and insert it
 //! ```
-//! A value that is among the best is so by each of its blocks, so none is missed. A value that several runs have is found
-//! in each of them, with one sum.
+//! A value that is among the best passes this test in each of its blocks, so none is missed. A
+//! value of several runs is found in each of them, with one sum.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -19,7 +20,7 @@ use super::directory::{Directory, Name};
 use super::select::each_wanted;
 use super::{Blocks, block};
 
-/// A run that is asked.
+/// A run to search.
 pub struct RunRef<'r, B> {
     /// Its directory.
     pub directory: &'r Directory,
@@ -27,7 +28,7 @@ pub struct RunRef<'r, B> {
     pub blocks: &'r mut B,
 }
 
-/// What most series have: the most series first, then in the order of the texts.
+/// The best entries: the most series first, then in the order of the texts.
 struct Best {
     found: Vec<(String, u64)>,
     wanted: usize,
@@ -53,8 +54,9 @@ impl Best {
     }
 }
 
-/// The `wanted` values of these labels that most series have, each as the text that `item` makes of label and value, and
-/// how many series they are. The texts of a label are in the order of its values.
+/// The `wanted` values of these labels with the most series, each as the text that `item` makes of
+/// label and value, with the number of its series. The texts of a label are in the order of its
+/// values.
 ///
 /// # Errors
 /// If a block cannot be read.
@@ -68,7 +70,7 @@ pub fn top<B: Blocks>(
         found: Vec::new(),
         wanted,
     };
-    // The commonest first, so that the others are seldom looked at.
+    // The commonest label comes first, so that most others can be skipped.
     let mut labels: Vec<(u64, &str)> = labels
         .iter()
         .map(|label| (most(runs, label).iter().sum(), *label))
@@ -82,7 +84,7 @@ pub fn top<B: Blocks>(
     Ok(best.found)
 }
 
-/// How many series have the commonest value of a label, in each run.
+/// The number of series with the commonest value of a label, in each run.
 fn most<B>(runs: &[RunRef<B>], label: &str) -> Vec<u64> {
     let names = runs.iter().map(|run| run.directory.name(label));
     names.map(|name| name.map_or(0, Name::most)).collect()
@@ -96,7 +98,8 @@ fn top_of_label<B: Blocks>(
 ) -> Result<(), B::Error> {
     let most = most(runs, label);
     let all: u64 = most.iter().sum();
-    // Each block: how many series its commonest value can have, its run and its place there.
+    // For each block: the most series that its commonest value can have, its run and its place
+    // there.
     let mut order: Vec<(u64, usize, usize)> = Vec::new();
     for (nth, run) in runs.iter().enumerate() {
         let Some(name) = run.directory.name(label) else {
@@ -141,7 +144,7 @@ fn top_of_label<B: Blocks>(
     Ok(())
 }
 
-/// Adds how many series of a run have each of these values, which are in order.
+/// Adds the number of a run's series with each of these values, which are sorted.
 fn add_series<B: Blocks>(
     run: &mut RunRef<B>,
     label: &str,
@@ -158,7 +161,7 @@ fn add_series<B: Blocks>(
     })
 }
 
-/// How many of these values of a label, which are in order, some runs have.
+/// The number of these sorted values of a label that some runs have.
 ///
 /// # Errors
 /// If a block cannot be read.

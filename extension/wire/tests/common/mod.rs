@@ -1,4 +1,5 @@
-//! Batches written by the official FlatBuffers builder: any content, right or wrong, and another order of bytes than ours.
+//! Batches written by the official FlatBuffers builder: any content, right or wrong, and another
+//! order of bytes than ours.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, Vector, WIPOffset};

@@ -1,4 +1,5 @@
-//! Whole vectors, and whole runs, whose zones may tell all: the same answers as by their rows, and told if nothing is in doubt.
+//! Whole vectors, and whole runs, whose zones may tell all: the same answers as by their rows, and
+//! told if nothing is in doubt.
 
 use proptest::prelude::*;
 
@@ -112,7 +113,8 @@ proptest! {
     }
 }
 
-/// The zones of a window as they are stored with sealed rows: of these rows. Those that were stored earlier have no sums.
+/// The zones of a window as they are stored with sealed rows: of these rows. Those that were stored
+/// earlier have no sums.
 fn stored(lanes: &TestLanes, attribute: usize, with_sums: bool) -> Option<Zone> {
     let zone = lanes.zone(attribute);
     let has_sum = with_sums && zone.has_sum;
@@ -124,7 +126,8 @@ fn stored(lanes: &TestLanes, attribute: usize, with_sums: bool) -> Option<Zone> 
     })
 }
 
-/// Takes in windows by their stored zones where that can be, else by their rows; how many by zones. Those of some have sums.
+/// Takes in windows by their stored zones where that can be, else by their rows; how many by zones.
+/// Those of some have sums.
 fn run_stored(
     wanted: &[(Option<TruthTree>, Wanted)],
     windows: &[(TestLanes, Selection)],

@@ -1,4 +1,5 @@
-//! Budgets of relations: kept, not at the cost of others, and never at the cost of what somebody reads.
+//! Budgets of relations: kept, not at the cost of others, and never at the cost of what somebody
+//! reads.
 
 use super::*;
 use crate::limits::{SEGMENT_ROWS, SMALL_SEGMENTS};

@@ -1,4 +1,5 @@
-//! Segments that are kept as images: read as they were put, evicted and given up like others, and never taken for lanes.
+//! Segments that are kept as images: read as they were put, evicted and given up like others, and
+//! never taken for lanes.
 
 use super::*;
 use crate::arena::{Images, NewImage};

@@ -379,7 +379,8 @@ fn a_generation_takes_over_segments_that_others_have_pinned() {
             &[numbers(5..7)],
             2,
         );
-        // It grows where it is now, and goes neither by eviction nor with its relation while it is held.
+        // It grows where it is now, and goes neither by eviction nor with its relation while it is
+        // held.
         assert!(new.extend_segment(0, &[INT8], 10, &[build(INT8, &numbers(10..12))], 0, 2));
         drop((old, new));
         arena.purge((key(1).space, key(1).database, key(1).file));

@@ -7,8 +7,8 @@ use crate::limits::{SEGMENT_ROWS, SMALL_SEGMENTS};
 use crate::test_support::{any_kind, cases};
 use crate::zone_map::tests::sort;
 
-/// Appends rows in batches of these sizes, over and over, up to the last, and checks the zones after
-/// each.
+/// Appends rows in batches of these sizes, over and over, up to the last, and checks the zones
+/// after each.
 fn append_in_batches(segment: u32, kinds: &[LaneKind], values: &[Vec<Value>], sizes: &[usize]) {
     with_arena(16 << 20, 4, |arena| {
         let relation = arena.open(key(1), 0).unwrap();

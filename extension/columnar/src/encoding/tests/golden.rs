@@ -1,7 +1,7 @@
 //! Lanes as they were encoded once: every later version must still read them.
 //!
-//! `LANES_WRITE_GOLDEN=1 cargo test -p lanes-columnar golden` writes files that are missing and leaves the others alone: a new
-//! encoding gets a new file.
+//! `LANES_WRITE_GOLDEN=1 cargo test -p lanes-columnar golden` writes files that are missing and
+//! leaves the others alone: a new encoding gets a new file.
 #![cfg(not(miri))]
 
 use super::super::EncodedLane;

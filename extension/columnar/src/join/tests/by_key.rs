@@ -29,7 +29,8 @@ fn order(a: u32, b: u32) -> Ordering {
     rank(a).cmp(&rank(b))
 }
 
-/// Rows of some keys in order, those of a key by time; `disorder` exchanges two of them now and then.
+/// Rows of some keys in order, those of a key by time; `disorder` exchanges two of them now and
+/// then.
 fn side(source: &mut Source, longest: u64, disorder: bool, types: &[NumberType]) -> Vec<Rows> {
     let mut keys: Vec<u32> = (0..11).filter(|_| !source.one_in(3)).collect();
     keys.sort_by(|a, b| order(*a, *b));

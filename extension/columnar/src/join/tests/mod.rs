@@ -4,7 +4,8 @@
 //! - [`keys`]: which rows of both sides have equal keys.
 //! - [`series`]: rows by key, time and arrival.
 //! - [`nearest`]: the nearest row within bounds, by search.
-//! - [`side_by_side`]: the latest row, and aggregates, while both sides come in the order of their times.
+//! - [`side_by_side`]: the latest row, and aggregates, while both sides come in the order of their
+//!   times.
 //! - [`equal`]: the rows of a small side with equal keys, without a time.
 //! - [`found`]: what was found, by runs and by rows.
 //! - [`by_key`]: the latest row, while both sides come by key and time.

@@ -117,7 +117,8 @@ pub(super) struct RightRow {
     pub(super) values: Vec<Option<Scalar>>,
 }
 
-/// Random numbers, NULLs among them or not, or nothing else; some floats are but zeros of either sign, which are equal.
+/// Random numbers, NULLs among them or not, or nothing else; some floats are but zeros of either
+/// sign, which are equal.
 pub(super) fn numbers(source: &mut Source, number: NumberType, rows: usize, rarity: u64) -> Column {
     let nulls = [0, 3, 3, 1][source.below(4) as usize];
     let zeros = number.is_float() && source.one_in(5);

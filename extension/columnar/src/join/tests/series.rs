@@ -12,7 +12,8 @@ use crate::vector::tests::lanes::{Column, Source, TYPES, any_rows};
 use crate::vector::tests::number_tree::same;
 use crate::vector::value::Operand;
 
-/// A random right side of some vectors: as a series, and as the oracle has it, in the order of arrival.
+/// A random right side of some vectors: as a series, and as the oracle has it, in the order of
+/// arrival.
 pub(super) struct Random {
     pub(super) series: Series,
     pub(super) rows: Vec<RightRow>,
@@ -20,7 +21,8 @@ pub(super) struct Random {
 }
 
 impl Random {
-    /// Rows of `keys` keys; the last of the columns says how many rows arrived before. `rarity`: of extreme numbers.
+    /// Rows of `keys` keys; the last of the columns says how many rows arrived before. `rarity`: of
+    /// extreme numbers.
     pub(super) fn new(source: &mut Source, vectors: &[usize], keys: usize, rarity: u64) -> Random {
         let variety = [3, 50, 5000][source.below(3) as usize];
         let time_type = time_type(source);

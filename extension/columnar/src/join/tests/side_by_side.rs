@@ -206,7 +206,8 @@ fn agrees(
     Ok(())
 }
 
-/// Memory is that of the windows, whatever passes through them; so it is for a key that no left row asks about.
+/// Memory is that of the windows, whatever passes through them; so it is for a key that no left row
+/// asks about.
 #[test]
 fn a_window_that_moves_takes_no_more_memory_the_longer_it_moves() {
     const ROWS: usize = 100;

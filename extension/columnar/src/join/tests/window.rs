@@ -46,7 +46,8 @@ pub(super) fn aggregated(
             sum.map(|sum| Scalar(sum as u64))
         }
         WindowCall::Average(column) => {
-            // `float8_accum`: the number of values, their sum, and the sum of the squares of their distances from the mean.
+            // `float8_accum`: the number of values, their sum, and the sum of the squares of their
+            // distances from the mean.
             let (mut n, mut total, mut squares) = (0.0, 0.0_f64, 0.0_f64);
             for value in present(column) {
                 let value = with_number!(types[column], T => T::of_scalar(value).to_f64());

@@ -174,7 +174,8 @@ proptest! {
         prop_assert_eq!(asked, expected.into_iter().collect::<Vec<_>>());
     }
 
-    /// What is remembered of a dictionary's codes holds in the segments that have it, and no longer.
+    /// What is remembered of a dictionary's codes holds in the segments that have it, and no
+    /// longer.
     #[test]
     fn texts_are_asked_about_in_every_segment(steps in any_steps(), seed in any::<u64>(), rows in 1..300_usize) {
         let mut source = Source(seed);
@@ -193,7 +194,8 @@ proptest! {
     }
 }
 
-/// Evaluates a test on vectors of 64-bit numbers, checks it, and gives how many questions there were.
+/// Evaluates a test on vectors of 64-bit numbers, checks it, and gives how many questions there
+/// were.
 fn asked_of(values: impl Iterator<Item = u64>) -> usize {
     let (mut predicate, questions) = witness(0, Form::Value, 7);
     let values: Vec<u64> = values.collect();

@@ -11,7 +11,8 @@ use crate::vector::tests::number_tree::operand_number;
 use crate::vector::value::{Operand, Value};
 use crate::vector::{Evaluation, frame::Frame};
 
-/// PostgreSQL's first timestamp, 4714-11-24 BC, and the first that is none, 294277-01-01, in microseconds from 2000-01-01.
+/// PostgreSQL's first timestamp, 4714-11-24 BC, and the first that is none, 294277-01-01, in
+/// microseconds from 2000-01-01.
 const FIRST: i64 = -211_813_488_000_000_000;
 const END: i64 = 9_223_371_331_200_000_000;
 
