@@ -4,7 +4,7 @@
 //! `cargo run --release -p lanes-gateway --example decode_events`
 
 use lanes_gateway::events::json;
-use lanes_gateway::model::{ColumnKind, Room, Table, TableColumn};
+use lanes_gateway::model::{Room, Table, TableColumn};
 
 const ROWS: u32 = 100;
 const BODIES: u32 = 30_000;
@@ -22,14 +22,7 @@ fn main() {
         may_insert: true,
         columns: columns
             .iter()
-            .map(|(name, sql_type)| TableColumn {
-                name: (*name).to_owned(),
-                sql_type: (*sql_type).to_owned(),
-                kind: ColumnKind::of_type(sql_type),
-                is_not_null: false,
-                has_default: false,
-                is_generated: false,
-            })
+            .map(|(name, sql_type)| TableColumn::nullable(name, sql_type))
             .collect(),
     };
     let rows: Vec<String> = (0..ROWS)

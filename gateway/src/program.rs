@@ -11,6 +11,7 @@ use clap::ArgMatches;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tracing_subscriber::EnvFilter;
 
 use crate::app::{App, AppMetrics};
 use crate::config::{Settings, Sources, source};
@@ -123,17 +124,20 @@ fn wrong_settings(message: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-async fn run(settings: Settings) -> ExitCode {
+fn start_logging(filter: EnvFilter, is_json: bool) {
     let logs = tracing_subscriber::fmt()
-        .with_env_filter(settings.log_filter)
+        .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false);
-    if settings.is_log_json {
+    if is_json {
         logs.json().init()
     } else {
         logs.with_ansi(false).init()
     }
+}
 
+async fn run(settings: Settings) -> ExitCode {
+    start_logging(settings.log_filter, settings.is_log_json);
     let listener = match TcpListener::bind(settings.address).await {
         Ok(listener) => listener,
         Err(error) => {
@@ -151,7 +155,7 @@ async fn run(settings: Settings) -> ExitCode {
     raise_file_limit(settings.app.server.connections_max);
     let metrics = AppMetrics::default();
     let cache = Arc::new(SeriesCache::new(settings.cache_bytes_max, cache_seed()));
-    let (connection, connect_timeout) = (
+    let source = PostgresSource::new(
         settings.postgres.connection.clone(),
         settings.postgres.connect_timeout,
     );
@@ -174,7 +178,6 @@ async fn run(settings: Settings) -> ExitCode {
                 objects.cache_bytes_max,
                 Arc::clone(&metrics.objects),
             );
-            let source = PostgresSource::new(connection, connect_timeout);
             let status = Arc::clone(&app.status().objects);
             match Objects::start(source, opener, objects, log, status, metrics.objects) {
                 Ok(objects) => Some(objects),
@@ -190,6 +193,11 @@ async fn run(settings: Settings) -> ExitCode {
     if let Some(objects) = objects {
         objects.stop().await;
     }
+    exit_code(served)
+}
+
+/// Logs how serving ended. Returns the exit code of the program.
+fn exit_code(served: std::io::Result<bool>) -> ExitCode {
     match served {
         Ok(true) => tracing::info!("lanes-gateway has stopped"),
         Ok(false) => tracing::warn!(

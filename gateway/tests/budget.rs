@@ -8,8 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
-use lanes_gateway::model::{ColumnKind, Table, TableColumn};
-use support::{simple, start};
+use support::{simple, start, table};
 use tower::ServiceExt;
 
 /// Returns the bytes taken from the budget.
@@ -52,24 +51,6 @@ async fn label_sets_in_the_queue_are_counted_and_not_registered_in_vain() {
     );
 }
 
-/// Returns a table with one column of numbers.
-fn numbers() -> Table {
-    let column = TableColumn {
-        name: "n".to_owned(),
-        sql_type: "bigint".to_owned(),
-        kind: ColumnKind::Int8,
-        is_not_null: false,
-        has_default: false,
-        is_generated: false,
-    };
-    Table {
-        oid: 7,
-        name: "public.t".to_owned(),
-        columns: vec![column],
-        may_insert: true,
-    }
-}
-
 async fn post_json(router: Router, body: String) -> StatusCode {
     let request = Request::post("/api/v1/events/t").header("content-type", "application/json");
     let request = request.body(Body::from(body)).unwrap();
@@ -87,7 +68,7 @@ async fn a_large_body_of_json_leaves_room_for_others() {
         "10000000",
     ];
     let (app, database) = start(flags);
-    let table = numbers();
+    let table = table(7, "public.t");
     database.tables.lock().insert(table.name.clone(), table);
     let router = app.router();
     let small = "[{\"n\":1}]".to_owned();

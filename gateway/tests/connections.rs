@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
-use lanes_gateway::model::{ColumnKind, Table, TableColumn};
-use support::{Memory, simple, start_on};
+use support::{Memory, simple, start_on, table};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
@@ -68,58 +68,49 @@ async fn a_request_over_a_socket() {
     assert_eq!(server.database.values("up"), [1.0]);
 }
 
+/// Requests with events, as a request line, further headers and a body, and the status of their
+/// answers.
+const EVENTS: [(&str, &str, &str, u16); 13] = [
+    ("POST /api/v1/events/t", JSON, "[{\"n\": 1}]", 204),
+    (
+        "POST /api/v1/events/public.t?a=b",
+        JSON,
+        "[{\"n\": 2}]",
+        204,
+    ),
+    ("POST /api/v1/events/%74", JSON, "[{\"n\": 3}]", 204),
+    ("POST /api/v1/events/t", JSON, "[{\"m\": 1}]", 400),
+    ("POST /api/v1/events/t", JSON, "[{", 400),
+    ("POST /api/v1/events/u", JSON, "[{\"n\": 1}]", 404),
+    ("POST /api/v1/events/t", "", "[{\"n\": 1}]", 415),
+    (
+        "POST /api/v1/events/t",
+        "content-type: application/json\r\nx-lanes-ack: never\r\n",
+        "[]",
+        400,
+    ),
+    ("POST /api/v1/events/lanes.t", JSON, "[]", 403),
+    (
+        "POST /api/v1/events/t",
+        "content-type: application/json\r\norigin: http://evil.example\r\n",
+        "[]",
+        403,
+    ),
+    ("GET /api/v1/events/t", JSON, "", 405),
+    ("POST /api/v1/events/", JSON, "[]", 404),
+    ("POST /api/v1/events/t/u", JSON, "[]", 404),
+];
+const JSON: &str = "content-type: application/json\r\n";
+
 /// Events over a socket take another path than over the router, and are answered and counted alike.
 #[tokio::test]
 async fn events_over_a_socket_are_answered_and_counted_as_by_the_router() {
     let database = Arc::new(Memory::default());
-    let column = TableColumn {
-        name: "n".to_owned(),
-        sql_type: "bigint".to_owned(),
-        kind: ColumnKind::Int8,
-        is_not_null: false,
-        has_default: false,
-        is_generated: false,
-    };
-    let table = Table {
-        oid: 7,
-        name: "public.t".to_owned(),
-        columns: vec![column],
-        may_insert: true,
-    };
+    let table = table(7, "public.t");
     database.tables.lock().insert(table.name.clone(), table);
     let server = serve_on(&[], database).await;
     let router = start_on(&[], &server.database).router();
-    let json = "content-type: application/json\r\n";
-    for (line, headers, body, status) in [
-        ("POST /api/v1/events/t", json, "[{\"n\": 1}]", 204),
-        (
-            "POST /api/v1/events/public.t?a=b",
-            json,
-            "[{\"n\": 2}]",
-            204,
-        ),
-        ("POST /api/v1/events/%74", json, "[{\"n\": 3}]", 204),
-        ("POST /api/v1/events/t", json, "[{\"m\": 1}]", 400),
-        ("POST /api/v1/events/t", json, "[{", 400),
-        ("POST /api/v1/events/u", json, "[{\"n\": 1}]", 404),
-        ("POST /api/v1/events/t", "", "[{\"n\": 1}]", 415),
-        (
-            "POST /api/v1/events/t",
-            "content-type: application/json\r\nx-lanes-ack: never\r\n",
-            "[]",
-            400,
-        ),
-        ("POST /api/v1/events/lanes.t", json, "[]", 403),
-        (
-            "POST /api/v1/events/t",
-            "content-type: application/json\r\norigin: http://evil.example\r\n",
-            "[]",
-            403,
-        ),
-        ("GET /api/v1/events/t", json, "", 405),
-        ("POST /api/v1/events/", json, "[]", 404),
-        ("POST /api/v1/events/t/u", json, "[]", 404),
-    ] {
+    for (line, headers, body, status) in EVENTS {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let text = format!(
             "{line} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -127,45 +118,61 @@ async fn events_over_a_socket_are_answered_and_counted_as_by_the_router() {
         );
         stream.write_all(text.as_bytes()).await.unwrap();
         let answer = read_all(&mut stream).await;
-        let (method, path) = line.split_once(' ').unwrap();
-        let mut request = Request::builder().method(method).uri(path);
-        for header in headers.lines() {
-            let (name, value) = header.split_once(": ").unwrap();
-            request = request.header(name, value);
-        }
-        let request = request.body(Body::from(body)).unwrap();
-        let routed = router.clone().oneshot(request).await.unwrap();
-        assert_eq!(routed.status().as_u16(), status, "{line} {body}");
-        let told = routed.into_body().collect().await.unwrap().to_bytes();
-        let (head, told_here) = answer.split_once("\r\n\r\n").unwrap();
+        let (routed_status, routed_body) = routed(&router, line, headers, body).await;
+        assert_eq!(routed_status, status, "{line} {body}");
+        let (head, answer_body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(
             head.starts_with(&format!("HTTP/1.1 {status} ")),
             "{line} {body}: {head}"
         );
-        assert_eq!(told_here.as_bytes(), &*told, "{line} {body}");
+        assert_eq!(answer_body.as_bytes(), &*routed_body, "{line} {body}");
     }
-    let counted = |text: &str| {
-        text.lines()
-            .filter(|line| {
-                line.starts_with("lanes_gateway_http_requests_total")
-                    || line.contains("_request_duration_seconds_count")
-            })
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let scrape = Request::get("/metrics").body(Body::empty()).unwrap();
-    let by_router = router.oneshot(scrape).await.unwrap();
-    let by_router = by_router.into_body().collect().await.unwrap().to_bytes();
+    let (_, by_router) = routed(&router, "GET /metrics", "", "").await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let scrape = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(scrape).await.unwrap();
-    let here = counted(&read_all(&mut stream).await);
-    assert_eq!(here, counted(&String::from_utf8_lossy(&by_router)));
-    assert!(
-        here.iter()
-            .any(|line| line.contains("/api/v1/events/{table}") && line.contains("204")),
-        "{here:?}"
+    let by_socket = request_counts(&read_all(&mut stream).await);
+    assert_eq!(
+        by_socket,
+        request_counts(&String::from_utf8_lossy(&by_router))
     );
+    assert!(
+        by_socket
+            .iter()
+            .any(|line| line.contains("/api/v1/events/{table}") && line.contains("204")),
+        "{by_socket:?}"
+    );
+}
+
+/// Sends a request to the router. Returns the status and the body of the answer.
+async fn routed(
+    router: &Router,
+    line: &str,
+    headers: &str,
+    body: &'static str,
+) -> (u16, axum::body::Bytes) {
+    let (method, path) = line.split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(path);
+    for header in headers.lines() {
+        let (name, value) = header.split_once(": ").unwrap();
+        request = request.header(name, value);
+    }
+    let request = request.body(Body::from(body)).unwrap();
+    let answer = router.clone().oneshot(request).await.unwrap();
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    (status, body)
+}
+
+/// Returns the lines of a scrape that count requests.
+fn request_counts(text: &str) -> Vec<String> {
+    text.lines()
+        .filter(|line| {
+            line.starts_with("lanes_gateway_http_requests_total")
+                || line.contains("_request_duration_seconds_count")
+        })
+        .map(str::to_owned)
+        .collect()
 }
 
 #[tokio::test]

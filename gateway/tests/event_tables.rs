@@ -11,26 +11,10 @@ use axum::http::Request;
 use lanes_gateway::app::{App, AppMetrics};
 use lanes_gateway::clock;
 use lanes_gateway::deliver::SinkError;
-use lanes_gateway::model::{ColumnKind, Table, TableColumn};
+use lanes_gateway::model::Table;
 use lanes_gateway::series::SeriesCache;
-use support::{Memory, settings, start};
+use support::{Memory, settings, start, table};
 use tower::ServiceExt;
-
-fn table(oid: u32, name: &str) -> Table {
-    Table {
-        oid,
-        name: name.to_owned(),
-        columns: vec![TableColumn {
-            name: "n".to_owned(),
-            sql_type: "bigint".to_owned(),
-            kind: ColumnKind::Int8,
-            is_not_null: false,
-            has_default: false,
-            is_generated: false,
-        }],
-        may_insert: true,
-    }
-}
 
 fn begin(flags: &[&str]) -> (Router, Arc<Memory>) {
     let (app, database) = start(flags);

@@ -15,11 +15,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::deliver::{Sender, Sink};
 use crate::model::{Budget, Payload, Pending, Reservation, Target};
 
@@ -71,19 +71,15 @@ pub struct Accumulator<S> {
 }
 
 impl<S: Sink> Accumulator<S> {
-    /// Joins and sends requests until all senders are gone or no request has arrived for
-    /// `idle_max`. Then waits for the batches in flight.
+    /// Joins and sends requests until all senders are gone or no request has arrived for `idle_max`.
+    /// Then waits for the batches in flight.
     pub async fn run<P: Payload>(
         self,
         mut requests: mpsc::Receiver<Pending<P>>,
         idle_max: Option<Duration>,
     ) {
-        let mut in_flight = JoinSet::new();
+        let mut in_flight = InFlight::default();
         let mut next = None;
-        let mut took = Duration::ZERO;
-        let mut rest_from = None;
-        // The joiner of a batch that has returned, for the next batch.
-        let mut kept = None;
         loop {
             let first = match next.take() {
                 Some(first) => Some(first),
@@ -91,70 +87,95 @@ impl<S: Sink> Accumulator<S> {
             };
             let Some(first) = first else { break };
             let mut batch = Batch::of(first);
-            let aged = sleep_until(clock::now() + self.limits.age_max);
-            tokio::pin!(aged);
-            // Collect the batches that returned while no request waited.
-            while let Some(sent) = in_flight.try_join_next() {
-                note(sent, &mut took, &mut kept);
-            }
-            let rest = |took: Duration| (REST_DURATIONS * took).min(self.limits.age_max);
-            let rested = sleep_until(rest_from.map_or_else(clock::now, |from| from + rest(took)));
-            tokio::pin!(rested);
-            let mut is_rested = rest_from.is_none();
-            // The future is created once for each batch: a new one would queue behind all others.
-            let slot = Arc::clone(&self.slots).acquire_owned();
-            tokio::pin!(slot);
-            let (mut is_old, mut is_last) = (false, false);
-            let mut ready_at = None;
-            let slot = loop {
-                let is_full = batch.rows >= self.limits.rows_max || next.is_some() || is_last;
-                // Once true this stays true, because the batch may already be queued for a slot.
-                let may_leave = ready_at.is_some()
-                    || (is_full || is_old || (is_rested && in_flight.is_empty()))
-                        && in_flight.len() < self.in_flight_max(in_flight.len());
-                if may_leave && ready_at.is_none() {
-                    ready_at = Some(clock::now());
-                }
-                tokio::select! {
-                    biased;
-                    received = requests.recv(), if !is_full => match received {
-                        Some(pending) if pending.target == batch.target => batch.add(pending),
-                        Some(pending) => next = Some(pending),
-                        None => is_last = true,
-                    },
-                    Some(sent) = in_flight.join_next() => {
-                        note(sent, &mut took, &mut kept);
-                        // If a batch returns, the rest begins anew, based on the duration of that
-                        // batch.
-                        if let Some(from) = rest_from {
-                            rested.as_mut().reset(from + rest(took));
-                            is_rested = false;
-                        }
-                    }
-                    slot = &mut slot, if may_leave => break slot,
-                    () = &mut rested, if !is_rested => is_rested = true,
-                    () = &mut aged, if !is_old => is_old = true,
-                }
-            };
-            // The semaphore is never closed.
-            let Ok(slot) = slot else { break };
-            let waited = ready_at.map_or(Duration::ZERO, |ready_at| clock::now() - ready_at);
-            let sender = Arc::clone(&self.sender);
-            sender.note_wait(waited);
-            let left_at = clock::now();
-            rest_from = (batch.requests.len() >= BUSY_REQUESTS).then_some(left_at);
-            let mut joiner: Kept<P::Joiner> = kept.take().unwrap_or_default();
-            let joiners = self.joiners.clone();
-            in_flight.spawn(async move {
-                sender.send(batch.requests, &mut joiner.joiner).await;
-                drop(slot);
-                let took = clock::now() - left_at;
-                let bytes = P::joiner_bytes(&joiner.joiner);
-                (took, joiner.kept_within(bytes, &joiners))
-            });
+            let ready = self.fill(&mut batch, &mut next, &mut requests, &mut in_flight);
+            let Some(slot) = ready.await else { break };
+            self.send(batch, slot, &mut in_flight);
         }
         // Requests that still wait for an answer are served before the task ends.
-        let _ = timeout_at(clock::now() + END_TIMEOUT, in_flight.join_all()).await;
+        let _ = timeout_at(clock::now() + END_TIMEOUT, in_flight.batches.join_all()).await;
+    }
+
+    /// Adds requests to a batch until it may be sent and has a slot. A request that does not belong
+    /// to the batch is left in `next`.
+    async fn fill<P: Payload>(
+        &self,
+        batch: &mut Batch<P>,
+        next: &mut Option<Pending<P>>,
+        requests: &mut mpsc::Receiver<Pending<P>>,
+        in_flight: &mut InFlight<P::Joiner>,
+    ) -> Option<OwnedSemaphorePermit> {
+        let aged = sleep_until(clock::now() + self.limits.age_max);
+        tokio::pin!(aged);
+        in_flight.collect();
+        let rest = |took: Duration| (REST_DURATIONS * took).min(self.limits.age_max);
+        let rested = match in_flight.rest_from {
+            Some(from) => from + rest(in_flight.took),
+            None => clock::now(),
+        };
+        let rested = sleep_until(rested);
+        tokio::pin!(rested);
+        let mut is_rested = in_flight.rest_from.is_none();
+        // The future is created once for each batch: a new one would queue behind all others.
+        let slot = Arc::clone(&self.slots).acquire_owned();
+        tokio::pin!(slot);
+        let (mut is_old, mut is_last) = (false, false);
+        let mut ready_at = None;
+        let slot = loop {
+            let is_full = batch.rows >= self.limits.rows_max || next.is_some() || is_last;
+            let sent = in_flight.batches.len();
+            // Once true this stays true, because the batch may already be queued for a slot.
+            let may_leave = ready_at.is_some()
+                || (is_full || is_old || (is_rested && sent == 0))
+                    && sent < self.in_flight_max(sent);
+            if may_leave && ready_at.is_none() {
+                ready_at = Some(clock::now());
+            }
+            tokio::select! {
+                biased;
+                received = requests.recv(), if !is_full => match received {
+                    Some(pending) if pending.target == batch.target => batch.add(pending),
+                    Some(pending) => *next = Some(pending),
+                    None => is_last = true,
+                },
+                Some(sent) = in_flight.batches.join_next() => {
+                    in_flight.note(sent);
+                    // If a batch returns, the rest begins anew, based on the duration of that batch.
+                    if let Some(from) = in_flight.rest_from {
+                        rested.as_mut().reset(from + rest(in_flight.took));
+                        is_rested = false;
+                    }
+                }
+                slot = &mut slot, if may_leave => break slot,
+                () = &mut rested, if !is_rested => is_rested = true,
+                () = &mut aged, if !is_old => is_old = true,
+            }
+        };
+        let waited = ready_at.map_or(Duration::ZERO, |ready_at| clock::now() - ready_at);
+        // The semaphore is never closed.
+        let slot = slot.ok()?;
+        self.sender.note_wait(waited);
+        Some(slot)
+    }
+
+    /// Sends a batch on a task of its own, which holds the slot until the batch returns.
+    fn send<P: Payload>(
+        &self,
+        batch: Batch<P>,
+        slot: OwnedSemaphorePermit,
+        in_flight: &mut InFlight<P::Joiner>,
+    ) {
+        let sender = Arc::clone(&self.sender);
+        let left_at = clock::now();
+        in_flight.rest_from = (batch.requests.len() >= BUSY_REQUESTS).then_some(left_at);
+        let mut joiner: KeptJoiner<P::Joiner> = in_flight.kept.take().unwrap_or_default();
+        let joiners = self.joiners.clone();
+        in_flight.batches.spawn(async move {
+            sender.send(batch.requests, &mut joiner.joiner).await;
+            drop(slot);
+            let took = clock::now() - left_at;
+            let bytes = P::joiner_bytes(&joiner.joiner);
+            (took, joiner.kept_within(bytes, &joiners))
+        });
     }
 
     /// The maximum number of batches in flight, given the current number.
@@ -169,12 +190,12 @@ impl<S: Sink> Accumulator<S> {
 
 /// A joiner to be reused, and the memory that it is accounted with.
 #[derive(Default)]
-struct Kept<J> {
+struct KeptJoiner<J> {
     joiner: J,
     reservation: Reservation,
 }
 
-impl<J> Kept<J> {
+impl<J> KeptJoiner<J> {
     /// Returns the joiner, accounted with `bytes`, unless it is too large or there is no room for
     /// it.
     fn kept_within(mut self, bytes: usize, joiners: &Budget) -> Option<Self> {
@@ -183,19 +204,46 @@ impl<J> Kept<J> {
     }
 }
 
-/// Records a returned batch: its duration, and its joiner for the next batch. Nothing is known
-/// about a batch whose task failed.
-fn note<J>(
-    sent: Result<(Duration, Option<Kept<J>>), JoinError>,
-    took: &mut Duration,
-    kept: &mut Option<Kept<J>>,
-) {
-    match sent {
-        Ok((duration, joiner)) => {
-            *took = duration;
-            *kept = joiner.or(kept.take());
+/// The batches in flight, and what is known of those that have returned.
+struct InFlight<J> {
+    batches: JoinSet<(Duration, Option<KeptJoiner<J>>)>,
+    /// The duration of the batch that returned last.
+    took: Duration,
+    /// The joiner of a batch that has returned, for the next batch.
+    kept: Option<KeptJoiner<J>>,
+    /// When the last batch was sent, if it had many requests: the start of a rest.
+    rest_from: Option<Instant>,
+}
+
+impl<J> Default for InFlight<J> {
+    fn default() -> Self {
+        Self {
+            batches: JoinSet::new(),
+            took: Duration::ZERO,
+            kept: None,
+            rest_from: None,
         }
-        Err(_) => *took = Duration::ZERO,
+    }
+}
+
+impl<J: Send + 'static> InFlight<J> {
+    /// Records the batches that returned while no request waited.
+    fn collect(&mut self) {
+        while let Some(sent) = self.batches.try_join_next() {
+            self.note(sent);
+        }
+    }
+
+    /// Records a returned batch: its duration, and its joiner for the next batch. Nothing is known
+    /// about a batch whose task failed.
+    fn note(&mut self, sent: Result<(Duration, Option<KeptJoiner<J>>), JoinError>) {
+        match sent {
+            Ok((duration, joiner)) => {
+                self.took = duration;
+                self.kept = joiner.or(self.kept.take());
+            }
+            Err(_) => self.took = Duration::ZERO,
+        }
     }
 }
 

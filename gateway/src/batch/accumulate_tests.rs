@@ -311,7 +311,7 @@ async fn an_idle_accumulator_ends_and_loses_nothing() {
 #[test]
 fn joiners_are_kept_while_there_is_room_for_all_of_them() {
     let joiners = Budget::new(2 * JOINER_BYTES_MAX, Duration::ZERO);
-    let joiner = || Kept::<u8>::default();
+    let joiner = || KeptJoiner::<u8>::default();
     let first = joiner().kept_within(JOINER_BYTES_MAX, &joiners).unwrap();
     assert!(
         joiner()

@@ -147,13 +147,13 @@ type JobAnswer = Result<Vec<SeriesId>, Fault>;
 
 /// The distinct label sets of a round.
 #[derive(Default)]
-struct Wanted<'a> {
+struct WantedSets<'a> {
     sets: Vec<&'a LabelSet>,
     /// Hashes, and indexes into `sets`.
     places: HashTable<(u64, usize)>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedSets<'a> {
     /// Returns the index of a label set with this hash, and adds the label set if it is missing.
     fn place(&mut self, set: &'a LabelSet, hash: u64) -> usize {
         let sets = &self.sets;
@@ -189,7 +189,7 @@ async fn register_round<S: Sink>(
     metrics: &SeriesMetrics,
 ) -> Result<Vec<JobAnswer>, Fault> {
     let generation = cache.generation();
-    let mut wanted = Wanted::default();
+    let mut wanted = WantedSets::default();
     let mut sources: Vec<Source> = Vec::new();
     let registrations = cache.registrations();
     for job in round {
@@ -215,19 +215,7 @@ async fn register_round<S: Sink>(
         .map(|job| job.deadline)
         .max()
         .unwrap_or_else(clock::now);
-    let mut ids: Vec<SeriesId> = Vec::with_capacity(wanted.sets.len());
-    for call in wanted.sets.chunks(CALL_LABEL_SETS_MAX) {
-        let registered = call_until(call, sink, deadline).await?;
-        if registered.generation != generation {
-            return Err(registry_changed());
-        }
-        metrics.registered.inc_by(call.len() as u64);
-        for (label_set, id) in call.iter().zip(&registered.ids) {
-            cache.insert(generation, &label_set.bytes, *id);
-        }
-        ids.extend(registered.ids);
-        cache.note_registration();
-    }
+    let ids = register(&wanted.sets, generation, deadline, sink, cache, metrics).await?;
     let mut sources = sources.into_iter();
     let answers = round.iter().map(|job| {
         // The sources are consumed whatever the answer is.
@@ -249,6 +237,31 @@ async fn register_round<S: Sink>(
         Ok(answer)
     });
     Ok(answers.collect())
+}
+
+/// Registers distinct label sets, and adds them to the cache. Returns their ids.
+async fn register<S: Sink>(
+    label_sets: &[&LabelSet],
+    generation: u64,
+    deadline: Instant,
+    sink: &S,
+    cache: &SeriesCache,
+    metrics: &SeriesMetrics,
+) -> Result<Vec<SeriesId>, Fault> {
+    let mut ids: Vec<SeriesId> = Vec::with_capacity(label_sets.len());
+    for call in label_sets.chunks(CALL_LABEL_SETS_MAX) {
+        let registered = call_until(call, sink, deadline).await?;
+        if registered.generation != generation {
+            return Err(registry_changed());
+        }
+        metrics.registered.inc_by(call.len() as u64);
+        for (label_set, id) in call.iter().zip(&registered.ids) {
+            cache.insert(generation, &label_set.bytes, *id);
+        }
+        ids.extend(registered.ids);
+        cache.note_registration();
+    }
+    Ok(ids)
 }
 
 fn registry_changed() -> Fault {

@@ -146,50 +146,27 @@ fn log_filter(text: &str) -> Result<EnvFilter, String> {
 }
 
 fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingError> {
-    let second = Duration::from_secs(1);
-    let server = ServerLimits {
-        connections_max: reader.count("listen.connections_max", 1, 1 << 20)?,
-        workers: match reader.count("listen.workers", 0, 256)? {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            workers => workers,
-        },
-        header_timeout: reader.duration("listen.header_timeout", second)?,
-        write_timeout: reader.duration("listen.write_timeout", second)?,
-        shutdown_timeout: reader.duration("listen.shutdown_timeout", Duration::ZERO)?,
-    };
-    let label = LabelLimits {
-        labels_max: reader.count("receive.labels_max", 1, 10_000)?,
-        name_bytes_max: reader.size("receive.label_name_bytes_max", 8, 1 << 20)?,
-        value_bytes_max: reader.size("receive.label_value_bytes_max", 1, 1 << 20)?,
-        order: reader.get("receive.label_order", |text| match text {
-            "refuse" => Ok(LabelOrder::Refuse),
-            "sort" => Ok(LabelOrder::Sort),
-            other => Err(format!("{other:?} is neither refuse nor sort")),
-        })?,
-    };
-    let receive = ReceiveLimits {
-        body_bytes_max: reader.size("receive.body_bytes_max", 1 << 10, 1 << 30)?,
-        decompressed_bytes_max: reader.size("receive.decompressed_bytes_max", 1 << 10, 1 << 30)?,
-        body_timeout: reader.duration("listen.body_timeout", second)?,
-        ack_timeout: reader.duration("ack.timeout", second)?,
-        request: RequestLimits {
-            samples_max: reader.count("receive.samples_max", 1, lanes_wire::limits::ROWS_MAX)?,
-            label,
-        },
-    };
+    let server = server(reader)?;
+    let receive = receive(reader)?;
     let batch = BatchLimits {
         rows_max: reader.count("batch.rows_max", 1, lanes_wire::limits::ROWS_MAX / 2)?,
         age_max: reader.duration("batch.age_max", Duration::ZERO)?,
         in_flight_max: reader.count("postgres.sessions", 1, 64)?,
     };
-    if batch.rows_max + receive.request.samples_max > lanes_wire::limits::ROWS_MAX {
-        let reason = format!(
-            "with batch.rows_max a batch could have more than {} rows",
-            lanes_wire::limits::ROWS_MAX
-        );
-        return Err(reader.wrong("receive.samples_max", reason));
-    }
     let pending_bytes_max = reader.size("receive.pending_bytes_max", 1 << 20, 1 << 40)?;
+    let events = events(reader)?;
+    for (name, rows_max) in [
+        ("receive.samples_max", receive.request.samples_max),
+        ("events.rows_max", events.rows_max),
+    ] {
+        if batch.rows_max + rows_max > lanes_wire::limits::ROWS_MAX {
+            let reason = format!(
+                "with batch.rows_max a batch could have more than {} rows",
+                lanes_wire::limits::ROWS_MAX
+            );
+            return Err(reader.wrong(name, reason));
+        }
+    }
     let largest_request_bytes = receive
         .body_bytes_max
         .max(receive.request.samples_max * SampleRows::ROW_BYTES);
@@ -198,30 +175,6 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
             "must be at least {largest_request_bytes} bytes, which the largest allowed request takes"
         );
         return Err(reader.wrong("receive.pending_bytes_max", reason));
-    }
-    let events = EventSettings {
-        schema: reader.get("events.schema", |text| match text {
-            "" => Err("the schema must not be empty".to_owned()),
-            name if name.contains('.') => Err(format!(
-                "{name:?} contains a dot, which separates schema and table"
-            )),
-            name => Ok(name.to_owned()),
-        })?,
-        create_tables: reader.get("events.create_tables", |text| match text {
-            "off" => Ok(CreateTables::Off),
-            "logged" => Ok(CreateTables::Logged),
-            "unlogged" => Ok(CreateTables::Unlogged),
-            other => Err(format!("{other:?} is none of off, logged and unlogged")),
-        })?,
-        samples_table: reader.get("postgres.table", |text| Ok(text.to_owned()))?,
-        rows_max: reader.count("events.rows_max", 1, lanes_wire::limits::ROWS_MAX)?,
-    };
-    if batch.rows_max + events.rows_max > lanes_wire::limits::ROWS_MAX {
-        let reason = format!(
-            "with batch.rows_max a batch could have more than {} rows",
-            lanes_wire::limits::ROWS_MAX
-        );
-        return Err(reader.wrong("events.rows_max", reason));
     }
     let default_level = reader.get("ack.level", |text| text.parse::<AckLevel>())?;
     let has_objects = !reader.sources.value("objects.url").0.is_empty();
@@ -240,6 +193,64 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         has_objects,
         request_window: reader.duration("requests.window", Duration::from_secs(60))?,
         self_scrape: self_scrape(reader, address)?,
+    })
+}
+
+fn server(reader: &Reader<'_>) -> Result<ServerLimits, SettingError> {
+    let second = Duration::from_secs(1);
+    Ok(ServerLimits {
+        connections_max: reader.count("listen.connections_max", 1, 1 << 20)?,
+        workers: match reader.count("listen.workers", 0, 256)? {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            workers => workers,
+        },
+        header_timeout: reader.duration("listen.header_timeout", second)?,
+        write_timeout: reader.duration("listen.write_timeout", second)?,
+        shutdown_timeout: reader.duration("listen.shutdown_timeout", Duration::ZERO)?,
+    })
+}
+
+fn receive(reader: &Reader<'_>) -> Result<ReceiveLimits, SettingError> {
+    let second = Duration::from_secs(1);
+    let label = LabelLimits {
+        labels_max: reader.count("receive.labels_max", 1, 10_000)?,
+        name_bytes_max: reader.size("receive.label_name_bytes_max", 8, 1 << 20)?,
+        value_bytes_max: reader.size("receive.label_value_bytes_max", 1, 1 << 20)?,
+        order: reader.get("receive.label_order", |text| match text {
+            "refuse" => Ok(LabelOrder::Refuse),
+            "sort" => Ok(LabelOrder::Sort),
+            other => Err(format!("{other:?} is neither refuse nor sort")),
+        })?,
+    };
+    Ok(ReceiveLimits {
+        body_bytes_max: reader.size("receive.body_bytes_max", 1 << 10, 1 << 30)?,
+        decompressed_bytes_max: reader.size("receive.decompressed_bytes_max", 1 << 10, 1 << 30)?,
+        body_timeout: reader.duration("listen.body_timeout", second)?,
+        ack_timeout: reader.duration("ack.timeout", second)?,
+        request: RequestLimits {
+            samples_max: reader.count("receive.samples_max", 1, lanes_wire::limits::ROWS_MAX)?,
+            label,
+        },
+    })
+}
+
+fn events(reader: &Reader<'_>) -> Result<EventSettings, SettingError> {
+    Ok(EventSettings {
+        schema: reader.get("events.schema", |text| match text {
+            "" => Err("the schema must not be empty".to_owned()),
+            name if name.contains('.') => Err(format!(
+                "{name:?} contains a dot, which separates schema and table"
+            )),
+            name => Ok(name.to_owned()),
+        })?,
+        create_tables: reader.get("events.create_tables", |text| match text {
+            "off" => Ok(CreateTables::Off),
+            "logged" => Ok(CreateTables::Logged),
+            "unlogged" => Ok(CreateTables::Unlogged),
+            other => Err(format!("{other:?} is none of off, logged and unlogged")),
+        })?,
+        samples_table: reader.get("postgres.table", |text| Ok(text.to_owned()))?,
+        rows_max: reader.count("events.rows_max", 1, lanes_wire::limits::ROWS_MAX)?,
     })
 }
 

@@ -148,7 +148,7 @@ impl Sources {
         };
         let values = SETTINGS.iter().map(|setting| {
             let name = setting.name();
-            let value = given(matches, setting)
+            let value = explicit_value(matches, setting)
                 .or_else(|| file.get(&name).map(|value| (value.clone(), Origin::File)))
                 .unwrap_or_else(|| (setting.default.to_owned(), Origin::Default));
             (name, value)
@@ -200,7 +200,7 @@ fn unknown_variable(mut names: impl Iterator<Item = String>) -> Option<String> {
     })
 }
 
-fn given(matches: &ArgMatches, setting: &Setting) -> Option<(String, Origin)> {
+fn explicit_value(matches: &ArgMatches, setting: &Setting) -> Option<(String, Origin)> {
     let name = setting.name();
     let value = matches.get_one::<String>(&name)?;
     match matches.value_source(&name)? {

@@ -12,8 +12,9 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Socket, Statement};
 
 use super::call_error::{
     CallError, call_error, check_applied, no_standbys, of_definition, of_registration, of_table,
@@ -97,28 +98,12 @@ impl Connection {
         registry: &Registry,
         statement_timeout: Duration,
     ) -> Result<Self, CallError> {
-        let (client, mut connection) = config
+        let (client, connection) = config
             .connect(NoTls)
             .await
             .map_err(|error| call_error(&error, true))?;
         let warnings = Arc::new(AtomicU64::new(0));
-        let driver = tokio::spawn({
-            let warnings = Arc::clone(&warnings);
-            async move {
-                while let Some(Ok(message)) =
-                    poll_fn(|context| connection.poll_message(context)).await
-                {
-                    if let AsyncMessage::Notice(notice) = message {
-                        tracing::warn!(
-                            sqlstate = notice.code().code(),
-                            "PostgreSQL: {}",
-                            notice.message()
-                        );
-                        warnings.fetch_add(1, Ordering::AcqRel);
-                    }
-                }
-            }
-        });
+        let driver = tokio::spawn(drive(connection, Arc::clone(&warnings)));
         // From here on, an early return drops the client, which ends the driver.
         let set_up = format!(
             "SET search_path = pg_catalog; SET synchronous_commit = {}; SET statement_timeout = {}; SET lock_timeout = {}; \
@@ -331,6 +316,23 @@ impl Connection {
                     self.call_timeout
                 )))
             }
+        }
+    }
+}
+
+/// Drives a connection until it ends. Logs and counts its warnings.
+async fn drive(
+    mut connection: tokio_postgres::Connection<Socket, NoTlsStream>,
+    warnings: Arc<AtomicU64>,
+) {
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notice(notice) = message {
+            tracing::warn!(
+                sqlstate = notice.code().code(),
+                "PostgreSQL: {}",
+                notice.message()
+            );
+            warnings.fetch_add(1, Ordering::AcqRel);
         }
     }
 }

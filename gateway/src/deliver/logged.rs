@@ -206,18 +206,7 @@ impl Connection {
             _defining = Some(log.defining(scope, placed.target).await);
         }
         if !is_known() {
-            let statement = &self.logged_statements().await?.definition;
-            let target: [&(dyn ToSql + Sync); 1] = [&placed.target];
-            let row = self
-                .answered(self.client().query_one(statement, &target))
-                .await?;
-            let definition: Option<String> = get(&row, 0)?;
-            let Some(definition) = definition else {
-                return Err(failed("the table no longer exists", false));
-            };
-            let definition = record::definition_changes(scope, placed.target, definition);
-            put.changes.extend(definition);
-            put.table = Some((scope.to_owned(), placed.target, get(&row, 1)?));
+            self.put_definition(placed.target, scope, &mut put).await?;
         }
         let place = self
             .answered(
@@ -246,6 +235,28 @@ impl Connection {
         ]);
         put.entry = Some((name, head));
         log.put(put).await.map_err(|error| failed(&error, false))
+    }
+
+    /// Adds the definition of a table to `put`.
+    async fn put_definition(
+        &self,
+        target: u32,
+        scope: &str,
+        put: &mut Put,
+    ) -> Result<(), CallError> {
+        let statement = &self.logged_statements().await?.definition;
+        let parameters: [&(dyn ToSql + Sync); 1] = [&target];
+        let row = self
+            .answered(self.client().query_one(statement, &parameters))
+            .await?;
+        let definition: Option<String> = get(&row, 0)?;
+        let Some(definition) = definition else {
+            return Err(failed("the table no longer exists", false));
+        };
+        put.changes
+            .extend(record::definition_changes(scope, target, definition));
+        put.table = Some((scope.to_owned(), target, get(&row, 1)?));
+        Ok(())
     }
 
     /// Puts the series up to `last` that the store lacks. The last of them are added to `put`.

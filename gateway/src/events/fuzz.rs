@@ -28,19 +28,11 @@ fn table() -> Table {
         "jsonb",
         "inet",
     ];
-    let column = |sql_type: &str| TableColumn {
-        name: sql_type.to_owned(),
-        sql_type: sql_type.to_owned(),
-        kind: ColumnKind::of_type(sql_type),
-        is_not_null: false,
-        has_default: false,
-        is_generated: false,
-    };
     Table {
         oid: 16_384,
         name: "public.events".to_owned(),
         may_insert: true,
-        columns: types.into_iter().map(column).collect(),
+        columns: types.map(|name| TableColumn::nullable(name, name)).into(),
     }
 }
 

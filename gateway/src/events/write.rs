@@ -18,7 +18,7 @@ use crate::clock::{self, Instant};
 use crate::deliver::{DeliverMetrics, Sink};
 use crate::http::{HttpMetrics, Refusal};
 use crate::model::{
-    AckLevel, Budget, Digest, Fault, Outcome, Pending, Reservation, Room, Table, Target,
+    AckLevel, Budget, Digest, Fault, Outcome, Payload, Pending, Reservation, Room, Table, Target,
 };
 
 /// The route, with the name of the table as a parameter.
@@ -152,31 +152,11 @@ impl<S: Sink> EventPath<S> {
                     continue;
                 }
             };
-            let rows = crate::model::Payload::rows(&batch);
-            if rows == 0 {
+            if batch.rows() == 0 {
                 return Ok(());
             }
-            let (reply, answer) = oneshot::channel::<Outcome>();
-            let digest = request.key.map(|key| digest(&table, key));
-            let pending = Pending {
-                target: Target::Table {
-                    generation,
-                    oid: table.oid,
-                    shape: batch.shape(),
-                    is_once: digest.is_some(),
-                },
-                payload: batch,
-                digest,
-                body: digest.map(|_| Digest::of("", &request.body)),
-                deadline,
-                reservation: std::mem::take(&mut request.reservation),
-                reply,
-            };
-            self.accumulators.send(pending, request.level).await;
-            let Ok(outcome) = answer.await else {
-                return Err(Refusal::Busy("the gateway is stopping".to_owned()));
-            };
-            match outcome {
+            let outcome = self.append(&mut request, &table, generation, batch, deadline);
+            match outcome.await? {
                 Ok(_) => {
                     self.http.ack_seconds[request.level.index()]
                         .observe((clock::now() - request.started).as_secs_f64());
@@ -199,6 +179,36 @@ impl<S: Sink> EventPath<S> {
                 }
             }
         }
+    }
+
+    /// Sends a batch to its accumulator, and waits for its outcome.
+    async fn append(
+        &self,
+        request: &mut EventRequest<'_>,
+        table: &Table,
+        generation: u64,
+        batch: EventBatch,
+        deadline: Instant,
+    ) -> Result<Outcome, Refusal> {
+        let (reply, answer) = oneshot::channel::<Outcome>();
+        let digest = request.key.map(|key| digest(table, key));
+        let pending = Pending {
+            target: Target::Table {
+                generation,
+                oid: table.oid,
+                shape: batch.shape(),
+                is_once: digest.is_some(),
+            },
+            payload: batch,
+            digest,
+            body: digest.map(|_| Digest::of("", &request.body)),
+            deadline,
+            reservation: std::mem::take(&mut request.reservation),
+            reply,
+        };
+        self.accumulators.send(pending, request.level).await;
+        let stopping = |_| Refusal::Busy("the gateway is stopping".to_owned());
+        answer.await.map_err(stopping)
     }
 
     /// Decodes the body into a batch that fits the table. Memory is taken before it is used.

@@ -172,7 +172,7 @@ where
         .claim(expected_bytes.saturating_mul(limits.times))
         .await?;
     let covered_bytes = reservation.bytes() / limits.times;
-    let mut kept = Kept {
+    let mut partial = PartialBody {
         bytes: Vec::with_capacity(expected_bytes.min(covered_bytes)),
         bytes_max: declared_bytes.unwrap_or(limits.bytes_max),
         reservation,
@@ -180,42 +180,46 @@ where
     };
     let time_max = limits.time_max;
     let reading = async {
-        let while_claimed = fill(&mut body, &mut kept, limits.bytes_max);
+        let while_claimed = fill(&mut body, &mut partial, limits.bytes_max);
         let ended = timeout_at(clock::now() + CLAIM_TIME, while_claimed).await;
         drop(claim);
         match ended {
             Ok(result) => result?,
             Err(_) => {
-                kept.lapse();
-                fill(&mut body, &mut kept, limits.bytes_max).await?;
+                partial.lapse();
+                fill(&mut body, &mut partial, limits.bytes_max).await?;
             }
         }
         Ok(())
     };
     let ended: Result<Result<(), BodyError>, _> = timeout(time_max, reading).await;
     ended.map_err(|_| BodyError::TooSlow(time_max))??;
-    let Kept {
+    let PartialBody {
         bytes, reservation, ..
-    } = kept;
+    } = partial;
     Ok((bytes.into(), reservation))
 }
 
 /// Reads to the end. The future may be dropped at any time; what has been read is kept.
-async fn fill<B>(body: &mut B, kept: &mut Kept<'_>, bytes_max: usize) -> Result<(), BodyError>
+async fn fill<B>(
+    body: &mut B,
+    partial: &mut PartialBody<'_>,
+    bytes_max: usize,
+) -> Result<(), BodyError>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
     while let Some(data) = next(body).await? {
-        if kept.bytes.len() + data.len() > bytes_max {
+        if partial.bytes.len() + data.len() > bytes_max {
             return Err(BodyError::TooLong { bytes_max });
         }
-        kept.add(&data)?;
+        partial.add(&data)?;
     }
     Ok(())
 }
 
 /// The part of a body that has arrived.
-struct Kept<'b> {
+struct PartialBody<'b> {
     bytes: Vec<u8>,
     /// The maximum number of bytes that are ever needed.
     bytes_max: usize,
@@ -224,7 +228,7 @@ struct Kept<'b> {
     budget: &'b Budget,
 }
 
-impl Kept<'_> {
+impl PartialBody<'_> {
     fn add(&mut self, data: &[u8]) -> Result<(), Overloaded> {
         let needed = self.bytes.len() + data.len();
         if needed > self.bytes.capacity() {

@@ -33,6 +33,21 @@ pub struct TableColumn {
     pub is_generated: bool,
 }
 
+impl TableColumn {
+    /// Creates a nullable column without a default. Its kind follows from the type, which is named
+    /// as in `pg_catalog`.
+    pub fn nullable(name: &str, sql_type: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            sql_type: sql_type.to_owned(),
+            kind: ColumnKind::of_type(sql_type),
+            is_not_null: false,
+            has_default: false,
+            is_generated: false,
+        }
+    }
+}
+
 /// The kinds of SQL types that events distinguish. A domain has the kind of its base type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {

@@ -11,7 +11,8 @@ use super::model::record::{self, Change, Head, RegistryRecord};
 use super::model::{History, ObjectMetrics, Pauses};
 use super::source::LocalRows;
 use super::store::{Store, StoreError};
-use super::test_support::{FakeSource, FakeStore, SCOPE, World};
+use super::test_store::FakeStore;
+use super::test_support::{FakeSource, SCOPE, World};
 use crate::metrics::Families;
 
 const STORAGE: u64 = 0xaa;

@@ -100,6 +100,8 @@ mod offload_tests;
 #[cfg(test)]
 mod term_tests;
 #[cfg(test)]
+mod test_store;
+#[cfg(test)]
 mod test_support;
 
 pub use backlog::BacklogLimit;

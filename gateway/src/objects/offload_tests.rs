@@ -16,7 +16,8 @@ use super::owner::Owner;
 use super::recall::Recall;
 use super::source::{Identity, Primary};
 use super::store::{RoundError, Store};
-use super::test_support::{DAMAGED, FakeSource, FakeStore, SCOPE, World, key};
+use super::test_store::FakeStore;
+use super::test_support::{DAMAGED, FakeSource, SCOPE, World, key};
 use crate::metrics::Families;
 
 const AGE: Duration = Duration::from_secs(60);

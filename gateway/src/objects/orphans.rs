@@ -95,6 +95,13 @@ impl<S: Source, T: Store> Orphans<S, T> {
             .filter(|(_, since)| **since < now && now - **since >= self.age)
             .map(|(key, _)| key.clone())
             .collect();
+        self.delete(&due).await?;
+        self.reclaim(due.len(), live - due.len()).await?;
+        Ok(due.len())
+    }
+
+    /// Deletes objects, and before them the records of their parts.
+    async fn delete(&mut self, due: &[String]) -> Result<(), RoundError> {
         for keys in due.chunks(BATCH_KEYS) {
             // Records are deleted before their segments, so that a part with a record is complete.
             let parts: BTreeSet<String> = keys
@@ -113,8 +120,7 @@ impl<S: Source, T: Store> Orphans<S, T> {
         if !due.is_empty() {
             tracing::info!(objects = due.len(), "deleted orphans in object storage");
         }
-        self.reclaim(due.len(), live - due.len()).await?;
-        Ok(due.len())
+        Ok(())
     }
 
     /// Rewrites the store once a large share of it is deleted, because SlateDB itself does so only

@@ -285,15 +285,19 @@ impl<S: Source, O: Opener> Terms<S, O> {
         }
     }
 
-    /// Offloads and collects, one after the other, while this gateway has the claim.
-    async fn work(&self, store: &Arc<O::Store>, owner: Owner) -> StoreError {
-        let mut offload = Offload::new(
+    fn offload(&self, store: &Arc<O::Store>, owner: Owner) -> Offload<S, O::Store> {
+        Offload::new(
             Arc::clone(&self.source),
             Arc::clone(store),
             Arc::clone(self.log.log()),
             owner,
             Arc::clone(&self.metrics),
-        );
+        )
+    }
+
+    /// Offloads and collects, one after the other, while this gateway has the claim.
+    async fn work(&self, store: &Arc<O::Store>, owner: Owner) -> StoreError {
+        let mut offload = self.offload(store, owner);
         let mut orphans = Orphans::new(
             Arc::clone(&self.source),
             Arc::clone(store),

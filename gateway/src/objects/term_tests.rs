@@ -15,7 +15,8 @@ use super::owner::{OWNER, Owner};
 use super::run::{ObjectSettings, run_until};
 use super::store::location::Location;
 use super::term::Terms;
-use super::test_support::{FakeOpener, FakeSource, World, key};
+use super::test_store::FakeOpener;
+use super::test_support::{FakeSource, World, key};
 use crate::metrics::Families;
 
 struct Gateway {

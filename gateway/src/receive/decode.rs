@@ -146,6 +146,17 @@ impl<'a> WriteRequest<'a> {
         Ok(None)
     }
 
+    #[inline]
+    fn count_sample(&mut self) -> Result<(), DecodeError> {
+        if self.samples_left == 0 {
+            return Err(DecodeError::TooManySamples {
+                samples_max: self.samples_max,
+            });
+        }
+        self.samples_left -= 1;
+        Ok(())
+    }
+
     /// Reads the series of a message into the scratch, after those that it contains already.
     ///
     /// # Errors
@@ -160,7 +171,7 @@ impl<'a> WriteRequest<'a> {
         let mut reader = Reader::new(message);
         // The first range [start, end) of labels. Later ranges are appended to `labels`, after a
         // copy of the first.
-        let mut stretch: Option<(usize, usize)> = None;
+        let mut contiguous: Option<Range<usize>> = None;
         let (mut exemplars, mut histograms) = (0, 0);
         loop {
             let field_start = message.len() - reader.rest().len();
@@ -168,45 +179,39 @@ impl<'a> WriteRequest<'a> {
             match (key.field, key.wire_type) {
                 (1, DELIMITED) => {
                     reader.delimited()?;
-                    let field_end = message.len() - reader.rest().len();
-                    match &mut stretch {
-                        None => stretch = Some((field_start, field_end)),
-                        Some((_, end)) if *end == field_start && labels.len() == labels_start => {
-                            *end = field_end
+                    let field = field_start..message.len() - reader.rest().len();
+                    match &mut contiguous {
+                        None => contiguous = Some(field),
+                        Some(labels_so_far)
+                            if labels_so_far.end == field_start && labels.len() == labels_start =>
+                        {
+                            labels_so_far.end = field.end;
                         }
-                        Some((start, end)) => {
+                        Some(first) => {
                             if labels.len() == labels_start {
-                                labels.extend_from_slice(&message[*start..*end]);
+                                labels.extend_from_slice(&message[first.clone()]);
                             }
-                            labels.extend_from_slice(&message[field_start..field_end]);
+                            labels.extend_from_slice(&message[field]);
                         }
                     }
                 }
                 (2, DELIMITED) => {
                     let sample = sample(reader.delimited()?)?;
-                    if self.samples_left == 0 {
-                        return Err(DecodeError::TooManySamples {
-                            samples_max: self.samples_max,
-                        });
-                    }
-                    self.samples_left -= 1;
+                    self.count_sample()?;
                     samples.push(sample);
                 }
-                (3, DELIMITED) => {
+                (3 | 4, DELIMITED) => {
                     reader.delimited()?;
-                    exemplars += 1;
-                }
-                (4, DELIMITED) => {
-                    reader.delimited()?;
-                    histograms += 1;
+                    exemplars += usize::from(key.field == 3);
+                    histograms += usize::from(key.field == 4);
                 }
                 (1..=4, _) => return Err(key.mismatch().into()),
                 (_, wire_type) => reader.skip(wire_type)?,
             }
         }
-        let labels = match stretch {
+        let labels = match contiguous {
             _ if labels.len() > labels_start => Labels::Gathered(labels_start..labels.len()),
-            Some((start, end)) => Labels::Sent(&message[start..end]),
+            Some(range) => Labels::Sent(&message[range]),
             None => Labels::Sent(&[]),
         };
         Ok(Series {

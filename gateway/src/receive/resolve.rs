@@ -89,6 +89,19 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Creates a request without rows, whose series are looked up in `cache` from now on.
+    fn empty(cache: &SeriesCache) -> Self {
+        Self {
+            rows: SampleRows::default(),
+            unknown: Vec::new(),
+            generation: cache.generation(),
+            registrations: cache.registrations(),
+            refused: Refused::default(),
+            exemplars: 0,
+            metadata: 0,
+        }
+    }
+
     /// The bytes held until the request is answered.
     pub fn heap_bytes(&self) -> usize {
         let unknown: usize = self.unknown.iter().map(UnknownSeries::heap_bytes).sum();
@@ -133,12 +146,12 @@ const GROUP_BYTES: usize = 4 << 10;
 
 /// What decoding holds so far.
 #[derive(Default)]
-struct Held {
+struct HeldBytes {
     /// The bytes of label sets to register.
     label_bytes: usize,
 }
 
-impl Held {
+impl HeldBytes {
     /// Returns the bytes held. Buffers that double count three times, because the old and the new
     /// buffer exist while one is copied.
     fn bytes(&self, resolved: &Resolved, places: &UnknownPlaces, scratch: &Scratch) -> usize {
@@ -161,18 +174,9 @@ pub fn resolve(
     cache: &SeriesCache,
     room: &mut Room,
 ) -> Result<Resolved, MalformedRequest> {
-    let mut resolved = Resolved {
-        rows: SampleRows::default(),
-        unknown: Vec::new(),
-        generation: cache.generation(),
-        registrations: cache.registrations(),
-        refused: Refused::default(),
-        exemplars: 0,
-        metadata: 0,
-    };
+    let mut resolved = Resolved::empty(cache);
     let mut unknown_places = UnknownPlaces::default();
-    let mut scratch = Scratch::default();
-    let mut held = Held::default();
+    let (mut scratch, mut held) = (Scratch::default(), HeldBytes::default());
     let mut request = WriteRequest::new(body, limits.samples_max);
     let mut group: Vec<Series<'_>> = Vec::with_capacity(GROUP_KEYS);
     let mut next = request.next_message()?;
@@ -187,22 +191,19 @@ pub fn resolve(
             group_bytes += message.len();
             let held_bytes = held.bytes(&resolved, &unknown_places, &scratch);
             room.cover(held_bytes.saturating_add(decoding_bytes_max(group_bytes, limits)))?;
-            group.push(request.series(message, &mut scratch)?);
+            let series = request.series(message, &mut scratch)?;
+            resolved.exemplars += series.exemplars;
+            group.push(series);
             next = request.next_message()?;
         }
-        let keys: [&[u8]; GROUP_KEYS] = array::from_fn(|place| {
-            group
-                .get(place)
-                .map_or(&[][..], |s| s.label_bytes(&scratch))
-        });
+        let keys = keys_of(&group, &scratch);
         let known = cache.find_all(resolved.generation, &keys[..group.len()]);
         for (series, known) in group.iter().zip(known) {
-            let (label_bytes, samples) = (series.label_bytes(&scratch), series.samples(&scratch));
-            resolved.exemplars += series.exemplars;
+            let samples = series.samples(&scratch);
             let id = match known {
                 Some(id) => id,
                 None => match look_into(
-                    label_bytes,
+                    series.label_bytes(&scratch),
                     has_legal_sample(samples),
                     limits,
                     cache,
@@ -212,24 +213,29 @@ pub fn resolve(
                 ) {
                     Ok(id) => id,
                     Err(LabelError::Refused(fault)) => {
-                        let refused = samples.len() + series.histograms;
-                        refuse_series(&mut resolved.refused, refused, &fault);
+                        refuse_series(&mut resolved.refused, series, samples, &fault);
                         continue;
                     }
                     Err(malformed) => return Err(MalformedRequest::Label(malformed)),
                 },
             };
             if series.histograms > 0 {
-                resolved.refused.histograms += series.histograms;
-                resolved
-                    .refused
-                    .because(|| "native histograms are not supported".to_owned());
+                refuse_histograms(&mut resolved.refused, series.histograms);
             }
             push_samples(&mut resolved, id, samples);
         }
     }
     resolved.metadata = request.metadata();
     Ok(resolved)
+}
+
+/// Returns the label bytes of a group of series. The rest of the array is empty.
+#[inline]
+fn keys_of<'s>(group: &'s [Series<'_>], scratch: &'s Scratch) -> [&'s [u8]; GROUP_KEYS] {
+    array::from_fn(|index| match group.get(index) {
+        Some(series) => series.label_bytes(scratch),
+        None => &[][..],
+    })
 }
 
 /// The label bytes of unknown series in this request, to their index in `Resolved::unknown`.
@@ -254,7 +260,7 @@ fn look_into(
     cache: &SeriesCache,
     resolved: &mut Resolved,
     places: &mut UnknownPlaces,
-    held: &mut Held,
+    held: &mut HeldBytes,
 ) -> Result<SeriesId, LabelError> {
     let hash = cache.hash(label_bytes);
     let unknown = &resolved.unknown;
@@ -287,10 +293,20 @@ fn look_into(
     Ok(provisional_id(place))
 }
 
-fn refuse_series(refused: &mut Refused, samples: usize, fault: &LabelFault) {
+fn refuse_series(
+    refused: &mut Refused,
+    series: &Series<'_>,
+    samples: &[Sample],
+    fault: &LabelFault,
+) {
     refused.series += 1;
-    refused.samples += samples;
+    refused.samples += samples.len() + series.histograms;
     refused.because(|| fault.to_string());
+}
+
+fn refuse_histograms(refused: &mut Refused, histograms: usize) {
+    refused.histograms += histograms;
+    refused.because(|| "native histograms are not supported".to_owned());
 }
 
 fn has_legal_sample(samples: &[Sample]) -> bool {

@@ -13,18 +13,19 @@ use crate::objects::store::reader::StoreReader;
 /// The name of the subcommand.
 pub const NAME: &str = "restore";
 
+/// The text after the flags in the help.
+const AFTER_HELP: &str = "Everything is restored in one transaction: tables of the access method lanes with rows in the store, series, and rows that were \
+     offloaded or acknowledged at level object. The library lanes must be installed in the server and listed in shared_preload_libraries. \
+     The store is not taken from a gateway that is still running.\n\n\
+     Definitions of tables come from the store as SQL, with expressions that may call any function. They are executed with the privileges of the \
+     connecting role, and values of rows are restored unchanged. Whoever can write to the store can therefore do the same in the new \
+     database, which is why --trust-store is required. If others can write there, read the definitions first with --dry-run --show-definitions.";
+
 /// Returns the definition of the subcommand.
 pub fn command() -> Command {
     Command::new(NAME)
         .about("Restores a database from what a gateway has put into object storage")
-        .after_help(
-            "Everything is restored in one transaction: tables of the access method lanes with rows in the store, series, and rows that were \
-             offloaded or acknowledged at level object. The library lanes must be installed in the server and listed in shared_preload_libraries. \
-             The store is not taken from a gateway that is still running.\n\n\
-             Definitions of tables come from the store as SQL, with expressions that may call any function. They are executed with the rights of the \
-             connecting role, and values of rows are taken as they are. Whoever can write in the store can do so much in the new database: hence \
-             --trust-store. Read the definitions first with --dry-run --show-definitions if others can write there.",
-        )
+        .after_help(AFTER_HELP)
         .arg(
             Arg::new("from")
                 .long("from")

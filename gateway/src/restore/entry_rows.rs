@@ -99,21 +99,31 @@ impl Restore<'_> {
             Err(failure) => {
                 let reason = failure.of_statement()?;
                 self.execute("ROLLBACK TO entry").await?;
-                let aside = Slice::own(&view);
-                let digest = xxh3_64(format!("{table} {}", aside.make).as_bytes());
-                let schema = identifier(&definition.schema);
-                let name = format!("{schema}.lanes_unconverted_{digest:016x}");
-                let make = format!("CREATE TABLE IF NOT EXISTS {name} {}", aside.make);
-                self.execute(&make).await?;
+                let own = Slice::own(&view);
+                let name = self.unconverted_table(definition, &own).await?;
                 eprintln!(
                     "{table}: {} rows do not match the current types of its columns, and are in {name}: {reason}",
                     planned.rows
                 );
-                self.slices(&name, &aside, &batch, planned).await?
+                self.slices(&name, &own, &batch, planned).await?
             }
         };
         self.execute("RELEASE entry").await?;
         Ok(rows)
+    }
+
+    /// Creates the table for rows that do not match the current types. Returns its name.
+    async fn unconverted_table(
+        &self,
+        definition: &Definition,
+        own: &Slice,
+    ) -> Result<String, Failure> {
+        let digest = xxh3_64(format!("{} {}", definition.table, own.make).as_bytes());
+        let schema = identifier(&definition.schema);
+        let name = format!("{schema}.lanes_unconverted_{digest:016x}");
+        self.execute(&format!("CREATE TABLE IF NOT EXISTS {name} {}", own.make))
+            .await?;
+        Ok(name)
     }
 
     /// Inserts the wanted rows of a batch into a table.

@@ -220,6 +220,16 @@ impl Sink for Memory {
     }
 }
 
+/// Returns a table with one nullable column `n` of type bigint.
+pub fn table(oid: u32, name: &str) -> Table {
+    Table {
+        oid,
+        name: name.to_owned(),
+        columns: vec![TableColumn::nullable("n", "int8")],
+        may_insert: true,
+    }
+}
+
 /// Returns settings from flags, as the binary reads them, with self-scrape off.
 pub fn settings(flags: &[&str]) -> AppSettings {
     let all = [

@@ -1,23 +1,23 @@
 """Sends columns of values to tables through lanes-gateway, exactly once.
 
-The way of the data::
+The path of the data::
 
     dict, numpy, list ── columns ──┐
     pandas.DataFrame ─── frames ───┴─► batch (FlatBuffers) ─┐
     pyarrow.Table ────── arrow (Arrow IPC stream) ──────────┴─► client ── HTTP POST, repeated with its key ──► gateway
 
 =============  ==========================================================================================
-module         one thing
+module         contents
 =============  ==========================================================================================
-``types``      the types of a batch's columns, and their bounds
-``columns``    one column ready to be written, and its slices
+``types``      the types of a batch's columns, and the limits of a batch
+``columns``    a column that is ready to be written, and its slices
 ``infer``      values of Python and NumPy to a column
 ``frames``     a pandas.DataFrame to columns
-``batch``      columns to the bytes of one batch, and the split of many rows into batches
+``batch``      columns to the bytes of a batch, and the split of many rows into batches
 ``arrow``      pyarrow tables to Arrow IPC streams
-``transport``  one HTTP exchange over a kept connection
-``client``     :class:`Client`: a table's name and data in, acknowledged rows out
-``errors``     what can go wrong, by what to do about it
+``transport``  an HTTP exchange over a pooled connection
+``client``     :class:`Client`: appends data to a table, and returns when it is acknowledged
+``errors``     the exceptions, by what the caller should do
 =============  ==========================================================================================
 
 Nothing is sent before all columns have been converted: data that cannot be written raises :class:`DataError` and stores nothing.

@@ -1,4 +1,4 @@
-"""pyarrow tables and record batches to Arrow IPC streams, which the gateway reads as they are: no column is converted here."""
+"""Conversion of pyarrow tables and record batches to Arrow IPC streams. The gateway converts their columns."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 
 def is_arrow(data: Any) -> bool:
-    """Whether this is a Table or a RecordBatch of pyarrow, without importing it."""
+    """Returns whether this is a Table or a RecordBatch of pyarrow, without importing pyarrow."""
     return any(kind.__name__ in ("Table", "RecordBatch") and kind.__module__.split(".")[0] == "pyarrow" for kind in type(data).__mro__)
 
 
 def streams(data: Any, rows_max: int, bytes_max: int) -> Iterator[tuple[int, bytes]]:
-    """Rows and bytes of each stream, in the order of rows; bounds as in :func:`lanes_client.batch.batches`."""
+    """Yields the number of rows and the bytes of each stream, in the order of rows, with the limits of
+    :func:`lanes_client.batch.batches`."""
     import pyarrow
 
     table = pyarrow.Table.from_batches([data]) if isinstance(data, pyarrow.RecordBatch) else data

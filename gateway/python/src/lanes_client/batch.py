@@ -1,7 +1,8 @@
-"""Columns to the bytes of one batch, and the split of many rows into batches.
+"""Encoding of columns as a batch, and the split of many rows into batches.
 
-A batch is one FlatBuffer of the schema ``extension/wire/schema/batch.fbs``, written front to back: references point forward only, so the
-tables come first, with holes for the places of the vectors, and the vectors fill them. Three tables need no generated code::
+A batch is a FlatBuffer of the schema ``extension/wire/schema/batch.fbs``, written from front to back. References only point forward, so
+the tables come first, with holes for the offsets of the vectors, which are filled when the vectors are written. Three tables need no
+generated code::
 
     root reference, "LNB1" | vtable, Batch | references to columns | (vtable, Column) ... | names | vectors, dictionaries
 """
@@ -22,7 +23,8 @@ IDENTIFIER = b"LNB1"
 
 
 def batches(columns: Mapping[str, Column], rows_max: int, bytes_max: int) -> Iterator[tuple[int, bytes]]:
-    """Rows and bytes of each batch, in the order of rows: at most ``rows_max`` rows, and ``bytes_max`` bytes unless a row alone is longer."""
+    """Yields the number of rows and the bytes of each batch, in the order of rows: at most ``rows_max`` rows, and ``bytes_max``
+    bytes unless a single row is longer."""
     rows = rows_of(columns)
     start = 0
     step = rows_max
@@ -31,7 +33,7 @@ def batches(columns: Mapping[str, Column], rows_max: int, bytes_max: int) -> Ite
         part = columns if (start, stop) == (0, rows) else {name: column.slice(start, stop) for name, column in columns.items()}
         bytes_ = encode(part)
         if len(bytes_) > bytes_max and stop - start > 1:
-            # Rows of the next batches are likely to be as long.
+            # The rows of the next batches are likely to have the same length.
             step = max(1, min((stop - start) // 2, (stop - start) * bytes_max // len(bytes_)))
             continue
         yield stop - start, bytes_
@@ -39,12 +41,15 @@ def batches(columns: Mapping[str, Column], rows_max: int, bytes_max: int) -> Ite
 
 
 def rows_of(columns: Mapping[str, Column]) -> int:
-    """The number of rows, which all columns share, and what else makes a batch unreadable. Raises :class:`DataError`."""
+    """Returns the number of rows.
+
+    Raises :class:`DataError` if columns differ in it, or if the batch would be invalid for another reason.
+    """
     if len(columns) > COLUMNS_MAX:
-        raise DataError(f"{len(columns)} columns are more than {COLUMNS_MAX}")
+        raise DataError(f"{len(columns)} columns, but only {COLUMNS_MAX} are allowed")
     for name in columns:
         if not 1 <= len(name.encode("utf-8", "surrogatepass")) <= NAME_BYTES_MAX or "\0" in name:
-            raise DataError(f"column {name!r}: a name has 1 to {NAME_BYTES_MAX} bytes and no NUL")
+            raise DataError(f"column {name!r}: a name must have 1 to {NAME_BYTES_MAX} bytes and no NUL")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"columns differ in their number of rows: {lengths}")
@@ -52,7 +57,7 @@ def rows_of(columns: Mapping[str, Column]) -> int:
 
 
 def encode(columns: Mapping[str, Column]) -> bytes:
-    """One batch of all rows."""
+    """Encodes all rows as one batch."""
     writer = _Writer()
     writer.u32(0)
     writer.put(IDENTIFIER)
@@ -112,7 +117,7 @@ def _ends(items: list[bytes]) -> bytes:
 
 
 class _Table:
-    """Where a table and its fields lie."""
+    """The offsets of a table and its fields."""
 
     def __init__(self, start: int, places: dict[str, int]) -> None:
         self.start = start
@@ -136,14 +141,17 @@ class _Writer:
         struct.pack_into("<I", self.out, place, value)
 
     def align(self, alignment: int, ahead: int = 0) -> None:
-        """Pads until ``ahead`` bytes further is a multiple of ``alignment``."""
+        """Pads so that the offset ``ahead`` bytes further on is a multiple of ``alignment``."""
         self.out += bytes(-(len(self.out) + ahead) % alignment)
 
     def refer(self, hole: int, target: int) -> None:
         self.set_u32(hole, target - hole)
 
     def table(self, fields: list[tuple[str, int]]) -> _Table:
-        """A vtable and its table; fields in the order of their slots, with their widths, 0 for an absent one."""
+        """Writes a vtable and its table.
+
+        The fields are in the order of their slots, with their widths; 0 stands for a missing field.
+        """
         offsets: dict[str, int] = {}
         end = 4
         for name, width in sorted(fields, key=lambda field: -field[1]):
@@ -162,12 +170,12 @@ class _Writer:
         return _Table(start, {name: start + offset for name, offset in offsets.items()})
 
     def begin_vector(self, hole: int, elements: int, alignment: int) -> None:
-        """Fills ``hole``; the elements must follow, the first of them at a multiple of ``alignment``."""
+        """Fills ``hole``. The elements must be written next; the first one is at a multiple of ``alignment``."""
         self.align(alignment, 4)
         self.refer(hole, len(self.out))
         self.u32(elements)
 
     def vector(self, hole: int, data: bytes, element_bytes: int = 1) -> None:
-        """A vector whose first element lies at a multiple of 8."""
+        """Writes a vector whose first element is at a multiple of 8."""
         self.begin_vector(hole, len(data) // element_bytes, 8)
         self.out += data

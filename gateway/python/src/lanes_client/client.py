@@ -1,4 +1,4 @@
-"""A table's name and data in, acknowledged rows out."""
+"""The client: appends data to a table, and returns when it is acknowledged."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ _RETRY_AFTER_MAX_SECONDS = 60.0
 
 
 class Client:
-    """Sends to one gateway. Threads may share a client.
+    """A client of one gateway. Threads may share it.
 
     ``url``
-        Of the gateway, such as ``http://127.0.0.1:9201``.
+        The address of the gateway, such as ``http://127.0.0.1:9201``.
     ``ack``
-        What an acknowledgement promises: ``memory`` (committed and visible), ``wal`` (on disk too), ``replica`` (on standbys too),
-        ``object`` (on disk, and in object storage too).
-        Without it the gateway's own setting holds.
+        The promise of an acknowledgement: ``memory`` (committed and visible), ``wal`` (also on disk), ``replica`` (also on standbys),
+        ``object`` (on disk, and also in object storage).
+        With ``None``, the gateway's own setting applies.
     ``timeout``
-        Seconds to connect, and to wait for each part of an answer.
+        The seconds to connect, and to wait for each part of an answer.
     ``retries``
-        How often a request is repeated after a lost connection, or after 429, 502, 503 or 504, before :class:`Unavailable`. The pause
-        before each is what Retry-After says (at most a minute), else it doubles from about 0.1 s to about 5 s.
+        How often a request is repeated after a lost connection, or after 429, 502, 503 or 504, before :class:`Unavailable` is raised.
+        The pause before each repetition is that of Retry-After (at most a minute); otherwise it doubles from about 0.1 s to about 5 s.
     ``rows_max``, ``bytes_max``
-        Of one request; more rows become several requests. The gateway's bounds are ``events.rows_max`` and ``receive.body_bytes_max``.
+        The limits of one request. More rows become several requests. The gateway's limits are ``events.rows_max`` and
+        ``receive.body_bytes_max``.
     ``headers``
-        More headers for each request, for a proxy that asks who is calling.
+        Additional headers of each request, for example for a proxy that requires authentication.
     ``ssl_context``
-        For ``https``, other than the default.
+        The context for ``https``, if not the default.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Client:
         if not 1 <= rows_max <= ROWS_MAX:
             raise ValueError(f"rows_max is {rows_max}, not 1 to {ROWS_MAX}")
         if retries < 0:
-            raise ValueError("retries is negative")
+            raise ValueError("retries must not be negative")
         self._transport = Transport(url, timeout, ssl_context)
         self._retries = retries
         self._rows_max = rows_max
@@ -84,29 +85,30 @@ class Client:
         nan_is_null: bool = False,
         key: Optional[str] = None,
     ) -> int:
-        """Appends rows to a table and returns how many, once all of them are acknowledged.
+        """Appends rows to a table. Returns their number once all of them are acknowledged.
 
         ``table``
-            ``name``, or ``schema.name``. Columns are found by their names; those that are not sent become their default or NULL.
+            ``name`` or ``schema.name``. Columns are matched by name; columns that are not sent get their default, or NULL.
         ``data``
             A mapping from column names to NumPy arrays, pandas Series or lists; a ``pandas.DataFrame``, whose index is
-            sent as columns of its names; a ``pyarrow.Table`` or ``RecordBatch``, which is sent as it is (``types`` and ``nan_is_null``
-            are not for it).
+            sent as columns with its names; or a ``pyarrow.Table`` or ``RecordBatch``, which is sent unchanged (without ``types`` and
+            ``nan_is_null``).
         ``types``
-            Columns to be sent as another type than their values suggest: ``{"id": "uuid", "day": "date"}``.
+            Columns to be sent with another type than their values suggest: ``{"id": "uuid", "day": "date"}``.
         ``nan_is_null``
             Whether NaN is sent as NULL.
         ``key``
-            Names this call, so that it may be made again with the same data after :class:`Unavailable`, or by another process: rows that
-            are stored already are not stored twice, while the gateway remembers (``requests.window``). Without it each call is new.
+            Identifies this call, so that it can be repeated with the same data after :class:`Unavailable`, or by another process. Rows
+            that are stored already are not stored again, for as long as the gateway keeps digests (``requests.window``). Without a key,
+            each call is new.
 
-        Raises :class:`DataError` before anything is sent, :class:`Refused` and :class:`Unavailable` after. Each request is stored as a whole
-        or not at all; a call with more rows than one request takes is several.
+        Raises :class:`DataError` before anything is sent, and :class:`Refused` or :class:`Unavailable` afterwards. Each request is stored
+        as a whole or not at all. A call with more rows than fit into one request sends several.
         """
         path = "/api/v1/events/" + urllib.parse.quote(table, safe="")
         if arrow.is_arrow(data):
             if types or nan_is_null:
-                raise ValueError("an Arrow table is sent as it is: types and nan_is_null are not for it")
+                raise ValueError("an Arrow table is sent unchanged: types and nan_is_null cannot be used with it")
             content_type, requests = _ARROW_STREAM, arrow.streams(data, self._rows_max, self._bytes_max)
         else:
             columns = _columns(data, types or {}, nan_is_null)
@@ -125,7 +127,7 @@ class Client:
         return acknowledged
 
     def close(self) -> None:
-        """Closes kept connections. The client can still be used."""
+        """Closes idle connections. The client can still be used."""
         self._transport.close()
 
     def __enter__(self) -> Client:
@@ -135,7 +137,7 @@ class Client:
         self.close()
 
     def _send(self, path: str, headers: Mapping[str, str], body: bytes) -> None:
-        """One request until it is acknowledged; each repetition carries the same key, so it is stored once."""
+        """Sends one request until it is acknowledged. Each repetition has the same key, so the request is stored once."""
         for attempt in itertools.count():
             answer: Optional[Answer] = None
             try:
@@ -148,19 +150,22 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 reason = str(error) or type(error).__name__
             if attempt == self._retries:
-                raise Unavailable(f"not acknowledged after {attempt + 1} attempts; the last: {reason}")
+                raise Unavailable(f"not acknowledged after {attempt + 1} attempts; the last error: {reason}")
             time.sleep(_pause(attempt, answer))
 
 
 def _pause(attempt: int, answer: Optional[Answer]) -> float:
-    """Seconds until the next attempt, with some chance in it so that many clients do not come back together."""
+    """Returns the seconds until the next attempt, with a random part so that many clients do not return at the same time."""
     if answer is not None and answer.retry_after is not None:
         return min(answer.retry_after, _RETRY_AFTER_MAX_SECONDS) * random.uniform(1.0, 1.1)
     return min(_BACKOFF_FIRST_SECONDS * 2.0**attempt, _BACKOFF_MAX_SECONDS) * random.uniform(0.5, 1.0)
 
 
 def _keys(key: Optional[str]) -> Iterator[str]:
-    """The keys of a call's requests. Splitting is the same for the same data, so the n-th request of a named call has the n-th key."""
+    """Returns the keys of a call's requests.
+
+    Equal data is split equally, so the n-th request of a repeated call has the same key.
+    """
     if key is None:
         return (str(uuid.uuid4()) for _ in itertools.count())
     if not key or not key.isascii() or not key.isprintable() or len(key) > 200:
@@ -176,7 +181,7 @@ def _columns(data: Any, types: Mapping[str, Union[ColumnType, str]], nan_is_null
     for name, values in frames.items(data) if frames.is_frame(data) else data.items():
         name = str(name)
         if name in columns:
-            raise ValueError(f"there are two columns {name!r}")
+            raise ValueError(f"column {name!r} occurs twice")
         convert = frames.column if frames.is_series(values) else infer.column
         column = convert(name, values, wanted.pop(name, None))
         columns[name] = infer.without_nan(column) if nan_is_null else column

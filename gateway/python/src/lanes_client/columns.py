@@ -1,8 +1,8 @@
-"""One column ready to be written, and its slices.
+"""A column that is ready to be written, and its slices.
 
-Four forms, one class each: :class:`Fixed` (numbers, times, UUIDs), :class:`Bools`, :class:`Plain` (an item a row) and :class:`Coded`
-(a code a row into items). ``validity`` is ``None`` when no row is NULL, else an array of booleans, true where there is a value. Values
-of NULL rows mean nothing to the reader, but are 0 here, so that equal data gives equal bytes.
+There are four forms, with one class each: :class:`Fixed` (numbers, times, UUIDs), :class:`Bools`, :class:`Plain` (one item per row) and
+:class:`Coded` (one code per row, which refers to an item). ``validity`` is ``None`` if no row is NULL, and otherwise an array of booleans
+that is true where there is a value. Readers ignore the values of NULL rows; they are 0 here, so that equal data is encoded equally.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Validity = Optional[NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Fixed:
-    """Values of one width each."""
+    """Values of fixed width."""
 
     type: ColumnType
     values: NDArray[Any]
-    """Of a dtype of ``FIXED_DTYPES``."""
+    """An array with a dtype of ``FIXED_DTYPES``."""
     validity: Validity
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Bools:
-    """Booleans; a bitmap when written."""
+    """Booleans, written as a bitmap."""
 
     values: NDArray[np.bool_]
     validity: Validity
@@ -51,7 +51,7 @@ class Bools:
 
 @dataclass(frozen=True)
 class Plain:
-    """Text or bytes, an item a row; NULL rows have an empty one."""
+    """Text or bytes, one item per row. Rows that are NULL have an empty item."""
 
     type: ColumnType
     items: list[bytes]
@@ -66,7 +66,10 @@ class Plain:
 
 @dataclass(frozen=True)
 class Coded:
-    """Text or bytes, a code a row. Every code is below ``len(items)``, those of NULL rows too: there is at least one item if there are rows."""
+    """Text or bytes, one code per row.
+
+    Every code is below ``len(items)``, even for NULL rows, so there is at least one item if there are rows.
+    """
 
     type: ColumnType
     codes: NDArray[np.uint32]
@@ -77,7 +80,7 @@ class Coded:
         return len(self.codes)
 
     def slice(self, start: int, stop: int) -> Coded:
-        """Only the items that these rows use stay."""
+        """Returns the rows with only the items that they use."""
         used, codes = np.unique(self.codes[start:stop], return_inverse=True)
         return Coded(
             self.type,
@@ -91,7 +94,7 @@ Column = Union[Fixed, Bools, Plain, Coded]
 
 
 def validity_of(is_null: NDArray[np.bool_]) -> Validity:
-    """The validity of rows that are NULL where ``is_null``."""
+    """Returns the validity of rows that are NULL where ``is_null`` is true."""
     return ~is_null if is_null.any() else None
 
 

@@ -1,37 +1,37 @@
-"""What can go wrong, by what to do about it."""
+"""The exceptions of this package, by what the caller should do."""
 
 from __future__ import annotations
 
 
 class LanesError(Exception):
-    """Everything that this package raises on its own account."""
+    """The base class of all exceptions that this package defines."""
 
 
 class DataError(LanesError, ValueError):
-    """The data cannot be written as a batch: mend it. Nothing has been sent."""
+    """The data cannot be written as a batch and has to be corrected. Nothing has been sent."""
 
 
 class _Sending(LanesError):
-    """Sending failed. Requests of the same call that were acknowledged before it stay stored."""
+    """Sending failed. Requests of the same call that were acknowledged before remain stored."""
 
     def __init__(self, message: str, rows_acknowledged: int = 0) -> None:
         super().__init__(message)
         self.rows_acknowledged = rows_acknowledged
-        """The first so many rows of the call are stored; set by :meth:`lanes_client.Client.append`."""
+        """The number of rows from the start of the call that are stored. Set by :meth:`lanes_client.Client.append`."""
 
 
 class Refused(_Sending):
-    """The gateway will not take the request, however often it is sent. Nothing of this request is stored."""
+    """The gateway refuses the request, and would refuse it again. Nothing of this request is stored."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"{status}: {reason}")
         self.status = status
         self.reason = reason
-        """The gateway's own words."""
+        """The message of the gateway."""
 
 
 class BadRequest(Refused):
-    """400: the batch does not fit the table, or a row breaks a constraint."""
+    """400: the batch does not fit the table, or a row violates a constraint."""
 
 
 class Forbidden(Refused):
@@ -39,14 +39,17 @@ class Forbidden(Refused):
 
 
 class NotFound(Refused):
-    """404: there is no such table."""
+    """404: the table does not exist."""
 
 
 class Unavailable(_Sending):
-    """No acknowledgement after all retries. The request is stored or not: call again with the same ``key`` to have it stored once."""
+    """There was no acknowledgement after all retries.
+
+    It is unknown whether the request is stored: call again with the same ``key`` to store it once.
+    """
 
 
 def refused(status: int, reason: str) -> Refused:
-    """The error for a status that repeating does not change."""
+    """Returns the exception for a status that a repetition would not change."""
     kinds = {400: BadRequest, 403: Forbidden, 404: NotFound}
     return kinds.get(status, Refused)(status, reason)

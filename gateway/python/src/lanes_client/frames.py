@@ -1,6 +1,6 @@
-"""A pandas.DataFrame to columns: those of its index first, by their names, unless it only numbers the rows.
+"""Conversion of a pandas.DataFrame to columns. The columns of its index come first, unless it only numbers the rows.
 
-NULL is what pandas calls missing, except for NaN in columns of plain floats: it stays NaN unless ``nan_is_null``.
+Values that are missing in pandas become NULL, except for NaN in columns of plain floats, which stays NaN unless ``nan_is_null``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from .types import ColumnType
 
 
 def is_frame(data: Any) -> bool:
-    """Whether this is a DataFrame, without importing pandas."""
+    """Returns whether this is a DataFrame, without importing pandas."""
     return any(kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] == "pandas" for kind in type(data).__mro__)
 
 
 def is_series(values: Any) -> bool:
-    """Whether this is a Series, without importing pandas."""
+    """Returns whether this is a Series, without importing pandas."""
     return any(kind.__name__ == "Series" and kind.__module__.split(".")[0] == "pandas" for kind in type(values).__mro__)
 
 
 def items(frame: Any) -> Iterator[tuple[Any, Any]]:
-    """Names and Series: of the index, unless it is pandas' own numbering of rows, then of the columns. Raises :class:`DataError`."""
+    """Yields names and Series: first of the index, unless it is pandas' own numbering of rows, then of the columns.
+
+    Raises :class:`DataError`.
+    """
     index = frame.index
     is_numbering = type(index).__name__ == "RangeIndex" and index.name is None
     for level, name in enumerate([] if is_numbering else index.names):
@@ -41,7 +44,7 @@ def items(frame: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def column(name: str, series: Any, wanted: Optional[ColumnType]) -> Column:
-    """The column of a Series. Raises :class:`DataError`, which names the column."""
+    """Returns the column of a Series. Raises :class:`DataError`, which names the column."""
     try:
         return _column(series, wanted)
     except (DataError, OverflowError, TypeError, UnicodeEncodeError) as error:
@@ -65,7 +68,10 @@ def _column(series: Any, wanted: Optional[ColumnType]) -> Column:
 
 
 def _categories(series: Any, is_null: Any, wanted: Optional[ColumnType]) -> Column:
-    """Categories are the items and codes are there already; others than text are taken from them row by row."""
+    """Returns the column of a categorical Series.
+
+    Categories of text become the items of a dictionary; others are looked up row by row.
+    """
     categories = infer.objects(list(series.cat.categories), wanted)
     codes = np.where(is_null, 0, series.cat.codes.to_numpy()).astype(np.int64)
     validity = validity_of(is_null)
@@ -76,5 +82,5 @@ def _categories(series: Any, is_null: Any, wanted: Optional[ColumnType]) -> Colu
     if isinstance(categories, Bools):
         return Bools(categories.values[codes], validity)
     items = categories.items if not isinstance(categories, Coded) else [categories.items[code] for code in categories.codes]
-    # A slice keeps only the items that are used: there may be more categories than rows.
+    # A slice keeps only the used items: there may be more categories than rows.
     return Coded(categories.type, codes.astype(np.uint32), items, validity).slice(0, len(series))

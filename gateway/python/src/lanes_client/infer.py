@@ -1,17 +1,17 @@
-"""Values of Python and NumPy to a column.
+"""Conversion of values of Python and NumPy to a column.
 
 | values | column |
 |---|---|
 | bool | BOOL |
 | integers up to 16, 32, 64 bits | INT16, INT32, INT64; lists of int are INT64 |
 | float16, float32; float64, float | FLOAT32; FLOAT64. NaN stays NaN |
-| datetime64 of hours or finer, datetime | TIMESTAMP: microseconds, finer fractions cut off downwards. Without a time zone it is UTC |
+| datetime64 of hours or finer, datetime | TIMESTAMP: microseconds, rounded down. UTC if there is no time zone |
 | datetime64 of days or coarser, date | DATE |
 | uuid.UUID | UUID |
 | str; Decimal | TEXT |
 | bytes, bytearray, memoryview; arrays of dtype S | BYTES |
 
-NULL is what ``numpy.ma`` masks, ``None``, ``NaT`` and ``pandas.NA``. A column of nothing but NULLs is TEXT, which every SQL type takes.
+Values masked by ``numpy.ma``, ``None``, ``NaT`` and ``pandas.NA`` become NULL. A column with only NULLs is TEXT, which every SQL type accepts.
 """
 
 from __future__ import annotations
@@ -30,42 +30,45 @@ from .errors import DataError
 from .types import FIXED_DTYPES, ColumnType
 
 _SAMPLE_ROWS = 4_096
-"""So many rows decide whether text is worth a dictionary."""
+"""The number of rows that decide whether text is encoded with a dictionary."""
 _NUMBERS = (ColumnType.INT16, ColumnType.INT32, ColumnType.INT64, ColumnType.FLOAT32, ColumnType.FLOAT64)
 _AS_TEXT = "send text, which a column of any type accepts: str(value)"
-_AS_ARRAY = "an array column takes text as PostgreSQL writes it, '{1,2}'; a jsonb column takes json.dumps(value)"
+_AS_ARRAY = "an array column accepts text as PostgreSQL writes it, '{1,2}'; a jsonb column accepts json.dumps(value)"
 _SECONDS = "send seconds, value / numpy.timedelta64(1, 's'), or text to an interval column: '1.5 s'"
 _REMEDIES = {
-    "dict": "a json or jsonb column takes text: json.dumps(value)",
+    "dict": "a json or jsonb column accepts text: json.dumps(value)",
     "list": _AS_ARRAY,
     "tuple": _AS_ARRAY,
     "ndarray": _AS_ARRAY,
     "timedelta": _SECONDS,
     "timedelta64": _SECONDS,
     "m": _SECONDS,
-    "Period": "a Series of them is made timestamps by .dt.to_timestamp()",
+    "Period": "convert a Series of periods with .dt.to_timestamp()",
 }
-"""What to do about values that no column takes, by the name of their type or the letter of their dtype."""
+"""What to send instead of values that no column accepts, by the name of their type or the letter of their dtype."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _EPOCH_DATE = datetime.date(1970, 1, 1)
 
 
 def column(name: str, values: Any, wanted: Optional[ColumnType] = None) -> Column:
-    """The column of ``values``; of type ``wanted`` where that is given. Raises :class:`DataError`, which names the column."""
+    """Returns the column of ``values``, with the type ``wanted`` if there is one.
+
+    Raises :class:`DataError`, which names the column.
+    """
     try:
         if isinstance(values, np.ma.MaskedArray):
             return array(values.data, np.ma.getmaskarray(values), wanted)
         if isinstance(values, np.ndarray):
             return array(values, None, wanted)
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise DataError(f"needs one value a row, not {type(values).__name__}")
+            raise DataError(f"needs one value per row, not {type(values).__name__}")
         return objects(values if isinstance(values, Sequence) else list(values), wanted)
     except (DataError, OverflowError, TypeError, UnicodeEncodeError) as error:
         raise DataError(f"column {name!r}: {error}") from error
 
 
 def array(values: NDArray[Any], is_null: Optional[NDArray[np.bool_]], wanted: Optional[ColumnType]) -> Column:
-    """The column of an array with one dimension."""
+    """Returns the column of an array with one dimension."""
     if values.ndim != 1:
         raise DataError(f"needs one dimension, not {values.ndim}")
     kind = values.dtype.kind
@@ -97,7 +100,7 @@ def array(values: NDArray[Any], is_null: Optional[NDArray[np.bool_]], wanted: Op
 
 
 def objects(values: Sequence[Any], wanted: Optional[ColumnType]) -> Column:
-    """The column of Python's own values."""
+    """Returns the column of Python's own values."""
     is_null = np.fromiter((_is_null(value) for value in values), np.bool_, len(values))
     validity = validity_of(is_null)
     kinds = {type(value) for value, null in zip(values, is_null) if not null}
@@ -132,7 +135,7 @@ def objects(values: Sequence[Any], wanted: Optional[ColumnType]) -> Column:
 
 
 def items(found: ColumnType, values: Sequence[Any], validity: Validity, wanted: Optional[ColumnType]) -> Column:
-    """Text or bytes: with a dictionary when few values come often."""
+    """Returns a column of text or bytes, with a dictionary if its values repeat often."""
     _only(wanted, found)
     encode: Callable[[Any], bytes] = (lambda value: value.encode()) if found is ColumnType.TEXT else (lambda value: value)
     empty: Any = "" if found is ColumnType.TEXT else b""
@@ -148,7 +151,7 @@ def items(found: ColumnType, values: Sequence[Any], validity: Validity, wanted: 
 
 
 def without_nan(found: Column) -> Column:
-    """The column with NULL in place of NaN."""
+    """Returns the column with NULL in place of NaN."""
     if not isinstance(found, Fixed) or found.values.dtype.kind != "f":
         return found
     is_null = np.isnan(found.values)
@@ -182,7 +185,7 @@ def _times(values: NDArray[Any], chosen: ColumnType, validity: Validity) -> NDAr
     unit = "us" if chosen is ColumnType.TIMESTAMP else "D"
     valid = values if validity is None else values[validity]
     converted = valid.astype(f"datetime64[{unit}]")
-    # NumPy may wrap around in silence where a coarse unit reaches further than a fine one.
+    # NumPy may silently wrap around if the range of the coarse unit exceeds that of the fine one.
     is_coarser = np.can_cast(values.dtype, converted.dtype)
     numbers = converted.astype(np.int64)
     dtype = FIXED_DTYPES[chosen]
@@ -208,7 +211,7 @@ def _convert(
             try:
                 result[row] = convert(value)
             except ValueError as error:
-                raise DataError(f"row {row + 1}, counted from 1: {error}") from error
+                raise DataError(f"row {row + 1} (counted from 1): {error}") from error
     return Fixed(found, result, validity)
 
 
@@ -228,14 +231,14 @@ def _nulls(rows: int, validity: Validity, wanted: Optional[ColumnType]) -> Colum
 
 
 def _is_null(value: Any) -> bool:
-    # pandas.NA, pandas.NaT: known by name, so that pandas need not be there.
+    # pandas.NA and pandas.NaT are recognised by name, so that pandas is not required.
     if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, np.datetime64) and bool(np.isnat(value))
 
 
 def _filled(values: NDArray[Any], validity: Validity) -> NDArray[Any]:
-    """The values with 0 where they are NULL."""
+    """Returns the values, with 0 where they are NULL."""
     if validity is None:
         return values
     return np.where(validity, values, np.zeros(1, values.dtype))
@@ -244,16 +247,16 @@ def _filled(values: NDArray[Any], validity: Validity) -> NDArray[Any]:
 def _only(wanted: Optional[ColumnType], found: ColumnType) -> None:
     if wanted is None or wanted is found:
         return
-    told = f"holds {found.name.lower()}, which is not sent as {wanted.name.lower()}"
+    message = f"contains {found.name.lower()}, which is not sent as {wanted.name.lower()}"
     if found in (ColumnType.FLOAT32, ColumnType.FLOAT64) and wanted in _NUMBERS:
-        told += "; where NaN stands for a missing integer, a pandas column is made one by .astype('Int64')"
-    raise DataError(told)
+        message += "; if NaN stands for missing integers, convert the pandas column with .astype('Int64')"
+    raise DataError(message)
 
 
 def _mixed(kinds: set[type]) -> str:
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     if len(kinds) > 1:
         return f"values of {names} have no common type in a batch; make them one type, or text: str(value)"
-    # By name, as pandas need not be there; a subclass is what its base is.
+    # Types are recognised by name, because pandas is not required. A subclass is treated like its base.
     known = (_REMEDIES.get(base.__name__) for kind in kinds for base in kind.__mro__)
     return f"values of {names} have no type in a batch; {next(filter(None, known), _AS_TEXT)}"

@@ -1,4 +1,4 @@
-"""One HTTP exchange over a kept connection. Connections are kept in a pool, so threads may share a transport."""
+"""HTTP exchanges over pooled connections. Threads may share a transport."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from typing import Optional
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     body: str
     retry_after: Optional[float]
-    """Seconds, if the server named a time."""
+    """The seconds of Retry-After, if the server sent it."""
 
 
 class Transport:
-    """Connections to one server. ``url`` is ``http://host:port`` or ``https://…``, perhaps with a path that a proxy wants."""
+    """Connections to one server. ``url`` is ``http://host:port`` or ``https://…``, possibly with a path that a proxy requires."""
 
     def __init__(self, url: str, timeout: float, ssl_context: Optional[ssl.SSLContext]) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"{url!r} is no address such as http://127.0.0.1:9201")
+            raise ValueError(f"{url!r} is not an address such as http://127.0.0.1:9201")
         self._host = parts.hostname
         self._port = parts.port
         self._is_tls = parts.scheme == "https"
@@ -39,7 +39,10 @@ class Transport:
         self._idle: collections.deque[http.client.HTTPConnection] = collections.deque()
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Posts a body. Raises ``OSError`` or ``http.client.HTTPException`` where no whole answer came; the connection is then closed."""
+        """Posts a body.
+
+        Raises ``OSError`` or ``http.client.HTTPException`` if no complete answer arrives, and closes the connection.
+        """
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -58,7 +61,7 @@ class Transport:
         return Answer(response.status, text, _seconds(response.headers.get("Retry-After")))
 
     def close(self) -> None:
-        """Closes the connections that are not in use."""
+        """Closes idle connections."""
         while self._idle:
             self._idle.pop().close()
 
@@ -70,7 +73,7 @@ class Transport:
 
 
 def _seconds(header: Optional[str]) -> Optional[float]:
-    """A Retry-After: seconds, or a date."""
+    """Returns the seconds of a Retry-After header, which contains seconds or a date."""
     if header is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The types of a batch's columns, and a batch's bounds: those of the schema ``extension/wire/schema/batch.fbs``."""
+"""The types of a batch's columns, and the limits of a batch, as in the schema ``extension/wire/schema/batch.fbs``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class ColumnType(enum.IntEnum):
-    """What a column of a batch holds. Text goes into a column of any SQL type, by that type's input function."""
+    """The type of a column in a batch. Columns of any SQL type accept text, through the input function of the type."""
 
     BOOL = 1
     INT16 = 2
@@ -25,14 +25,14 @@ class ColumnType(enum.IntEnum):
 
     @classmethod
     def of(cls, name: ColumnType | str) -> ColumnType:
-        """The type itself, or the one of this name in any case. Raises ``ValueError``."""
+        """Returns the type itself, or the type with this name in any case. Raises ``ValueError``."""
         if isinstance(name, ColumnType):
             return name
         try:
             return cls[name.upper()]
         except KeyError:
             known = ", ".join(one.name.lower() for one in cls)
-            raise ValueError(f"there is no column type {name!r}; there are {known}") from None
+            raise ValueError(f"{name!r} is not a column type; the types are {known}") from None
 
 
 FIXED_DTYPES: dict[ColumnType, np.dtype[Any]] = {
@@ -45,11 +45,11 @@ FIXED_DTYPES: dict[ColumnType, np.dtype[Any]] = {
     ColumnType.DATE: np.dtype("<i4"),
     ColumnType.UUID: np.dtype("V16"),
 }
-"""How the types of fixed width lie in a batch."""
+"""The representation of the types of fixed width in a batch."""
 
 ROWS_MAX = 16_777_216
-"""Rows of one batch."""
+"""The maximum number of rows in one batch."""
 COLUMNS_MAX = 1_600
-"""Columns of one batch."""
+"""The maximum number of columns in one batch."""
 NAME_BYTES_MAX = 63
-"""Bytes of a column's name."""
+"""The maximum bytes of a column's name."""

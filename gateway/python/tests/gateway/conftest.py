@@ -1,4 +1,4 @@
-"""A gateway and its database, which `cargo dev test python` has started: their addresses are in the environment."""
+"""A gateway and its database, started by `cargo dev test python`. Their addresses are in the environment."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def sql():
-    """Runs statements as the superuser; the last one's rows, as tuples of text."""
+    """Runs statements as the superuser. Returns the rows of the last one as tuples of text."""
 
     def run(text):
         command = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", os.environ["LANES_TEST_DATABASE"], "-c", text]
@@ -31,7 +31,7 @@ def client():
 
 @pytest.fixture
 def table(sql, request):
-    """Makes a table, of a name of its own, with these columns, that the gateway may insert into."""
+    """Creates a table with a unique name and these columns, into which the gateway may insert."""
 
     def make(columns, access_method="lanes"):
         name = f"{request.node.originalname}_{next(NUMBERS)}"

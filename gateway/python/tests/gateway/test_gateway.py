@@ -1,4 +1,4 @@
-"""The client, the gateway and PostgreSQL together: what is sent is what is stored."""
+"""The client, the gateway and PostgreSQL together: sent data is stored unchanged."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""Reads a batch with the FlatBuffers project's own Python runtime: the oracle of what this package writes."""
+"""A reader of batches with the FlatBuffers project's own Python runtime, as an oracle for what this package writes."""
 
 import flatbuffers.encode
 import flatbuffers.number_types as number_types
@@ -10,7 +10,7 @@ WIDTHS = {"INT16": "<i2", "INT32": "<i4", "INT64": "<i8", "FLOAT32": "<f4", "FLO
 
 
 def read(batch):
-    """Names to lists of values, None for NULL; and the places of vectors of 8-aligned fields."""
+    """Returns names with lists of values (None for NULL), and the offsets of vectors that must be aligned to 8."""
     assert batch[4:8] == b"LNB1"
     root = flatbuffers.table.Table(bytearray(batch), flatbuffers.encode.Get(packer.uoffset, batch, 0))
     rows = number(root, 0, number_types.Uint32Flags)

@@ -1,4 +1,4 @@
-"""The client against a server that does as it is told."""
+"""The client with a scripted server."""
 
 import contextlib
 import http.server
@@ -15,7 +15,7 @@ from lanes_client import client as client_module
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers each request with the next of ``script``: a status with headers and text, or None to hang up; then with 204."""
+    """Answers each request with the next entry of ``script``: a status with headers and text, or None to close the connection. Afterwards answers 204."""
 
     daemon_threads = True
 
@@ -66,7 +66,7 @@ def server():
 
 @pytest.fixture
 def pauses(monkeypatch):
-    """What would have been slept."""
+    """The pauses that the client would have made."""
     slept = []
     monkeypatch.setattr(client_module.time, "sleep", slept.append)
     return slept
@@ -192,18 +192,18 @@ def test_threads_share_a_client(server):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "settings", "told"),
+    ("arguments", "settings", "message"),
     [
         ({"data": [1]}, {}, "data is list"),
         ({"data": {"n": [1]}, "types": {"m": "int16"}}, {}, "not in the data: m"),
-        ({"data": {"n": [1]}, "types": {"n": "int"}}, {}, "no column type 'int'"),
+        ({"data": {"n": [1]}, "types": {"n": "int"}}, {}, "'int' is not a column type"),
         ({"data": {"n": [1]}, "key": ""}, {}, "printable"),
         ({"data": {"n": [1], "": [1]}}, {}, "1 to 63 bytes"),
-        ({"data": pa.table({"n": [1]}), "types": {"n": "int16"}}, {}, "as it is"),
+        ({"data": pa.table({"n": [1]}), "types": {"n": "int16"}}, {}, "sent unchanged"),
     ],
 )
-def test_wrong_use_is_told_before_anything_is_sent(server, arguments, settings, told):
-    with connect(server, **settings) as client, pytest.raises((ValueError, TypeError), match=told):
+def test_wrong_use_is_reported_before_anything_is_sent(server, arguments, settings, message):
+    with connect(server, **settings) as client, pytest.raises((ValueError, TypeError), match=message):
         client.append("t", **arguments)
     assert server.requests == []
 

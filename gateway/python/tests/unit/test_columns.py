@@ -1,4 +1,4 @@
-"""Which column each kind of values becomes, read back from the batch's bytes."""
+"""The column that each kind of values becomes, read back from the bytes of the batch."""
 
 import datetime
 import decimal
@@ -118,25 +118,25 @@ def test_wanted_types(values, wanted, expected):
         ([2**63], None, "too large"),
         (np.array([2**63], np.uint64), None, "does not fit int64"),
         ([70000], "int16", "does not fit int16"),
-        ([0.5], "int64", "holds float64, which is not sent as int64"),
-        (["a"], "int64", "holds text, which is not sent as int64"),
-        (["a"], "uuid", "row 1, counted from 1"),
+        ([0.5], "int64", "contains float64, which is not sent as int64"),
+        (["a"], "int64", "contains text, which is not sent as int64"),
+        (["a"], "uuid", "counted from 1"),
         (np.array([1 + 2j]), None, "dtype complex128"),
         (np.array([1], "m8[s]"), None, "dtype timedelta64"),
         (np.zeros((2, 2)), None, "one dimension"),
         (np.array([2**62], "M8[s]"), None, "does not fit timestamp"),
         (np.array([2**40], "M8[D]"), None, "does not fit date"),
-        ("abc", None, "one value a row, not str"),
-        (5, None, "one value a row, not int"),
+        ("abc", None, "one value per row, not str"),
+        (5, None, "one value per row, not int"),
         (["\ud800"], None, "surrogates not allowed"),
-        ([{}], None, "values of dict have no type in a batch; a json or jsonb column takes text: json.dumps(value)"),
-        ([[1]], None, "an array column takes text"),
+        ([{}], None, "values of dict have no type in a batch; a json or jsonb column accepts text: json.dumps(value)"),
+        ([[1]], None, "an array column accepts text"),
         ([datetime.timedelta(1)], None, "send seconds"),
         (np.array([1], "m8[s]"), None, "send seconds"),
         ([pd.Timedelta(1)], None, "send seconds"),
         (pd.Series(pd.period_range("2026-01", periods=2, freq="M")), None, ".dt.to_timestamp()"),
         ([datetime.time(1)], None, "send text, which a column of any type accepts"),
-        ([1.0, math.nan], "int64", "made one by .astype('Int64')"),
+        ([1.0, math.nan], "int64", "convert the pandas column with .astype('Int64')"),
     ],
 )
 def test_what_cannot_be_written_names_the_column(values, wanted, told):

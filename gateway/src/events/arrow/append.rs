@@ -176,41 +176,59 @@ impl Column {
             (To::Bytes(to), From::BinaryView) => {
                 views(to, array.as_binary_view(), nulls, budget)?;
             }
-            (To::Text(to), From::Utf8) => text(to, array.as_string::<i32>(), nulls, budget)?,
-            (To::Text(to), From::LargeUtf8) => text(to, array.as_string::<i64>(), nulls, budget)?,
-            (To::Text(to), From::Utf8View) => {
-                let start = to.bytes.len();
-                views(to, array.as_string_view(), nulls, budget)?;
-                if let Some(row) = first_nul(to, start, array.len()) {
-                    return Err(Fault::Nul(row));
-                }
-            }
-            (To::Text(to), From::Null) => {
-                let end = to.bytes.len() as u32;
-                to.ends.extend(std::iter::repeat_n(end, array.len()));
-            }
-            (To::Text(to), From::Decimal32(..)) => {
-                decimals::<Decimal32Type>(to, array, budget)?;
-            }
-            (To::Text(to), From::Decimal64(..)) => {
-                decimals::<Decimal64Type>(to, array, budget)?;
-            }
-            (To::Text(to), From::Decimal128(..)) => {
-                decimals::<Decimal128Type>(to, array, budget)?;
-            }
-            (To::Text(to), From::Decimal256(..)) => {
-                decimals::<Decimal256Type>(to, array, budget)?;
-            }
+            (To::Text(to), _) => return append_text(to, array, nulls, budget, &self.name),
             (To::Dictionary(to), From::Dictionary(..)) => to.append(array, nulls, budget)?,
-            (_, other) => {
-                return Err(Fault::Other(Malformed::ArrowType {
-                    column: self.name.clone(),
-                    found: other.to_string(),
-                }));
-            }
+            (_, other) => return Err(unsupported(&self.name, other)),
         }
         Ok(())
     }
+}
+
+/// Appends an array to a column of text.
+fn append_text(
+    to: &mut Items,
+    array: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    budget: &mut Budget<'_>,
+    column: &str,
+) -> Result<(), Fault> {
+    use DataType as From;
+    match array.data_type() {
+        From::Utf8 => text(to, array.as_string::<i32>(), nulls, budget)?,
+        From::LargeUtf8 => text(to, array.as_string::<i64>(), nulls, budget)?,
+        From::Utf8View => {
+            let start = to.bytes.len();
+            views(to, array.as_string_view(), nulls, budget)?;
+            if let Some(row) = first_nul(to, start, array.len()) {
+                return Err(Fault::Nul(row));
+            }
+        }
+        From::Null => {
+            let end = to.bytes.len() as u32;
+            to.ends.extend(std::iter::repeat_n(end, array.len()));
+        }
+        From::Decimal32(..) => {
+            decimals::<Decimal32Type>(to, array, budget)?;
+        }
+        From::Decimal64(..) => {
+            decimals::<Decimal64Type>(to, array, budget)?;
+        }
+        From::Decimal128(..) => {
+            decimals::<Decimal128Type>(to, array, budget)?;
+        }
+        From::Decimal256(..) => {
+            decimals::<Decimal256Type>(to, array, budget)?;
+        }
+        other => return Err(unsupported(column, other)),
+    }
+    Ok(())
+}
+
+fn unsupported(column: &str, found: &DataType) -> Fault {
+    Fault::Other(Malformed::ArrowType {
+        column: column.to_owned(),
+        found: found.to_string(),
+    })
 }
 
 fn copy<T: ArrowPrimitiveType>(to: &mut Vec<T::Native>, array: &ArrayRef) {

@@ -7,7 +7,10 @@
 //! | that many | metadata: the FlatBuffers table `Message`, padded |
 //! | `bodyLength` | buffers of a record batch |
 
-use arrow_ipc::{CompressionType, Endianness, MessageHeader, RecordBatch, root_as_message};
+use arrow_ipc::{
+    CompressionType, DictionaryBatch, Endianness, Message, MessageHeader, RecordBatch,
+    root_as_message,
+};
 
 use crate::events::format::Malformed;
 
@@ -46,51 +49,9 @@ pub(super) fn check(body: &[u8], rows_max: usize) -> Result<(), Malformed> {
         let header = root_as_message(metadata)
             .map_err(|error| broken(format!("metadata: {error}").replace('\n', " ")))?;
         let content = part(&mut rest, header.bodyLength(), "body").map_err(broken)?;
-        match header.header_type() {
-            MessageHeader::Schema if message == 1 => {
-                let schema = header
-                    .header_as_schema()
-                    .ok_or_else(|| broken("no schema".to_owned()))?;
-                if schema.endianness() != Endianness::Little {
-                    return Err(broken("values are big-endian".to_owned()));
-                }
-            }
-            _ if message == 1 => {
-                return Err(broken("the first message is not a schema".to_owned()));
-            }
-            MessageHeader::RecordBatch => {
-                let batch = header
-                    .header_as_record_batch()
-                    .ok_or_else(|| broken("the record batch is missing".to_owned()))?;
-                rows += check_batch(&batch, content, message)?;
-                if rows > rows_max {
-                    return Err(Malformed::TooManyRows { rows_max });
-                }
-            }
-            MessageHeader::DictionaryBatch => {
-                let dictionary = header
-                    .header_as_dictionary_batch()
-                    .ok_or_else(|| broken("the dictionary batch is missing".to_owned()))?;
-                // Each delta would copy the dictionary so far.
-                if dictionary.isDelta() {
-                    return Err(broken(
-                        "delta dictionaries are not supported; send the whole dictionary"
-                            .to_owned(),
-                    ));
-                }
-                let batch = dictionary
-                    .data()
-                    .ok_or_else(|| broken("no dictionary".to_owned()))?;
-                let items = check_batch(&batch, content, message)?;
-                // Each item has an offset or a view.
-                if items > content.len() {
-                    return Err(broken(format!("{items} items in {} bytes", content.len())));
-                }
-            }
-            other => {
-                let name = other.variant_name().unwrap_or("unknown");
-                return Err(broken(format!("unexpected message of type {name}")));
-            }
+        rows += check_message(&header, content, message)?;
+        if rows > rows_max {
+            return Err(Malformed::TooManyRows { rows_max });
         }
     }
     match message {
@@ -99,6 +60,63 @@ pub(super) fn check(body: &[u8], rows_max: usize) -> Result<(), Malformed> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Checks one message. Returns the number of rows that it adds.
+fn check_message(header: &Message<'_>, content: &[u8], message: usize) -> Result<usize, Malformed> {
+    let broken = |problem: String| Malformed::Message { message, problem };
+    match header.header_type() {
+        MessageHeader::Schema if message == 1 => {
+            let schema = header
+                .header_as_schema()
+                .ok_or_else(|| broken("no schema".to_owned()))?;
+            if schema.endianness() != Endianness::Little {
+                return Err(broken("values are big-endian".to_owned()));
+            }
+            Ok(0)
+        }
+        _ if message == 1 => Err(broken("the first message is not a schema".to_owned())),
+        MessageHeader::RecordBatch => {
+            let batch = header
+                .header_as_record_batch()
+                .ok_or_else(|| broken("the record batch is missing".to_owned()))?;
+            check_batch(&batch, content, message)
+        }
+        MessageHeader::DictionaryBatch => {
+            let dictionary = header
+                .header_as_dictionary_batch()
+                .ok_or_else(|| broken("the dictionary batch is missing".to_owned()))?;
+            check_dictionary(&dictionary, content, message)?;
+            Ok(0)
+        }
+        other => {
+            let name = other.variant_name().unwrap_or("unknown");
+            Err(broken(format!("unexpected message of type {name}")))
+        }
+    }
+}
+
+fn check_dictionary(
+    dictionary: &DictionaryBatch<'_>,
+    content: &[u8],
+    message: usize,
+) -> Result<(), Malformed> {
+    let broken = |problem: String| Malformed::Message { message, problem };
+    // Each delta would copy the dictionary so far.
+    if dictionary.isDelta() {
+        return Err(broken(
+            "delta dictionaries are not supported; send the whole dictionary".to_owned(),
+        ));
+    }
+    let batch = dictionary
+        .data()
+        .ok_or_else(|| broken("no dictionary".to_owned()))?;
+    let items = check_batch(&batch, content, message)?;
+    // Each item has an offset or a view.
+    if items > content.len() {
+        return Err(broken(format!("{items} items in {} bytes", content.len())));
+    }
+    Ok(())
 }
 
 /// Checks a record batch and returns the number of its rows.

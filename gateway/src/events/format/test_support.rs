@@ -2,20 +2,13 @@
 
 use lanes_wire::{BatchView, ColumnType, ColumnView, Values};
 
-use crate::model::{ColumnKind, Table, TableColumn};
+use crate::model::{Table, TableColumn};
 
 /// Returns a table with these columns: names, and types as in `pg_catalog`.
 pub(crate) fn table(columns: &[(&str, &str)]) -> Table {
     let columns = columns
         .iter()
-        .map(|(name, sql_type)| TableColumn {
-            name: (*name).to_owned(),
-            sql_type: (*sql_type).to_owned(),
-            kind: ColumnKind::of_type(sql_type),
-            is_not_null: false,
-            has_default: false,
-            is_generated: false,
-        })
+        .map(|(name, sql_type)| TableColumn::nullable(name, sql_type))
         .collect();
     Table {
         oid: 16_384,

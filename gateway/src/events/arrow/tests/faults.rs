@@ -1,22 +1,8 @@
 use super::*;
 
-#[test]
-fn faults_name_row_and_column() {
-    let good = || {
-        batch(vec![(
-            "v",
-            Arc::new(TimestampSecondArray::from(vec![1, 2])),
-        )])
-    };
-    let bad = batch(vec![(
-        "v",
-        Arc::new(TimestampSecondArray::from(vec![1, i64::MAX])),
-    )]);
-    assert_eq!(
-        fault_of(&stream_of(&[good(), bad]), &of_type("timestamptz")),
-        "row 4, column \"v\": found 9223372036854775807 where a timestamp that PostgreSQL can hold is expected"
-    );
-    let columns: [(ArrayRef, &str); 8] = [
+/// Arrays with a fault, and its message.
+fn faulty_columns() -> [(ArrayRef, &'static str); 8] {
+    [
         (
             Arc::new(TimestampMicrosecondArray::from(vec![
                 limits::TIMESTAMP_MICROSECONDS_MIN - 1,
@@ -55,13 +41,35 @@ fn faults_name_row_and_column() {
             Arc::new(Time64MicrosecondArray::from(vec![1])),
             "column \"v\": Arrow type Time64(µs) is not supported; cast it to text, which a column of any type accepts (an array as '{1,2}')",
         ),
-    ];
-    for (array, expected) in columns {
+    ]
+}
+
+#[test]
+fn faults_name_row_and_column() {
+    let good = || {
+        batch(vec![(
+            "v",
+            Arc::new(TimestampSecondArray::from(vec![1, 2])),
+        )])
+    };
+    let bad = batch(vec![(
+        "v",
+        Arc::new(TimestampSecondArray::from(vec![1, i64::MAX])),
+    )]);
+    assert_eq!(
+        fault_of(&stream_of(&[good(), bad]), &of_type("timestamptz")),
+        "row 4, column \"v\": found 9223372036854775807 where a timestamp that PostgreSQL can hold is expected"
+    );
+    for (array, expected) in faulty_columns() {
         assert_eq!(
             fault_of(&stream(vec![("v", array)]), &of_type("text")),
             expected
         );
     }
+}
+
+#[test]
+fn faults_name_column_and_schema() {
     let nested = StructArray::from(vec![(
         Arc::new(Field::new("a", DataType::Int32, true)),
         Arc::new(Int32Array::from(vec![1])) as ArrayRef,

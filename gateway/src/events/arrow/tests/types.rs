@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn numbers() {
+fn integers() {
     use ColumnType as To;
     assert_eq!(
         column(Int8Array::from(vec![-128, 127]), "int2"),
@@ -38,6 +38,11 @@ fn numbers() {
         column(UInt64Array::from(vec![i64::MAX as u64]), "int8"),
         (To::Int64, some(&["9223372036854775807"]))
     );
+}
+
+#[test]
+fn floats_and_booleans() {
+    use ColumnType as To;
     assert_eq!(
         column(
             Float16Array::from_iter_values([1.5_f32, -2.0].map(num)),

@@ -6,29 +6,18 @@ fn value(kind: ColumnKind) -> BoxedStrategy<(Value, String)> {
         let text = value.to_string();
         (value.into(), text)
     }
+    // The addition turns minus zero, which JSON text does not keep, into zero.
     match kind {
         ColumnKind::Bool => any::<bool>().prop_map(same).boxed(),
         ColumnKind::Int2 => any::<i16>().prop_map(same).boxed(),
         ColumnKind::Int4 => any::<i32>().prop_map(same).boxed(),
         ColumnKind::Int8 => any::<i64>().prop_map(same).boxed(),
         ColumnKind::Float4 => any::<f32>()
-            .prop_map(|value| {
-                if value.is_finite() && value != 0.0 {
-                    value
-                } else {
-                    0.0
-                }
-            })
+            .prop_map(|value| if value.is_finite() { value + 0.0 } else { 0.0 })
             .prop_map(|value| (json!(f64::from(value)), format!("{value:?}")))
             .boxed(),
         ColumnKind::Float8 => any::<f64>()
-            .prop_map(|value| {
-                if value.is_finite() && value != 0.0 {
-                    value
-                } else {
-                    0.0
-                }
-            })
+            .prop_map(|value| if value.is_finite() { value + 0.0 } else { 0.0 })
             .prop_map(|value| (json!(value), format!("{value:?}")))
             .boxed(),
         ColumnKind::Numeric => any::<i64>().prop_map(same).boxed(),
