@@ -192,8 +192,8 @@ fn of_number<T: Number>(
     let bytes = size_of::<T>();
     add(all, &format!("{name} < constant"), move |lanes, go| {
         let mut out = [0; ROWS / 64];
-        // SAFETY: `vectors` gives rows of the lane; `out` has room for a vector. So in all that
-        // follows.
+        // SAFETY: `vectors` passes rows of the lane, and `out` has memory for a vector. This holds
+        // for all calls below.
         vectors(lane(lanes).len(), bytes, go, |at, rows| unsafe {
             select::compare(
                 lane(lanes)[at..].as_ptr(),

@@ -24,8 +24,9 @@ HWY_INLINE hn::TFromD<D> TotalOf(D d, hn::Vec<D> vector) {
   return total;
 }
 
-// int32 and uint32, widened before they are added. Where rows are masked, which is cheapest on whole vectors, the even and the
-// odd lanes are added apart, as unsigned numbers: of int32 the sign bit is flipped, which adds 2^31 to each selected value.
+// int32 and uint32 are widened before they are added. Rows are masked most cheaply on whole
+// vectors, so the even and the odd lanes are added separately, as unsigned numbers. The sign bit of
+// int32 is flipped, which adds 2^31 to each selected value.
 template <typename T>
 struct WideSum {
   using D = hn::ScalableTag<int64_t>;
@@ -127,7 +128,8 @@ struct ShortSum {
   int64_t total = 0;
 };
 
-// int64: the low and the high halves are summed apart, the high ones with the sign bit flipped so that they are unsigned.
+// int64: the low and the high halves are summed separately, the high ones with the sign bit flipped
+// so that they are unsigned.
 struct SplitSum {
   using D = hn::ScalableTag<uint64_t>;
   static constexpr size_t kLanes = hn::MaxLanes(D());
@@ -255,7 +257,7 @@ struct SumWithin {
   S stripes;
 };
 
-// The same of weights and of their products with values.
+// The sums of weights and of their products with values.
 struct WeightedWithin {
   using S = Stripes<double>;
   using D = S::D;
@@ -316,7 +318,7 @@ struct WeightedWithin {
   S totals;
 };
 
-// Shows a sum every block, also those of which no row is selected.
+// Passes every block to a sum, including blocks without a selected row.
 template <class Within>
 HWY_INLINE void VisitWithin(Within& sum, size_t rows, const uint64_t* selection) {
   const size_t whole = rows / kWordRows;

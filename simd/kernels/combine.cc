@@ -70,7 +70,8 @@ void NotWords(const uint64_t* words, size_t rows, uint64_t* out) {
   Combine(words, words, rows, out, NotOperation());
 }
 
-// Four independent counts: one population count instruction a cycle and more, where there is one (SSE4 and newer).
+// Four independent counts: more than one population count instruction in each cycle, if the CPU has
+// the instruction (SSE4 and newer).
 template <class WordAt>
 HWY_INLINE uint64_t CountOnesOf(size_t rows, WordAt word_at) {
   const size_t whole = rows / kWordRows;

@@ -1,11 +1,13 @@
-// Packed values begin at any bit, so each is cut out of a few whole bytes: a shuffle brings the bytes of each value into its
-// lane, a shift by the lane's own count drops the bits below it, a mask those above. Eight values of `width` bits take exactly
-// `width` bytes, so what one group of eight needs, all groups need: the shuffles and shifts of a width are constants. A lane of
-// 64 bits holds a value of up to 57 bits wherever in a byte it begins, one of 32 bits up to 25. Wider values of 32 bits may lie in
-// five bytes, of which the fifth is brought and shifted on its own; those of 64, which are rare, are cut out one by one, and so are
-// the last few rows.
+// Packed values begin at any bit, so each is cut out of a few whole bytes: a shuffle moves the
+// bytes of each value into its lane, a shift by the lane's own count drops the bits below it, and a
+// mask drops the bits above it. Eight values of `width` bits take exactly `width` bytes, so all
+// groups of eight need the same shuffles and shifts, which are constants of a width. A lane of 64
+// bits holds a value of up to 57 bits wherever in a byte it begins, a lane of 32 bits one of up to
+// 25 bits. Wider values of 32 bits may span five bytes, of which the fifth is moved and shifted
+// separately. Wider values of 64 bits, which are rare, are cut out one by one, and so are the last
+// few rows.
 //
-// What is made of the values as a rule, sums and decimals, is made of them while they are in registers.
+// Sums and decimals are computed from the values while they are in registers.
 
 #include "kernels/decode.h"
 
@@ -21,11 +23,13 @@
 namespace lanes {
 namespace simd {
 
-// For each width: which bytes make a lane and how far it is to be shifted, for as many values as the widest vector has. A
-// block of 16 bytes holds 16 / sizeof(T) values and is loaded from the byte in which the first of them begins.
+// For each width: the bytes of a lane and the distance to shift it, for as many values as the
+// widest vector has. A block of 16 bytes holds 16 / sizeof(T) values and is loaded from the byte in
+// which the first of them begins.
 //
-// With tails: the byte that follows those, too, in the highest byte of a lane, the others of which are 0. Shifted up by 8 less than
-// the lane is shifted down, its low bits lie above those that are left of the lane. A block that ends before has no bits there.
+// With tails: also the byte that follows these, in the highest byte of a lane whose other bytes are
+// 0. It is shifted up by 8 less than the lane is shifted down, so its low bits are just above the
+// remaining bits of the lane. A block that ends before has no bits there.
 template <typename T, uint32_t kWidthMax, bool kTails>
 struct UnpackTables {
   static constexpr uint32_t kWidest = kWidthMax;
@@ -100,7 +104,8 @@ HWY_INLINE hn::Vec<D8> LoadBlocks(D8 d8, const uint8_t* packed, const size_t* pl
   }
 }
 
-// Calls `each(first row, its values and those after it)` for whole groups of rows, and returns how many rows these are.
+// Calls `each(first row, its values and those after it)` for whole groups of rows, and returns the
+// number of these rows.
 template <typename T, class Tables, class Each>
 HWY_INLINE size_t UnpackGroups(const Tables& tables, uint32_t width, const uint8_t* packed, size_t rows, T base,
                                Each each) {
@@ -173,8 +178,8 @@ void Scale(uint64_t* values, size_t rows, uint64_t factor, uint64_t base) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Sums of all differences so far; `D` has at most four blocks of two lanes. What one vector hands to the next is one addition away
-// from it: the rest does not wait.
+// The sums of all differences so far. `D` has at most four blocks of two lanes. Only one addition
+// depends on the vector before; all other work is independent.
 template <class D>
 class RunningSum {
  public:
@@ -197,7 +202,8 @@ class RunningSum {
     const D d;
     V sums = hn::Add(values, hn::ShiftLeftLanes<1>(d, values));
     if constexpr (hn::MaxLanes(D()) == 8) {
-      // That of each block goes to the next; below, those of two to the two after them.
+      // The sum of each block is added to the next block; below, the sums of two blocks are added
+      // to the two blocks after them.
       sums = hn::Add(sums, hn::IfThenElseZero(has_block_before_, hn::TableLookupLanes(sums, block_before_)));
     }
     if constexpr (hn::MaxLanes(D()) >= 4) {

@@ -31,7 +31,8 @@ struct Extreme {
   using D = hn::ScalableTag<T>;
   static constexpr size_t kLanes = hn::MaxLanes(D());
   static constexpr size_t kVectors = 4 * kLanes <= kWordRows ? 4 : kWordRows / kLanes;
-  // NaN is the greatest of all, so it has to be looked for: a sum of values is the cheapest sign of one.
+  // NaN is the greatest value, so the maximum must detect it. A sum of values is the cheapest sign
+  // of a NaN.
   static constexpr bool kLooksForNan = kGreatest && hwy::IsFloat<T>();
 
   HWY_INLINE Extreme() {
@@ -81,7 +82,8 @@ struct Extreme {
     }
     return answer;
   }
-  // Whether there may be a NaN: no sum is one without, but sums of both infinities (and overflows to them) are as well.
+  // Whether there may be a NaN. A sum with a NaN is NaN; so are sums of both infinities, and of
+  // overflows to them.
   HWY_INLINE bool MayHaveNan() const {
     auto any = hn::IsNaN(sums[0]);
     for (size_t k = 1; k < kVectors; ++k) any = hn::Or(any, hn::IsNaN(sums[k]));
@@ -133,7 +135,8 @@ HWY_INLINE bool ExtremeOf(const T* data, size_t rows, const uint64_t* selection,
   return true;
 }
 
-// `value` unless `best` is better. Floats as vectors of one lane: the compiler makes branches of the same in plain C++.
+// `value` unless `best` is better. Floats are compared as vectors of one lane, because the compiler
+// makes branches of plain C++.
 template <typename T, bool kGreatest>
 HWY_INLINE T Better(T best, T value) {
   if constexpr (hwy::IsFloat<T>()) {

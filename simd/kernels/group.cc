@@ -14,8 +14,8 @@ namespace lanes {
 namespace simd {
 namespace HWY_NAMESPACE {
 
-// Bit i says whether row i + 1 is of another group than row i, for the 63 pairs of a block. The last vector overlaps the one
-// before it, so that no row past the block is read.
+// Bit i is set if row i + 1 is of another group than row i, for the 63 pairs of a block. The last
+// vector overlaps the one before it, so that no row past the block is read.
 HWY_INLINE uint64_t Edges(const uint32_t* groups) {
   const hn::ScalableTag<uint32_t> d;
   constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<uint32_t>());

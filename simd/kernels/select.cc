@@ -1,6 +1,7 @@
-// Six operators come from few predicates and an inversion of the finished word: `<>` is not `=`, `>=` is not `<`, and `>`
-// is not `<=`. That also gives PostgreSQL's place to NaN: an IEEE comparison with a NaN is false, so `not (x <= c)` has NaN
-// above every constant. A NaN constant is rare and decided before the loop. (`Ne` does not find NaNs: with AVX, Highway's is
+// Six operators are built from few predicates and an inversion of the finished word: `<>` is not
+// `=`, `>=` is not `<`, and `>` is not `<=`. This also orders NaN as PostgreSQL does: an IEEE
+// comparison with a NaN is false, so `not (x <= c)` puts NaN above every constant. A NaN constant
+// is rare and is handled before the loop. (`Ne` does not find NaNs: with AVX, Highway's `Ne` is
 // false for them.)
 
 #include "kernels/select.h"
@@ -16,7 +17,8 @@ namespace lanes {
 namespace simd {
 namespace HWY_NAMESPACE {
 
-// A reader gives `Mask(d, at)`, the rows at..at+Lanes that qualify, and `Tail(at, rows)` as `Values` does.
+// A reader has `Mask(d, at)`, the rows at..at+Lanes that qualify, and `Tail(at, rows)` like
+// `Values`.
 template <typename T, class Reader>
 HWY_INLINE void WriteWords(size_t rows, uint64_t invert, Reader& reader, uint64_t* out) {
   const hn::ScalableTag<T> d;

@@ -1,7 +1,8 @@
-// Comparisons of lanes to selection bitmaps: bit i of word i / 64 says whether row i qualifies. Every kernel writes
-// ceil(rows / 64) whole words, the bits past the last row zero.
+// Comparisons of lanes to selection bitmaps: bit i % 64 of word i / 64 is set if row i qualifies.
+// Every kernel writes ceil(rows / 64) whole words, with zero bits past the last row.
 //
-// Floats are ordered as PostgreSQL orders them: NaN equals NaN and is greater than all else, -0 equals +0.
+// Floats are ordered as in PostgreSQL: NaN equals NaN and is greater than all other numbers, -0
+// equals +0.
 
 #ifndef LANES_SIMD_SELECT_H_
 #define LANES_SIMD_SELECT_H_
@@ -23,7 +24,8 @@ enum class Comparison : uint8_t { Equal, NotEqual, Less, LessOrEqual, Greater, G
 LANES_NUMBERS(LANES_DECLARE)
 #undef LANES_DECLARE
 
-// Row i qualifies if bit `codes[i]` of `set` is one. Each code, also of rows that do not matter, has a bit in `set`.
+// Row i qualifies if bit `codes[i]` of `set` is set. Each code, including codes of rows that do not
+// count, has a bit in `set`.
 void member(const uint32_t* codes, size_t rows, const uint64_t* set, uint64_t* out) noexcept;
 
 }  // namespace simd

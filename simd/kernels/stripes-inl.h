@@ -43,7 +43,7 @@ struct Stripes {
     }
   }
 
-  // Adds those of the 64 rows from `at` whose bit in `word` is one.
+  // Adds the rows among the 64 from `at` whose bit in `word` is set.
   template <class Reader>
   HWY_INLINE void Some(const Reader& reader, size_t at, uint64_t word) {
     for (size_t i = 0; i < kWordRows; i += kStripes) {
@@ -61,7 +61,7 @@ struct Stripes {
     for (size_t k = 0; k < kVectors; ++k) sums[k] = hn::Add(sums[k], reader.Load(D(), at + k * kLanes));
   }
 
-  // Adds those of the 16 rows from `at`, a multiple of 16, whose bit in `word` is one.
+  // Adds the rows among the 16 from `at`, a multiple of 16, whose bit in `word` is set.
   template <class Reader>
   HWY_INLINE void SomeOfBlock(const Reader& reader, size_t at, uint64_t word) {
     for (size_t k = 0; k < kVectors; ++k) {

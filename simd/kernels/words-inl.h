@@ -1,8 +1,9 @@
-// What every kernel needs per target: blocks of 64 rows, their selection words, masks from bits and bits from masks.
+// The parts of every kernel for one target: blocks of 64 rows, their selection words, masks from
+// bits and bits from masks.
 //
-// A kernel walks the rows in blocks of 64, one selection word each. The last, partial block is copied into a buffer of 64
-// elements and processed like the others with the bits past its end cleared, so there is one loop body to get right and
-// nothing is read past the last row.
+// A kernel walks the rows in blocks of 64, one selection word each. The last, partial block is
+// copied into a buffer of 64 elements and processed like the others with the bits past its end
+// cleared. There is thus one loop body, and nothing is read past the last row.
 
 #if defined(LANES_SIMD_WORDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LANES_SIMD_WORDS_INL_H_
@@ -91,7 +92,7 @@ HWY_INLINE void VisitBlocks(size_t rows, const uint64_t* selection, All all, Som
   some(0, word);
 }
 
-// The number of the last selected row for which `wanted(row)`; `rows` if there is none.
+// The number of the last selected row for which `wanted(row)` is true; `rows` if there is none.
 template <class Wanted>
 HWY_INLINE size_t LastRow(size_t rows, const uint64_t* selection, Wanted wanted) {
   for (size_t block = (rows + kWordRows - 1) / kWordRows; block-- > 0;) {

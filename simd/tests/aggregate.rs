@@ -36,7 +36,7 @@ where
     T::Sum: Into<i128>,
 {
     agree::<T, i128>(
-        // SAFETY: `agree` gives lanes of as many rows, here and below.
+        // SAFETY: `agree` passes lanes of equally many rows, here and below.
         |values, rows, selection| unsafe { aggregate::sum(values, rows, selection) }.into(),
         naive::sum_integers,
     );
@@ -247,7 +247,7 @@ fn sums_within<T: Float + Sample + Into<f64>, S>(
 fn sums_know_whether_all_is_within_a_bound() {
     sums_within(
         WITHIN as f32,
-        // SAFETY: `sums_within` gives lanes of as many rows, here and below.
+        // SAFETY: `sums_within` passes lanes of equally many rows, here and below.
         |v, rows, s, bound| unsafe { aggregate::sum_within(v, rows, s, bound) },
         f32::shown,
         naive::sum_floats,

@@ -163,7 +163,7 @@ fn report_lane(name: &str, lane: &str, kind: LaneKind, columns: &[(Column, Vec<u
             let values = match column.lane().data {
                 LaneData::Fixed { values, .. } => values,
                 LaneData::Codes { codes, .. } => codes.cast(),
-                // Of the others a plain lane has more than one part.
+                // A plain lane of another class has more than one part.
                 _ => return,
             };
             // SAFETY: the column has as many values of that width.

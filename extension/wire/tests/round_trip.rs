@@ -1,4 +1,4 @@
-//! What is built is what is read, and no byte of a buffer can make reading panic.
+//! Batches are read as they were built, and no byte of a buffer can make reading panic.
 
 use lanes_wire::{
     BatchBuilder, BatchView, BuildError, ColumnSource, ColumnType, ItemsSource, Values,
@@ -161,7 +161,7 @@ proptest! {
         compare(&build_into(&mut builder, &second), &second);
     }
 
-    /// Any damage gives an error or a batch that keeps every invariant.
+    /// A damaged batch is an error, or a batch that keeps every invariant.
     #[test]
     fn damage_never_panics(
         columns in model(),

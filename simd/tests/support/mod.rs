@@ -174,9 +174,9 @@ pub fn pointer(selection: &Option<Fenced<u64>>) -> *const u64 {
 pub trait Sample: Sized + Copy {
     fn sample(random: &mut Random) -> Self;
     fn ordinary(random: &mut Random) -> Self;
-    /// What tells values apart: their bits.
+    /// The bits, by which values are distinguished.
     fn bits(self) -> u64;
-    /// As `bits`, all NaNs alike.
+    /// The bits, with one value for all NaNs.
     fn shown(self) -> u64 {
         self.bits()
     }

@@ -24,8 +24,8 @@ pub const DOUBLE: LaneKind = LaneKind::Fixed {
 /// Series, time, bits of the value.
 pub type Row = [u64; 3];
 
-/// So many scrapes of as many machines with the page's series, sorted; scrapes are late by up to so
-/// many milliseconds.
+/// The samples of so many scrapes of as many machines with the page's series, sorted. Scrapes are
+/// late by up to so many milliseconds.
 pub fn samples(targets: usize, scrapes: usize, late_ms: u64) -> Vec<Row> {
     let mut random = Random(7);
     let mut rows = Vec::new();
@@ -133,7 +133,7 @@ pub fn median(mut run: impl FnMut()) -> f64 {
     times[times.len() / 2] as f64
 }
 
-/// What this thread has had of the processor, in nanoseconds: what others take does not count.
+/// The CPU time of this thread in nanoseconds, without the time of other threads.
 fn processor_time() -> i64 {
     // SAFETY: a structure of integers, for which zeros are good, is filled in.
     unsafe {

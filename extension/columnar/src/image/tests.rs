@@ -467,7 +467,7 @@ fn all_items_of_a_sealed_image_are_asked_about_before_it_is_trusted() {
     let mut expected = of(0, &texts);
     expected.extend(of(2, &numerics));
     assert_eq!(asked, expected);
-    // Of each sort one that is not liked, in the last vector.
+    // One rejected item of each sort, in the last vector.
     for (column, bad) in [
         (0, b"text 2".to_vec()),
         (2, numerics[1_999].clone().unwrap()),

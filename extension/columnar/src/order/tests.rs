@@ -120,7 +120,7 @@ impl Table {
         unsafe { zone_map::compute(&self.lanes.columns[attribute].lane(), kind, first..end) }
     }
 
-    /// Offers all vectors once, as a scan does; gives how many were skipped.
+    /// Offers all vectors once, as a scan does, and returns how many were skipped.
     fn offer(&mut self, best: &mut BestRows) -> usize {
         let mut skipped = 0;
         let mut vectors: Vec<usize> = (0..VECTORS).collect();

@@ -1,4 +1,4 @@
-//! Streamed rows are those that were sealed, whatever is asked for and in whatever order.
+//! Streamed rows equal the sealed rows, whatever is read and in whatever order.
 
 use proptest::prelude::*;
 
@@ -227,8 +227,8 @@ proptest! {
     }
 }
 
-/// A value that is told without being filled is the model's; one of fixed width always is, until
-/// its vector is filled.
+/// Checks that a value read without filling is the model's. A value of fixed width can be read so
+/// until its vector is filled.
 fn assert_point(streamed: &Streamed, column: usize, models: &[Model], place: usize) {
     let mut first = 0;
     for model in models {
@@ -570,7 +570,7 @@ fn a_dictionary_that_comes_again_is_read_once() {
     let instance = |streamed: &Streamed| streamed.dictionary(0).expect("codes").instance;
     let mut memory = StreamMemory::default();
     let mut instances = Vec::new();
-    // The same names in another order, others, and the first ones again.
+    // Equal names in another order, other names, and the first names again.
     for (count, offset) in [(20, 0), (20, 3), (21, 0), (20, 0)] {
         let model = names(count, offset);
         let mut streamed = open(memory, &[TEXT], std::slice::from_ref(&model));

@@ -1,4 +1,4 @@
-//! Runs of random label sets, built, merged and asked, beside a search through all label sets.
+//! Runs of random label sets, built, merged and searched, beside a search through all label sets.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,8 +183,8 @@ proptest! {
             }
             prop_assert_eq!(&parts, &expected, "{}", text);
         }
-        // Series with a value that passes a test; no value is asked about before one that these
-        // series have.
+        // Series with a value that passes a test. No value is tested before one that these series
+        // have.
         let some: IdSet = (7..).zip(&series).filter(|(id, _)| id % 3 == 0).map(|(id, _)| id).collect();
         let expected: IdSet = (7..)
             .zip(&series)

@@ -15,7 +15,7 @@ const TIME: usize = 0;
 const X: usize = 1;
 const GROUP: usize = 2;
 
-/// What the rows look like.
+/// The order of the rows.
 #[derive(Clone, Copy, Debug)]
 struct Looks {
     time: NumberType,

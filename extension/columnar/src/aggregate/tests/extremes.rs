@@ -1,4 +1,4 @@
-//! Of equal floats that differ in their bits, the extreme is the one met last.
+//! Of equal floats that differ in their bits, the extreme is the last one.
 
 use proptest::prelude::*;
 

@@ -72,7 +72,7 @@ impl Counts {
         let buckets: Vec<usize> = buckets.map(|(key, _)| key).collect();
         lanes
             .with_frame(|frame| {
-                // What one key alone reads, which is told, may not be read then.
+                // The attribute of a key that its zone answers may not be read.
                 let is_answered_by_zone =
                     |&key: &usize| self.aggregation.is_key_answered_by_zone(key, frame);
                 let is_unread = buckets.len() == 1 && buckets.iter().any(is_answered_by_zone);
@@ -99,7 +99,7 @@ impl Counts {
         });
     }
 
-    /// What some groups have one after the other is what each of them has.
+    /// Checks that the key numbers of a range of groups are those of each group.
     fn check_columns(&self, groups: Range<usize>) {
         for key in 0..self.keys.len() {
             let mut numbers = vec![u32::MAX; groups.len()];

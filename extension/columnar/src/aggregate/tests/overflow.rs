@@ -27,7 +27,7 @@ fn doubles(values: &[(f64, f64)]) -> TestLanes {
     ])
 }
 
-/// What the engine and the twin answer after these vectors; the engine with and without a key.
+/// The answers of the engine, with and without a key, and of the twin after these vectors.
 fn both(wanted: &Wanted, windows: &[TestLanes]) -> [Evaluation<Answer>; 3] {
     let engine = |keys: Vec<Key>| {
         let mut aggregation = Aggregation::new(keys, vec![wanted.build(None)]);

@@ -148,7 +148,7 @@ pub(super) fn zones(lanes: &TestLanes, source: &mut Source) -> Vec<Option<Zone>>
             if !source.one_in(3) {
                 return Some(zone);
             }
-            // Of more rows than these: only bounds are to be relied on.
+            // The zone of a superset of these rows: only its bounds are reliable.
             Some(Zone {
                 exact: false,
                 sum: zone.sum + 1,

@@ -1,5 +1,5 @@
-//! Whole vectors, and whole runs, whose zones may tell all: the same answers as by their rows, and
-//! told if nothing is in doubt.
+//! Whole vectors, and whole runs, whose zones may answer all aggregates: the answers are those of
+//! their rows, and the zones are used wherever they are enough.
 
 use proptest::prelude::*;
 
@@ -113,8 +113,7 @@ proptest! {
     }
 }
 
-/// The zones of a window as they are stored with sealed rows: of these rows. Those that were stored
-/// earlier have no sums.
+/// The zones of lanes as they are stored with sealed rows. Zones of early versions have no sums.
 fn stored(lanes: &TestLanes, attribute: usize, with_sums: bool) -> Option<Zone> {
     let zone = lanes.zone(attribute);
     let has_sum = with_sums && zone.has_sum;
@@ -126,8 +125,8 @@ fn stored(lanes: &TestLanes, attribute: usize, with_sums: bool) -> Option<Zone> 
     })
 }
 
-/// Takes in windows by their stored zones where that can be, else by their rows; how many by zones.
-/// Those of some have sums.
+/// Adds lanes by their stored zones where possible, otherwise by their rows, and returns how many
+/// were added by zones. The zones of some lanes have sums.
 fn run_stored(
     wanted: &[(Option<TruthTree>, Wanted)],
     windows: &[(TestLanes, Selection)],
@@ -259,7 +258,7 @@ fn told_where_nothing_is_in_doubt() {
     );
 }
 
-/// The same window again: its columns are random by their seed.
+/// A copy of the lanes, whose columns are random by their seed.
 fn window_of(lanes: &TestLanes) -> TestLanes {
     let mut again = TestLanes::random(7, VECTOR_ROWS, 0);
     again.zones = lanes.zones.clone();

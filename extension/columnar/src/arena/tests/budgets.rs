@@ -1,5 +1,4 @@
-//! Budgets of relations: kept, not at the cost of others, and never at the cost of what somebody
-//! reads.
+//! Budgets of relations are kept, but not at the cost of other relations or of pinned segments.
 
 use super::*;
 use crate::limits::{SEGMENT_ROWS, SMALL_SEGMENTS};

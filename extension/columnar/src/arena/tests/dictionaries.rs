@@ -13,7 +13,7 @@ pub(super) struct Dictionaries {
     items: HashMap<u64, Vec<Vec<u8>>>,
 }
 
-/// An item of the model, whose first two bytes tell the whole.
+/// An item of the model, which its first two bytes determine.
 unsafe fn read_item(kind: LaneKind, item: *const u8) -> Vec<u8> {
     // SAFETY: the caller has a pointer to an item, which has two bytes at least.
     let number = u16::from_le_bytes(unsafe { [*item, *item.add(1)] });

@@ -102,7 +102,7 @@ fn images_make_room_unless_they_are_pinned() {
         assert_eq!(bytes_of(&pinned, 70_000), Some(&*image(7)));
         let large = vec![1; 2 << 20];
         assert!(!relation.put_images(FIRST + 300, &[new(0, &large)]));
-        // What another generation takes over is pinned in both.
+        // An adopted segment is pinned in both generations.
         let later = arena.open(key(1), 1).unwrap();
         later.adopt_segments(&relation, FIRST..FIRST + 1);
         assert_eq!(
@@ -126,7 +126,7 @@ fn looks_age_as_the_hand_goes_round() {
             images.note_look();
             images.note_open();
         }
-        // As long as there is room, the hand stands still.
+        // While there is memory, the hand does not move.
         assert!(put(&relation, FIRST + 1, 8));
         assert_eq!(images.looks(), 1_000);
         let mut last = 1_000;
@@ -190,10 +190,10 @@ fn a_zone_is_worked_out_once_and_then_known_to_all() {
             seen(70_000, 0, 0, &mut never),
             expected(-1_930_000, -1_929_991)
         );
-        // That nothing can be told is known too.
+        // The absence of a zone is stored too.
         assert_eq!(seen(70_000, 1, 1, &mut || None), None);
         assert_eq!(seen(70_000, 1, 1, &mut never), None);
-        // Of columns and vectors that were not counted nothing is noted.
+        // Nothing is stored for columns and vectors that the image was not made for.
         for (column, vector) in [(2, 0), (0, 3)] {
             for least in [1, 2] {
                 let mut find = || Some(zone(least, 9));

@@ -81,7 +81,7 @@ fn a_gap_may_be_skipped_on_request() {
             unsafe {
                 assert_lane(lane, kinds[column], 100, values);
                 assert_lane(lane, kinds[column], 301, values);
-                // Whoever reads the gap by mistake stays within bounds.
+                // Reading the gap stays within bounds.
                 assert!(!lane.bool(0) && !lane.bool(300));
                 match lane.data {
                     LaneData::Codes { codes, .. } => assert_eq!((*codes, *codes.add(300)), (0, 0)),
@@ -121,7 +121,7 @@ fn a_dictionary_grows_under_its_readers() {
         let early = segment.lane(0);
         assert!(matches!(early.data, LaneData::Codes { .. }));
         assert!(relation.extend_segment(0, &[TEXT], 10, &column, 10, values.len() - 10));
-        // SAFETY: the segment is pinned and had 10 rows when the lane was asked for.
+        // SAFETY: the segment is pinned and had 10 rows when the lane was created.
         unsafe { assert_lane(early, TEXT, 0, &values[..10]) };
         let LaneData::Codes { codes, .. } = segment.lane(0).data else {
             panic!("not coded");
@@ -548,7 +548,7 @@ fn pins_on_a_stack_that_nobody_unwinds_are_given_back() {
         let relation = arena.open(key(1), 0).unwrap();
         assert!(load(&relation, 0, INT8, &numbers(0..100)));
         let again = relation.clone();
-        // What a process holds that ends in the middle of a wait: nothing of it is dropped.
+        // A process that ends in the middle of a wait drops none of its pins.
         std::mem::forget(relation.pin_segment(0));
         std::mem::forget(again);
         std::mem::forget(relation);

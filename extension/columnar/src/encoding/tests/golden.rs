@@ -62,7 +62,7 @@ fn doubles(rows: i64, number: impl Fn(i64) -> f64) -> Vec<Value> {
         .collect()
 }
 
-/// A number from 0 to below some bound that the row's neighbours do not tell.
+/// A number from 0 to below a bound that does not follow from the row's neighbours.
 fn noise(row: i64, below: i64) -> i64 {
     let mixed = (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as i64 % below

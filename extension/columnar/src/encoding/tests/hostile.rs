@@ -1,4 +1,4 @@
-//! Bytes that nobody encoded: refused or read, never a panic.
+//! Arbitrary bytes are refused or read, and never cause a panic.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What left rows find while both sides come by key and time.
+//! The matches of left rows while both sides are read by key and time.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Which rows of a small side have the keys of a left row, and which zones rule them out.
+//! The rows of a small side with the keys of a left row, and the zones that rule them out.
 
 use proptest::prelude::*;
 
@@ -91,7 +91,7 @@ proptest! {
         let mut source = Source(seed);
         let mut join = EqualJoin::new(keys.iter().map(|attribute| key(*attribute)).collect());
         if source.one_in(2) {
-            // What was there before is forgotten.
+            // Earlier rows are forgotten.
             let earlier: Vec<_> = keys.iter().map(|key| match *key {
                 TEXT => SmallKey::Text(b"\x07ab"),
                 BYTES16 => SmallKey::Bytes16(Bytes16::of([1; 16])),

@@ -1,4 +1,4 @@
-//! What rows have found, where their keys come in runs and where they do not.
+//! The matches of rows, with keys in stretches and without.
 
 use std::collections::BTreeSet;
 

@@ -49,7 +49,8 @@ proptest! {
                     upper.is_none_or(|upper| upper.above(row, time)) && lower.is_none_or(|lower| lower.below(row, time))
                 };
                 let candidates = random.rows.iter().filter(|right| right.id == *id && within(right.time));
-                // Of several of one time, `max_by_key` takes the last and `min_by_key` the first.
+                // Of rows with equal times, `max_by_key` returns the last and `min_by_key` the
+                // first.
                 let nearest = if backward { candidates.max_by_key(|r| r.time) } else { candidates.min_by_key(|r| r.time) };
                 let nearest = nearest.filter(|_| selection.contains(row));
                 prop_assert_eq!(found.contains(row), nearest.is_some(), "row {}", row);

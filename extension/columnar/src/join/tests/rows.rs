@@ -20,7 +20,7 @@ pub(super) fn operand(column: &Column) -> Operand {
     }
 }
 
-/// What a row has in a column of numbers.
+/// The number of a row in a column.
 pub(super) fn number(column: &Column, row: usize) -> Option<Scalar> {
     match &column.cells[row] {
         Cell::Number(scalar) => Some(*scalar),
@@ -28,7 +28,7 @@ pub(super) fn number(column: &Column, row: usize) -> Option<Scalar> {
     }
 }
 
-/// What a row has in an operand.
+/// The number of a row in an operand.
 pub(super) fn joined(number: NumberType, operand: &Operand, row: usize) -> Option<Scalar> {
     let alone = Selection::first(row + 1).within(row, row + 1);
     let valid = !operand.valid(&alone).is_empty();

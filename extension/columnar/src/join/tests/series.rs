@@ -72,7 +72,7 @@ impl Random {
                     *rows,
                 )
                 .unwrap();
-            // Rows that are not taken in have a key that nobody looks for.
+            // Rows that are not selected have a key that no row searches for.
             all.extend((0..*rows).map(|row| RightRow {
                 id: if selection.contains(row) {
                     ids[row]

@@ -1,4 +1,4 @@
-//! What left rows find while both sides are read side by side, in the order of their times.
+//! The matches of left rows while both sides are read side by side, in the order of their times.
 
 use proptest::prelude::*;
 
@@ -121,7 +121,7 @@ impl Reader {
         self.keys = self.keys.max(greatest);
     }
 
-    /// Gives the rows of a left vector what they find.
+    /// Finds the matches of the rows of a left vector.
     fn find(
         &mut self,
         reading: &mut dyn SideBySide,
@@ -148,7 +148,7 @@ impl Reader {
                 }
                 let window = self.under_way.as_ref();
                 let is_done = window.is_none_or(|window| window.vectors.is_empty());
-                // It may be said of a window that it is left when it is not.
+                // A window may be left before its end.
                 let leaves = is_done || source.one_in(5);
                 if leaves {
                     reading.leave_window();
@@ -206,8 +206,8 @@ fn agrees(
     Ok(())
 }
 
-/// Memory is that of the windows, whatever passes through them; so it is for a key that no left row
-/// asks about.
+/// The memory depends on the windows, not on the rows that pass through them, even for a key
+/// without left rows.
 #[test]
 fn a_window_that_moves_takes_no_more_memory_the_longer_it_moves() {
     const ROWS: usize = 100;

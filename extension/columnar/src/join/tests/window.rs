@@ -17,7 +17,7 @@ use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError};
 use crate::with_number;
 
-/// What PostgreSQL would say of rows that arrive in the order of their times.
+/// PostgreSQL's answer for rows that arrive in the order of their times.
 pub(super) fn aggregated(
     call: WindowCall,
     types: &[NumberType],
@@ -86,7 +86,7 @@ pub(super) fn aggregated(
     })
 }
 
-/// All aggregates that can be asked for of columns of these types.
+/// All aggregates of columns of these types.
 pub(super) fn calls(types: &[NumberType]) -> Vec<WindowCall> {
     let mut calls = vec![WindowCall::Rows];
     for (column, number) in types.iter().enumerate() {

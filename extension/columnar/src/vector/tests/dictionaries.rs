@@ -12,7 +12,7 @@ use crate::zone_map::Zone;
 /// How the lane of text of the next segment comes to be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// The same dictionary, perhaps with more items.
+    /// An unchanged dictionary, possibly with more items.
     Same,
     /// A new one that begins as a copy of the first part of the one before.
     Child,
@@ -132,7 +132,7 @@ fn view(instance: u64, parent: u64, inherited: u32, items: u32) -> DictionaryVie
     }
 }
 
-/// What is known of a code, and whether it had to be found out.
+/// The result of a code, and whether it had to be computed.
 fn ask(memo: &mut CodeMemo<u32>, code: u32, answer: u32) -> (u32, bool) {
     let mut asked = false;
     let known = memo.get(code, || {

@@ -1,4 +1,4 @@
-//! Tests that somebody else carries out: what is asked, how often, and what the answers amount to.
+//! External tests: the values that are tested, how often, and the results for the rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -22,10 +22,10 @@ use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
 use crate::vector::text::item_payload;
 
-/// What NULL is asked about as.
+/// The value that stands for NULL.
 const OF_NULL: u64 = 0x5555_aaaa_0000_1111;
 
-/// The number that a text is asked about as.
+/// The number that stands for a text.
 fn of_text(payload: &[u8]) -> u64 {
     payload.iter().fold(payload.len() as u64, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
@@ -40,7 +40,7 @@ fn answer(question: u64, salt: u64) -> Ternary {
     }
 }
 
-/// What the twin says of a cell of an attribute of a random window.
+/// The twin's result for a cell of an attribute of random lanes.
 pub(crate) fn row(cell: &Cell, attribute: usize, salt: u64) -> Option<bool> {
     match answer(question(cell, TYPES.get(attribute / 2).copied()), salt) {
         Ternary::True => Some(true),
@@ -49,7 +49,7 @@ pub(crate) fn row(cell: &Cell, attribute: usize, salt: u64) -> Option<bool> {
     }
 }
 
-/// As what a cell is asked about.
+/// The value that stands for a cell.
 fn question(cell: &Cell, number: Option<NumberType>) -> u64 {
     match cell {
         Cell::Null => OF_NULL,
@@ -63,7 +63,7 @@ fn question(cell: &Cell, number: Option<NumberType>) -> u64 {
     }
 }
 
-/// What the values are that are asked about.
+/// The form of the tested values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Value,
@@ -74,7 +74,7 @@ enum Form {
 }
 
 impl Form {
-    /// Of an attribute of a random window.
+    /// The form of an attribute of random lanes.
     fn of(attribute: usize) -> Form {
         match attribute {
             CODED | PLAIN => Form::Item,
@@ -113,7 +113,7 @@ impl ValueTest for Witness {
     }
 }
 
-/// A test on an attribute, with what it is asked.
+/// A test of an attribute, with a record of the tested values.
 fn witness(attribute: usize, form: Form, salt: u64) -> (Predicate, Rc<RefCell<Vec<u64>>>) {
     let questions = Rc::new(RefCell::new(Vec::new()));
     let test = Witness {
@@ -125,7 +125,7 @@ fn witness(attribute: usize, form: Form, salt: u64) -> (Predicate, Rc<RefCell<Ve
     (Predicate::External(asked), questions)
 }
 
-/// The same of an attribute of a random window.
+/// A test of an attribute of random lanes, without the record.
 pub(crate) fn of_window(attribute: usize, salt: u64) -> Predicate {
     witness(attribute, Form::of(attribute), salt).0
 }
@@ -139,7 +139,7 @@ fn any_attribute() -> impl Strategy<Value = usize> {
 proptest! {
     #![proptest_config(cases(400))]
 
-    /// Of selected rows' values each is asked about, once; of no others any is.
+    /// Each value of a selected row is tested once, and no other value is tested.
     #[test]
     fn each_value_of_selected_rows_is_asked_about_once(
         attribute in any_attribute(), seed in any::<u64>(), rows in any_rows(), rarity in any_rarity(),
@@ -168,14 +168,14 @@ proptest! {
         let mut asked = questions.borrow().clone();
         asked.sort_unstable();
         if attribute == PLAIN {
-            // Of texts without a dictionary nothing is remembered.
+            // No results are kept for texts without a dictionary.
             asked.dedup();
         }
         prop_assert_eq!(asked, expected.into_iter().collect::<Vec<_>>());
     }
 
-    /// What is remembered of a dictionary's codes holds in the segments that have it, and no
-    /// longer.
+    /// The results for a dictionary's codes are kept for the segments that have the dictionary, and
+    /// no longer.
     #[test]
     fn texts_are_asked_about_in_every_segment(steps in any_steps(), seed in any::<u64>(), rows in 1..300_usize) {
         let mut source = Source(seed);
@@ -194,8 +194,8 @@ proptest! {
     }
 }
 
-/// Evaluates a test on vectors of 64-bit numbers, checks it, and gives how many questions there
-/// were.
+/// Evaluates a test on vectors of 64-bit numbers, checks it, and returns the number of tested
+/// values.
 fn asked_of(values: impl Iterator<Item = u64>) -> usize {
     let (mut predicate, questions) = witness(0, Form::Value, 7);
     let values: Vec<u64> = values.collect();

@@ -151,7 +151,7 @@ pub(crate) fn integer_range(number: NumberType) -> (i64, i64) {
     (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits))
 }
 
-/// What a row has in a column.
+/// The value of a row in a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Null,
@@ -251,7 +251,7 @@ impl Column {
         column
     }
 
-    /// The same without a bitmap, as none of its values is NULL.
+    /// The column without a bitmap. None of its values is NULL.
     pub(crate) fn without_bitmap(self) -> Column {
         assert!(!self.cells.contains(&Cell::Null));
         Column {
@@ -480,7 +480,7 @@ impl TestLanes {
         unsafe { zone_map::compute(&column.lane(), column.kind, rows) }
     }
 
-    /// Which codes a column has in the vector, if it has codes.
+    /// The codes of a column in the vector, if it has codes.
     pub(crate) fn codes(&self, attribute: usize) -> Option<CodeZone> {
         let codes = self.columns[attribute].codes.get(self.place..);
         codes
@@ -504,12 +504,12 @@ impl TestLanes {
         Some(ValueRepeats::of(&runs))
     }
 
-    /// What a row of the vector has in a column.
+    /// The cell of a row of the vector in a column.
     pub(crate) fn cell(&self, attribute: usize, row: usize) -> &Cell {
         &self.columns[attribute].cells[self.place + row]
     }
 
-    /// The same of a column of numbers.
+    /// The number of a row of the vector in a column of numbers.
     pub(crate) fn number(&self, attribute: usize, row: usize) -> Option<Scalar> {
         match self.cell(attribute, row) {
             Cell::Number(scalar) => Some(*scalar),
@@ -526,7 +526,7 @@ pub(crate) fn text(number: u32) -> Vec<u8> {
     payload
 }
 
-/// How many rows a vector has: often few, sometimes all.
+/// The number of rows of a vector: often few, sometimes all.
 pub(crate) fn any_rows() -> impl proptest::strategy::Strategy<Value = usize> {
     use proptest::prelude::*;
     prop_oneof![4 => 1..200_usize, 1 => 1..=VECTOR_ROWS, 1 => Just(VECTOR_ROWS)]

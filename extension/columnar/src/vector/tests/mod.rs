@@ -1,13 +1,13 @@
-//! Expressions against a twin that does what PostgreSQL does, a row at a time.
+//! Expressions against a twin that computes as PostgreSQL does, a row at a time.
 //!
-//! - [`window`]: random lanes, with the plain list of what each row has beside them.
-//! - [`bytes16_column`]: those of 16 bytes.
+//! - [`lanes`]: random lanes, beside the plain list of their values.
+//! - [`bytes16_column`]: columns of 16 bytes.
 //! - [`arithmetic`], [`conversion`]: single operators, at their limits.
-//! - [`number_tree`], [`truth_tree`]: random expressions over random windows.
-//! - [`dictionaries`]: tests on text from segment to segment.
-//! - [`external_values`]: tests that somebody else carries out.
+//! - [`number_tree`], [`truth_tree`]: random expressions over random lanes.
+//! - [`dictionaries`]: tests of text from segment to segment.
+//! - [`external_values`]: external tests.
 //! - [`shift`]: times plus intervals.
-//! - [`selections`]: the functions of a selection.
+//! - [`selections`]: the methods of a selection.
 
 mod arithmetic;
 pub(crate) mod bytes16_column;

@@ -1,4 +1,4 @@
-//! Random expressions that give a number, against a twin that computes a row at a time.
+//! Random numeric expressions against a twin that computes a row at a time.
 
 use proptest::prelude::*;
 
@@ -43,7 +43,8 @@ impl NumberTree {
         }
     }
 
-    /// What PostgreSQL gives for a row. Arguments are computed before a NULL among them is noticed.
+    /// PostgreSQL's number for a row. All arguments are computed before a NULL among them is
+    /// noticed.
     pub(crate) fn row(&self, lanes: &TestLanes, row: usize) -> Evaluation<Option<Scalar>> {
         Ok(match self {
             NumberTree::Column(_, attribute) => lanes.number(*attribute, row),
@@ -168,7 +169,7 @@ pub(crate) fn convert(from: NumberType, to: NumberType, scalar: Scalar) -> Evalu
     }
 }
 
-/// The same number: NaNs are all alike.
+/// Whether two numbers are equal in their bits. All NaNs are equal.
 pub(crate) fn same(number: NumberType, a: Scalar, b: Scalar) -> bool {
     let nan = |scalar| with_number!(number, T => T::of_scalar(scalar).to_f64().is_nan());
     a == b || (nan(a) && nan(b))
@@ -176,7 +177,7 @@ pub(crate) fn same(number: NumberType, a: Scalar, b: Scalar) -> bool {
 
 /// The number of a row of an operand.
 pub(crate) fn operand_number(number: NumberType, operand: &Operand, row: usize) -> Scalar {
-    // SAFETY: callers ask for a row of the vector in the operand's own type.
+    // SAFETY: the row is a row of the vector, and the operand is of its own type.
     with_number!(number, T => unsafe { operand.get::<T>(row) }.to_scalar())
 }
 

@@ -16,7 +16,7 @@ use crate::vector::{Evaluation, frame::Frame};
 const FIRST: i64 = -211_813_488_000_000_000;
 const END: i64 = 9_223_371_331_200_000_000;
 
-/// What PostgreSQL makes of it.
+/// PostgreSQL's result.
 fn shifted(time: i64, by: i64) -> Evaluation<i64> {
     if [i64::MIN, i64::MAX].contains(&time) {
         return Ok(time);

@@ -85,7 +85,7 @@ impl Tree {
         }
     }
 
-    /// What PostgreSQL says of a row.
+    /// PostgreSQL's truth value for a row.
     pub(crate) fn row(&self, lanes: &TestLanes, row: usize) -> Evaluation<Option<bool>> {
         Ok(match self {
             Tree::Bool(attribute) => match lanes.cell(*attribute, row) {
