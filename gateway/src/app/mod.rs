@@ -1,7 +1,8 @@
 //! The application: all parts put together.
 //!
 //! ```text
-//! lifecycle ─► worker (one for each thread) ─► handlers ─► router, and a short way for events
+//! lifecycle ─► worker, one for each thread ─► handlers ─┬─► router ──┬─► service ─► connections
+//!                                                       └─► events ──┘
 //! ```
 //!
 //! | module | contents |

@@ -71,8 +71,8 @@ pub struct Accumulator<S> {
 }
 
 impl<S: Sink> Accumulator<S> {
-    /// Joins and sends requests until all senders are gone or no request has arrived for `idle_max`.
-    /// Then waits for the batches in flight.
+    /// Joins and sends requests until all senders are gone or no request has arrived for
+    /// `idle_max`. Then waits for the batches in flight.
     pub async fn run<P: Payload>(
         self,
         mut requests: mpsc::Receiver<Pending<P>>,
@@ -139,7 +139,7 @@ impl<S: Sink> Accumulator<S> {
                 },
                 Some(sent) = in_flight.batches.join_next() => {
                     in_flight.note(sent);
-                    // If a batch returns, the rest begins anew, based on the duration of that batch.
+                    // The rest begins anew, based on the duration of the returned batch.
                     if let Some(from) = in_flight.rest_from {
                         rested.as_mut().reset(from + rest(in_flight.took));
                         is_rested = false;

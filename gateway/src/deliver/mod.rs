@@ -2,7 +2,7 @@
 //! without one are applied at most once each time that they are sent.
 //!
 //! | module | contents |
-//! |---|---|---|
+//! |---|---|
 //! | [`sink`] | the calls to a database, as a trait; tests implement it in memory |
 //! | [`send`] | one batch: repeated, split and reduced until each request has its outcome |
 //! | [`backoff`], [`opening_pause`] | pauses between attempts to send, and between attempts to open sessions that fail by a mistake of an operator |

@@ -1,13 +1,15 @@
 //! Label sets to ids: registered series are looked up, new ones are registered.
 //!
 //! ```text
-//! catch up: add to the index what others have registered since: hashes where the database stores them,
-//! then label sets
+//! catch up: add to the index what others have registered since:
+//!     hashes where the database stores them, then label sets
 //! candidates := ids from the index for each label set
-//! confirm them in the database, which has the labels; also look there for series that the index had no room for
+//! confirm them in the database, which has the labels;
+//!     also look there for series that the index had no room for
 //! the rest is new if nothing has been registered meanwhile: register it after the last known id
 //!     -> otherwise begin again
 //! ```
+//!
 //! The database decides the last step under its lock (`lanes.register_series`), so gateways that
 //! register the same series at the same time get the same id. A call whose outcome is unknown is
 //! harmless: the next one catches up with whatever it did.

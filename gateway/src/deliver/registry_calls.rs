@@ -166,8 +166,8 @@ fn stored_run(row: &Row) -> Result<StoredRun, CallError> {
 /// Runs as `lanes.series_run[]`, in PostgreSQL's binary format:
 ///
 /// ```text
-/// array              dimensions i32, has NULLs i32, element type u32, (length i32, lower bound i32) for each
-///                    dimension, then the elements
+/// array              dimensions i32, has NULLs i32, element type u32,
+///                    (length i32, lower bound i32) for each dimension, then the elements
 /// record             fields i32, then (type u32, field) for each
 /// element and field  length i32, then the bytes
 /// ```

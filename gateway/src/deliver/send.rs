@@ -1,8 +1,9 @@
 //! Sends one batch until each of its requests has an outcome.
 //!
 //! ```text
-//! work := [all requests; requests with the same digest and body are merged; requests without a digest are
-//!          separate; requests with the same digest and another body go to another group]
+//! work := [all requests]
+//!     requests with the same digest and body are merged; requests without a digest are separate;
+//!     requests with the same digest and another body go to another group
 //! while work: take a group
 //!     drop requests that nobody waits for; if none are left: next group
 //!     append the group ->
@@ -10,7 +11,8 @@
 //!       duplicates    -> confirm them at this level and acknowledge them, or refuse another body;
 //!                        put the rest back
 //!       refused       -> one request: refused. Several: each half alone, down to the refused ones
-//!       other registry, outcome unknown -> all are unavailable; table changed -> all get this outcome
+//!       other registry, outcome unknown -> all are unavailable
+//!       table changed -> all get this outcome
 //!       unavailable   -> pause, put the group back; after the deadline: all are unavailable
 //! ```
 

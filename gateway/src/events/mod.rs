@@ -7,7 +7,7 @@
 //! ```
 //!
 //! | module | contents |
-//! |---|---|---|
+//! |---|---|
 //! | [`write`] | a request, from its body to its answer |
 //! | [`format`](mod@format) | the format by `Content-Type`, faults of bodies, times as text |
 //! | [`catalogue`] | tables, as PostgreSQL described them recently |

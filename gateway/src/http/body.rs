@@ -1,10 +1,10 @@
 //! Reading the body of a request within limits of length, time and memory.
 //!
 //! ```text
-//! short ─► read ─► admitted, possibly after a wait; its bytes are part of a connection's allowance
-//! long ──► memory claimed, possibly after a wait ─► read ─┬► the body is complete
-//!                                                         ├► it exceeds its claim: the claim grows, or 503 at once
-//!                                                         └► it does not arrive: the claim lapses; later bytes grow it
+//! short ─► read ─► wait for memory; until then, a connection's allowance covers its bytes
+//! long ──► wait for a claim ─► read ─┬► the body is complete
+//!                                    ├► it exceeds its claim: the claim grows, or 503 at once
+//!                                    └► it does not arrive: the claim lapses; later bytes grow it
 //! ```
 //!
 //! While a long body waits for memory it is not read: its bytes stay in the buffers of the

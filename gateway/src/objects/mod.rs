@@ -9,7 +9,7 @@
 //! ```
 //!
 //! | module | contents |
-//! |---|---|---|
+//! |---|---|
 //! | [`model`] | records of the store, states and metrics |
 //! | [`source`] | the database, as a trait and over three sessions: work under the claim, waiting, answers |
 //! | [`store`] | the store, as a trait and as SlateDB in a directory or a bucket |

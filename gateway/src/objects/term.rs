@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! supported? ─► (claim, if fenced before) ─► owner? ─► open ─► recall, log ─┬─► claim ─► offload, release, collect ─┐
-//!     ▲                                        │                           └──── session lost ◄────────────────────┤
-//!     ├───── recall only, until owner ◄────────┘ no: another database, or a standby                                │
-//!     └──────────────── fenced, closed ◄───────────────────────────────────────────────────────────────────────────┘
+//!     ▲                                        │                            └──── session lost ◄────────────────────┤
+//!     ├───── recall only, until owner ◄────────┘ no: another database, or a standby                                 │
+//!     └──────────────── fenced, closed ◄────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
 use std::sync::Arc;

@@ -91,8 +91,8 @@ impl Status {
         }
     }
 
-    /// The current rate of stored samples per second. It is 0 after nothing has been stored for twice
-    /// the usual time between stores.
+    /// The current rate of stored samples per second. It is 0 after nothing has been stored for
+    /// twice the usual time between stores.
     pub fn samples_per_second(&self) -> f64 {
         let stored = self.stored.lock();
         let pairs = stored.iter().zip(stored.iter().skip(1));

@@ -1,7 +1,7 @@
 //! Remote write requests, from bytes to rows.
 //!
 //! | module | contents |
-//! |---|---|---|
+//! |---|---|
 //! | [`media_type`] | the check of the headers |
 //! | [`decompress`] | snappy; the declared length is checked before it is used |
 //! | [`decode`] | series and samples, read in place |

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! | module | contents |
-//! |---|---|---|
+//! |---|---|
 //! | [`command`] | the flags, and the report |
 //! | [`crate::objects::store::reader`] | the store, opened without taking it from a gateway that may still run |
 //! | [`plan`] | the parts, and the rows of entries, to restore: decided by row numbers, before anything is done |

@@ -3,8 +3,8 @@
 //! ```text
 //! for each file of a table:
 //!     parts, latest first: a part that overlaps a later one was merged into it, and is skipped
-//!     entries, those of the latest timeline first, then by first row: of each, the rows whose numbers are in no part
-//!     and no earlier entry
+//!     entries, those of the latest timeline first, then by first row:
+//!         of each, the rows whose numbers are in no part and no earlier entry
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,11 +3,11 @@
 //! ```text
 //! sink ─► append_logged, committed ─► entry ─► jobs ─► writer ─► store, durable ─► 204
 //!                                                        │
-//!                              local_rows ─► release ────┴─► deletion of entries whose rows are in segments, or gone
+//!                              local_rows ─► release ────┴─► deletion of entries that are not needed
 //! ```
 //!
 //! | module | contents |
-//! |---|---|---|
+//! |---|---|
 //! | [`entry`] | a batch and the position of its rows, as bytes with a checksum |
 //! | [`handle`] | the log as sinks see it: putting entries, and what the store contains already |
 //! | [`writer`] | the writer of the gateway that has the store open: waiting entries go into one write |
