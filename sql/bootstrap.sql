@@ -1,4 +1,4 @@
--- What everything else stands in. The schema itself comes from the control file.
+-- The schema's privileges and the access method. The control file creates the schema.
 GRANT USAGE ON SCHEMA lanes TO PUBLIC;
 
 CREATE FUNCTION lanes.handler(internal) RETURNS table_am_handler
@@ -6,4 +6,4 @@ CREATE FUNCTION lanes.handler(internal) RETURNS table_am_handler
 
 CREATE ACCESS METHOD lanes TYPE TABLE HANDLER lanes.handler;
 
-COMMENT ON ACCESS METHOD lanes IS 'columns as SIMD lanes in shared memory';
+COMMENT ON ACCESS METHOD lanes IS 'tables whose columns are SIMD lanes in shared memory';

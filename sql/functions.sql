@@ -1,9 +1,9 @@
 -- Functions over times and values, for any table: time_bucket and xbar, first and last, vwap, ema, delta, rate.
 --
--- With `lanes` in search_path they are found without the schema, as Grafana and SQL written for other time-series databases
--- call them. Nothing is created elsewhere.
+-- With `lanes` in search_path, queries find them without the schema, as Grafana and SQL written for other time-series
+-- databases call them. No other schema gets any object.
 
--- Buckets. Those in a time zone are STABLE: a zone's rules are the server's, and abbreviations a setting.
+-- Buckets. Buckets in a time zone are STABLE: the server has the rules of a zone, and a setting has abbreviations.
 
 CREATE FUNCTION lanes.time_bucket(width interval, ts timestamptz) RETURNS timestamptz
     IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
@@ -24,7 +24,7 @@ CREATE FUNCTION lanes.time_bucket(width integer, ts integer) RETURNS integer
 CREATE FUNCTION lanes.time_bucket(width interval, ts timestamptz, timezone text) RETURNS timestamptz
     STABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_zone';
 
--- The same under kdb's name.
+-- xbar is kdb's name for time_bucket.
 
 CREATE FUNCTION lanes.xbar(width interval, ts timestamptz) RETURNS timestamptz
     IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
@@ -46,11 +46,12 @@ CREATE FUNCTION lanes.xbar(width interval, ts timestamptz, timezone text) RETURN
     STABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_zone';
 
 COMMENT ON FUNCTION lanes.time_bucket(interval, timestamptz) IS
-    'the start of the bucket of this width that a time lies in; days are of UTC, weeks begin on Monday';
+    'the start of the bucket of this width that contains a time; days are those of UTC, weeks begin on Monday';
 COMMENT ON FUNCTION lanes.time_bucket(interval, timestamptz, text) IS
-    'the start of the bucket of this width, on the wall clock of a time zone, that a time lies in';
+    'the start of the bucket of this width that contains a time, on the wall clock of a time zone';
 
--- The value at the smallest and at the largest time. The parts of an aggregate are not meant to be called.
+-- first and last: the value at the smallest and at the largest time. People are not meant to call the functions that make
+-- up an aggregate.
 CREATE FUNCTION lanes.first_last_serialise(internal) RETURNS bytea
     IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_last_serialise';
 CREATE FUNCTION lanes.first_last_deserialise(bytea, internal) RETURNS internal
@@ -138,7 +139,7 @@ CREATE AGGREGATE lanes.last(value anyelement, ts float8) (
     combinefunc = lanes.last_combine, serialfunc = lanes.first_last_serialise,
     deserialfunc = lanes.first_last_deserialise, parallel = safe);
 
--- Volume-weighted average price. The state: rows, sum of products, sum of volumes.
+-- Volume-weighted average price. The state holds the number of rows, the sum of products, and the sum of volumes.
 CREATE FUNCTION lanes.vwap_transition(float8[], price float8, volume float8) RETURNS float8[]
     IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_vwap_transition';
 CREATE FUNCTION lanes.vwap_combine(float8[], float8[]) RETURNS float8[]
@@ -161,7 +162,7 @@ CREATE AGGREGATE lanes.ema(x float8, alpha float8) (
 CREATE AGGREGATE lanes.ema(x float8, span integer) (
     sfunc = lanes.ema_transition, stype = internal, finalfunc = lanes.ema_final, parallel = restricted);
 
--- What changed since the row before.
+-- delta and rate: the change since the previous row.
 CREATE FUNCTION lanes.delta(x float8) RETURNS float8
     WINDOW IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_delta_float8';
 CREATE FUNCTION lanes.delta(x bigint) RETURNS bigint
@@ -172,6 +173,6 @@ CREATE FUNCTION lanes.rate(x float8, ts timestamptz) RETURNS float8
     WINDOW IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_rate';
 
 COMMENT ON AGGREGATE lanes.vwap(float8, float8) IS 'sum(price * volume) / sum(volume) of the rows where neither is NULL';
-COMMENT ON AGGREGATE lanes.ema(float8, float8) IS 'exponential moving average with this weight, in the order of rows';
+COMMENT ON AGGREGATE lanes.ema(float8, float8) IS 'exponential moving average with the weight alpha, in the order of rows';
 COMMENT ON AGGREGATE lanes.ema(float8, integer) IS 'exponential moving average with alpha = 2 / (span + 1), in the order of rows';
-COMMENT ON FUNCTION lanes.rate(float8, timestamptz) IS 'a counter''s increase a second since the row before';
+COMMENT ON FUNCTION lanes.rate(float8, timestamptz) IS 'the increase of a counter per second since the previous row';

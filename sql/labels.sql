@@ -1,11 +1,12 @@
--- The label index: which series of Prometheus have which labels.
+-- The label index: the labels of Prometheus series, and the series of each label.
 --
 --   lanes.label_runs     runs of the index: each covers the series of a range of ids, and never changes
---   lanes.label_blocks   their blocks: values of a label, each with the ids of its series, packed
---   lanes.series_hashes  hashes of all series up to an id: a gateway that starts reads them instead of the label sets
+--   lanes.label_blocks   the blocks of the runs: values of a label, each with the ids of its series, packed
+--   lanes.series_hashes  hashes of all series up to an id; a gateway that starts reads them instead of the label sets
 --
--- All are derived from lanes.series_runs. The sealer adds to them and merges; TRUNCATE of the first two, and of the
--- third, is always allowed: they are built again. They are not dumped: after a restore they are built again too.
+-- All three are derived from lanes.series_runs. The sealer adds to them and merges them. TRUNCATE of the first two
+-- together, or of the third, is always allowed, because the sealer builds them again. They are not dumped: the sealer
+-- builds them again after a restore too.
 CREATE TABLE lanes.label_runs (
     run       int8  PRIMARY KEY,
     first_id  int4  NOT NULL UNIQUE,
@@ -21,30 +22,30 @@ CREATE TABLE lanes.label_blocks (
     PRIMARY KEY (run, block)
 );
 
--- A row has the series of whole rows of lanes.series_runs, and only the last one is written again. The seed of the
--- hashes is for gateways alone: who knows it can send series whose hashes are equal.
+-- A row has the series of whole rows of lanes.series_runs, and only the last row is rewritten. Only gateways may read the
+-- seed of the hashes: a sender that knows it can send series whose hashes are equal.
 CREATE TABLE lanes.series_hashes (
     last_id int4  PRIMARY KEY,
     seed    int8  NOT NULL,
     hashes  bytea NOT NULL
 );
 
--- Compressed already, or read in part.
+-- These values are compressed already, or are read in part.
 ALTER TABLE lanes.label_runs   ALTER COLUMN directory SET STORAGE EXTERNAL;
 ALTER TABLE lanes.label_blocks ALTER COLUMN terms     SET STORAGE EXTERNAL;
 ALTER TABLE lanes.series_hashes ALTER COLUMN hashes   SET STORAGE EXTERNAL;
 
--- A number is never used twice: sessions remember directories by it.
+-- A run's number is never used twice, because sessions cache the directory of a run under it.
 CREATE SEQUENCE lanes.label_run_numbers;
 
-COMMENT ON TABLE lanes.label_runs   IS 'the label index: one row a run; derived from lanes.series_runs';
-COMMENT ON TABLE lanes.label_blocks IS 'the label index: blocks of lanes.label_runs';
+COMMENT ON TABLE lanes.label_runs   IS 'the label index: one row per run; derived from lanes.series_runs';
+COMMENT ON TABLE lanes.label_blocks IS 'the label index: the blocks of lanes.label_runs';
 COMMENT ON TABLE lanes.series_hashes IS
-    'hashes of series, for gateways that start: all series up to the greatest last_id; derived from lanes.series_runs';
+    'hashes of all series up to the greatest last_id, for gateways that start; derived from lanes.series_runs';
 
--- Whoever inserts series between those that are indexed, changes or deletes some, empties the index. The lock waits for
--- an indexing that runs, which may have seen the series as they were. It is a TRUNCATE, because a DELETE with an older
--- snapshot would leave newer runs.
+-- Empties the index. Triggers call it when series are inserted between indexed ones, changed or deleted. The lock waits
+-- for an indexing in progress, which may have seen the series before the change. TRUNCATE is used because a DELETE with an
+-- older snapshot would leave newer runs.
 CREATE FUNCTION lanes.forget_label_index() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -69,35 +70,36 @@ CREATE TRIGGER follow_changed_series AFTER UPDATE OR DELETE OR TRUNCATE ON lanes
 CREATE FUNCTION lanes.index_labels() RETURNS int8
     VOLATILE LANGUAGE c SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'index_labels_wrapper';
 COMMENT ON FUNCTION lanes.index_labels() IS
-    'indexes the labels of series that are not indexed yet, as the sealer does: how many they were';
+    'indexes the labels of series that are not indexed yet, as the sealer does; returns their number';
 
 CREATE FUNCTION lanes.series_ids(selector text) RETURNS SETOF int4
     STABLE PARALLEL SAFE STRICT ROWS 100 LANGUAGE c AS 'MODULE_PATHNAME', 'series_ids_wrapper';
 COMMENT ON FUNCTION lanes.series_ids(text) IS
-    'ids of the series that a selector selects, such as up{job="node",instance=~"a|b"}';
+    'the ids of the series that a selector such as up{job="node",instance=~"a|b"} matches';
 
 CREATE FUNCTION lanes.label_names(selector text DEFAULT NULL) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 50 LANGUAGE c AS 'MODULE_PATHNAME', 'label_names_wrapper';
 COMMENT ON FUNCTION lanes.label_names(text) IS
-    'names of the labels that series have; of those that a selector selects, if there is one';
+    'the names of the labels of all series, or of the series that a selector matches';
 
 CREATE FUNCTION lanes.label_values(name text, selector text DEFAULT NULL) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 1000 LANGUAGE c AS 'MODULE_PATHNAME', 'label_values_wrapper';
 COMMENT ON FUNCTION lanes.label_values(text, text) IS
-    'values of a label; of the series that a selector selects, if there is one';
+    'the values of a label of all series, or of the series that a selector matches';
 
 CREATE FUNCTION lanes.cardinality(by text DEFAULT 'metric', top int4 DEFAULT 10)
     RETURNS TABLE (item text, series int8, "values" int8)
     STABLE PARALLEL SAFE STRICT ROWS 10 LANGUAGE c AS 'MODULE_PATHNAME', 'cardinality_wrapper';
 COMMENT ON FUNCTION lanes.cardinality(text, int4) IS
-    'what most series have: by ''metric'', ''name'' of a label (and its distinct values) or ''value'' of a label';
+    'the metrics, label names (with their distinct values) or label values that most series have; by is ''metric'', ''name'' or ''value''';
 
 CREATE FUNCTION lanes.selects_without_labels(selector text) RETURNS boolean
     IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'selects_without_labels_wrapper';
 COMMENT ON FUNCTION lanes.selects_without_labels(text) IS
-    'whether all matchers of a selector match the empty text, so that a series without labels is selected too';
+    'whether all matchers of a selector match the empty text, so that it matches a series without labels too';
 
--- As Prometheus does it: both ends are included, the series stay registered, and a selector has to select.
+-- Deletes samples as Prometheus does: both ends are included, the series stay registered, and at least one matcher must
+-- not match the empty text.
 CREATE FUNCTION lanes.delete_series(
     selector text, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
 ) RETURNS int8
@@ -108,7 +110,7 @@ DECLARE
 BEGIN
     IF lanes.selects_without_labels(selector) THEN
         RAISE EXCEPTION 'all matchers of the selector match the empty text' USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'One has to name what is deleted, as in up{job="node"}. TRUNCATE lanes.samples deletes all samples.';
+            HINT = 'Use at least one matcher that does not match the empty text, as in up{job="node"}. TRUNCATE lanes.samples deletes all samples.';
     END IF;
     DELETE FROM lanes.samples AS s
      WHERE s.series = ANY (ARRAY (SELECT lanes.series_ids(selector))) AND s.ts >= "from" AND s.ts <= until;
@@ -118,7 +120,7 @@ END
 $$;
 
 COMMENT ON FUNCTION lanes.delete_series(text, timestamptz, timestamptz) IS
-    'deletes samples of the series that a selector selects, both ends included: how many they were';
+    'deletes the samples of the series that a selector matches, both ends included; returns their number';
 
 REVOKE ALL ON FUNCTION lanes.forget_label_index() FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.follow_changed_series() FROM PUBLIC;
@@ -130,21 +132,21 @@ REVOKE ALL ON FUNCTION lanes.cardinality(text, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.selects_without_labels(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.delete_series(text, timestamptz, timestamptz) FROM PUBLIC;
 
--- Columns for labels in the views of metrics, after ts, value, series and labels. Which labels a metric has is found
--- when its series are indexed. The sealer then changes the views, each in a transaction of its own that waits for its
--- lock a moment only. So no reader of a view holds up ingest, and ingest holds up no reader.
+-- Columns for labels in the views of metrics, after ts, value, series and labels. Indexing finds the labels of a metric.
+-- The sealer then changes the views, each in its own transaction, which waits for the lock for a moment only. So readers of
+-- a view and ingest do not block each other.
 CREATE TABLE lanes.metric_labels (
     metric  text,
     name    text,
-    -- Whether the view cannot have it: see lanes.extend_metric_view().
+    -- Whether the view cannot have a column for the label: see lanes.extend_metric_view().
     left_out boolean NOT NULL DEFAULT false,
     PRIMARY KEY (metric, name)
 );
 
 COMMENT ON TABLE lanes.metric_labels IS
-    'the labels that the series of each metric have, and whether its view leaves one out';
+    'the labels of the series of each metric, and whether its view leaves a label out';
 
--- Metrics whose views lack a column.
+-- The metrics whose views lack a column for a label.
 CREATE VIEW lanes.metrics_to_extend WITH (security_invoker = true) AS
 SELECT DISTINCT m.metric
   FROM lanes.metrics AS m
@@ -155,9 +157,9 @@ SELECT DISTINCT m.metric
     SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = l.name::pg_catalog.name
  );
 
--- The view has a column for each label, in the order in which they were found, up to 60. Labels that are left out stay
--- in `labels`: those whose names are longer than an identifier may be, those named like another column, and all labels
--- of a view that somebody has made their own.
+-- Adds columns to a view: one for each label, in the order in which the labels were found, up to 60. A label stays in
+-- `labels` only if its name is longer than an identifier may be, if its name is that of another column, or if somebody has
+-- replaced the view.
 CREATE FUNCTION lanes.extend_metric_view(metric text) RETURNS int4
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -208,6 +210,6 @@ END
 $$;
 
 COMMENT ON FUNCTION lanes.extend_metric_view(text) IS
-    'gives the view of a metric a column for each of its labels that has none: how many were added';
+    'adds a column to the view of a metric for each label that has none; returns the number of columns added';
 
 REVOKE ALL ON FUNCTION lanes.extend_metric_view(text) FROM PUBLIC;

@@ -1,7 +1,8 @@
--- What a log of rows in object storage wants of the database: an append that tells where its rows lie, and definitions of tables.
+-- Functions for the log of rows in object storage: an append that returns where its rows are stored, and definitions of
+-- tables.
 
--- Another number whenever something of a table changes that lanes.table_definition tells, names of schemas, roles and
--- types among it.
+-- Returns a number that changes whenever something changes that lanes.table_definition() contains. Names of schemas, roles
+-- and types are included.
 CREATE FUNCTION lanes.definition_version(target oid) RETURNS int8
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
 AS $$
@@ -23,9 +24,9 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION lanes.definition_version(oid) IS
-    'for lanes-gateway: another number whenever something of a table changes that lanes.table_definition tells';
+    'for lanes-gateway: a number that changes whenever the result of lanes.table_definition() may change';
 
--- A table's columns by their places; NULL where one was dropped.
+-- Returns the names of the columns of a table by attribute number, with NULL for dropped columns.
 CREATE FUNCTION lanes.column_names(target oid) RETURNS name[]
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
 AS $$
@@ -34,9 +35,9 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION lanes.column_names(oid) IS
-    'for lanes-gateway: a table''s columns by their places, NULL where one was dropped';
+    'for lanes-gateway: the names of the columns of a table by attribute number, NULL for dropped columns';
 
--- Their types, by the same places.
+-- Returns the types of the columns of a table by attribute number, with NULL for dropped columns.
 CREATE FUNCTION lanes.column_types(target oid) RETURNS text[]
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
 AS $$
@@ -45,15 +46,15 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION lanes.column_types(oid) IS
-    'for lanes-gateway: the types of a table''s columns by their places, NULL where one was dropped';
+    'for lanes-gateway: the types of the columns of a table by attribute number, NULL for dropped columns';
 
--- Appends a batch and its requests' digests in one transaction, and tells where the rows lie (see lanes.append_placed). Of each request,
--- `skips` and `counts` tell which rows of the batch are its own; that is kept with its digest, so that a request that comes again can be
--- logged again. `version` is lanes.definition_version, and `columns` lanes.column_names: by these, rows are found their columns when
--- those have other names, or are gone.
+-- Appends a batch and the digests of its requests in one transaction, and returns where the rows are stored (see
+-- lanes.append_placed). `skips` and `counts` say which rows of the batch belong to each request. They are stored with its
+-- digest, so that a repeated request can be logged again. `version` is the lanes.definition_version() and `columns` the
+-- lanes.column_names() of the table: with them, a restore finds the columns of the rows after renames and drops.
 --
--- `applied` and `reused` are as in lanes.append_once. Digests come last here, as only the append knows what is kept
--- with them: a duplicate that commits meanwhile is told by SQLSTATE LN001, and costs a run that nobody sees.
+-- `applied` and `reused` are as in lanes.append_once. The digests are inserted last, because only the append knows what is
+-- stored with them. A duplicate that commits in the meantime raises SQLSTATE LN001, and costs a run that nobody sees.
 CREATE FUNCTION lanes.append_logged(target regclass, batch bytea, digests bytea[], bodies bytea[], skips int4[],
                                     counts int4[], OUT placed int8[], OUT version int8, OUT columns name[],
                                     OUT applied int4[], OUT reused int4[])
@@ -65,7 +66,7 @@ DECLARE
     fresh bytea[];
 BEGIN
     IF coalesce(cardinality(skips), 0) <> asked OR coalesce(cardinality(counts), 0) <> asked THEN
-        RAISE EXCEPTION 'lanes.append_logged wants a skip and a count for each digest' USING ERRCODE = 'invalid_parameter_value';
+        RAISE EXCEPTION 'lanes.append_logged requires a skip and a count for each digest' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     SELECT array_agg(d.digest) INTO fresh
       FROM unnest(digests) AS d (digest)
@@ -75,16 +76,16 @@ BEGIN
         RETURN;
     END IF;
     placed := lanes.append_placed(target, batch);
-    -- In one order everywhere, so that two gateways with the same requests wait for each other and never deadlock.
+    -- All calls insert in one order, so that two gateways with the same requests wait for each other and never deadlock.
     INSERT INTO lanes.requests (digest, body, placed)
     SELECT d.digest, d.body, ARRAY[d.skip, d.count]::int8[] || append_logged.placed
       FROM unnest(digests, bodies, skips, counts) AS d (digest, body, skip, count) ORDER BY d.digest
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS added = ROW_COUNT;
     IF added < asked THEN
-        RAISE EXCEPTION 'requests in this batch were applied meanwhile' USING
+        RAISE EXCEPTION 'requests in this batch were applied in the meantime' USING
             ERRCODE = 'LN001',
-            HINT = 'Send the batch again: the answer then tells which.';
+            HINT = 'Send the batch again; the result then has their positions.';
     END IF;
     version := lanes.definition_version(target);
     columns := lanes.column_names(target);
@@ -92,20 +93,21 @@ END
 $$;
 
 COMMENT ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]) IS
-    'lanes.append_placed, and the digests of the requests in the batch, in one transaction; or places of digests that exist';
+    'for lanes-gateway: calls lanes.append_placed and stores the digests of the requests in the batch, in one transaction; or returns the positions of digests that exist';
 
--- A table as statements that make it again, in an empty database. Columns are at the places where they were, with dropped ones between
--- them, and values of columns that were added later are those that old rows have: images of segments know columns by their places only.
+-- Returns a table as statements that create it again in an empty database. Columns keep their attribute numbers, with
+-- dropped columns between them, because images of segments identify columns by attribute number only. A column that was
+-- added later gets the value that older rows have in it.
 --
---   columns   by their places
---   create    before its rows; no defaults, constraints or indexes
---   guard     once all tables are there: row-level security, without which it is not to come back
---   finish    after the rows
---   added     {place, type, value}: what rows have in a column that was added after them, as far as the catalogue still tells
---   grants    {role, statement}: for roles that are there; role is NULL for all
+--   columns   names by attribute number
+--   create    statements to run before rows are inserted: no defaults, constraints or indexes
+--   guard     statements to run once all tables exist: row-level security, without which the table must not be restored
+--   finish    statements to run after rows are inserted
+--   added     {place, type, value}: the value of a column in rows that are older than it, as far as the catalogue has it
+--   grants    {role, statement}: for roles that exist; role is NULL for PUBLIC
 CREATE FUNCTION lanes.table_definition(target oid) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp
--- Values are written as any session reads them.
+-- Every session can read values that are written with these settings.
 SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
 AS $$
 DECLARE
@@ -272,7 +274,7 @@ END
 $$;
 
 COMMENT ON FUNCTION lanes.table_definition(oid) IS
-    'for lanes-gateway: a table as statements that make it again in an empty database';
+    'for lanes-gateway: a table as statements that create it again in an empty database';
 
 REVOKE ALL ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.table_definition(oid) FROM PUBLIC;

@@ -1,4 +1,4 @@
--- Sealing by hand.
+-- Sealing on request.
 
 CREATE FUNCTION lanes.oldest_snapshot() RETURNS text
     VOLATILE PARALLEL RESTRICTED LANGUAGE sql SET search_path = pg_catalog, pg_temp
@@ -18,9 +18,9 @@ AS $$
      LIMIT 1
 $$;
 COMMENT ON FUNCTION lanes.oldest_snapshot() IS
-    'who has the oldest snapshot or transaction of this database: rows that were committed later cannot be sealed yet';
+    'the holder of the oldest snapshot or transaction of this database; rows that were committed later cannot be sealed yet';
 
 CREATE FUNCTION lanes.seal(target regclass) RETURNS bigint
     VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'seal_table_wrapper';
 COMMENT ON FUNCTION lanes.seal(regclass) IS
-    'seals all rows of a lanes table that every snapshot sees, and merges its parts; how many rows were written';
+    'seals all rows of a lanes table that every snapshot sees, and merges its parts; returns the number of rows written';

@@ -1,15 +1,16 @@
--- The database `lanes`: extension and privileges. Run by a superuser in that database, after roles.sql. Safe to run again.
+-- The extension and the privileges of the database `lanes`. A superuser runs this script in that database, after roles.sql. It
+-- may be run again.
 
 CREATE EXTENSION IF NOT EXISTS lanes;
--- Does nothing when the installed version is the newest.
+-- This does nothing if the installed version is the newest.
 ALTER EXTENSION lanes UPDATE;
 
 SELECT lanes.grant_gateway('lanes_gateway');
 SELECT lanes.grant_reader('lanes');
--- Who owns the database decides how long samples stay, and where: ALTER TABLE lanes.samples SET (hot = …, retain = …).
+-- The owner of the database decides how long samples stay, and where: ALTER TABLE lanes.samples SET (hot = …, retain = …).
 ALTER TABLE lanes.samples OWNER TO lanes;
--- PostgreSQL's default path begins with a schema named like the role, which here is the extension's own: it comes last, for functions
--- such as time_bucket.
+-- PostgreSQL's default path begins with a schema named like the role, which here is the schema of the extension. It has to come
+-- last: queries need it only for functions such as time_bucket.
 ALTER ROLE lanes IN DATABASE lanes SET search_path = public, lanes;
 
 DO $$

@@ -1,9 +1,10 @@
--- The roles of a cluster that has a database `lanes`. Run by a superuser, in one transaction with the settings that name the passwords:
--- provision.lanes, provision.lanes_gateway, provision.lanes_reader. A role without a password is left as it is. Safe to run again.
+-- The roles of a cluster with a database `lanes`. A superuser runs this script in one transaction with the settings that hold the
+-- passwords: provision.lanes, provision.lanes_gateway, provision.lanes_reader. A role without a password is left as it is. The
+-- script may be run again.
 --
---   lanes          owns the database; the person's role
---   lanes_gateway  what lanes.grant_gateway gives, nothing else
---   lanes_reader   reads metrics and the owner's tables, writes nothing: for dashboards
+--   lanes          owns the database; the role for people
+--   lanes_gateway  has what lanes.grant_gateway grants, nothing else
+--   lanes_reader   reads metrics and the owner's tables, and writes nothing; for dashboards
 DO $$
 DECLARE
     role     text;
