@@ -1,4 +1,5 @@
--- A change of a table's columns that is rolled back leaves no trace, though rows were read and written under it.
+-- A rolled-back change of a table's columns leaves no trace, although rows were read and written
+-- under it.
 CREATE TABLE t (id int, v int, d date) USING lanes;
 INSERT INTO t VALUES (1, 1, '2026-01-01'), (2, 2, '2026-01-02');
 SELECT * FROM t ORDER BY id;
@@ -20,7 +21,7 @@ SELECT * FROM t ORDER BY id;
 INSERT INTO t VALUES (4, 4, NULL, 4);
 SELECT * FROM t ORDER BY id;
 
--- In a savepoint, with the rest of the transaction going on.
+-- The change is in a savepoint, and the transaction continues.
 BEGIN;
 INSERT INTO t VALUES (5, 5, NULL, 5);
 SAVEPOINT s;
@@ -34,7 +35,7 @@ INSERT INTO t VALUES (7, 7, NULL, 7, 'seven');
 COMMIT;
 SELECT * FROM t ORDER BY id;
 
--- A rewrite, and a truncation.
+-- A rewrite and a truncation are rolled back.
 BEGIN;
 ALTER TABLE t ALTER COLUMN v TYPE text USING 'v' || v;
 SELECT * FROM t ORDER BY id;
@@ -49,7 +50,7 @@ SELECT * FROM t ORDER BY id;
 ROLLBACK;
 SELECT * FROM t ORDER BY id;
 
--- The same by PREPARE TRANSACTION.
+-- PREPARE TRANSACTION with a change of columns, rolled back.
 BEGIN;
 ALTER TABLE t DROP COLUMN d;
 INSERT INTO t VALUES (10, 10);
@@ -58,8 +59,9 @@ PREPARE TRANSACTION 'lanes_shape';
 ROLLBACK PREPARED 'lanes_shape';
 SELECT * FROM t ORDER BY id;
 
--- A column that never came to be, the number of which is by now that of one of another type: nobody has asked yet what became of
--- the rows that were written under it when they are sealed, or looked at by ANALYZE.
+-- The number of a rolled-back column now belongs to a column of another type. Sealing and ANALYZE
+-- read the rows that were written under the old column before anything else has noticed their
+-- rollback.
 BEGIN;
 ALTER TABLE t ADD COLUMN y text;
 INSERT INTO t (id, y) VALUES (11, 'eleven');

@@ -1,4 +1,5 @@
--- ANALYZE counts all rows of the blocks that it picks, and looks at few of them: a block of sealed rows is thousands of rows.
+-- ANALYZE counts all rows of the blocks that it samples, and reads few of them: a block of sealed
+-- rows contains thousands.
 CREATE TABLE l (k int, n int, gap int, s text, wide text) USING lanes WITH (order_by = 'k, n', autovacuum_enabled = off);
 INSERT INTO l SELECT i % 20, i, CASE WHEN i % 4 = 0 THEN i END, 'name ' || i % 50, md5(i::text) FROM generate_series(1, 200000) i;
 SELECT lanes.seal('l');
@@ -12,7 +13,7 @@ ANALYZE l;
 SELECT reltuples BETWEEN 199000 AND 201000 AS counted FROM pg_class WHERE relname = 'l';
 SELECT attname, nulls, distincts FROM told;
 SELECT from_start, to_end FROM told WHERE attname IN ('n', 'gap');
--- Rows that are gone, those beside a hole, rows of somebody who gave up, and open ones.
+-- Deleted rows, rows beside a hole, aborted rows, and open ones.
 DELETE FROM l WHERE n <= 100000;
 BEGIN; INSERT INTO l SELECT 1, i, i, 'lost', '' FROM generate_series(1, 5000) i; ROLLBACK;
 INSERT INTO l SELECT 50, i, i, 'new', '' FROM generate_series(200001, 220000) i;
@@ -22,11 +23,11 @@ VACUUM l;
 ANALYZE l;
 SELECT reltuples BETWEEN 95000 AND 145000 AS counted FROM pg_class WHERE relname = 'l';
 SELECT min(v::int) > 100000 AS only_live FROM pg_stats, unnest(histogram_bounds::text::text[]) v WHERE tablename = 'l' AND attname = 'n';
--- A column may want more than others.
+-- The statistics target of one column is greater than that of the others.
 ALTER TABLE l ALTER n SET STATISTICS 10000;
 ANALYZE l;
 SELECT array_length(histogram_bounds::text::text[], 1) FROM pg_stats WHERE tablename = 'l' AND attname = 'n';
--- A few rows are all looked at, and none at all are none.
+-- All rows of a small table are read, and an empty table has none.
 CREATE TABLE few (n int) USING lanes;
 ANALYZE few;
 INSERT INTO few VALUES (1), (2), (2), (NULL);

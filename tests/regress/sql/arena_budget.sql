@@ -1,5 +1,6 @@
--- The storage parameter arena_budget: what a table may take of the arena. Too few rows for the background worker to seal.
--- What is sealed is decoded at once, and so takes as much as before.
+-- The storage parameter arena_budget limits a table's share of the arena. The tables have too few
+-- rows for the background worker to seal. Sealed rows are decoded at once, so they take as much
+-- memory as open ones.
 SET lanes.decode_after = 0;
 CREATE TABLE bounded (i int8, v float8) USING lanes WITH (autovacuum_enabled = off);
 SELECT * FROM lanes.arena('bounded');
@@ -15,11 +16,11 @@ SELECT count(*), sum(i + 0) FROM bounded;
 SELECT lanes.seal('bounded');
 SELECT count(*), sum(i + 0) FROM bounded;
 SELECT bytes_max, bytes_used BETWEEN 500000 AND 1500 * 1024 AS bounded FROM lanes.arena('bounded');
--- Too little for any segment: rows are read from the file.
+-- The budget is too small for any segment: rows are read from the file.
 ALTER TABLE bounded SET (arena_budget = 1000);
 SELECT count(*), sum(i + 0) FROM bounded;
 SELECT bytes_max, bytes_used FROM lanes.arena('bounded');
--- Taken back.
+-- A rolled-back change of the budget.
 BEGIN;
 ALTER TABLE bounded SET (arena_budget = '4 MB');
 SELECT bytes_max FROM lanes.arena('bounded');

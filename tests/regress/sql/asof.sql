@@ -1,14 +1,14 @@
--- ASOF joins: the marker, its rewrite, and the contract of README's section, on lanes and heap tables.
+-- ASOF joins: the marker, its rewrite, and the documented contract, on lanes and heap tables.
 SET timezone = 'UTC';
-SET default_table_access_method = lanes; -- Where a test means heap, it says so.
-SET lanes.vectorize = off; -- Plans here are about joins alone.
+SET default_table_access_method = lanes; -- Heap tables are marked USING heap.
+SET lanes.vectorize = off; -- The plans are about joins only.
 CREATE TABLE trade (id int, ts timestamptz, sym text, px float8);
 CREATE TABLE quote (ts timestamptz, sym text, bid float8, seq int);
 INSERT INTO trade VALUES
     (1, '2024-01-01 00:00:10', 'A', 1), (2, '2024-01-01 00:00:20', 'A', 2), (3, '2024-01-01 00:00:05', 'B', 3),
     (4, NULL, 'A', 4), (5, 'infinity', 'A', 5), (6, '-infinity', 'A', 6), (7, '2024-01-01 00:00:16', NULL, 7),
     (8, '2024-01-01 00:00:14', 'A', 8);
--- Two of one time, a late row, a NULL time, a NULL key.
+-- Two rows with equal times, a late row, a NULL time, a NULL key.
 INSERT INTO quote VALUES
     ('2024-01-01 00:00:19', 'A', 12, 3), ('2024-01-01 00:00:09', 'A', 10, 2), ('2024-01-01 00:00:09', 'A', 11, 1),
     ('2024-01-01 00:00:06', 'B', 13, 4), (NULL, 'A', 14, 5), ('2024-01-01 00:00:15', NULL, 15, 6);
@@ -20,7 +20,7 @@ SELECT id, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.as
 SELECT id, q.* FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts < t.ts) ORDER BY id;
 SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts) ORDER BY id;
 SELECT id, q.* FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(t.ts < q.ts) ORDER BY id;
--- The equivalent that the contract names, but for arrival.
+-- The equivalent query in the contract, without the order of arrival.
 SET lanes.enable_asof = off;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT id, q.bid FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts);
 RESET lanes.enable_asof;
@@ -31,7 +31,8 @@ EXPLAIN (COSTS OFF) SELECT id, q.bid FROM trade t LEFT JOIN quote_heap q ON q.sy
 SELECT id, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
 RESET enable_seqscan; RESET enable_bitmapscan;
 
--- Nearest: equidistant is the earlier; everything is as far from infinity.
+-- Nearest: of two equidistant rows the earlier one is chosen. All times are equally far from
+-- infinity.
 SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof_nearest(q.ts, t.ts) ORDER BY id;
 SELECT id, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof_nearest(t.ts, q.ts, tolerance => '4 s') ORDER BY id;
 SELECT a, b FROM unnest('{-infinity,2024-01-01,infinity}'::timestamptz[]) a
@@ -46,13 +47,15 @@ SELECT a, b FROM unnest('{2024-01-01,infinity,-infinity}'::date[]) a
     LEFT JOIN unnest('{2023-12-30,2024-01-03}'::date[]) b ON lanes.asof_nearest(a, b) ORDER BY a;
 SELECT a, b FROM unnest('{1,2}'::int2[]) a LEFT JOIN unnest('{0.75,1.5}'::numeric[]) b ON lanes.asof_nearest(a, b) ORDER BY a;
 
--- Keys: none, several, NULL matching by IS NOT DISTINCT FROM; other conditions choose among candidates, WHERE after the choice.
+-- Keys: none, several, NULL matching by IS NOT DISTINCT FROM. Other conditions restrict the
+-- candidates; WHERE applies after the choice.
 SELECT id, q.* FROM trade t LEFT JOIN quote q ON lanes.asof(q.ts <= t.ts) ORDER BY id;
 SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym IS NOT DISTINCT FROM t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
 SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) AND q.bid < t.px + 9.5 AND t.id > 1 ORDER BY id;
 SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE q.bid > 11 ORDER BY id;
 
--- Ties: backward the row that came last, forward the first; tie decides explicitly, a NULL tie loses.
+-- Ties: backward chooses the row that arrived last, forward the first one. An explicit tie decides,
+-- and a NULL tie loses.
 SELECT q.seq AS backward FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE id = 1;
 SELECT q.seq AS forward FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts - interval '1 s') WHERE id = 1;
 SELECT q.seq AS backward_by_seq FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tie => q.seq) WHERE id = 1;
@@ -60,11 +63,11 @@ SELECT q.seq AS forward_by_seq FROM trade t JOIN quote q ON q.sym = t.sym AND la
 SELECT q.seq AS both FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tolerance => interval '5 s', tie => q.seq) WHERE id = 1;
 SELECT q.seq AS null_loses FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tie => nullif(q.seq, 2)) WHERE id = 1;
 BEGIN;
-UPDATE quote SET seq = seq WHERE seq = 2; -- A new version arrives anew.
+UPDATE quote SET seq = seq WHERE seq = 2; -- The new version counts as a new arrival.
 SELECT q.seq AS after_update FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE id = 1;
 ROLLBACK;
 
--- Tolerance: inclusive, of the times' kind.
+-- Tolerance: inclusive, in the type of the times' difference.
 SELECT id, q.ts FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tolerance => '1 s') ORDER BY id;
 SELECT id, q.ts FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts, tolerance => '0') ORDER BY id;
 SELECT id, q.ts FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, '1 month'::interval) ORDER BY id;
@@ -90,7 +93,7 @@ SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tolerance => 'soon'
 SELECT FROM trade t JOIN quote q ON lanes.asof(q.bid <= t.px, tolerance => 'NaN');
 SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tolerance => q.seq * interval '1 s');
 
--- Where a join can be.
+-- Positions of a join in a query.
 CREATE VIEW matched AS SELECT t.id, q FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tolerance => '5 s', tie => q.seq);
 SELECT pg_get_viewdef('matched');
 SELECT * FROM matched ORDER BY id;
@@ -128,7 +131,7 @@ $$ SELECT q.bid FROM (SELECT $1 AS ts) t JOIN quote q ON lanes.asof(q.ts <= t.ts
 SELECT * FROM all_matched('2024-01-01 00:00:12');
 SELECT id FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id FOR UPDATE OF t;
 
--- Right sides that are more than a table: dropped columns, children, samples, whole rows.
+-- Right sides other than plain tables: dropped columns, child tables, samples, whole rows.
 ALTER TABLE quote_heap ADD COLUMN note text DEFAULT 'n', DROP COLUMN bid;
 SELECT id, q, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE id < 4 ORDER BY id;
 CREATE TABLE part (ts timestamptz, v int) PARTITION BY RANGE (ts);
@@ -138,7 +141,7 @@ INSERT INTO part SELECT ts, seq FROM quote WHERE ts IS NOT NULL;
 SELECT id, p.v FROM trade t LEFT JOIN part p ON lanes.asof(p.ts <= t.ts) ORDER BY id;
 SELECT id, s.v FROM trade t LEFT JOIN part s TABLESAMPLE bernoulli (100) ON lanes.asof(s.ts <= t.ts) ORDER BY id;
 
--- Row-level security and permissions belong to the right side.
+-- Row-level security and privileges of the right side apply.
 CREATE ROLE regress_asof;
 GRANT SELECT ON trade TO regress_asof;
 GRANT SELECT (ts, sym, bid) ON quote TO regress_asof;
@@ -153,7 +156,8 @@ SELECT id FROM trade t LEFT JOIN quote_heap q ON lanes.asof(q.ts <= t.ts);
 RESET ROLE;
 ALTER TABLE quote DISABLE ROW LEVEL SECURITY;
 
--- Accelerated: the marker's form and the one written by hand, over a lanes table that is large enough.
+-- Accelerated joins: the marker's form and the form written by hand, over a sufficiently large
+-- lanes table.
 CREATE TABLE tick (id int, ts timestamptz, sym text, px float8);
 CREATE TABLE book (ts timestamptz, sym text, bid float8, seq int);
 INSERT INTO tick SELECT i, timestamptz '2024-01-01' + i * interval '3 s', 'S' || i % 7, i FROM generate_series(1, 2000) i;
@@ -181,10 +185,11 @@ SELECT pg_temp.same('SELECT t.id, b.bid FROM tick t LEFT JOIN LATERAL
     (SELECT * FROM book WHERE sym IS NOT DISTINCT FROM t.sym AND ts > t.ts ORDER BY ts, seq DESC NULLS LAST, ctid DESC LIMIT 1) b ON true WHERE b.bid IS NULL OR t.id % 2 = 0');
 SELECT pg_temp.same('SELECT t.id, a.bid AS a, b.bid AS b FROM tick t LEFT JOIN book a ON a.sym = t.sym AND lanes.asof(a.ts <= t.ts) LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts > a.ts)');
 SELECT pg_temp.same('SELECT s.n, (SELECT sum(b.bid) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts) WHERE t.id < s.n) FROM generate_series(1, 2000, 500) s(n)');
--- Not of the shape: the plan is the plain one.
+-- Joins of another form have PostgreSQL's plan.
 EXPLAIN (COSTS OFF) SELECT t.id, b.bid FROM tick t JOIN LATERAL (SELECT bid FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 2) b ON true;
 EXPLAIN (COSTS OFF) SELECT t.id, b.one FROM tick t JOIN LATERAL (SELECT bid + 1 AS one FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true;
--- Prepared, with a cursor, with row locks on the left side, in parallel; and one that a changed table makes plan again.
+-- Prepared, with a cursor, with row locks on the left side, in parallel; and a plan that is
+-- invalidated by a changed table.
 PREPARE near(interval) AS SELECT sum(b.bid), count(*) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts, tolerance => $1);
 SET plan_cache_mode = force_generic_plan;
 EXECUTE near('2 s');
@@ -204,7 +209,8 @@ SELECT sum(bid) FROM (SELECT b.bid FROM tick t JOIN book b ON b.sym = t.sym AND 
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 SELECT sum(b.bid), count(*) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 RESET parallel_setup_cost; RESET parallel_tuple_cost; RESET min_parallel_table_scan_size;
--- Row-level security: not accelerated, and applied. Permissions are asked for as ever.
+-- With row-level security the join is not accelerated, and the policy applies. Privileges are
+-- checked as usual.
 ALTER TABLE book ENABLE ROW LEVEL SECURITY;
 CREATE POLICY p ON book TO regress_asof USING (bid > 1000);
 GRANT SELECT ON tick TO regress_asof;
@@ -223,7 +229,7 @@ SELECT count(b.bid) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts
 SELECT count(b.ts) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 RESET ROLE;
 
--- Refused.
+-- Refused queries.
 SELECT FROM trade t RIGHT JOIN quote q ON lanes.asof(q.ts <= t.ts);
 SELECT FROM trade t FULL JOIN quote q ON lanes.asof(q.ts <= t.ts);
 SELECT FROM trade t, quote q WHERE lanes.asof(q.ts <= t.ts);

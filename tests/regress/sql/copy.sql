@@ -47,7 +47,7 @@ SELECT count(*) FROM large JOIN large_back USING (id) WHERE large.v IS NOT DISTI
 COPY large_back FROM :'path' (FORMAT binary) WHERE id % 50000 = 0;
 SELECT id, count(*) FROM large_back GROUP BY id HAVING count(*) > 1 ORDER BY id;
 
--- A bad line rolls everything back; so does a file of another format, or one that ends early.
+-- A bad line rolls everything back. A file in another format or a truncated one does too.
 COPY copied (id, f) FROM STDIN;
 100	1
 101	one
@@ -73,7 +73,7 @@ COPY copied (id) FROM STDIN;
 \.
 SELECT count(*) FROM copied;
 
--- FREEZE: in the transaction that created or truncated the table only.
+-- FREEZE is only allowed in the transaction that created or truncated the table.
 COPY copied (id) FROM STDIN (FREEZE);
 11
 \.
@@ -118,7 +118,7 @@ COPY filled (id) FROM STDIN;
 SELECT * FROM filled ORDER BY id;
 COPY filled TO STDOUT;
 
--- COPY within a transaction that already wrote, and is then rolled back.
+-- COPY in a transaction that has already written rows and is then rolled back.
 BEGIN;
 INSERT INTO frozen VALUES (4);
 COPY frozen FROM STDIN;

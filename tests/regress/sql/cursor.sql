@@ -20,7 +20,7 @@ MOVE BACKWARD ALL IN c;
 FETCH 1 FROM c;
 CLOSE c;
 
--- Without a sort the scan itself goes backwards: forwards and backwards visit the same rows.
+-- Without a sort the scan itself runs backwards. Both directions visit the same rows.
 DECLARE c SCROLL CURSOR FOR SELECT id FROM t;
 MOVE FORWARD ALL IN c;
 MOVE BACKWARD ALL IN c;
@@ -55,7 +55,7 @@ SELECT count(*) FROM t WHERE id > 4995 OR id < 0;
 FETCH BACKWARD 2 FROM c;
 ROLLBACK;
 
--- An insensitive scan in progress, with rows added and removed behind and ahead of it.
+-- An insensitive scan in progress, while rows are added and deleted behind and ahead of it.
 BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM t WHERE id % 1000 = 1;
 FETCH 1 FROM c;
@@ -66,7 +66,7 @@ COMMIT;
 SELECT count(*), sum(id) FROM t;
 DELETE FROM t WHERE v = 'again';
 
--- WITH HOLD outlives its transaction and what follows.
+-- WITH HOLD outlives its transaction and later changes.
 BEGIN;
 DECLARE held SCROLL CURSOR WITH HOLD FOR SELECT id FROM t WHERE id > 4996 ORDER BY id;
 FETCH 1 FROM held;
@@ -103,7 +103,7 @@ FETCH 1 FROM c;
 UPDATE t SET v = 'x' WHERE CURRENT OF c;
 ROLLBACK;
 
--- A loop over a query that changes the table as it goes.
+-- A loop over a query whose body changes the table.
 DO $$
 DECLARE r record;
 BEGIN

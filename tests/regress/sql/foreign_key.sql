@@ -29,7 +29,7 @@ DELETE FROM hosts WHERE id = 2;
 SELECT * FROM readings ORDER BY host, v;
 ALTER TABLE readings DROP CONSTRAINT readings_host_fkey;
 
--- Validated over existing rows; deferred to the commit.
+-- Constraints that are validated over existing rows, and deferred ones.
 INSERT INTO readings VALUES (77, 0);
 ALTER TABLE readings ADD FOREIGN KEY (host) REFERENCES hosts;
 ALTER TABLE readings ADD CONSTRAINT fk FOREIGN KEY (host) REFERENCES hosts DEFERRABLE INITIALLY DEFERRED NOT VALID;

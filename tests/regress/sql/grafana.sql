@@ -1,4 +1,5 @@
--- What Grafana's PostgreSQL data source sends, its macros expanded, vectorises; heap is the twin.
+-- The queries of Grafana's PostgreSQL data source, with its macros expanded, are vectorised. The
+-- results are compared with heap.
 SET timezone = 'UTC'; SET datestyle = 'ISO'; SET search_path = public, lanes;
 CREATE TABLE trade (ts timestamptz, local timestamp, day date, sym text, price float8, size int, ok bool, epoch bigint, epoch4 int, epoch8 float8) USING lanes;
 INSERT INTO trade SELECT t, t, t::date, 'S' || i % 4, (i * 37 % 1000) / 8.0, i % 13, i % 5 = 0, extract(epoch FROM t)::bigint, extract(epoch FROM t)::int, extract(epoch FROM t)
@@ -22,7 +23,7 @@ INSERT INTO asked (q) VALUES
   ($$SELECT floor(extract(epoch from ts)/31536000) AS year, count(*) FROM trade GROUP BY 1 ORDER BY 1$$),
   ($$SELECT time_bucket('60.000s', ts) AS "time", sum(size) FROM trade WHERE ts BETWEEN '2026-01-01T00:00:00Z' AND '2026-01-01T00:20:00Z' GROUP BY 1 ORDER BY 1$$),
   ($$SELECT time_bucket('300.000s', ts) AS "time", sym AS metric, avg(price) AS price FROM trade WHERE ts BETWEEN '2026-01-01T00:00:00Z' AND '2026-01-01T02:00:00Z' AND sym IN ('S1','S2') GROUP BY 1, 2 ORDER BY 1, 2$$),
-  -- $__time and $__timeEpoch: rows as they are
+  -- $__time and $__timeEpoch: plain rows
   ($$SELECT ts AS "time", price FROM trade WHERE ts BETWEEN '2026-01-01T00:00:00Z' AND '2026-01-01T00:01:00Z' ORDER BY 1$$),
   ($$SELECT extract(epoch from ts) as "time", sym AS metric, price FROM trade WHERE ts BETWEEN '2026-01-01T00:00:00Z' AND '2026-01-01T00:01:00Z' ORDER BY 1$$),
   -- $__timeFrom and $__timeTo
@@ -53,7 +54,7 @@ SET lanes.vectorize = require;
 SELECT * FROM compare();
 EXPLAIN (COSTS OFF) SELECT floor(extract(epoch from ts)/60)*60 AS "time", sym, avg(price) FROM trade WHERE ts BETWEEN '2026-01-01T00:00:00Z' AND '2026-01-01T02:00:00Z' GROUP BY 1, 2 ORDER BY 1;
 SELECT floor(extract(epoch from ts)/60)*60 AS "time", count(*), pg_typeof(floor(extract(epoch from ts)/60)*60) FROM trade WHERE ts < '2026-01-01 00:03' OR ts > '2027-01-01' OR ts IS NULL GROUP BY 1 ORDER BY 1;
--- Widths that are left to PostgreSQL, and why.
+-- Widths that are left to PostgreSQL, with the reason.
 SELECT floor(extract(epoch from ts)/0.0000001)*60, count(*) FROM trade GROUP BY 1;
 SELECT floor(extract(epoch from ts)/0)*60, count(*) FROM trade GROUP BY 1;
 SELECT floor(extract(epoch from ts)/60)*0, count(*) FROM trade GROUP BY 1;

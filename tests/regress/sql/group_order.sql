@@ -1,11 +1,12 @@
--- Groups in the order of a key: what is ordered needs no sort, and comes as PostgreSQL's own plan orders it.
+-- Groups in the order of a key: ordered groups need no sort, and have the order of PostgreSQL's own
+-- plan.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA group_order; SET search_path = group_order;
 CREATE TABLE m (ts timestamptz, day date, n int, small int2, name text, value float8) WITH (order_by = 'name, ts');
 INSERT INTO m SELECT timestamptz '2024-01-01' - i * interval '7 s', date '2024-01-01' - i % 40, (i * 7919) % 300 - 150, i % 11 - 5, 'n' || i % 9, i / 8.0
     FROM generate_series(1, 3000) i;
 SELECT lanes.seal('m');
--- Open rows: infinite times, NULLs, and what comes before all others.
+-- Open rows: infinite times, NULLs, and times before all others.
 INSERT INTO m VALUES ('infinity', 'infinity', 2147483647, 32767, 'z', 1), ('-infinity', '-infinity', -2147483648, -32768, 'a', 2), (NULL, NULL, NULL, NULL, NULL, NULL),
     ('1969-12-31 23:59:59', '1969-12-31', 0, 0, 'old', 'NaN'), ('2024-01-01', '2024-01-01', 1, 1, 'n1', 3);
 DELETE FROM m WHERE n % 13 = 0;
@@ -47,9 +48,9 @@ SELECT pg_temp.same('SELECT n AS k, small, count(*) FROM m GROUP BY 1, 2 ORDER B
 SELECT pg_temp.same('SELECT small + 1 AS k, count(*) FROM m WHERE small < 100 GROUP BY 1 ORDER BY 1');
 SELECT pg_temp.same('SELECT DISTINCT n AS k FROM m ORDER BY 1');
 SELECT pg_temp.same('SELECT n AS k, count(*) FROM m GROUP BY 1 HAVING count(*) > 8 ORDER BY 1 LIMIT 7');
--- Several keys: the sort has to order those of one first key alone.
+-- With several keys, the sort only orders the groups of one first key.
 SELECT pg_temp.same('SELECT day || name AS k, count(*) FROM m GROUP BY day, name ORDER BY day, name');
--- What is not the engine's order: NULLs elsewhere, texts, floats, and values of a joined table.
+-- Other orders than the engine's: NULLs first, texts, floats, and values of a joined table.
 SELECT pg_temp.same('SELECT n AS k, count(*) FROM m GROUP BY 1 ORDER BY 1 NULLS FIRST');
 SELECT pg_temp.same('SELECT name AS k, count(*) FROM m GROUP BY 1 ORDER BY 1');
 SELECT pg_temp.same('SELECT value AS k, count(*) FROM m GROUP BY 1 ORDER BY 1');
@@ -57,7 +58,7 @@ SELECT pg_temp.same('SELECT count(*) AS k, n FROM m GROUP BY n ORDER BY 1');
 SELECT pg_temp.same('SELECT d.day AS k, count(*) FROM m JOIN dim d ON d.id = m.n GROUP BY 1 ORDER BY 1');
 SELECT pg_temp.same('SELECT d.id AS k, d.label, count(*) FROM m JOIN dim d ON d.id = m.n GROUP BY 1, 2 ORDER BY 1');
 SELECT pg_temp.same('SELECT m.n AS k, d.label, count(*) FROM m JOIN dim d ON d.id = m.n GROUP BY 1, 2 ORDER BY 1 DESC');
--- As the input of other nodes, again and again, and by a cursor.
+-- The input of other nodes, rescans, and a cursor.
 SELECT pg_temp.same('SELECT k, sum(c) OVER (ORDER BY k) FROM (SELECT day AS k, count(*) AS c FROM m GROUP BY 1 ORDER BY 1) x ORDER BY k');
 SELECT pg_temp.same('SELECT x.k FROM generate_series(1, 3) g, LATERAL (SELECT day AS k, count(*) FROM m WHERE small = g GROUP BY 1 ORDER BY 1 LIMIT 4) x');
 BEGIN;

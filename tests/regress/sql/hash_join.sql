@@ -1,4 +1,5 @@
--- Hash joins of a lanes table with something smaller: plans, and answers as they are without vectors and on heap tables.
+-- Hash joins of a lanes table with a smaller relation: plans, and answers compared with those
+-- without vectors and on heap tables.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA hash_join; SET search_path = hash_join;
 CREATE TABLE reading (ts timestamptz, series int, host text, day date, wide int8, narrow int2, value float8) WITH (order_by = 'series, ts');
@@ -11,7 +12,7 @@ INSERT INTO reading SELECT ts + interval '1 hour', CASE WHEN series % 5 = 0 THEN
     FROM reading WHERE series <= 20;
 DELETE FROM reading WHERE series % 13 = 0 AND value < 20;
 CREATE TABLE reading_heap USING heap AS SELECT * FROM reading;
--- Dimensions stay heap tables: unique, with NULLs, with duplicates, empty, and one that is a lanes table.
+-- Dimensions are heap tables: unique, with NULLs, with duplicates, empty; one is a lanes table.
 CREATE TABLE dim (id int, host text, region text, factor float8, tag numeric, info jsonb, day date, wide int8) USING heap;
 INSERT INTO dim SELECT i, 'h' || i, (ARRAY['eu', 'us', NULL, 'ap'])[i % 4 + 1], i / 8.0, (i % 3)::numeric / 2, jsonb_build_object('zone', 'z' || i % 3), date '2024-01-01' + i, i * 1000000000::int8
     FROM generate_series(1, 100) i;
@@ -27,9 +28,8 @@ ANALYZE;
 \set compare :suite '/include/compare.sql'
 \i :compare
 SET regress.lanes_tables = 'reading|lanes_dim';
--- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
 
--- Plans: the keys of the small side rule out segments and vectors before anything of them is decoded.
+-- Plans: the keys of the small side exclude segments and vectors before they are decoded.
 EXPLAIN (COSTS OFF) SELECT r.ts, r.value, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = 'h9' AND r.ts < '2024-01-02';
 EXPLAIN (COSTS OFF) SELECT d.region, count(*), avg(r.value) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM reading WHERE host IN (SELECT host FROM many WHERE part < 4);
@@ -55,7 +55,7 @@ SELECT pg_temp.same('SELECT r.series, g FROM reading r JOIN generate_series(1, 5
 SELECT pg_temp.same('SELECT a.series, b.region FROM reading a JOIN lanes_dim b ON b.id = a.series WHERE b.region = ''us''');
 SELECT pg_temp.same('WITH few AS MATERIALIZED (SELECT id, host FROM dim WHERE id < 4) SELECT r.value, f.host FROM reading r JOIN few f ON f.id = r.series');
 SELECT pg_temp.same('SELECT r.series, d.region, m.part FROM reading r JOIN dim d ON d.id = r.series JOIN many m ON m.id = d.id WHERE d.id < 10');
--- A column whose storage keeps short texts with long headers, and then with short ones.
+-- The storage of a column has long headers for short texts, and then short ones.
 CREATE TABLE plain (k text, v int);
 ALTER TABLE plain ALTER k SET STORAGE PLAIN;
 INSERT INTO plain SELECT 'h' || i % 5, i FROM generate_series(1, 20) i;
@@ -68,7 +68,7 @@ SELECT pg_temp.same('SELECT * FROM reading WHERE series IN (SELECT id FROM many)
 SELECT pg_temp.same('SELECT * FROM reading r WHERE EXISTS (SELECT FROM many m WHERE m.id = r.series AND m.host = r.host)');
 SELECT pg_temp.same('SELECT count(*), sum(wide) FROM reading WHERE host IN (SELECT host FROM many WHERE part < 9)');
 SELECT pg_temp.same('SELECT narrow, count(*) FROM reading WHERE series IN (SELECT id FROM empty) GROUP BY narrow');
--- LEFT and ANTI joins: rows without a match, with NULL keys too.
+-- LEFT and ANTI joins: rows without a match, and rows with NULL keys.
 SELECT pg_temp.same('SELECT r.series, d.region FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE r.narrow < 3');
 SELECT pg_temp.same('SELECT r.ts, r.host, m.part FROM reading r LEFT JOIN many m ON m.host = r.host AND m.id = r.series AND m.part > 20');
 SELECT pg_temp.same('SELECT r.ts, e.host FROM reading r LEFT JOIN empty e ON e.id = r.series WHERE r.series < 3');
@@ -80,7 +80,7 @@ SELECT pg_temp.same('SELECT r.series, d.id FROM reading r LEFT JOIN dim d ON d.h
 SELECT pg_temp.same('SELECT narrow, count(*) FROM reading r WHERE NOT EXISTS (SELECT FROM dim d WHERE d.id = r.series AND d.region = ''eu'') GROUP BY narrow');
 SELECT pg_temp.same('SELECT count(*) FROM reading WHERE NOT EXISTS (SELECT FROM empty e WHERE e.id = reading.series)');
 SELECT pg_temp.same('SELECT r.series, d.region FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE d.region IS DISTINCT FROM ''eu'' AND r.narrow < 4');
--- What is left to PostgreSQL.
+-- Joins that are left to PostgreSQL.
 SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON d.id = r.series AND r.value > 90');
 SELECT pg_temp.same('SELECT count(*) FROM reading r FULL JOIN dim d ON d.id = r.series');
 SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.id = r.series AND d.factor < r.value');
@@ -88,7 +88,8 @@ SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.factor = r.v
 SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.day = r.ts');
 SELECT pg_temp.same('SELECT r.series, d.region FROM reading r JOIN dim d ON d.id = r.series LEFT JOIN many m ON m.id = d.id AND m.part > r.narrow WHERE d.id < 4');
 
--- Groups: by columns and expressions of the small side, of both, by types that compare as more than bytes; aggregates of both sides.
+-- Groups by columns and expressions of the small side and of both sides, by types whose equality is
+-- not that of bytes; aggregates of both sides.
 SELECT pg_temp.same('SELECT d.region, count(*), sum(r.wide), min(r.value), max(r.value) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region');
 SELECT pg_temp.same('SELECT d.tag, count(*) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.tag');
 SELECT pg_temp.same('SELECT d.info ->> ''zone'' AS zone, date_trunc(''hour'', r.ts) AS hour, count(*), count(r.value) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2');
@@ -99,7 +100,8 @@ SELECT pg_temp.same('SELECT count(*), sum(d.id), sum(m.part) FROM reading r JOIN
 SELECT pg_temp.same('SELECT m.id, count(*), sum(m.part) FROM reading r JOIN many m ON m.id = r.series GROUP BY m.id');
 SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r JOIN empty e ON e.id = r.series');
 SELECT pg_temp.same('SELECT e.host, count(*) FROM reading r JOIN empty e ON e.id = r.series GROUP BY e.host');
--- A column that equals one of the lanes table is grouped by as that one, but not a float, another type, or the side of an outer join.
+-- A small side's column that equals a column of the lanes table is grouped as that one. Exceptions
+-- are floats, other types, and the null side of an outer join.
 EXPLAIN (COSTS OFF) SELECT d.id, d.id % 3 AS rest, d.wide, count(*), sum(r.narrow) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2, 3;
 EXPLAIN (COSTS OFF) SELECT v.x, count(*) FROM reading r JOIN (VALUES (float8 '-0'), (1)) v (x) ON v.x = r.value GROUP BY v.x;
 EXPLAIN (COSTS OFF) SELECT d.id, count(*) FROM reading r LEFT JOIN dim d ON d.id = r.series AND d.id < 60 GROUP BY d.id;
@@ -109,13 +111,14 @@ SELECT pg_temp.same('SELECT d.id, count(*) FROM reading r LEFT JOIN dim d ON d.i
 SELECT pg_temp.same('SELECT d.host, upper(d.host) AS upper, d.day, count(*) FROM reading r JOIN dim d ON d.host = r.host AND d.day = r.day GROUP BY 1, 2, 3');
 SELECT pg_temp.same('SELECT d.wide, count(*) FROM reading r JOIN dim d ON d.wide = r.series * 1000000000::int8 GROUP BY d.wide');
 SELECT pg_temp.same('SELECT DISTINCT d.id, r.narrow FROM reading r JOIN dim d ON d.id = r.series');
--- An expression of the query's target list that is a condition too.
+-- An expression in the target list that is also a condition.
 SELECT pg_temp.same('SELECT d.region, r.narrow > 3 AS condition, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE r.narrow > 3 GROUP BY d.region, r.narrow');
 SELECT pg_temp.same('SELECT narrow > 3 AS condition, narrow + 1 AS next, count(*) FROM reading WHERE narrow > 3 AND narrow + 1 < 40 GROUP BY narrow');
 SELECT pg_temp.same('SELECT r.series + 0 AS key, d.region, count(*) FROM reading r JOIN dim d ON d.id = r.series + 0 GROUP BY r.series, d.region');
 SELECT pg_temp.same('SELECT DISTINCT ON (r.series + 0) r.series + 0 AS key, r.narrow > 3 AS condition, r.ts FROM reading r JOIN dim d ON d.id = r.series WHERE r.narrow > 3 ORDER BY r.series + 0, r.ts, d.factor');
 SELECT pg_temp.same('SELECT d.region, count(DISTINCT r.host) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region');
--- DISTINCT, and the first joined row of each group: groups and order of either side, NULLs, duplicates, rows without a match.
+-- DISTINCT, and the first joined row of each group: groups and order of either side, NULLs,
+-- duplicates, rows without a match.
 EXPLAIN (COSTS OFF) SELECT DISTINCT d.region FROM reading r JOIN dim d ON d.id = r.series WHERE r.ts < '2024-01-02';
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (r.series) d.region, r.value FROM reading r JOIN dim d ON d.id = r.series WHERE r.ts < '2024-01-02' ORDER BY r.series, r.ts DESC;
 SELECT pg_temp.same('SELECT DISTINCT d.region, r.narrow % 3 AS n FROM reading r JOIN dim d ON d.id = r.series');
@@ -135,16 +138,16 @@ SELECT pg_temp.same('SELECT DISTINCT ON (narrow) narrow, ts, series FROM reading
 SELECT pg_temp.same('SELECT DISTINCT ON (narrow) narrow, ts, series, host FROM reading r WHERE NOT EXISTS (SELECT FROM many m WHERE m.id = r.series) ORDER BY narrow, ts DESC, series, host');
 SELECT pg_temp.same('SELECT DISTINCT ON (r.series) r.ts FROM reading r JOIN empty e ON e.id = r.series ORDER BY r.series, r.ts');
 SELECT pg_temp.same('SELECT DISTINCT ON (a.series) a.series, a.ts, b.region FROM reading a JOIN lanes_dim b ON b.id = a.series ORDER BY a.series, a.ts DESC, b.factor');
--- An order by a text, and rows that are to be locked, are left to PostgreSQL.
+-- An order by a text, and row locks, are left to PostgreSQL.
 SELECT pg_temp.same('SELECT DISTINCT ON (r.series) r.series, d.region FROM reading r JOIN dim d ON d.id = r.series ORDER BY r.series, d.region');
 SELECT pg_temp.same('SELECT o.id, x.ts, x.region FROM dim o CROSS JOIN LATERAL (SELECT DISTINCT ON (r.narrow) r.ts, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE r.narrow = o.id ORDER BY r.narrow, r.ts DESC, r.series, d.factor) x');
 SELECT pg_temp.same('SELECT o.id, x.* FROM generate_series(1, 3) o (id) CROSS JOIN LATERAL (SELECT o.id + y.n AS n FROM (SELECT DISTINCT ON (r.narrow) r.narrow AS n FROM reading r JOIN dim d ON d.id = r.series ORDER BY r.narrow, r.ts) y) x');
 
--- An expression that fails does so only for small rows that find a left row.
+-- An expression over the small side only fails for rows that join a left row.
 SELECT pg_temp.same('SELECT 10 / (d.id - 90) AS x, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id BETWEEN 85 AND 95 AND r.series < 90 GROUP BY 1');
 SELECT pg_temp.same('SELECT 10 / (d.id - 90) AS x, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id BETWEEN 85 AND 95 GROUP BY 1');
 
--- Batches: a small side that is larger than the memory that it may take.
+-- Batches: a small side that exceeds its memory.
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 CREATE TABLE large (id int, text text) USING heap;
 INSERT INTO large SELECT i % 300, repeat(i::text, 20) FROM generate_series(1, 3000) i;
@@ -191,7 +194,7 @@ SELECT r.value FROM reading r JOIN dim d ON d.id = r.series WHERE r.ts = '2025-0
 DELETE FROM reading r USING dim d WHERE d.id = r.series AND d.id = 1;
 SELECT count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 3;
 ROLLBACK;
--- Into a table, and on or off by settings.
+-- CREATE TABLE AS, and settings that disable the join.
 CREATE TABLE copy AS SELECT r.ts, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 4;
 INSERT INTO copy SELECT r.ts, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 4;
 SELECT region, count(*) FROM copy GROUP BY region ORDER BY region;
@@ -199,7 +202,7 @@ SET enable_hashjoin = off;
 SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id = 5');
 RESET enable_hashjoin;
 
--- Privileges and row-level security are those of the tables.
+-- Privileges and row-level security of the tables apply.
 CREATE ROLE regress_hash_join;
 GRANT USAGE ON SCHEMA hash_join TO regress_hash_join;
 GRANT SELECT (series, value) ON reading TO regress_hash_join;

@@ -13,7 +13,7 @@ WITH inserted AS (INSERT INTO target VALUES (200, 'cte', 1) RETURNING *) SELECT 
 WITH moved AS (DELETE FROM target WHERE id IN (1, 11) RETURNING *) INSERT INTO target SELECT id + 1000, v, n FROM moved RETURNING id;
 SELECT id, v, n, count(*) FROM target GROUP BY id, v, n ORDER BY id;
 
--- A statement that fails leaves nothing behind, wherever it fails.
+-- A failing statement leaves nothing behind, wherever it fails.
 SELECT count(*) FROM target;
 INSERT INTO target SELECT i, 'x', 1 / (5000 - i) FROM generate_series(1, 6000) i;
 INSERT INTO target VALUES (1, 'a', 1), (2, 'b', 'not a number');
@@ -67,7 +67,7 @@ INSERT INTO runs SELECT i, 'row ' || i % 10 FROM generate_series(5001, 150000) i
 SELECT count(*), sum(i::int8), count(DISTINCT v) FROM runs;
 SELECT i, v FROM runs WHERE i IN (1, 2048, 2049, 4999, 5000, 5001, 65535, 65536, 65537, 131072, 131073, 150000) ORDER BY i;
 
--- ON CONFLICT without a target has nothing to conflict with.
+-- ON CONFLICT without a target has no constraint to conflict with.
 INSERT INTO growing VALUES (1) ON CONFLICT DO NOTHING;
 SELECT count(*) FROM growing WHERE i = 1;
 

@@ -16,7 +16,7 @@ VACUUM t;
 SELECT sum(rows) AS rows, sum(rows_dead) AS dead FROM lanes.arena_segments('t');
 TRUNCATE t;
 SELECT * FROM lanes.arena_segments('t');
--- What it is asked of is checked, and who asks.
+-- The argument and the privileges are checked.
 CREATE TABLE h (i int) USING heap;
 SELECT * FROM lanes.arena_segments('h');
 SELECT * FROM lanes.arena_segments('no_such_table');

@@ -13,7 +13,7 @@ SELECT count(*) FROM facts f WHERE NOT EXISTS (SELECT 1 FROM dims d WHERE d.k = 
 SELECT count(*) FROM facts WHERE k NOT IN (SELECT k FROM dims WHERE k > 5);
 SELECT d.k, l.* FROM dims d CROSS JOIN LATERAL (SELECT f.id, f.v FROM facts f WHERE f.k = d.k ORDER BY f.id DESC LIMIT 1) l WHERE d.k <= 3 ORDER BY d.k;
 
--- Each join method gives the same.
+-- Each join method has the same result.
 SET enable_hashjoin = off;
 SELECT count(*), sum(f.v), sum(length(d.name)) FROM facts f JOIN dims d USING (k);
 SET enable_mergejoin = off;

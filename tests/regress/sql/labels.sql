@@ -4,11 +4,12 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 BEGIN;
--- Whatever else is registered in this database is not looked at, and comes back.
+-- Other series of this database are removed for the test and restored at its end.
 DELETE FROM lanes.series_runs;
 SELECT coalesce(max(next_id), 1) AS base FROM lanes.registry \gset
 
--- What a selector selects, found by reading every label set: matchers are given apart, `=` or `!=`, `~` or `!~`.
+-- Returns the series of a selector by reading every label set. The matchers are separate arguments,
+-- with the operators `=`, `!=`, `~` and `!~`.
 CREATE FUNCTION pg_temp.search(names text[], operators text[], vals text[]) RETURNS SETOF int4 LANGUAGE sql AS $$
     SELECT s.id FROM lanes.series s
      WHERE NOT EXISTS (
@@ -30,7 +31,8 @@ SELECT pg_temp.register('up', 1, 300);
 SELECT pg_temp.register('down', 1, 40);
 SELECT pg_temp.register('up', 301, 400);
 
--- Random selectors give the same ids as the search: without any run, with runs and series after them, with all in runs.
+-- Random selectors have the same ids as the search: without any index run, with index runs and
+-- later series, with all series in index runs.
 CREATE FUNCTION pg_temp.compare(rounds int) RETURNS TABLE (compared int, selected boolean, wrong text) LANGUAGE plpgsql AS $$
 DECLARE
     names text[]; operators text[]; vals text[]; selector text; found int4[]; expected int4[]; total int8 := 0;
@@ -58,13 +60,14 @@ SELECT count(*) AS runs FROM lanes.label_runs;
 SELECT * FROM pg_temp.compare(150);
 SELECT lanes.index_labels();
 SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
--- Hashes for gateways that start: a head, then spans of consecutive ids, each with a head of its own, 4 bytes a series.
+-- The hashes for a starting gateway: a header, then spans of consecutive ids, each with a header of
+-- its own and 4 bytes per series.
 SELECT last_id - :base AS last, octet_length(hashes) - 5 - 8 - 4 * 440 AS more FROM lanes.series_hashes;
 SELECT * FROM pg_temp.compare(150);
 SELECT pg_temp.register('upper', 1, 60);
 SELECT pg_temp.register('down', 41, 50);
 SELECT * FROM pg_temp.compare(150);
--- Small runs after a large one stay apart; then they are merged.
+-- Small index runs after a large one stay separate; then they are merged.
 SELECT lanes.index_labels();
 SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
 SELECT * FROM pg_temp.compare(150);
@@ -76,7 +79,7 @@ SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
 SELECT count(*) AS blocks_of_no_run FROM lanes.label_blocks b WHERE NOT EXISTS (SELECT FROM lanes.label_runs r WHERE r.run = b.run);
 SELECT * FROM pg_temp.compare(150);
 
--- Names, values, counts; with series that no run covers.
+-- Names, values and counts, with series outside of the index.
 SELECT pg_temp.register('down', 51, 55);
 SELECT * FROM lanes.label_names();
 SELECT * FROM lanes.label_names('{job=""}');
@@ -91,7 +94,8 @@ SELECT * FROM lanes.cardinality('name');
 SELECT * FROM lanes.cardinality('value', 4);
 SELECT * FROM lanes.cardinality('metric', 0);
 
--- Hashes of series to come go into the last row while it has room; one that is damaged stays, and the next one follows.
+-- Hashes of later series are added to the last row while it has room. A damaged row stays, and the
+-- next one follows it.
 SELECT lanes.index_labels();
 SELECT last_id - :base AS last, octet_length(hashes) - 5 - 8 - 4 * 445 AS more FROM lanes.series_hashes;
 SAVEPOINT hashes;
@@ -109,7 +113,7 @@ UPDATE lanes.series_runs SET metric = metric;
 SELECT count(*) AS hashes FROM lanes.series_hashes;
 ROLLBACK TO hashes;
 
--- The view: conditions on labels narrow the function, and change no answer.
+-- Conditions on labels of the view narrow the function's result, and do not change the answer.
 INSERT INTO lanes.samples SELECT '2026-01-01'::timestamptz + i * interval '1 s', s.id, i + s.id - :base FROM lanes.series s, generate_series(0, 2) i;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT value FROM metrics.up WHERE labels->>'instance' = 'node-7' AND labels->>'job' IN ('a', 'b');
 SELECT ts, value, labels FROM metrics.up WHERE labels->>'instance' = 'node-7' ORDER BY ts;
@@ -122,7 +126,8 @@ SELECT count(*) FROM metrics.up WHERE labels->>'path' = 'C:\3';
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' LIKE 'node-1_' AND labels->>'job' <> 'a';
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' = 'node-' || (ts - ts)::text;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT value FROM metrics.up WHERE labels->>'instance' LIKE 'node-1_' AND labels->>'job' NOT IN ('a', 'x') AND labels->>'path' IS NOT NULL;
--- Each condition, beside its answer over all series of the metric; how many series the function returns beyond the answer.
+-- Returns each condition with the number of matching series, compared with all series of the
+-- metric, and the number of series that the function returns in addition.
 CREATE FUNCTION pg_temp.narrow(conditions text[]) RETURNS TABLE (condition text, met int8, more int8, wrong int8) LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -153,13 +158,13 @@ SELECT * FROM pg_temp.narrow(ARRAY[
     $$labels->>'instance' ^@ 'node-6'$$, $$labels->>'job' = 'A' COLLATE pg_temp.any_case$$, $$labels->>'job' <> 'A' COLLATE pg_temp.any_case$$,
     $$labels->>'job' = 'x' AND labels->>'path' LIKE 'x\'$$,
     $$labels->>'instance' ~ '5$' AND labels->>'job' ~ 'a|b' AND labels->>'path' IS NOT NULL$$]);
--- A label set that is not canonical is met by what it says.
+-- A label set that is not in canonical form is matched by its content.
 SAVEPOINT others;
 SELECT lanes.register_series(2147483647, ARRAY[ROW('up', ARRAY['{"job":"","instance":"empty"}'])::lanes.series_run]) IS NOT NULL AS registered;
 SELECT lanes.index_labels() > 0 AS indexed;
 SELECT condition, met, wrong FROM pg_temp.narrow(ARRAY[$$labels->>'job' <> 'a'$$, $$labels->>'job' ~ '^$'$$, $$labels->>'job' LIKE '%'$$, $$labels->>'job' IS NULL$$, $$labels->>'job' IS NOT NULL$$]);
 ROLLBACK TO others;
--- A pattern that is none is an ERROR where it meets a value, and nowhere else.
+-- An invalid pattern is an ERROR if it meets a value, and only then.
 SET plan_cache_mode = force_generic_plan;
 PREPARE absent (text) AS SELECT count(*) FROM metrics.up WHERE labels->>'absent' ~ $1;
 EXECUTE absent ('(');
@@ -175,7 +180,7 @@ SELECT count(*) FROM metrics.up WHERE labels->>'instance' LIKE 'x\';
 ROLLBACK TO others;
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' LIKE 'x' COLLATE pg_temp.any_case;
 ROLLBACK TO others;
--- What a barrier hides, no operator is asked about but equality.
+-- The only operator that sees rows behind a security barrier is equality.
 CREATE VIEW pg_temp.barrier WITH (security_barrier) AS SELECT * FROM metrics.up WHERE labels->>'job' = 'a';
 EXPLAIN (VERBOSE, COSTS OFF) SELECT value FROM pg_temp.barrier WHERE labels->>'instance' ~ '7' AND labels->>'path' = 'x';
 SELECT count(*) FROM lanes.metric_series('up', ARRAY['job', 'pg_sleep ANY', '100', '1', 'a']) AS r;
@@ -197,7 +202,8 @@ SELECT count(*), count(DISTINCT id) FROM lanes.metric_series('up');
 SELECT count(*) FROM lanes.metric_series('up', ARRAY['job', '= ANY', '100', '2', 'a', 'b']);
 SELECT count(*) FROM lanes.metric_series(NULL);
 
--- The view has its labels as columns, once it was extended; what cannot be a column stays in `labels`.
+-- Once extended, the view has its labels as columns. Labels that cannot be columns remain in
+-- `labels`.
 SELECT metric FROM lanes.metrics_to_extend ORDER BY 1;
 SELECT lanes.extend_metric_view('up'), lanes.extend_metric_view('up') AS again, lanes.extend_metric_view('nothing') AS nothing;
 SELECT * FROM metrics.up WHERE instance = 'node-8' ORDER BY ts LIMIT 1;
@@ -217,7 +223,7 @@ SELECT lanes.index_labels();
 SELECT lanes.extend_metric_view('upper');
 SELECT left_out, count(*) FROM lanes.metric_labels WHERE metric = 'upper' GROUP BY 1 ORDER BY 1;
 DELETE FROM lanes.series_runs WHERE metric = 'upper' AND first_id = (SELECT max(first_id) FROM lanes.series_runs);
--- A view that somebody has made their own is left alone.
+-- A view that a user has replaced is not changed.
 CREATE OR REPLACE VIEW metrics.down AS SELECT ts, value, series, NULL::jsonb AS labels FROM lanes.samples;
 SELECT lanes.extend_metric_view('down');
 DROP VIEW metrics.down;
@@ -226,7 +232,7 @@ DELETE FROM lanes.metrics WHERE metric = 'down';
 SELECT lanes.create_metric_view('down'), lanes.extend_metric_view('down');
 SELECT lanes.index_labels() > 0 AS indexed;
 
--- Samples of series are deleted by selector, both ends included.
+-- Samples of series are deleted by selector, with both ends of the time range included.
 SELECT lanes.delete_series('up{instance="node-7"}', '2026-01-01 00:00:01+0', '2026-01-01 00:00:01+0');
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' = 'node-7';
 SELECT lanes.delete_series('down');
@@ -255,7 +261,7 @@ ROLLBACK TO faults;
 UPDATE lanes.label_runs SET run = run + 1000000, directory = '\x02ff';
 SELECT lanes.series_ids('{job="a"}');
 ROLLBACK TO faults;
--- An index of another version is none, until it is built again.
+-- An index of another version is ignored until it is built again.
 UPDATE lanes.label_runs SET directory = set_byte(directory, 0, 1);
 SELECT * FROM pg_temp.compare(50);
 SELECT lanes.index_labels() = (SELECT count(*) FROM lanes.series) AS again;
@@ -271,7 +277,8 @@ SELECT count(*) AS within FROM lanes.series_ids('{instance="rolled-back"}');
 ROLLBACK TO registration;
 SELECT count(*) AS after FROM lanes.series_ids('{instance="rolled-back"}');
 
--- Series that are changed or deleted by hand, or inserted before others, empty the index.
+-- Changing or deleting series by hand, or inserting a series before existing ones, empties the
+-- index.
 SELECT lanes.index_labels();
 SELECT min(first_id) AS victim FROM lanes.series_runs WHERE metric = 'down' \gset
 DELETE FROM lanes.series_runs WHERE first_id = :victim RETURNING first_id - :base AS first_id, last_id - :base AS last_id;
@@ -288,7 +295,7 @@ UPDATE lanes.series_runs SET metric = 'renamed' WHERE first_id = :victim + 3;
 SELECT count(*) AS runs FROM lanes.label_runs;
 SELECT * FROM lanes.label_values('__name__');
 
--- Row-level security hides series whatever the index knows; a role without rights gets nowhere.
+-- Row-level security hides series regardless of the index. A role without privileges is refused.
 SELECT lanes.index_labels() > 0 AS indexed;
 CREATE ROLE regress_labels_reader;
 SELECT lanes.grant_reader('regress_labels_reader');
@@ -312,7 +319,7 @@ SET LOCAL ROLE regress_labels_nobody;
 SELECT lanes.series_ids('up');
 ROLLBACK TO nobody;
 
--- What is fixed cannot be indexed.
+-- A read-only transaction cannot build the index.
 ROLLBACK;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT lanes.index_labels();

@@ -1,4 +1,5 @@
--- Many segments and vectors, many runs, aborted holes between them: sums that a single wrong row would change.
+-- Many segments and vectors, many runs, and aborted holes between them. A single wrong row would
+-- change the sums.
 CREATE TABLE big (ts timestamptz, series int, value float8, tag text, ok bool) USING lanes;
 SET timezone = 'UTC';
 INSERT INTO big SELECT timestamptz '2026-01-01' + i * interval '1 second', i % 100, i * 0.5, 'tag ' || i % 17, i % 7 = 0 FROM generate_series(1, 140000) i;
@@ -22,7 +23,7 @@ SELECT date_trunc('day', ts) AS day, count(*), avg(value) FROM big GROUP BY 1 OR
 SELECT count(*) FROM big WHERE ts BETWEEN '2026-01-01 10:00:00+00' AND '2026-01-01 11:00:00+00';
 SELECT * FROM big WHERE ts = '2026-01-02 00:00:00+00';
 
--- Deleting and updating all over, in several transactions.
+-- Deletes and updates all over the table, in several transactions.
 DELETE FROM big WHERE series % 2 = 1;
 UPDATE big SET value = 0, tag = 'zero' WHERE series = 50;
 BEGIN;

@@ -1,4 +1,5 @@
--- The latest row of each key, and the keys there are. Each answer is compared with that of a heap table.
+-- The latest row of each key, and the distinct keys. Each answer is compared with that of a heap
+-- table.
 CREATE TABLE l (id int, ts timestamptz, s text, b bool, f float8, n int2, d date, note text) USING lanes;
 CREATE TABLE h (LIKE l) USING heap;
 INSERT INTO h
@@ -15,7 +16,7 @@ ANALYZE l, h;
 SET regress.lanes_tables = 'l'; SET regress.heap_tables = 'h';
 CREATE FUNCTION same(query text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.same_order(query, 'LanesLatest|LanesAggregate') $$;
 
--- What is offered.
+-- Queries for which the node is offered.
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (s) s, ts, f FROM l ORDER BY s, ts DESC;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (s, n) id + 1 FROM l WHERE f > 3 AND length(note) + 0 * id = 7 ORDER BY n, s, ts, f DESC NULLS LAST LIMIT 4;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (date_trunc('hour', ts)) ts, f FROM l ORDER BY date_trunc('hour', ts), ts DESC;
@@ -24,7 +25,7 @@ EXPLAIN (COSTS OFF) SELECT DISTINCT s FROM l;
 EXPLAIN (COSTS OFF) SELECT DISTINCT s FROM l ORDER BY s;
 EXPLAIN (COSTS OFF) SELECT DISTINCT s, n + 1 AS m FROM l WHERE id < 100 ORDER BY m DESC, s LIMIT 3;
 EXPLAIN (COSTS OFF) SELECT s FROM l GROUP BY s;
--- What is not.
+-- Queries for which it is not offered.
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (s) s, note FROM l ORDER BY s, note;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (upper(s)) s FROM l ORDER BY upper(s), ts;
 EXPLAIN (COSTS OFF) SELECT DISTINCT upper(s) FROM l;
@@ -52,13 +53,13 @@ SELECT same('SELECT a.s, a.id FROM (SELECT DISTINCT ON (s) s, id FROM l ORDER BY
 SELECT DISTINCT same(format('SELECT DISTINCT %s FROM l %s ORDER BY %1$s DESC', g, w))
 FROM unnest('{s, b, n, d, "s, n", "n + 1", "b, f + 0"}'::text[]) g, unnest('{"", "WHERE id % 7 = 1", "WHERE id % 7 > 7"}'::text[]) w;
 
--- Of rows that tie, the last one in row order.
+-- Of rows that tie, the last one in row order is returned.
 CREATE TABLE t (k int, ts int, v int) USING lanes;
 INSERT INTO t SELECT i % 2, 1, i FROM generate_series(1, 5000) i;
 SELECT DISTINCT ON (k) * FROM t ORDER BY k, ts DESC;
 SELECT DISTINCT ON (k) * FROM t ORDER BY k, ts;
 
--- Prepared.
+-- Prepared statements.
 SET plan_cache_mode = force_generic_plan;
 PREPARE latest (float8) AS SELECT DISTINCT ON (s) s, id FROM l WHERE f < $1 ORDER BY s, ts DESC;
 EXPLAIN (COSTS OFF) EXECUTE latest(3);
@@ -66,7 +67,7 @@ EXECUTE latest(3);
 EXECUTE latest(NULL);
 RESET plan_cache_mode;
 
--- What the transaction did itself.
+-- Changes of the same transaction.
 BEGIN;
 DECLARE c NO SCROLL CURSOR FOR SELECT DISTINCT ON (n) n, id FROM l ORDER BY n, ts DESC, id;
 FETCH 1 FROM c;
@@ -78,7 +79,7 @@ SELECT DISTINCT ON (n) n, id FROM l ORDER BY n, ts DESC, id;
 SELECT DISTINCT n FROM l ORDER BY n;
 ROLLBACK;
 
--- Rows that a policy hides are no candidates.
+-- Rows that a policy hides are not candidates.
 CREATE ROLE regress_lanes_reader;
 GRANT SELECT ON l TO regress_lanes_reader;
 ALTER TABLE l ENABLE ROW LEVEL SECURITY;

@@ -1,4 +1,5 @@
--- What a log of rows in object storage wants of the database: rows with their places, tables as statements, what is only here, and the way back.
+-- The database's part in a log of rows in object storage: rows with their places, table definitions
+-- as statements, rows that are only here, and the restore.
 CREATE ROLE object_log_reader;
 CREATE TABLE far (gone int, n int8 NOT NULL, host text COLLATE "C", ts timestamptz) USING lanes WITH (order_by = 'host, n', hot = '1 day');
 INSERT INTO far SELECT g, -g, 'sql', '2020-01-01 00:00+00' FROM generate_series(1, 1000) g;
@@ -12,7 +13,8 @@ SELECT jsonb_pretty(lanes.table_definition('far'::regclass) - 'owner');
 SELECT jsonb_pretty(lanes.table_definition('lanes.samples'::regclass));
 SELECT lanes.table_definition(1);
 
--- Other names of what a definition names make it another version, as every other change does; nothing else does.
+-- Renaming an object in a definition creates another version of it, as every other change does, and
+-- nothing else does.
 CREATE SCHEMA object_log_schema;
 CREATE TYPE object_log_schema.mood AS ENUM ('calm');
 CREATE ROLE object_log_owner;
@@ -40,7 +42,7 @@ DROP SCHEMA object_log_schema2 CASCADE;
 DROP ROLE object_log_owner2;
 DROP PROCEDURE note_version;
 
--- Rows are here only, sealed or not, until their segments are in object storage.
+-- Rows are only here, sealed or not, until their segments are in object storage.
 CREATE VIEW here AS SELECT first_row, end_row FROM lanes.local_rows() WHERE target = 'far'::regclass;
 SELECT * FROM here;
 SELECT lanes.seal('far');
@@ -57,7 +59,7 @@ BEGIN;
 INSERT INTO far VALUES (2, 'sql', DEFAULT, 'never');
 ROLLBACK;
 
--- The way back.
+-- The restore.
 DO $$
 DECLARE
     statement text;

@@ -1,4 +1,5 @@
--- Hash joins with the lanes table on the null side: RIGHT and FULL joins, as PostgreSQL's own and as on heap tables.
+-- Hash joins with the lanes table on the null side: RIGHT and FULL joins, compared with
+-- PostgreSQL's own and with heap tables.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA outer_join; SET search_path = outer_join;
 CREATE TABLE reading (ts timestamptz, series int, host text, wide int8, value float8, ok bool) WITH (order_by = 'series, ts');
@@ -26,7 +27,6 @@ ANALYZE;
 \set compare :suite '/include/compare.sql'
 \i :compare
 SET regress.lanes_tables = 'reading|nothing';
--- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
 
 EXPLAIN (COSTS OFF) SELECT d.region, count(r.value) FROM dim d LEFT JOIN reading r ON r.series = d.id GROUP BY d.region;
 EXPLAIN (COSTS OFF) SELECT d.region, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id;
@@ -48,7 +48,7 @@ SELECT pg_temp.same('SELECT d.id FROM dim d LEFT JOIN reading r ON r.series = d.
 SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id WHERE d.region = ''eu''');
 SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id AND d.region = ''eu''');
 SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id WHERE coalesce(r.value, 0) = 0');
--- Aggregates: of no row but the NULLs, of both sides, keys of either side and of both.
+-- Aggregates: of NULL rows only, of both sides, with keys of either side and of both.
 SELECT pg_temp.same('SELECT d.region, count(*), count(r.series), sum(r.value), min(r.ts), max(r.wide), bool_or(r.ok) FROM dim d LEFT JOIN reading r ON r.series = d.id GROUP BY d.region');
 SELECT pg_temp.same('SELECT d.id, count(*), count(r.ok), avg(r.value) FROM dim d LEFT JOIN reading r ON r.series = d.id AND r.ts < ''2024-01-01 00:10'' GROUP BY d.id');
 SELECT pg_temp.same('SELECT r.series, count(*), sum(d.factor) FROM dim d LEFT JOIN reading r ON r.series = d.id GROUP BY r.series');
@@ -68,7 +68,8 @@ SELECT pg_temp.same('SELECT e.region, count(r.value) FROM (dim d LEFT JOIN empty
 SELECT pg_temp.same('SELECT d.id, x.n FROM dim d LEFT JOIN LATERAL (SELECT count(r.value) AS n FROM (VALUES (d.id), (NULL)) v(id) LEFT JOIN reading r ON r.series = v.id) x ON true WHERE d.id BETWEEN 1 AND 15');
 SELECT pg_temp.same('SELECT a.series, count(b.series) FROM (SELECT DISTINCT series FROM reading) a LEFT JOIN reading b ON b.series = a.series GROUP BY 1');
 
--- A RIGHT join divides its small side where it takes too much memory; a FULL join hands over to PostgreSQL's own plan.
+-- A RIGHT join divides its small side if it exceeds its memory. A FULL join hands over to
+-- PostgreSQL's own plan.
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 SELECT pg_temp.same('SELECT c.id, count(*), count(r.value), sum(r.value) FROM crowd c LEFT JOIN reading r ON r.series = c.id AND r.ts < ''2024-01-01 00:05'' GROUP BY c.id');
 SELECT pg_temp.same('SELECT c.payload, r.ts, r.value FROM crowd c LEFT JOIN reading r ON r.series = c.id AND r.ts < ''2024-01-01 00:01''');
@@ -78,7 +79,7 @@ SELECT pg_temp.batches('SELECT c.payload, r.ts, r.value FROM crowd c LEFT JOIN r
 SELECT pg_temp.same('SELECT count(*), count(r.value), count(c.payload) FROM crowd c FULL JOIN reading r ON r.series = c.id');
 RESET work_mem; RESET hash_mem_multiplier;
 
--- Cursors and plans that are used again.
+-- Cursors and reused plans.
 BEGIN;
 DECLARE rows CURSOR FOR SELECT d.id, r.series FROM dim d LEFT JOIN reading r ON r.series = d.id AND r.ts = '2024-01-01 00:00:10' WHERE d.id IN (-1, 1, 2, 149);
 FETCH 2 FROM rows; FETCH ALL FROM rows;

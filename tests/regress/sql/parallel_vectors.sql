@@ -24,18 +24,18 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET max_parallel_workers_per_gather = 2;
 
--- What is offered.
+-- Queries with a parallel plan.
 EXPLAIN (COSTS OFF) SELECT id FROM l WHERE f > 99 AND length(s) + 0 * id = 2;
 EXPLAIN (COSTS OFF) SELECT count(*), sum(length(s)) FROM l WHERE f > 50;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM l JOIN small USING (k) WHERE name > 'name 4' AND length(s) + 0 * id = 2;
--- What one process does in less.
+-- Queries that are cheaper in one process.
 EXPLAIN (COSTS OFF) SELECT count(*), sum(f) FROM l WHERE f > 50;
 EXPLAIN (COSTS OFF) SELECT id FROM l ORDER BY id DESC LIMIT 5;
 SELECT count(*), sum(length(s)) FROM l WHERE f > 50;
 SET lanes.vectorize = require;
 SELECT count(*), sum(id + length(s)) FROM l WHERE f > 50;
 SET lanes.vectorize = on;
--- EXPLAIN counts what all participants did.
+-- EXPLAIN counts the work of all participants.
 \getenv suite PG_ABS_SRCDIR
 \set explain :suite '/include/explain.sql'
 \i :explain
@@ -52,7 +52,7 @@ SELECT same('SELECT count(*), sum(length(a.s)) FROM l a JOIN l b ON a.id = b.id 
 SELECT same('SELECT count(*), sum(length(s)) FROM l WHERE f > (SELECT max(k) * 10 FROM small)');
 SELECT same('SELECT count(*), sum(length(s)) FROM l WHERE id < 0');
 
--- A parallel scan that runs again.
+-- Rescans of a parallel scan.
 SET enable_material = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
@@ -62,7 +62,7 @@ RESET enable_material;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 
--- Workers alone, the leader alone.
+-- Only workers participate, then only the leader.
 SET parallel_leader_participation = off;
 SELECT same('SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50');
 RESET parallel_leader_participation;
@@ -70,7 +70,7 @@ SET max_parallel_workers = 0;
 SELECT same('SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50');
 RESET max_parallel_workers;
 
--- A whole plan in a worker.
+-- A worker runs the whole plan.
 SET force_parallel_mode = regress;
 SET max_parallel_workers_per_gather = 2;
 SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50;
@@ -81,7 +81,8 @@ SELECT DISTINCT k FROM l ORDER BY k LIMIT 3;
 SELECT l.id, name FROM small, LATERAL (SELECT id FROM l WHERE l.k = small.k ORDER BY id DESC LIMIT 1) l ORDER BY id;
 RESET force_parallel_mode;
 
--- What the transaction did itself, and what a command gathers while a function of it looks.
+-- Changes of the same transaction, and a volatile function that reads the rows that its own command
+-- inserts.
 BEGIN;
 DELETE FROM l WHERE k = 3;
 UPDATE l SET s = 'sss' WHERE id = 80000;

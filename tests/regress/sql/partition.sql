@@ -10,7 +10,7 @@ INSERT INTO events_01 VALUES ('2026-02-01', 'wrong', 1);
 SELECT count(*) FROM events WHERE ts BETWEEN '2026-01-30' AND '2026-02-02';
 SELECT kind, count(*), sum(n) FROM events WHERE ts < '2026-02-15' GROUP BY kind ORDER BY kind;
 
--- COPY routes too.
+-- COPY routes rows too.
 COPY events FROM STDIN (FORMAT csv);
 2026-01-15,copied,1
 2026-02-15,copied,2
@@ -53,7 +53,7 @@ CREATE TABLE events_30 PARTITION OF events FOR VALUES FROM ('2030-01-01') TO ('2
 INSERT INTO events VALUES ('2030-01-01', 'other', 2);
 SELECT tableoid::regclass, * FROM events WHERE ts >= '2030-01-01';
 
--- DDL on the parent goes to every partition.
+-- DDL on the parent applies to every partition.
 ALTER TABLE events ADD COLUMN extra text DEFAULT 'e';
 SELECT tableoid::regclass, count(extra) FROM events GROUP BY 1 ORDER BY 1;
 ALTER TABLE events DROP COLUMN kind;
@@ -65,7 +65,7 @@ TRUNCATE events;
 SELECT count(*) FROM events;
 DROP TABLE events;
 
--- List and hash, in two levels; partition-wise plans give the same.
+-- List and hash, in two levels; partition-wise plans have the same result.
 CREATE TABLE deep (region text, id int, v float8) PARTITION BY LIST (region);
 CREATE TABLE deep_eu PARTITION OF deep FOR VALUES IN ('eu') PARTITION BY HASH (id);
 CREATE TABLE deep_eu_0 PARTITION OF deep_eu FOR VALUES WITH (MODULUS 2, REMAINDER 0) USING lanes;

@@ -1,4 +1,5 @@
--- percentile_cont and percentile_disc of numbers, vectorised: as PostgreSQL's own, over lanes and over heap.
+-- Vectorised percentile_cont and percentile_disc of numbers, compared with PostgreSQL's own over
+-- lanes and over heap.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA percentile; SET search_path = percentile;
 CREATE TABLE reading (ts timestamptz, series int, host text, i2 int2, i4 int, i8 bigint, f4 float4, f8 float8, price numeric) WITH (order_by = 'series, ts');
@@ -25,10 +26,11 @@ SELECT pg_temp.same('SELECT series, percentile_disc(0.3) WITHIN GROUP (ORDER BY 
 SELECT pg_temp.same('SELECT lanes.time_bucket(''1 hour'', ts), host, percentile_cont(0.25) WITHIN GROUP (ORDER BY f8 * 2 + i4) FILTER (WHERE i2 > 3) FROM reading GROUP BY 1, 2 HAVING count(*) > 5');
 SELECT pg_temp.same('SELECT region, percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM reading r JOIN device d ON d.id = r.series GROUP BY 1');
 SELECT pg_temp.same('SELECT hour, percentile_cont(0.95) WITHIN GROUP (ORDER BY latest) FROM (SELECT date_trunc(''hour'', ts) AS hour, series, lanes.last(f8, ts) AS latest FROM reading GROUP BY 1, 2) s GROUP BY 1');
--- Nothing to choose from, and groups without a number.
+-- No values, and groups without a number.
 SELECT pg_temp.same('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM reading WHERE series < 0');
 SELECT pg_temp.same('SELECT host, percentile_disc(0.5) WITHIN GROUP (ORDER BY f8) FROM reading WHERE host IS NULL OR series = 1 GROUP BY 1');
--- PostgreSQL's own: arrays, fractions out of bounds or of a row, intervals, texts, numerics, mode and hypothetical rows.
+-- PostgreSQL's own: arrays, fractions that are out of range or vary by row, intervals, texts,
+-- numerics, mode and hypothetical-set aggregates.
 SELECT pg_temp.same('SELECT percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY f8) FROM reading');
 SELECT pg_temp.same('SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY f8) FROM reading');
 SELECT pg_temp.same('SELECT percentile_cont(-0.1) WITHIN GROUP (ORDER BY f8) FROM reading WHERE series < 0');
@@ -40,7 +42,7 @@ PREPARE at(float8) AS SELECT percentile_cont($1) WITHIN GROUP (ORDER BY i8) FROM
 SET plan_cache_mode = force_generic_plan;
 EXECUTE at(0.5); EXECUTE at(NULL); EXECUTE at(2);
 RESET plan_cache_mode;
--- Numbers that take too much memory are left to PostgreSQL's own plan, which sorts on disk.
+-- Numbers that exceed their memory are left to PostgreSQL's own plan, which sorts on disk.
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 CREATE TABLE many (k int, v float8);
 INSERT INTO many SELECT i % 3, (i * 7919::bigint) % 100003 FROM generate_series(1, 200000) i;

@@ -18,7 +18,7 @@ INSERT INTO unlogged VALUES (2, 'two');
 ROLLBACK;
 SELECT * FROM unlogged;
 
--- TEMP: invisible to others, gone with the session.
+-- TEMP tables are invisible to other sessions and end with their session.
 CREATE TEMP TABLE mine (id int, v text) USING lanes;
 INSERT INTO mine SELECT i, 'v' || i FROM generate_series(1, 3000) i;
 UPDATE mine SET v = 'changed' WHERE id = 1;
@@ -39,7 +39,7 @@ ROLLBACK TO a;
 COMMIT;
 SELECT * FROM mine;
 
--- Larger than the local buffers.
+-- A temporary table larger than the local buffers.
 SHOW temp_buffers;
 INSERT INTO mine SELECT i, md5(i::text), i FROM generate_series(1, 200000) i;
 SELECT count(*), sum(id::int8), count(DISTINCT v) FROM mine;

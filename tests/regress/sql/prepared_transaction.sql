@@ -1,4 +1,5 @@
--- Two-phase commit. Rows of a prepared transaction belong to it until it is decided.
+-- Two-phase commit. Rows of a prepared transaction belong to it until it is committed or rolled
+-- back.
 CREATE TABLE t (id int, v text) USING lanes;
 INSERT INTO t VALUES (1, 'one'), (2, 'two'), (3, 'three');
 
@@ -22,7 +23,7 @@ SELECT count(*) FROM t;
 UPDATE t SET v = 'after' WHERE id = 3;
 SELECT * FROM t ORDER BY id;
 
--- With savepoints, one of them rolled back.
+-- A prepared transaction with savepoints, one of them rolled back.
 BEGIN;
 INSERT INTO t VALUES (30, 'top');
 SAVEPOINT a;
@@ -47,7 +48,7 @@ SELECT id FROM t WHERE id = 30 FOR UPDATE NOWAIT;
 SELECT id FROM t ORDER BY id FOR UPDATE SKIP LOCKED;
 RESET lock_timeout;
 \set SHOW_CONTEXT errors
--- VACUUM must leave it alone.
+-- VACUUM must not remove the rows of a prepared transaction.
 VACUUM t;
 SELECT count(*) FROM t;
 COMMIT PREPARED 'lanes_locked';

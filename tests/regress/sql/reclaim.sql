@@ -1,4 +1,5 @@
--- A table that is updated for ever does not grow for ever: VACUUM gives back the pages of what is dead, and they are reused.
+-- A continuously updated table does not grow without bound: VACUUM releases the pages of dead rows,
+-- and they are reused.
 CREATE TABLE churn (a int, b text) USING lanes WITH (autovacuum_enabled = off);
 INSERT INTO churn SELECT i, 'x' || i FROM generate_series(1, 500) i;
 CREATE TABLE sizes (round int, bytes bigint) USING heap;
@@ -25,10 +26,10 @@ VACUUM churn;
 CALL churn_round();
 VACUUM churn;
 INSERT INTO sizes SELECT 7, pg_relation_size('churn');
--- Sixteen times 500 new versions later it takes no more than half as much again.
+-- After sixteen updates of 500 rows the table has grown by at most half.
 SELECT max(bytes) <= 1.5 * min(bytes) AS bounded FROM sizes;
 SELECT count(*), sum(a), count(DISTINCT b) FROM churn;
--- Long runs give their blocks back when all their rows are gone, and new ones take them.
+-- The blocks of large runs are released when all their rows are dead, and reused by later runs.
 TRUNCATE sizes;
 CREATE TABLE tide (a int, b text) USING lanes WITH (autovacuum_enabled = off);
 INSERT INTO tide SELECT i, repeat('r', 100) || i FROM generate_series(1, 20000) i;

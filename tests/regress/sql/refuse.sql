@@ -1,4 +1,5 @@
--- What lanes tables do not do: each is refused by name, with a hint, and leaves nothing behind.
+-- Operations that lanes tables do not support. Each is refused by name, with a hint, and leaves
+-- nothing behind.
 CREATE TABLE t (id int, v text) USING lanes;
 INSERT INTO t VALUES (1, 'one'), (2, 'two');
 CREATE INDEX ON t (id);
@@ -18,7 +19,7 @@ CREATE TABLE keyed (LIKE heap_keyed INCLUDING ALL) USING lanes;
 SELECT to_regclass('keyed') IS NULL AS nothing_left;
 SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass;
 
--- Nothing can refer to rows that have no key.
+-- A foreign key cannot refer to rows without a key.
 CREATE TABLE referrer (id int REFERENCES t (id));
 CREATE TABLE referrer (id int REFERENCES t);
 
@@ -27,11 +28,11 @@ INSERT INTO t VALUES (1, 'again') ON CONFLICT (id) DO NOTHING;
 INSERT INTO t VALUES (1, 'again') ON CONFLICT (id) DO UPDATE SET v = excluded.v;
 INSERT INTO t VALUES (1, 'again') ON CONFLICT DO UPDATE SET v = excluded.v;
 
--- Clustering is by an index.
+-- CLUSTER requires an index.
 CLUSTER t;
 CLUSTER t USING named;
 
--- A table with indexes cannot become a lanes table; without them it can.
+-- A table with indexes cannot become a lanes table; a table without indexes can.
 ALTER TABLE heap_keyed SET ACCESS METHOD lanes;
 INSERT INTO heap_keyed VALUES (1, 'still heap') ON CONFLICT (id) DO NOTHING;
 SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE relname = 'heap_keyed';
@@ -39,7 +40,7 @@ ALTER TABLE heap_keyed DROP CONSTRAINT heap_keyed_pkey;
 ALTER TABLE heap_keyed SET ACCESS METHOD lanes;
 SELECT * FROM heap_keyed;
 
--- Partitions: an index of the parent would be one of each partition.
+-- Partitions: an index of the parent would be an index of each partition.
 CREATE TABLE parent (id int) PARTITION BY RANGE (id);
 CREATE TABLE part_lanes PARTITION OF parent FOR VALUES FROM (0) TO (10) USING lanes;
 CREATE TABLE part_heap PARTITION OF parent FOR VALUES FROM (10) TO (20) USING heap;
@@ -52,12 +53,12 @@ ALTER TABLE keyed_parent ATTACH PARTITION loose FOR VALUES FROM (0) TO (10);
 INSERT INTO parent VALUES (1), (11);
 SELECT tableoid::regclass, id FROM parent ORDER BY id;
 
--- Materialized views are refreshed whole: CONCURRENTLY needs a key.
+-- Materialized views are refreshed completely: CONCURRENTLY requires a key.
 CREATE MATERIALIZED VIEW m USING lanes AS SELECT * FROM t;
 CREATE UNIQUE INDEX ON m (id);
 REFRESH MATERIALIZED VIEW CONCURRENTLY m;
 
--- After all of this the table is as it was.
+-- Afterwards the table is unchanged.
 SELECT * FROM t ORDER BY id;
 UPDATE t SET v = 'changed' WHERE id = 1;
 SELECT * FROM t ORDER BY id;

@@ -1,4 +1,5 @@
--- Segments in object storage. This session plays the gateway, too: a query that gives up has asked for what it needs.
+-- Segments in object storage. This session also acts as the gateway: a query that times out has
+-- requested the segments that it needs.
 CREATE TABLE far (series int, ts timestamptz, v int) USING lanes
     WITH (order_by = 'series, ts', hot = '1 day', autovacuum_enabled = off);
 INSERT INTO far SELECT g % 4, '2020-01-01 00:00+00'::timestamptz + g * interval '1 s', g FROM generate_series(0, 199999) g;
@@ -20,7 +21,7 @@ END $$;
 CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT regexp_replace(trim(line), 'Bytes Recalled: [1-9]\d+', 'Bytes Recalled: N') FROM pg_temp.explained(query, 'Segments|Bytes|Hits') line $$;
 
--- What is not sealed is not due, nor is what is younger, nor what nobody wants to be.
+-- Open rows, younger rows, and rows of tables without `hot` are not due.
 SELECT count(*) FROM lanes.offload_list(100);
 SELECT lanes.seal('far');
 ALTER TABLE far SET (hot = '100 years');
@@ -34,7 +35,7 @@ INSERT INTO objects SELECT key, lanes.segment_image(target, o.part, first_row) F
 SELECT count(*) FROM objects o JOIN lanes.offload_list(1) d USING (key) WHERE length(o.image) = d.bytes;
 SELECT count(*) FROM lanes.remote_keys();
 
--- Gone, for all to see; asked again, the answer is the same.
+-- The segment is remote for every session. Repeating the commit has the same result.
 SELECT lanes.offload_commit('far', :part);
 SELECT lanes.offload_commit('far', :part);
 SELECT lanes.offload_commit('far', :part + 1);
@@ -43,11 +44,11 @@ SELECT state, count(*), sum(rows), sum(rows_resident), sum(bytes_stored) FROM la
 SELECT count(*) FROM lanes.remote_keys() k JOIN objects o ON o.key = k;
 SELECT lanes.segment_image('far', :part, 0);
 
--- Nobody brings them back. What zones rule out is not asked for.
+-- No gateway recalls the segments. Segments that zones exclude are not requested.
 SET lanes.recall_timeout = '20ms';
 SELECT count(*) FROM far WHERE series = 77;
 SELECT explained('SELECT count(*) FROM far WHERE ts < ''2019-01-01''');
--- Nor is what they tell all of.
+-- Segments whose zones answer the query are not requested either.
 SELECT count(*), count(v), min(ts), max(v) FROM far;
 SELECT explained('SELECT count(*), count(v), min(ts), max(v) FROM far');
 SELECT count(*), sum(v) FROM far WHERE ts < '2021-01-01' AND series <= 3;
@@ -59,14 +60,15 @@ SELECT explained('SELECT max(v + 0) FROM far WHERE series = 3');
 SELECT max(v + 0), count(*) FROM far WHERE series = 3;
 SELECT explained('SELECT max(v + 0) FROM far WHERE series = 3');
 
--- Why not. Whoever asks after a failure asks anew.
+-- The reason of the failure. A query after a failure requests the segment again.
 SELECT count(*) FROM far WHERE series = 0;
 SELECT lanes.recall_fail(key, 'bucket gone') FROM lanes.recall_next('1 s');
 SELECT count(*) FROM far WHERE series = 0;
 \set VERBOSITY sqlstate
 SELECT lanes.recall_supply(key, 'x') FROM lanes.recall_next('1 s');
 \set VERBOSITY default
--- Nor is another table's segment taken for it, whole as that is. Who waits is told, and the gateway's own words change nothing.
+-- A segment of another table is refused although it is intact. A waiting query reports that, and
+-- the gateway's own message cannot change it.
 CREATE TABLE twin (series int, ts timestamptz, v int) USING lanes
     WITH (order_by = 'series, ts', hot = '1 day', autovacuum_enabled = off);
 INSERT INTO twin SELECT g % 4, '2020-01-01 00:00+00'::timestamptz + g * interval '1 s', g + 1 FROM generate_series(0, 199999) g;
@@ -86,10 +88,10 @@ DROP FUNCTION supply_of_twin;
 DROP TABLE twin;
 SELECT lanes.recall_supply('1/2/3/4/5', 'x');
 SELECT lanes.recall_fail('nonsense', 'x');
--- What was taken is not offered again at once.
+-- A request that was taken is not offered again at once.
 SELECT count(*) FROM lanes.recall_next('0.01 s');
 
--- Rows that are here, without those that are not.
+-- Rows in the file can be read without the remote ones.
 INSERT INTO far SELECT 9, now(), g FROM generate_series(1, 10) g;
 SET lanes.recall = skip;
 SELECT count(*), sum(v) FROM far;
@@ -97,20 +99,21 @@ SELECT count(*), sum(v) FROM far WHERE series = 9;
 SET lanes.vectorize = off;
 SELECT count(*), sum(v) FROM far;
 RESET lanes.vectorize;
--- A statement that changes rows waits for them.
+-- A statement that changes rows waits for remote ones.
 DELETE FROM far WHERE series = 0 AND v < 40;
 RESET lanes.recall;
--- Statistics go without.
+-- ANALYZE does not recall segments.
 ANALYZE far;
 SELECT reltuples FROM pg_class WHERE relname = 'far';
 
--- They come back after all: rows of them can be changed, and are read into a new file by what rewrites the table.
+-- The segments are recalled: their rows can be changed, and a rewrite of the table copies them into
+-- its new file.
 SELECT sum(v + 0) FROM far;
 SELECT count(lanes.recall_supply(key, image)::text) FROM objects;
 RESET lanes.recall_timeout;
 DELETE FROM far WHERE series = 0 AND v < 40;
 UPDATE far SET v = -1 WHERE series = 1 AND v < 41;
--- Zones tell nothing of runs that rows were deleted of.
+-- The zones of segments with deleted rows do not answer queries.
 SELECT count(*), min(v), max(v) FROM far;
 SELECT explained('SELECT count(*), min(v), max(v) FROM far');
 SELECT series, count(*), min(v), sum(v) FROM far GROUP BY series ORDER BY series;
@@ -121,7 +124,7 @@ SELECT count(*) FROM lanes.remote_keys();
 SELECT DISTINCT state FROM lanes.arena_segments('far');
 SELECT series, count(*), min(v), sum(v) FROM far GROUP BY series ORDER BY series;
 
--- Settings that mean nothing; who may offload.
+-- Invalid settings; privileges for offloading.
 CREATE TABLE bad (ts timestamptz) USING lanes WITH (hot = 'never');
 CREATE ROLE regress_lanes_gateway;
 CREATE ROLE regress_lanes_stranger;

@@ -1,18 +1,18 @@
--- lanes.vectorize = require, where planning nests and fails inside: what was found before is not forgotten.
+-- lanes.vectorize = require with nested planning that fails inside: earlier findings are kept.
 CREATE TABLE l (i int, note numeric) USING lanes;
 INSERT INTO l SELECT i, i FROM generate_series(1, 10) i;
 CREATE FUNCTION fails(query text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN EXECUTE query; RETURN 0; EXCEPTION WHEN OTHERS THEN RETURN 1; END $$;
 SET lanes.vectorize = require;
--- The first sub-select does not vectorise; a query that fails to plan is planned while the second is.
+-- The first sub-select is not vectorised. Planning the second one plans another query, which fails.
 SELECT * FROM (SELECT sum(note) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT sum(note) FROM l') OFFSET 0) b;
 SELECT * FROM (SELECT sum(note) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT i / 0 FROM l WHERE 1 / 0 = 1') OFFSET 0) b;
--- It is the inner query that does not, and nobody asks for it.
+-- Only the inner query is not vectorised, and it does not matter.
 SELECT * FROM (SELECT sum(i) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT sum(note) FROM l') OFFSET 0) b;
 SELECT fails('SELECT sum(i) FROM l'), fails('SELECT sum(note) FROM l'), sum(i) FROM l;
 RESET lanes.vectorize;
 EXPLAIN (COSTS OFF) SELECT * FROM (SELECT sum(note) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT 1 / 0') OFFSET 0) b;
--- A failure to plan within a cursor's leaves what the cursor is.
+-- A planning error in a cursor's query does not affect the cursor's kind.
 BEGIN;
 EXPLAIN (COSTS OFF) DECLARE back CURSOR FOR SELECT i FROM l WHERE i = fails('SELECT 1 / 0');
 SAVEPOINT s;
@@ -21,8 +21,8 @@ ROLLBACK TO s;
 EXPLAIN (COSTS OFF) DECLARE onward NO SCROLL CURSOR FOR SELECT i FROM l;
 COMMIT;
 DROP FUNCTION fails; DROP TABLE l;
--- Joins by time whose rows are not vectorised say why, and require refuses them: under their left side, or if that is no lanes table
--- under the right one.
+-- Joins by time whose rows are not vectorised report the reason, and require refuses them. The
+-- reason is shown at their left side, or at their right side if the left is not a lanes table.
 CREATE TABLE l (ts timestamptz, k int, note text) USING lanes;
 CREATE TABLE r (ts timestamptz, k int, v int, note text) USING lanes;
 CREATE TABLE h (ts timestamptz, k int) USING heap;
@@ -54,10 +54,10 @@ SELECT pg_temp.why('SELECT l.ts, q.* FROM l, LATERAL (SELECT v FROM r WHERE r.k 
 SELECT pg_temp.why('SELECT l.ts, q.* FROM l, LATERAL (SELECT avg(v) FROM r WHERE r.k = l.k AND r.ts <= l.ts) q');
 SELECT pg_temp.why('SELECT l.ts, q.* FROM h l, LATERAL (SELECT sum(v) FROM r WHERE r.k = l.k AND r.ts <= l.ts) q');
 SELECT pg_temp.why('SELECT l.ts, q.* FROM l, LATERAL (SELECT sum(v) FROM r WHERE r.k = l.k AND r.ts <= l.ts) q FOR UPDATE OF l');
--- One of two; and what is done with the rows of one.
+-- One of two joins is not vectorised; operations on the rows of a join.
 SELECT pg_temp.why('SELECT l.ts, q.s, p.a FROM l, LATERAL (SELECT sum(v) s FROM r WHERE r.k = l.k AND r.ts <= l.ts) q, LATERAL (SELECT avg(v) a FROM r WHERE r.k = l.k AND r.ts > l.ts) p');
 SELECT pg_temp.why('SELECT sum(q.s::numeric) FROM l, LATERAL (SELECT sum(v) s FROM r WHERE r.k = l.k AND r.ts <= l.ts) q');
--- Not by time, or not over a lanes table.
+-- Joins that are not by time, or not over a lanes table.
 SELECT pg_temp.why('SELECT l.ts, q.* FROM l, LATERAL (SELECT avg(v) FROM r WHERE r.k = l.k) q');
 SELECT pg_temp.why('SELECT l.ts, q.* FROM l, LATERAL (SELECT count(*) FROM r WHERE r.k = l.k AND r.v < 3) q');
 SELECT pg_temp.why('SELECT l.ts, q.* FROM l, LATERAL (SELECT k FROM h WHERE h.k = l.k AND h.ts <= l.ts ORDER BY ts DESC LIMIT 1) q');

@@ -1,4 +1,4 @@
--- SELECT … FOR UPDATE and its weaker kin, in one session.
+-- SELECT … FOR UPDATE and its weaker variants, in one session.
 CREATE TABLE t (id int, v text) USING lanes;
 INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 5) i;
 BEGIN;
@@ -8,14 +8,14 @@ SELECT * FROM t WHERE id = 4 FOR SHARE;
 SELECT * FROM t WHERE id = 5 FOR KEY SHARE;
 SELECT count(*) FROM (SELECT 1 FROM t FOR UPDATE NOWAIT) s;
 SELECT count(*) FROM (SELECT 1 FROM t FOR SHARE SKIP LOCKED) s;
--- Locked rows can be changed by their locker.
+-- The session that locked a row can change it.
 UPDATE t SET v = 'locked, then changed' WHERE id = 1;
 DELETE FROM t WHERE id = 4;
 SELECT * FROM t ORDER BY id FOR UPDATE;
 COMMIT;
 SELECT * FROM t ORDER BY id;
 
--- A lock does not change what others see, and is gone after commit or rollback.
+-- A lock does not change the visible rows, and ends at commit or rollback.
 BEGIN;
 SELECT count(*) FROM (SELECT 1 FROM t FOR UPDATE) s;
 ROLLBACK;
@@ -28,7 +28,7 @@ UPDATE t SET v = 'after savepoint' WHERE id = 3;
 COMMIT;
 SELECT * FROM t ORDER BY id;
 
--- With joins, OF, LIMIT, ORDER BY, CTE, subqueries, row changed in the same transaction.
+-- Joins, OF, LIMIT, ORDER BY, CTEs, subqueries, and a row changed in the same transaction.
 CREATE TABLE h (id int PRIMARY KEY, w text) USING heap;
 INSERT INTO h VALUES (1, 'one'), (2, 'two');
 BEGIN;

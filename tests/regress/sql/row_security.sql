@@ -19,7 +19,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON t TO lanes_regress_tenant;
 SET ROLE lanes_regress_tenant;
 SELECT id, owner FROM t ORDER BY id;
 SELECT count(*) FROM t WHERE v LIKE 'v%';
--- A leaky function in the query sees only what the policy allows.
+-- A leaky function in the query only sees rows that the policy allows.
 CREATE FUNCTION pg_temp.leak(text) RETURNS bool LANGUAGE plpgsql COST 0.0000001 AS $$ BEGIN RAISE NOTICE 'saw %', $1; RETURN true; END $$;
 SELECT count(*) FROM (SELECT * FROM t WHERE pg_temp.leak(secret) ORDER BY id) s;
 INSERT INTO t VALUES (8, 'lanes_regress_tenant', 'mine', 's');

@@ -1,4 +1,4 @@
--- Savepoints and subtransactions: each one's rows come and go with it.
+-- Savepoints and subtransactions: rows follow the fate of their subtransaction.
 CREATE TABLE t (id int, v text) USING lanes;
 BEGIN;
 INSERT INTO t VALUES (1, 'top');
@@ -18,7 +18,7 @@ INSERT INTO t VALUES (5, 'a again');
 COMMIT;
 SELECT * FROM t ORDER BY id;
 
--- Deletes and updates are undone too, of own rows and of old ones.
+-- Deletes and updates of own and of older rows are undone too.
 BEGIN;
 SAVEPOINT a;
 DELETE FROM t WHERE id = 1;
@@ -37,7 +37,7 @@ RELEASE b;
 COMMIT;
 SELECT * FROM t ORDER BY id;
 
--- An outer delete of a row, an inner one of its sibling, the inner undone.
+-- An outer delete of a row, and an inner delete of another row that is undone.
 BEGIN;
 INSERT INTO t SELECT i, 'sub' FROM generate_series(10, 19) i;
 DELETE FROM t WHERE id = 10;
@@ -99,7 +99,7 @@ SELECT count(*) FROM t WHERE id > 1000;
 COMMIT;
 SELECT count(*) FROM t WHERE id > 1000;
 
--- DDL in a savepoint: the table's rows come back with it.
+-- DDL in a savepoint: rolling it back restores the table's rows.
 BEGIN;
 SAVEPOINT a;
 TRUNCATE t;

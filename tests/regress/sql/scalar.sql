@@ -1,10 +1,11 @@
--- Expressions without columns: evaluated for the first row that needs them, as on heap, and initialised once a query.
-SET default_table_access_method = lanes; -- Where a test means heap, it says so.
+-- Expressions without columns are evaluated for the first row that needs them, as on heap, and
+-- initialised once per query.
+SET default_table_access_method = lanes; -- Heap tables are marked USING heap.
 CREATE TABLE zeros (zero int) USING heap;
 INSERT INTO zeros VALUES (0);
 CREATE TABLE e (x int, y int, note text, ts timestamptz);
 
--- Over no rows nothing is evaluated.
+-- Nothing is evaluated without rows.
 SELECT count(*) FROM e WHERE x > 10 / (SELECT zero FROM zeros);
 SELECT * FROM e WHERE x > (SELECT 10 / zero FROM zeros);
 SELECT y, sum(x) FROM e WHERE x > (SELECT 10 / zero FROM zeros) GROUP BY y;
@@ -17,17 +18,17 @@ DELETE FROM e;
 SELECT * FROM e WHERE x > (SELECT 10 / zero FROM zeros);
 COMMIT;
 
--- A division is kept from what a condition before it keeps out.
+-- A division is not evaluated for rows that an earlier condition excludes.
 INSERT INTO e SELECT i, 1, 'n' || i, timestamptz '2026-03-01 00:00Z' + i * interval '1 s' FROM generate_series(1, 1000) i;
 SELECT count(*) FROM e WHERE y = 5 AND x > 10 / (SELECT zero FROM zeros);
 SELECT count(*) FROM e WHERE x > CASE WHEN (SELECT zero FROM zeros) = 0 THEN 990 ELSE 10 / (SELECT zero FROM zeros) END;
 SELECT count(*) FROM e WHERE x > 10 / (SELECT zero + 2 FROM zeros);
 
--- Rows that need it find the fault.
+-- A row that needs the expression raises its error.
 SELECT count(*) FROM e WHERE x > 10 / (SELECT zero FROM zeros);
 SELECT count(*) FROM e WHERE x > (SELECT 10 / zero FROM zeros);
 
--- Rescans: an expression is compiled once at most, and a rescan gets values of its own.
+-- Rescans: an expression is compiled at most once, and each rescan has its own values.
 SET jit = on;
 SET jit_above_cost = 0;
 \getenv suite PG_ABS_SRCDIR
@@ -44,7 +45,7 @@ SELECT sum(c), count(*), min(g) FILTER (WHERE c = 0) FROM generate_series(900, 1
 SELECT g, x, note FROM generate_series(1, 3) g, LATERAL (SELECT x, note FROM e WHERE note = 'n' || (g * 10) LIMIT 1) l ORDER BY g;
 DROP FUNCTION compiled_functions(text);
 
--- What functions that are called value by value leave behind is freed while the query runs.
+-- Memory of functions that are called for each value is freed while the query runs.
 CREATE TABLE texts (note text);
 INSERT INTO texts SELECT repeat(md5(i::text), 3) FROM generate_series(1, 60000) i;
 SELECT found, (after - before) / 1048576 < 4 AS bounded FROM (SELECT

@@ -1,4 +1,4 @@
--- Sealing: sorted, deduplicated parts take the place of runs; what anybody sees stays the same.
+-- Sealing: sorted, deduplicated parts replace runs, and the visible rows stay the same.
 CREATE TABLE sealed (series int, ts timestamptz, v float8, txt text) USING lanes
     WITH (order_by = 'series, ts', autovacuum_enabled = off);
 INSERT INTO sealed
@@ -14,13 +14,13 @@ $$;
 SELECT lanes.seal('sealed');
 SELECT DISTINCT state FROM lanes.arena_segments('sealed');
 SELECT differences();
--- There is nothing left to do.
+-- Sealing again finds nothing to do.
 SELECT lanes.seal('sealed');
--- Rows lie in the order asked for, NULLs last.
+-- Rows are in the requested order, NULLs last.
 SELECT count(*) FROM (SELECT series, ts, lag(series) OVER (ORDER BY ctid) AS s, lag(ts) OVER (ORDER BY ctid) AS t FROM sealed) r
     WHERE (s, t) > (series, ts);
 SELECT series, ts, v, txt FROM sealed ORDER BY ctid DESC LIMIT 1;
--- They take a small part of what they took.
+-- Sealed rows take a small part of their previous space.
 SELECT sum(bytes_stored) < 100000 * 3 AS is_small FROM lanes.arena_segments('sealed');
 
 -- New rows, changed rows and deleted rows beside sealed ones.
@@ -33,7 +33,7 @@ UPDATE expected SET v = -1, txt = NULL WHERE series = 6 AND ts < '2026-01-01 01:
 SELECT differences();
 SELECT lanes.seal('sealed') > 0;
 SELECT differences();
--- Row numbers are other ones now: what was deleted before is not deleted again.
+-- Row numbers have changed: deletes of old numbers do not apply to new rows.
 VACUUM sealed;
 SELECT differences();
 SELECT count(*) FROM sealed WHERE series = 5;
@@ -43,7 +43,7 @@ SELECT differences();
 VACUUM sealed;
 SELECT differences();
 
--- Segments that their parts' indexes rule out are not read.
+-- Segments that the index of their part excludes are not read.
 \getenv suite PG_ABS_SRCDIR
 \set explain :suite '/include/explain.sql'
 \i :explain
@@ -52,13 +52,13 @@ CREATE FUNCTION scanned(query text) RETURNS SETOF text LANGUAGE sql AS $$
 SELECT lanes.seal('sealed') > 0;
 SELECT scanned('SELECT count(*) FROM sealed WHERE series = 3');
 SELECT scanned('SELECT count(*) FROM sealed WHERE series = 1000');
--- Each is counted once, whoever passes it.
+-- Each segment is counted once, whichever process skips it.
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 SELECT scanned('SELECT count(*) FROM sealed WHERE series = 1000');
 RESET parallel_setup_cost; RESET parallel_tuple_cost; RESET min_parallel_table_scan_size;
 SELECT count(*) FROM sealed WHERE series = 3;
 
--- Inside a transaction that changed rows, nothing of them is sealed; nor is what a snapshot may not see yet.
+-- Rows that the same transaction changed are not sealed, nor rows that a snapshot does not see yet.
 BEGIN;
 UPDATE sealed SET v = 0 WHERE series = 8;
 SELECT lanes.seal('sealed');
@@ -70,7 +70,7 @@ SELECT lanes.seal('sealed');
 ROLLBACK;
 SELECT differences();
 
--- A cursor goes on over what it began with; rows that it names are refused after a sealing.
+-- A cursor continues over its original rows. Positioned changes are refused after a sealing.
 INSERT INTO sealed SELECT 300, '2026-03-01'::timestamptz + g * interval '-1 s', g, 'c' FROM generate_series(1, 5) g;
 INSERT INTO expected SELECT * FROM sealed WHERE series = 300;
 VACUUM sealed;
@@ -89,7 +89,7 @@ DELETE FROM sealed WHERE series = 300 AND v = 2;
 ROLLBACK;
 SELECT differences();
 
--- dedup keeps the last of equal keys, and never makes one of NULLs.
+-- dedup keeps the last of equal keys, and never considers NULLs equal.
 CREATE TABLE once (k int, ts timestamp, v int) USING lanes WITH (order_by = 'k, ts', dedup = on, autovacuum_enabled = off);
 INSERT INTO once VALUES (1, '2026-01-01', 1), (2, '2026-01-01', 2), (1, '2026-01-01', 3), (NULL, NULL, 4), (NULL, NULL, 5);
 INSERT INTO once VALUES (1, '2026-01-01', 6), (2, '2026-01-02', 7);
@@ -99,7 +99,7 @@ INSERT INTO once VALUES (2, '2026-01-01', 8);
 SELECT lanes.seal('once');
 SELECT * FROM once ORDER BY v;
 
--- retain drops sealed rows when all of their part are older.
+-- retain drops sealed rows once all rows of their part are older.
 CREATE TABLE recent (ts timestamptz, v int) USING lanes WITH (retain = '1 day', autovacuum_enabled = off);
 INSERT INTO recent SELECT now() - interval '2 days', g FROM generate_series(1, 1000) g;
 SELECT lanes.seal('recent');
@@ -109,11 +109,11 @@ SELECT count(*), max(v) FROM recent;
 ALTER TABLE recent RESET (retain);
 SELECT reloptions FROM pg_class WHERE relname = 'recent';
 
--- Settings that mean nothing.
+-- Invalid settings.
 CREATE TABLE bad (ts timestamptz) USING lanes WITH (retain = '-1 day');
 CREATE TABLE bad (ts timestamptz) USING lanes WITH (retain = 'soon');
 CREATE TABLE bad (ts timestamptz) USING lanes WITH (dedup = maybe);
--- Who may seal, and what.
+-- Privileges for sealing, and tables that cannot be sealed.
 CREATE TABLE heap_table (a int) USING heap;
 SELECT lanes.seal('heap_table');
 CREATE ROLE regress_lanes_sealer;
@@ -136,8 +136,8 @@ SELECT lanes.seal('pg_temp.passing');
 SELECT min(k), max(k), count(DISTINCT v) FROM passing;
 SELECT k FROM passing LIMIT 2;
 
--- What is sealed is read from its images, of which the arena takes lanes only once it was looked at often; a look at a few
--- rows is none.
+-- Sealed rows are read from their images. The arena decodes lanes only after frequent reads; a read
+-- of a few rows does not count.
 CREATE TABLE looked_at (k int8, v float8, note text, flag bool) USING lanes WITH (order_by = 'k', autovacuum_enabled = off);
 INSERT INTO looked_at SELECT g % 500, nullif(g % 97, 3) / 4.0, 'n' || g % 11, g % 5 = 0 FROM generate_series(1, 200000) g;
 SELECT lanes.seal('looked_at');
@@ -159,14 +159,16 @@ SELECT note, count(*), sum(v) FROM looked_at WHERE k = 321 GROUP BY 1 ORDER BY 1
 RESET lanes.decode_after;
 RESET max_parallel_workers_per_gather;
 
--- What of a part's images does not fill a page lies together behind its index: images of less than a page all lie there.
+-- The rest of a part's images that does not fill a page is stored after the part's index. Images of
+-- less than a page are all stored there.
 CREATE TABLE packed (k int8, v int8) USING lanes WITH (order_by = 'k', autovacuum_enabled = off);
 INSERT INTO packed SELECT g / 65536, CASE WHEN g >= 262144 THEN hashint8extended(g, 0) END FROM generate_series(0, 327679) g;
 SELECT lanes.seal('packed');
 SELECT bytes_encoded < 8192 AS is_small, count(*), count(DISTINCT block) AS blocks
     FROM lanes.segments WHERE relation = 'packed'::regclass GROUP BY 1 ORDER BY 1;
 SELECT k, count(*), sum(v), count(v) FROM packed GROUP BY 1 ORDER BY 1;
--- Sealed anew without what is deleted, settled and moved down the file, they are the same.
+-- Sealed again without the deleted rows, settled, and moved down the file, the images have the same
+-- content.
 DELETE FROM packed WHERE k = 2;
 VACUUM packed;
 VACUUM packed;

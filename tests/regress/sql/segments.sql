@@ -1,16 +1,16 @@
--- The view lanes.segments: what tables consist of, and who may see that.
+-- The view lanes.segments: the segments of tables, and the privileges to see them.
 CREATE TABLE seen (host int, ts timestamptz, v float8, note text) USING lanes
     WITH (order_by = 'host, ts', hot = '1 day', autovacuum_enabled = off);
 SELECT count(*) FROM lanes.segments WHERE relation = 'seen'::regclass;
 INSERT INTO seen SELECT g % 10, '2026-01-01 00:00+00'::timestamptz + g * interval '1 s', g % 100 / 4.0, 'n' || g % 3
     FROM generate_series(0, 69999) g;
--- Open: rows of each segment of the arena, with what they take and when they are of.
+-- Open rows: one row per segment of the arena, with its memory and its times.
 SET timezone = 'UTC';
 SELECT state, part, first_row, rows, rows_live, runs > 0 AS has_runs, bytes_raw, bytes_encoded > 0 AS stored, encodings, column_bytes,
        min_time, max_time, block, object_key, in_cold_cache
     FROM lanes.segments WHERE relation = 'seen'::regclass ORDER BY first_row DESC LIMIT 1;
 SELECT sum(rows), sum(rows_live), sum(bytes_raw) = 70000 * (4 + 8 + 8 + 3) AS raw, min(min_time), max(max_time) FROM lanes.segments WHERE relation = 'seen'::regclass;
--- What was rolled back does not count; what is deleted is not alive.
+-- Aborted rows do not count; deleted rows are not alive.
 BEGIN;
 INSERT INTO seen VALUES (1, '1999-01-01', 1, 'never');
 ROLLBACK;
@@ -28,12 +28,12 @@ SELECT bool_and(column_bytes ?& ARRAY['host', 'ts', 'v', 'note']) AS named,
 DELETE FROM seen WHERE host = 8;
 INSERT INTO seen VALUES (1, NULL, NULL, NULL);
 SELECT state, sum(rows), sum(rows_live), min(min_time) FROM lanes.segments WHERE relation = 'seen'::regclass GROUP BY state ORDER BY state;
--- A column that came later, and one that is gone.
+-- An added column and a dropped one.
 ALTER TABLE seen ADD COLUMN later int DEFAULT 5;
 ALTER TABLE seen DROP COLUMN v;
 SELECT DISTINCT encodings - 'ts' AS encodings FROM lanes.segments WHERE relation = 'seen'::regclass AND state = 'sealed';
 SELECT bytes_raw FROM lanes.segments WHERE relation = 'seen'::regclass AND state = 'open';
--- In object storage: all of that without a look there.
+-- Segments in object storage are shown without reading them there.
 CREATE TABLE objects (key text, image bytea) USING heap;
 INSERT INTO objects SELECT key, lanes.segment_image(target, o.part, first_row) FROM lanes.offload_list(1) o;
 SELECT bool_and(lanes.offload_commit(target, part)) FROM (SELECT DISTINCT target, part FROM lanes.offload_list(1)) o;
@@ -42,7 +42,7 @@ SELECT state, sum(rows), sum(rows_live), sum(bytes_raw) > 0 AS raw, sum(bytes_en
        count(*) = count(object_key) AS have_keys
     FROM lanes.segments WHERE relation = 'seen'::regclass GROUP BY state ORDER BY state;
 SELECT count(*) FROM lanes.segments s JOIN objects o ON o.key = s.object_key WHERE s.encodings->>'note' IS NOT NULL;
--- Times of no time zone are of the session's; a table without a time has none.
+-- Times without a time zone are in the session's zone. A table without a time column has no times.
 CREATE TABLE local (t timestamp) USING lanes;
 INSERT INTO local VALUES ('2026-07-01 12:00'), ('infinity');
 SET timezone = 'Europe/Berlin';
@@ -55,7 +55,7 @@ CREATE TEMP TABLE own (i int, ts timestamptz) USING lanes;
 INSERT INTO own VALUES (1, '2026-01-01');
 SELECT state, rows, rows_resident, min_time FROM lanes.segments WHERE relation = 'own'::regclass;
 
--- What of a file is free: all blocks are counted once, and VACUUM finds those of runs that were sealed.
+-- The free space of a file: all blocks are counted once, and VACUUM finds those of sealed runs.
 CREATE TABLE spacious (i int, t text) USING lanes WITH (autovacuum_enabled = off);
 SELECT bytes, bytes_used, bytes_free FROM lanes.space WHERE relation = 'spacious'::regclass;
 INSERT INTO spacious SELECT g, repeat('x', g % 50) FROM generate_series(1, 30000) g;
@@ -69,7 +69,8 @@ SELECT bytes = pg_relation_size('spacious') AS whole, bytes_used = bytes AS used
 SELECT * FROM lanes.stored_space('pg_class');
 DROP TABLE spacious;
 
--- Who may read a table sees what it consists of, and no other; times only of rows that row security does not hide.
+-- A role sees the segments of the tables that it may read, and times only of rows that row security
+-- does not hide.
 CREATE ROLE regress_lanes_reader;
 CREATE ROLE regress_lanes_stranger;
 GRANT SELECT ON seen TO regress_lanes_reader;

@@ -1,4 +1,4 @@
--- The series of Prometheus: label sets are packed, many in a value.
+-- The series of Prometheus: many label sets are packed into one value.
 SELECT lanes.label_sets(lanes.pack_label_sets(ARRAY['{}', '{"a":"é"}', '']));
 SELECT lanes.label_sets(lanes.pack_label_sets('{}'));
 SELECT length(lanes.pack_label_sets(sets)) * 4 < octet_length(sets::text) AS is_small, lanes.label_sets(lanes.pack_label_sets(sets)) = sets AS same
@@ -7,7 +7,7 @@ SELECT lanes.pack_label_sets(ARRAY['{}', NULL]);
 SELECT lanes.label_sets('');
 SELECT lanes.label_sets('\x02');
 SELECT lanes.label_sets(substr(packed, 1, length(packed) - 1)) FROM lanes.pack_label_sets(ARRAY['{}', '{"a":"b"}']) packed;
--- A row that does not hold as many as it says is refused.
+-- A row with another number of label sets than it declares is refused.
 INSERT INTO lanes.series_runs (first_id, last_id, metric, labels, registered_at)
     VALUES (1, 3, 'm', lanes.pack_label_sets(ARRAY['{}', '{"a":"b"}']), '2026-01-01');
 BEGIN;
@@ -16,7 +16,8 @@ SELECT first_id, last_id, metric, lanes.label_sets(labels) FROM lanes.series_run
 SELECT id, metric, labels FROM lanes.series ORDER BY id;
 SELECT * FROM lanes.find_series(ARRAY[3, 2, 9]) ORDER BY id;
 SELECT id, labels FROM lanes.metric_series('up') ORDER BY id;
--- Label sets become values of type jsonb as PostgreSQL's own input makes them, whatever names, texts and escapes they have.
+-- Label sets are converted to jsonb exactly as PostgreSQL's own input does, whatever names, texts
+-- and escapes they contain.
 CREATE TEMP TABLE odd_set (labels text) USING heap;
 INSERT INTO odd_set VALUES ('{}'), ('{"a":""}'), ('{"bb":"1","a":"2","ab":"3","é":"ü","z":"4"}'), ('{"a":"x\"y\\z\u00e9"}'), ('{"a":"1","b":"2","a":"3"}'), ('{"a":{"b":[1,null]}}');
 INSERT INTO odd_set SELECT '{' || string_agg(format('"%s":"%s"', repeat('n', i % 7) || i, repeat('v', i)), ',') || '}' FROM unnest(ARRAY[1, 15, 16, 17, 31, 32, 33, 60]) labels, generate_series(1, labels) i GROUP BY labels;

@@ -1,4 +1,4 @@
--- What one session sees at each isolation level (concurrency is tested by the isolation specs).
+-- The rows that one session sees at each isolation level. The isolation specs test concurrency.
 CREATE TABLE t (id int, v text) USING lanes;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) FROM t;
@@ -23,7 +23,7 @@ SELECT count(*) FROM t;
 INSERT INTO t VALUES (4, 'read only');
 ROLLBACK;
 
--- An exported snapshot is usable again in this session's next transaction only while exported; here by a held reader.
+-- An exported snapshot can be used only while its transaction is open.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT pg_export_snapshot() IS NOT NULL AS exported;
 SELECT count(*) FROM t;

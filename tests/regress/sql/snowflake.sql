@@ -1,4 +1,5 @@
--- Snowflakes: a lanes table joined with small sides, of which some are joined by a key over another one's columns.
+-- Snowflakes: a lanes table joined with small sides, some of which are joined by a key over another
+-- side's columns.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA snowflake; SET search_path = snowflake;
 CREATE TABLE reading (ts timestamptz, series int, kind int2, value float8) WITH (order_by = 'series, ts');
@@ -19,7 +20,7 @@ CREATE TABLE device (id int, host text, code varchar, number int8, weight float8
 INSERT INTO device SELECT i, CASE WHEN i % 6 > 0 THEN 'h' || i % 12 END, 'h' || i % 12, i % 8, CASE i % 4 WHEN 0 THEN float8 'NaN' WHEN 1 THEN float8 '-0' ELSE i / 8.0 END, i / 8.0::real, date '2024-01-01' + i % 5,
         lpad(to_hex(i % 9), 32, '0')::uuid, i % 3, jsonb_build_object('host', 'h' || i % 10)
     FROM generate_series(1, 36) i;
--- Some ids twice, with other hosts: of these some have an owner, some have none.
+-- Some ids occur twice, with other hosts, of which some have an owner and some have none.
 INSERT INTO device SELECT id, 'x' || id, 'h1', number, NULL, NULL, NULL, NULL, NULL, NULL FROM device WHERE id % 7 = 0;
 INSERT INTO device SELECT id, 'h2', 'x', number + 1, 0, 1, day, mark, price, '{"host": "h3"}' FROM device WHERE id % 7 = 0;
 INSERT INTO device VALUES (NULL, 'h3', 'h3', 3, 3, 3, '2024-01-03', NULL, 1, NULL);
@@ -40,11 +41,12 @@ ANALYZE;
 \set compare :suite '/include/compare.sql'
 \i :compare
 SET regress.lanes_tables = 'reading|other|note';
--- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
--- PostgreSQL joins the small sides with each other first where it may. Now it joins in the order of the query.
+-- PostgreSQL joins the small sides with each other first where that is possible. This setting makes
+-- it join in the order of the query.
 SET join_collapse_limit = 1;
 EXPLAIN (COSTS OFF) SELECT o.person, count(*), avg(r.value) FROM reading r JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.host GROUP BY 1;
--- Outer joins keep the order of the query: a key over the side before, or over what it lacks.
+-- Outer joins keep the order of the query: the key is over the previous side, which may have no
+-- row.
 SELECT pg_temp.same('SELECT r.ts, r.series, d.host, o.person FROM reading r JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.host');
 SELECT pg_temp.same('SELECT r.ts, r.series, d.host, o.person FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.host');
 SELECT pg_temp.same('SELECT r.ts, r.series, d.host, o.person FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = coalesce(d.host, ''h2'')');
@@ -61,7 +63,8 @@ SELECT pg_temp.same('SELECT d.mark, o.person, count(*) FROM reading r LEFT JOIN 
 SELECT pg_temp.same('SELECT d.id, o.person, count(*) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = ''h'' || (d.id + 1) % 5 AND o.number = d.number GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT o.person, count(*) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.info ->> ''host'' AND o.number = r.kind GROUP BY 1');
 SELECT pg_temp.same('SELECT o.person, count(*) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host COLLATE "C" = d.host COLLATE "C" GROUP BY 1');
--- What is left to PostgreSQL: other types and collations, a key over two sides, a volatile one.
+-- Keys that are left to PostgreSQL: other types and collations, a key over two sides, a volatile
+-- one.
 SELECT pg_temp.same('SELECT o.person, count(*) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.price = d.price GROUP BY 1');
 SELECT pg_temp.same('SELECT o.person, count(*) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.day = d.day::timestamp GROUP BY 1');
 SELECT pg_temp.same('SELECT o.person, count(*) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.number = d.id % 5 + r.kind GROUP BY 1');
@@ -72,7 +75,8 @@ SELECT pg_temp.same('SELECT o.person, count(*) FROM reading r LEFT JOIN device d
 SELECT pg_temp.same('SELECT r.ts, d.host FROM reading r LEFT JOIN device d ON d.id = r.series WHERE EXISTS (SELECT FROM owner o WHERE o.host = d.host AND o.number = r.kind)');
 SELECT pg_temp.same('SELECT r.ts, d.host FROM reading r LEFT JOIN device d ON d.id = r.series WHERE NOT EXISTS (SELECT FROM owner o WHERE o.host = d.host)');
 SELECT pg_temp.same('SELECT d.host, count(*) FROM reading r JOIN device d ON d.id = r.series WHERE NOT EXISTS (SELECT FROM owner o WHERE o.host = d.host AND o.number = r.kind) GROUP BY 1');
--- Inner joins: keys over the lanes table and over another side, where a small row has nothing and the next one of its key has something.
+-- Inner joins: keys over the lanes table and over another side, where a small row has no match and
+-- the next one with its key has one.
 SELECT pg_temp.same('SELECT r.ts, r.series, d.host, o.person FROM reading r JOIN device d ON d.id = r.series JOIN owner o ON o.host = d.host AND o.number = r.kind');
 SELECT pg_temp.same('SELECT d.host, o.person, count(*), sum(r.value), max(o.weight) FROM reading r JOIN device d ON d.id = r.series JOIN owner o ON o.host = d.host AND o.number = r.kind GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT d.id, o.person, p.team, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN owner o ON o.host = d.host AND o.number = r.kind JOIN person p ON p.name = o.person GROUP BY 1, 2, 3');
@@ -95,8 +99,9 @@ SELECT pg_temp.same('SELECT d.host, p.info, count(*), count(s.value) FROM (readi
 SELECT pg_temp.same('SELECT count(*), sum(r.value), sum(s.value) FROM reading r JOIN other s ON s.ts = r.ts AND s.series = r.series + 100');
 SELECT pg_temp.same('SELECT r.series, count(*), min(s.value) FROM reading r JOIN other s ON s.ts = r.ts WHERE r.series < 5 AND s.series < 110 GROUP BY 1');
 SELECT pg_temp.same('SELECT count(*), sum(r.value), sum(s.value) FROM (reading r JOIN device d ON d.id = r.series) JOIN (other s JOIN place p ON p.id = s.series) ON s.ts = r.ts AND p.info ->> ''host'' = d.info ->> ''host'' AND s.value = r.value');
--- Small sides that are scans or joins of ours: their columns of all types, NULLs of outer joins, rows without a row of the table,
--- keys and groups by what many of their rows share.
+-- Small sides that are scans or joins of the extension: their columns of all types, NULLs of outer
+-- joins, rows that do not come from a table, and keys and groups by values that many of their rows
+-- share.
 CREATE TABLE note (ts timestamptz, series int, body text, mark uuid, flag bool, price numeric);
 INSERT INTO note SELECT ts, series - 100, CASE WHEN series % 3 > 0 THEN 'note ' || series % 7 END, lpad(to_hex(series % 9), 32, '0')::uuid, series % 2 = 0, value::numeric / 3 FROM other;
 SELECT lanes.seal('note');
@@ -116,7 +121,7 @@ SET plan_cache_mode = force_generic_plan;
 PREPARE noted(int) AS SELECT d.host, count(*), max(n.series) FROM reading r JOIN (note n JOIN device d ON d.id = n.series AND d.number > $1) ON n.ts = r.ts AND n.series = r.series WHERE n.series > $1 GROUP BY 1 ORDER BY 1;
 EXECUTE noted(5); EXECUTE noted(6); EXECUTE noted(NULL);
 RESET plan_cache_mode;
--- The rows that came by vectors are counted, below a projection too.
+-- Rows that are passed as vectors are counted, also below a projection.
 CREATE FUNCTION pg_temp.counted(query text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT pg_temp.explained(query, 'actual|Small Side Rows') $$;
 SELECT pg_temp.counted('SELECT count(*), max(n.series) FROM reading r JOIN note n ON n.ts = r.ts AND n.series = r.series');
@@ -136,7 +141,7 @@ SELECT count(*) FROM (SELECT r.ts FROM reading r JOIN device d ON d.id = r.serie
 -- An expression that fails.
 SELECT pg_temp.same('SELECT count(*) FROM reading r LEFT JOIN device d ON d.id = r.series AND d.id <> 5 LEFT JOIN owner o ON o.number = 10 / (d.id - 5)');
 SELECT pg_temp.same('SELECT count(*) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.number = 10 / (d.id - 5)');
--- Small sides that take more memory than they may: PostgreSQL's own plan takes over while the node runs.
+-- Small sides that exceed their memory: PostgreSQL's own plan takes over while the node runs.
 CREATE FUNCTION crowded() RETURNS SETOF crowd LANGUAGE plpgsql STABLE ROWS 10 AS 'BEGIN RETURN QUERY SELECT * FROM crowd; END';
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 SELECT pg_temp.same('SELECT d.host, count(*), max(c.payload) FROM reading r JOIN device d ON d.id = r.series LEFT JOIN crowded() c ON c.host = d.host GROUP BY 1');
@@ -150,7 +155,7 @@ CREATE FUNCTION pg_temp.batches(query text) RETURNS boolean LANGUAGE sql AS $$
     SELECT plan #>> '{Plan,Batches}' > '1' AND plan #>> '{Plan,Custom Plan Provider}' = 'LanesAggregate' FROM pg_temp.analyzed(query) plan $$;
 SELECT pg_temp.batches('SELECT count(*), sum(r.value) FROM (reading r JOIN device d ON d.id = r.series) JOIN (note n JOIN owner o ON o.mark = n.mark) ON n.ts = r.ts AND n.series = d.id');
 RESET work_mem; RESET hash_mem_multiplier;
--- Privileges and row-level security are those of the tables.
+-- Privileges and row-level security of the tables apply.
 CREATE ROLE regress_snowflake;
 GRANT USAGE ON SCHEMA snowflake TO regress_snowflake;
 GRANT SELECT (series, kind) ON reading TO regress_snowflake;

@@ -1,4 +1,5 @@
--- Rows sealed by key and time: queries take the ways that such rows allow, and answer as PostgreSQL does.
+-- Rows sealed by key and time: queries use the join algorithms that such rows allow, and agree with
+-- PostgreSQL.
 CREATE SCHEMA sorted;
 SET search_path = sorted, public; SET default_table_access_method = lanes; SET timezone = 'UTC';
 CREATE TABLE trade (ts timestamptz, sym text, venue int, price float8, size int) WITH (order_by = 'sym, venue, ts');
@@ -10,7 +11,8 @@ INSERT INTO quote SELECT '2026-01-01'::timestamptz + i * 151 * interval '1 ms', 
 SELECT lanes.seal('trade') > 0, lanes.seal('quote') > 0;
 ANALYZE trade, quote;
 
--- Whether a query answers as it does without the engine, and how its join found rows.
+-- Returns the join algorithm of a query, its number of rows, and how many of these differ from the
+-- answer without the engine.
 CREATE FUNCTION way(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; algorithm text; rows bigint; different bigint;
 BEGIN
@@ -34,12 +36,12 @@ INSERT INTO joins VALUES
   (2, 'SELECT t.ts, t.size, q.bid, q.n FROM trade t JOIN quote q ON q.sym = t.sym AND q.venue = t.venue AND lanes.asof(q.ts < t.ts)'),
   (3, 'SELECT count(*), sum(t.price - q.bid), count(q.bid) AS bids FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND q.venue = t.venue AND lanes.asof(q.ts <= t.ts) WHERE t.size > 50'),
   (4, 'SELECT count(*), sum(q.n) FROM trade t JOIN quote q ON q.sym = t.sym AND q.venue = t.venue AND q.n > 20 AND lanes.asof(q.ts <= t.ts)'),
-  -- By the first of the keys alone the times of a key do not ascend.
+  -- In the order of the first key alone, the times of a key do not ascend.
   (5, 'SELECT count(*), sum(q.n) FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts)');
 SET client_min_messages = warning;
 SELECT number, way(query) FROM joins ORDER BY 1;
 
--- Rows that came later lie behind the sealed ones: found all the same.
+-- Later rows are behind the sealed ones, and are found too.
 BEGIN;
 INSERT INTO quote SELECT '2026-01-01 00:05'::timestamptz + i * interval '1 s', 'S' || i % 6, i % 2, i, i FROM generate_series(1, 100) i;
 SELECT number, way(query) FROM joins WHERE number IN (1, 4) ORDER BY 1;
@@ -49,7 +51,7 @@ INSERT INTO trade SELECT '2026-01-01 00:05'::timestamptz + i * interval '1 s', '
 INSERT INTO trade VALUES (NULL, 'S1', 1, 1, 60), ('2026-01-01', NULL, 1, 1, 60);
 SELECT number, way(query) FROM joins WHERE number IN (1, 4) ORDER BY 1;
 ROLLBACK;
--- So are rows beside deleted ones, and beside those without a key or a time.
+-- Rows beside deleted rows, and beside rows without a key or a time, are found too.
 BEGIN;
 DELETE FROM quote WHERE n % 7 = 3;
 DELETE FROM trade WHERE size % 5 = 1;
@@ -63,7 +65,8 @@ INSERT INTO more_trade TABLE trade; INSERT INTO more_quote TABLE quote;
 SELECT lanes.seal('more_trade') > 0, lanes.seal('more_quote') > 0;
 SELECT number, way(regexp_replace(query, '(trade|quote)( [tq])', 'more_\1\2', 'g')) FROM joins ORDER BY 1;
 
--- Groups of long runs, of runs too short for that, and of both keys; text that few vectors have.
+-- Groups of long stretches, of stretches that are too short, and of both keys; a text that few
+-- vectors contain.
 SELECT query, way(query) FROM unnest(ARRAY[
   'SELECT sym, count(*), sum(price), avg(price), min(size), max(size), sum(size) AS sizes FROM more_trade GROUP BY sym',
   'SELECT venue, sym, count(size), sum(price), max(price), avg(size) FROM more_trade GROUP BY 1, 2',

@@ -1,4 +1,5 @@
--- Rows whose order is known are found by search: the same answers as on heap, whatever the rows are sought by.
+-- Rows with a known order are found by binary search, by any column. The answers are compared with
+-- heap.
 SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA sought; SET search_path = sought;
 CREATE TABLE h (k int, wide int8, small int2, real float8, ts timestamptz, v int, note text) USING heap;
@@ -8,11 +9,12 @@ CREATE TABLE by_int (LIKE h) USING lanes WITH (order_by = 'k, ts');
 CREATE TABLE by_wide (LIKE h) USING lanes WITH (order_by = 'wide, ts');
 CREATE TABLE by_real (LIKE h) USING lanes WITH (order_by = 'real, ts');
 CREATE TABLE by_time (LIKE h) USING lanes WITH (order_by = 'ts, k');
--- The first 65,536 rows of a table lie in small segments: these have a vector each, and are not what is tested here.
+-- The first 65,536 rows of a table are in small segments of one vector each, which this test is not
+-- about.
 INSERT INTO by_int SELECT 5000 FROM generate_series(1, 66000); INSERT INTO by_wide (k) SELECT k FROM by_int; INSERT INTO by_real (k) SELECT k FROM by_int; INSERT INTO by_time (k) SELECT k FROM by_int;
 SELECT count(lanes.seal(name)) FROM unnest('{by_int,by_wide,by_real,by_time}'::regclass[]) name;
 DELETE FROM by_int; DELETE FROM by_wide; DELETE FROM by_real; DELETE FROM by_time;
--- Two parts each, so that rows of two runs meet in a vector.
+-- Each table has two parts, so that rows of two runs meet in a vector.
 CREATE FUNCTION load(part text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE name text;
 BEGIN
@@ -24,7 +26,8 @@ SELECT load('v % 3 <> 0');
 SELECT count(lanes.seal(name)) FROM unnest('{by_int,by_wide,by_real,by_time}'::regclass[]) name;
 SELECT load('v % 3 = 0');
 SELECT count(lanes.seal(name)) FROM unnest('{by_int,by_wide,by_real,by_time}'::regclass[]) name;
--- Vectors without the keys are passed by search. Rows of others that lie before and behind them are not looked at.
+-- Vectors without the keys are skipped by search. In other vectors, rows before and after the keys
+-- are not read.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(v) FROM by_int WHERE k IN (33, 36, 399);
 CREATE TABLE keys (k int, wide int8, small int2, real float8, ts timestamptz, team text) USING heap;
 INSERT INTO keys SELECT k, k::int8 * 1000000000, k / 3, k / 12.0, timestamptz '2026-01-01' + abs(k) * interval '1 hour', 't' || k % 3 FROM unnest('{-300,-299,0,33,36,150,399,597,598,90000}'::int[]) k;
@@ -37,7 +40,8 @@ CREATE TABLE quals AS
     ('k = 33 AND v = 50'), ('k IN (33, 150) AND note = ''n0'''), ('10 / (v + 1) > 3 AND k = 150'), ('k <> 33 AND k <= 36 AND k >= 30'), ('NOT k > 33 AND k > 0'), ('k = 33 OR k = 150'),
     ('k IN (SELECT k FROM keys)'), ('wide IN (SELECT wide FROM keys)'), ('small IN (SELECT small FROM keys)'), ('real IN (SELECT real FROM keys)'), ('ts IN (SELECT ts FROM keys)'), ('k NOT IN (SELECT x.k FROM keys x WHERE x.k IS NOT NULL)'),
     ('EXISTS (SELECT FROM keys WHERE keys.k = t.k AND team = ''t0'')'), ('NOT EXISTS (SELECT FROM keys WHERE keys.k = t.k)'), ('k = (SELECT max(x.k) FROM keys x WHERE x.k + 0 < 500)'), ('k IN (SELECT x.k FROM keys x WHERE x.k > 100) AND k < 200'), ('k = (SELECT x.k FROM keys x WHERE x.k + 0 = 1)');
--- Every query over every table, forwards and backwards, where the segments are read as they are stored and where they were decoded.
+-- Compares every query over every table, forwards and backwards, on segments in their stored form
+-- and on decoded ones.
 \getenv suite PG_ABS_SRCDIR
 \set compare :suite '/include/compare.sql'
 \i :compare
@@ -56,18 +60,18 @@ CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE
 SET lanes.decode_after = 1000000;
 SELECT * FROM disagreements();
 RESET lanes.decode_after;
--- Rows that are gone, also the first and the last of a key; others that came, which are not sealed.
+-- Deleted rows, including the first and the last of a key, and added rows that are not sealed.
 DELETE FROM h WHERE v % 10 = 3 OR k = 36 OR (k = 33 AND ts > '2026-01-01 01:00'); DELETE FROM by_int WHERE v % 10 = 3 OR k = 36 OR (k = 33 AND ts > '2026-01-01 01:00');
 DELETE FROM by_wide WHERE v % 10 = 3 OR k = 36 OR (k = 33 AND ts > '2026-01-01 01:00');
 DELETE FROM by_real WHERE v % 10 = 3 OR k = 36 OR (k = 33 AND ts > '2026-01-01 01:00'); DELETE FROM by_time WHERE v % 10 = 3 OR k = 36 OR (k = 33 AND ts > '2026-01-01 01:00');
 SELECT load('v = 5');
 INSERT INTO h SELECT * FROM h WHERE v = 5;
 SELECT * FROM disagreements();
--- Parameters are known late, and may be NULL.
+-- The values of parameters are known late, and may be NULL.
 PREPARE of_key (int) AS SELECT count(*), sum(v) FROM by_int WHERE k = $1;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE of_key (33); EXECUTE of_key (34); EXECUTE of_key (NULL);
 RESET plan_cache_mode;
--- A cursor goes back over rows that were found so.
+-- A cursor moves backwards over rows that were found by search.
 BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k, ts, v FROM by_int WHERE k IN (33, 150) AND v < 3 ORDER BY k, ts, v; FETCH 3 FROM c; FETCH BACKWARD 2 FROM c; FETCH LAST FROM c; COMMIT;
 DROP SCHEMA sought CASCADE;

@@ -1,4 +1,4 @@
--- PostgreSQL's own plan takes over where groups, or the small side of a join, need more memory than they may.
+-- PostgreSQL's own plan takes over if groups, or the small side of a join, exceed their memory.
 SET default_table_access_method = lanes; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA stand_in; SET search_path = stand_in;
 CREATE TABLE many (k text, i int, v float8);
@@ -25,7 +25,7 @@ SELECT count(*), sum(c), sum(s) FROM (SELECT k, count(*) AS c, sum(v) AS s FROM 
 SELECT count(*), sum(c) FROM (SELECT k || 'x', count(*) AS c, min(i) FROM many GROUP BY k HAVING min(i) > 50000) q;
 SELECT count(*) FROM (SELECT DISTINCT k FROM many) q;
 SELECT k, count(*) FROM many GROUP BY k ORDER BY k LIMIT 2;
--- It starts again with other parameters, and with the same.
+-- Rescans with other parameters, and with the same ones.
 SELECT o, (SELECT count(*) FROM (SELECT k, count(*) FROM many WHERE i > o * 20000 GROUP BY k) q) FROM generate_series(0, 3) o;
 SELECT count(*) FROM generate_series(1, 2) o LEFT JOIN LATERAL (SELECT k, count(*) FROM many GROUP BY k OFFSET 0) q ON q.count = o;
 PREPARE of_more(int) AS SELECT count(*), sum(c) FROM (SELECT k, count(*) AS c FROM many WHERE i > $1 GROUP BY k) q;
@@ -47,7 +47,7 @@ SELECT pg_temp.handed_over('SELECT count(*) FROM many m WHERE NOT EXISTS (SELECT
 SELECT count(*), sum(i) FROM (SELECT m.* FROM many m WHERE EXISTS (SELECT FROM small s WHERE s.i = m.i) OFFSET 0) q;
 SELECT count(*), sum(i) FROM many m WHERE i IN (SELECT i FROM small);
 SELECT count(*), sum(i) FROM many m WHERE NOT EXISTS (SELECT FROM small s WHERE s.i = m.i);
--- The planner believes that few rows remain of the small side.
+-- The planner underestimates the rows of the small side.
 SELECT pg_temp.handed_over('SELECT m.i, s.name FROM many m LEFT JOIN (SELECT * FROM small WHERE i % 1 = 0 AND i % 2 < 2 AND name || '''' = name) s ON s.i = m.i');
 SELECT count(*), count(name), min(name) FROM (SELECT m.i, s.name FROM many m LEFT JOIN (SELECT * FROM small WHERE i % 1 = 0 AND i % 2 < 2 AND name || '' = name) s ON s.i = m.i OFFSET 0) q;
 SELECT s.name, count(*) FROM many m LEFT JOIN (SELECT * FROM small WHERE i % 1 = 0 AND i % 2 < 2 AND name || '' = name) s ON s.i = m.i GROUP BY 1 ORDER BY 1;

@@ -1,4 +1,4 @@
--- Stars: a lanes table joined with several smaller relations, each by keys of its own, in one node.
+-- Stars: a lanes table joined with several smaller relations, each by its own keys, in one node.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA star_join; SET search_path = star_join;
 CREATE TABLE reading (ts timestamptz, series int, host text, kind int2, day date, value float8) WITH (order_by = 'series, ts');
@@ -30,12 +30,11 @@ ANALYZE;
 \set compare :suite '/include/compare.sql'
 \i :compare
 SET regress.lanes_tables = 'reading';
--- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
 
 EXPLAIN (COSTS OFF) SELECT d.region, k.name, count(*), avg(r.value) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind GROUP BY 1, 2;
 EXPLAIN (COSTS OFF) SELECT r.ts, d.region, k.name FROM reading r JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind WHERE r.value > 90;
 
--- Rows of two and three dimensions: duplicates on each side meet each other once.
+-- Rows of two and three dimensions: each pair of duplicates joins once.
 SELECT pg_temp.same('SELECT r.ts, r.series, d.region, k.name FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
 SELECT pg_temp.same('SELECT r.ts, r.series, d.region, k.name, h.title FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind JOIN holiday h ON h.day = r.day');
 SELECT pg_temp.same('SELECT r.ts, r.host, d.id, k.weight, o.person FROM reading r JOIN device d ON d.host = r.host AND d.id = r.series JOIN kind k ON k.kind = r.kind JOIN owner o ON o.host = r.host WHERE r.value > 40');
@@ -56,19 +55,20 @@ SELECT pg_temp.same('SELECT d.region || k.name AS both, count(*) FROM reading r 
 SELECT pg_temp.same('SELECT sum(d.id * k.kind), count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
 SELECT pg_temp.same('SELECT d.region, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN empty e ON e.id = r.kind GROUP BY 1');
 SELECT pg_temp.same('SELECT DISTINCT d.region, k.name FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
--- What stays a chain of joins, or PostgreSQL's: a key of one dimension in another, a condition on two of them, RIGHT joins, DISTINCT ON.
+-- Queries that remain a chain of joins, or PostgreSQL's: a key of one dimension in another, a
+-- condition on two of them, RIGHT joins, DISTINCT ON.
 SELECT pg_temp.same('SELECT d.region, o.person, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN owner o ON o.host = d.host GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind AND k.weight < d.id');
 SELECT pg_temp.same('SELECT k.name, d.region, count(r.value) FROM kind k LEFT JOIN (reading r JOIN device d ON d.id = r.series) ON k.kind = r.kind GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT DISTINCT ON (d.region) d.region, k.name, r.ts, r.series FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind ORDER BY d.region, r.ts DESC, r.series, k.name');
 SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.series');
--- Under a LIMIT, in a LATERAL that starts again, and for a statement that is planned once.
+-- With a LIMIT, in a LATERAL with rescans, and in a prepared statement.
 SELECT count(*) FROM (SELECT r.ts FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind LIMIT 5) x;
 SELECT pg_temp.same('SELECT v.n, x.c FROM (VALUES (1), (2), (30)) v(n), LATERAL (SELECT count(*) AS c FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind WHERE r.value > v.n) x');
 SET plan_cache_mode = force_generic_plan;
 PREPARE counted(int) AS SELECT k.name, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind WHERE r.value > $1 GROUP BY 1 ORDER BY 1;
 EXECUTE counted(50); EXECUTE counted(NULL); EXECUTE counted(90);
--- Small sides that take more memory than they may: PostgreSQL's own plan takes over while the node runs.
+-- Small sides that exceed their memory: PostgreSQL's own plan takes over while the node runs.
 CREATE FUNCTION pg_temp.crowded() RETURNS SETOF crowd LANGUAGE plpgsql STABLE ROWS 10 AS 'BEGIN RETURN QUERY SELECT * FROM crowd; END';
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 SELECT pg_temp.same('SELECT d.region, count(*), max(c.id) FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind GROUP BY 1');
@@ -76,23 +76,26 @@ SELECT pg_temp.same('SELECT r.ts, d.region, c.payload FROM reading r JOIN device
 CREATE FUNCTION pg_temp.handed_over(query text) RETURNS text LANGUAGE sql AS $$
     SELECT substring(pg_temp.analyzed(query)::text FROM '"Handed Over": "[^"]*"') $$;
 SELECT pg_temp.handed_over('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind');
--- Conditions on one small side within FILTER are evaluated once a small row; NULL is neither TRUE nor FALSE.
+-- Conditions on one small side within FILTER are evaluated once per small row. NULL is neither TRUE
+-- nor FALSE.
 SELECT pg_temp.same('SELECT r.kind, count(*) FILTER (WHERE d.region = ''eu''), sum(r.value) FILTER (WHERE NOT d.region = ''eu''), count(r.value) FILTER (WHERE d.region IS NULL OR r.series > 20) FROM reading r JOIN device d ON d.id = r.series WHERE r.value <> ''NaN'' GROUP BY 1');
 SELECT pg_temp.same('SELECT d.region, count(*) FILTER (WHERE k.name LIKE ''%o'' AND d.host <> ''h3''), count(*) FILTER (WHERE upper(k.name) < ''P''), count(*) FILTER (WHERE k.weight > 1) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind GROUP BY 1');
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE NOT starts_with(d.region, ''e'')), count(*) FILTER (WHERE NOT ((d.region < ''f'') OR r.kind = 1)) FROM reading r JOIN device d ON d.id = r.series');
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.region IN (''eu'', ''ap'', NULL)), count(*) FILTER (WHERE NOT d.region IN (''eu'', NULL)) FROM reading r JOIN device d ON d.id = r.series');
--- Errors arise where a row of the small side finds a left row, and nowhere else.
+-- Errors only arise if a row of the small side joins a left row.
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE (k.name || ''x'')::int > 1) FROM reading r JOIN kind k ON k.kind = r.kind');
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE (k.name || ''x'')::int > 1) FROM reading r JOIN kind k ON k.kind = r.kind WHERE r.kind = 9');
--- What another part has decided is not evaluated: a filter over one small side is evaluated as a whole, and a part that may fail beside others is PostgreSQL's.
+-- A condition that an earlier one has decided is not evaluated. A filter over one small side is
+-- evaluated as a whole, and a part that may fail beside others is left to PostgreSQL.
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE k.name ~ ''^[0-9]+$'' AND k.name::int > 1) FROM reading r JOIN kind k ON k.kind = r.kind');
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE r.series < 0 AND k.name::int > 1) FROM reading r JOIN kind k ON k.kind = r.kind WHERE r.series > 0');
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE k.weight < 0 AND 1 / length(k.name) > 5 OR d.region = ''eu'') FROM reading r JOIN kind k ON k.kind = r.kind JOIN device d ON d.id = r.series');
--- Conditions over two small sides, volatile ones and ones over both sides of the join are PostgreSQL's.
+-- Conditions over two small sides, volatile ones, and ones over both sides of the join are left to
+-- PostgreSQL.
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.region < k.name) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.region = ''eu'' AND random() >= 0) FROM reading r JOIN device d ON d.id = r.series');
 SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.host = r.host) FROM reading r JOIN device d ON d.id = r.series');
--- Where PostgreSQL's own plans all start workers, one of them stands in.
+-- If all of PostgreSQL's own plans start workers, one of them takes over.
 SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 CREATE TABLE wide (series int, kind int2, n int);
 INSERT INTO wide SELECT i % 60, i % 7, i FROM generate_series(1, 40000) i;

@@ -1,4 +1,4 @@
--- System columns and TID scans. Positions are the table's own; what they mean is not.
+-- System columns and TID scans. The meaning of a position is internal to the table.
 CREATE TABLE t (id int, v text) USING lanes;
 INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 5000) i;
 SELECT count(DISTINCT ctid), count(*), count(DISTINCT tableoid), min(tableoid)::regclass FROM t;
@@ -6,7 +6,7 @@ SELECT count(*) FROM t WHERE xmax <> 0;
 SELECT count(DISTINCT xmin::text) FROM t;
 SELECT tableoid::regclass, id FROM t WHERE id = 7;
 
--- A row is found by its ctid, whatever its place.
+-- A row is found by its ctid.
 SELECT count(*) FROM (SELECT ctid AS c, id FROM t WHERE id IN (1, 2, 2047, 2048, 2049, 4096, 5000)) s
     WHERE s.id = (SELECT t.id FROM t WHERE t.ctid = s.c);
 SELECT ctid AS place FROM t WHERE id = 2500 \gset
@@ -18,7 +18,7 @@ SELECT * FROM t WHERE ctid = :'place';
 DELETE FROM t WHERE ctid = (SELECT ctid FROM t WHERE id = 2500) RETURNING *;
 SELECT count(*) FROM t WHERE ctid = (SELECT ctid FROM t WHERE id = 2500);
 
--- Positions that hold nothing.
+-- Positions without a row.
 SELECT count(*) FROM t WHERE ctid = '(0,0)';
 SELECT count(*) FROM t WHERE ctid = '(4294967295,65535)';
 SELECT count(*) FROM t WHERE ctid = '(4294967294,1)';

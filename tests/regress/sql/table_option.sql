@@ -1,4 +1,4 @@
--- The storage parameter order_by: checked, kept, changed, and copied by rewrites.
+-- The storage parameter order_by: checked, stored, changed, and copied by rewrites.
 CREATE FUNCTION options(name text) RETURNS text[] LANGUAGE sql AS 'SELECT reloptions FROM pg_class WHERE relname = $1 AND relnamespace = current_schema()::regnamespace';
 CREATE TABLE t (series int, ts timestamptz, "Odd, name" float8) USING lanes WITH (order_by = 'series, ts');
 SELECT options('t');
@@ -34,12 +34,13 @@ CREATE TABLE made USING lanes WITH (order_by = 'k') AS SELECT i AS k FROM genera
 SELECT options('made'), (SELECT count(*) FROM made);
 CREATE TABLE both_options (a int) USING lanes WITH (fillfactor = 70, order_by = a);
 SELECT options('both_options');
--- Of other tables core refuses it.
+-- PostgreSQL refuses it for other tables.
 CREATE TABLE heap_table (a int) USING heap WITH (order_by = 'a');
 ALTER TABLE both_options SET ACCESS METHOD heap;
 DROP TABLE t, made, both_options;
 DROP FUNCTION options(text);
--- order_by follows a column that is renamed, and goes when it no longer fits: a column dropped, or no lanes table any more.
+-- order_by follows a renamed column. It is removed when it no longer fits: a column is dropped, or
+-- the table is no longer a lanes table.
 CREATE TABLE fitted (a int, b text, c int) USING lanes WITH (order_by = 'a, b', fillfactor = 50);
 ALTER TABLE fitted RENAME c TO d;
 SELECT reloptions FROM pg_class WHERE relname = 'fitted';
@@ -68,14 +69,14 @@ CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2) USING heap;
 ALTER TABLE parted RENAME a TO key;
 SELECT relname, reloptions FROM pg_class WHERE relname LIKE 'parted%' ORDER BY 1;
 DROP TABLE parted;
--- Of two tables of one name the one that is created gets the parameters.
+-- If two tables have the same name, the created one gets the parameters.
 CREATE TEMPORARY TABLE twice (a int) USING lanes;
 CREATE TABLE twice (a int) USING lanes WITH (order_by = 'a');
 CREATE TABLE public.twice_as USING lanes WITH (order_by = 'a') AS SELECT 1 AS a;
 CREATE TEMPORARY TABLE twice_as USING lanes WITH (dedup = off) AS SELECT 1 AS a;
 SELECT relname, relpersistence, reloptions FROM pg_class WHERE relname LIKE 'twice%' ORDER BY 1, 2;
 DROP TABLE pg_temp.twice, pg_temp.twice_as, public.twice, public.twice_as;
--- Parameters that mean nothing are warned of.
+-- Parameters without an effect raise a warning.
 CREATE TABLE useless_dedup (a int) USING lanes WITH (dedup = on);
 CREATE TABLE useless_retain (a int, d date) USING lanes WITH (retain = '1 day');
 CREATE TABLE useless_hot (a int) USING lanes WITH (hot = '1 day', order_by = 'a');
@@ -90,7 +91,7 @@ ALTER TABLE useless RESET (fillfactor);
 ALTER TABLE useless DROP COLUMN ts;
 SELECT reloptions FROM pg_class WHERE relname = 'useless';
 DROP TABLE useless;
--- Of tables of other access methods they are refused with what to do.
+-- Tables of other access methods refuse them with a hint.
 CREATE TABLE heap_table (a int) USING heap;
 ALTER TABLE heap_table SET (dedup = on);
 CREATE TABLE other USING heap WITH (order_by = 'a') AS SELECT 1 AS a;

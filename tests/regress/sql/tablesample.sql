@@ -1,4 +1,4 @@
--- TABLESAMPLE: the rows differ from heap's, their properties do not.
+-- TABLESAMPLE: the sampled rows differ from heap's, but have the same properties.
 CREATE TABLE t (id int) USING lanes;
 SELECT count(*) FROM t TABLESAMPLE SYSTEM (50);
 SELECT count(*) FROM t TABLESAMPLE BERNOULLI (50);

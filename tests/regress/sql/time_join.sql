@@ -1,4 +1,5 @@
--- Joins by time below LanesAggregate: plans, and answers as they are without vectors and on heap tables.
+-- Joins by time below LanesAggregate: plans, and answers compared with those without vectors and on
+-- heap tables.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE SCHEMA time_join; SET search_path = time_join;
 CREATE TABLE tick (id int, ts timestamptz, sym text, venue int2, ok bool, px float8, day date, at int4);
@@ -7,7 +8,7 @@ INSERT INTO tick SELECT i, timestamptz '2024-01-01' + i * interval '3 s', 'S' ||
     FROM generate_series(1, 600) i;
 INSERT INTO book SELECT i, timestamptz '2024-01-01' + i / 3 * interval '6 s', 'S' || i % 5, i % 4, i % 2 = 1, i % 200 / 4.0, i % 50, i % 30 / 8.0, date '2024-01-01' + i / 70, i * 2
     FROM generate_series(1, 900) i;
--- NULLs among the columns, not yet among times and keys.
+-- NULLs among the columns, but not among times and keys.
 UPDATE book SET bid = NULL, size = NULL WHERE seq % 11 = 0;
 CREATE TABLE tick_heap USING heap AS SELECT * FROM tick ORDER BY id;
 CREATE TABLE book_heap USING heap AS SELECT * FROM book ORDER BY ctid;
@@ -74,14 +75,14 @@ SELECT pg_temp.same('SELECT lanes.time_bucket(''5 min'', t.ts), avg(b.size), std
 SELECT pg_temp.same('SELECT count(b), max(b.ts), max(b.ts - t.ts) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 SELECT pg_temp.same('SELECT count(*), count(b.ok), max(b.ts), min(b.day), sum(b.rate) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 SELECT pg_temp.same('SELECT count(*), sum(length(b.sym)) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
--- Written by hand.
+-- Joins that are written by hand.
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym AND at <= t.at AND size > 2 ORDER BY at DESC LIMIT 1) b ON true');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t JOIN LATERAL (SELECT * FROM book q WHERE t.sym = q.sym AND t.at < q.at ORDER BY at LIMIT 1) b ON true');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT * FROM book q WHERE t.sym = q.sym AND at < t.at ORDER BY at DESC LIMIT 1) b ON b.at > 100');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t CROSS JOIN LATERAL (SELECT at FROM book WHERE at <= t.at AND at >= t.at - 5 AND at > 50 ORDER BY at DESC LIMIT 1) b');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym ORDER BY at DESC LIMIT 1) b ON true');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym AND at <= t.at ORDER BY at DESC LIMIT 1 OFFSET 1) b ON true');
--- Columns that are computed from the right side's, and from nothing else.
+-- Columns that are computed from the right side only.
 SELECT pg_temp.same('SELECT count(*), sum(b.twice), sum(b.px), min(b.late) FROM tick t LEFT JOIN LATERAL (SELECT seq * 2 AS twice, bid * size - seq AS px, ts + interval ''1 s'' AS late, ts FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
 SELECT pg_temp.same('SELECT t.id, b.twice, b.px, b.late, b.seq FROM tick t LEFT JOIN LATERAL (SELECT seq * 2 AS twice, bid * size - seq AS px, ts + interval ''1 s'' AS late, seq FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
 SELECT pg_temp.same('SELECT t.id, b.twice FROM tick t JOIN LATERAL (SELECT seq * 2 AS twice FROM book WHERE sym = t.sym AND ts > t.ts ORDER BY ts LIMIT 1) b ON true WHERE b.twice % 3 = 1');
@@ -103,7 +104,7 @@ EXECUTE computed(1);
 RESET lanes.vectorize;
 RESET plan_cache_mode;
 DEALLOCATE computed;
--- Windows.
+-- Time windows.
 SELECT kind, range, pg_temp.same('SELECT count(*), sum(w.n), sum(w.c), sum(w.s), min(w.low), max(w.high), round(sum(w.a)::numeric, 6), sum(w.r), max(w.d), count(w.s) FROM tick t ' || kind || ' JOIN LATERAL
     (SELECT count(*) AS n, count(bid) AS c, sum(size) AS s, min(bid) AS low, max(rate) AS high, avg(bid) AS a, sum(rate) AS r, max(day) AS d
     FROM book WHERE sym = t.sym AND ts ' || range || ') w ' || rest) FROM (VALUES ('LEFT', 'ON true'), ('CROSS', '')) k(kind, rest),
@@ -119,7 +120,7 @@ SELECT pg_temp.same('SELECT sum(w.n) FROM tick t LEFT JOIN LATERAL (SELECT sum(s
 SELECT pg_temp.same('SELECT sum(w.n) FROM tick t LEFT JOIN LATERAL (SELECT sum(size) AS n FROM book WHERE at BETWEEN t.at - 5 AND t.at HAVING count(*) > 1) w ON true');
 SELECT pg_temp.same('SELECT sum(w.n) FROM tick t LEFT JOIN LATERAL (SELECT sum(size) AS n FROM book WHERE at BETWEEN t.at - 5 AND t.at) w ON w.n > 20');
 
--- Errors are those of rows that take part: of a window, of the left side, of the time.
+-- Errors only arise for rows that take part: of a time window, of the left side, of the time.
 SELECT pg_temp.same('SELECT sum(w.s) FROM tick t LEFT JOIN LATERAL (SELECT sum(100 / (seq - 5)) AS s FROM book WHERE sym = t.sym AND at BETWEEN t.at - 5 AND t.at + 5) w ON true WHERE t.id > 50');
 SELECT pg_temp.same('SELECT sum(w.s) FROM tick t LEFT JOIN LATERAL (SELECT sum(100 / (seq - 5)) AS s FROM book WHERE at BETWEEN t.at - 5 AND t.at + 5) w ON true');
 SELECT pg_temp.same('SELECT sum(w.s) FROM tick t LEFT JOIN LATERAL (SELECT count(seq + 2147483000) AS s FROM book WHERE at < t.at) w ON true WHERE t.id < 100');
@@ -130,7 +131,7 @@ SELECT pg_temp.same('SELECT sum(b.seq) FROM tick t LEFT JOIN book b ON b.sym = t
 SELECT pg_temp.same('SELECT sum(1 / (b.seq - b.seq)) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 SELECT pg_temp.same('SELECT sum(1 / (b.seq - b.seq)) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts > t.ts + interval ''1 day'')');
 
--- Where a query can stand: views, CTEs, sub-selects, prepared.
+-- Positions of the join: views, CTEs, sub-selects, prepared statements.
 CREATE VIEW matched AS SELECT t.sym, t.px, b.bid FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 EXPLAIN (COSTS OFF) SELECT sum(bid - px) FROM matched WHERE px > 5;
 CREATE VIEW matched_heap AS SELECT t.sym, t.px, b.bid FROM tick_heap t LEFT JOIN book_heap b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
@@ -156,7 +157,7 @@ PREPARE around(interval) AS SELECT sum(w.n), max(w.m) FROM tick t LEFT JOIN LATE
 EXPLAIN (COSTS OFF) EXECUTE around('6 s');
 EXECUTE around('6 s');
 EXECUTE around(NULL);
-ALTER TABLE book DROP COLUMN rate; -- A new plan, and a column that is gone.
+ALTER TABLE book DROP COLUMN rate; -- A new plan, and a dropped column.
 EXECUTE around('30 s');
 SELECT sum(w.n), max(w.m) FROM tick_heap t LEFT JOIN LATERAL
     (SELECT count(*) AS n, avg(bid) AS m FROM book_heap WHERE sym = t.sym AND ts BETWEEN t.ts - interval '30 s' AND t.ts + interval '30 s') w ON true;
@@ -168,7 +169,8 @@ FETCH 1 FROM c;
 MOVE BACKWARD ALL FROM c;
 COMMIT;
 
--- Merging ends where one of the sides goes back in time; rows of the own transaction; NULL and infinite times, NULL keys.
+-- Merging stops when one of the sides goes back in time; rows of the same transaction; NULL and
+-- infinite times, NULL keys.
 CREATE TABLE late (seq int, ts timestamptz, sym text, v int);
 INSERT INTO late SELECT i, timestamptz '2024-01-01' + i * interval '1 s', 'S' || i % 9, i % 77 FROM generate_series(1, 6000) i;
 CREATE TABLE late_heap USING heap AS SELECT * FROM late ORDER BY seq;
@@ -213,14 +215,15 @@ BEGIN;
 SELECT pg_temp.both('DELETE FROM late');
 SELECT pg_temp.both('DELETE FROM quote');
 ROLLBACK;
-BEGIN; -- A row that comes so late that the left rows that want it are of a vector before.
+BEGIN; -- A late row whose left rows are in an earlier vector.
 SELECT pg_temp.both('INSERT INTO late VALUES (10001, ''2024-01-01 00:10:05'', ''S0'', 12345)');
 SELECT pg_temp.same('SELECT sum(w.n), sum(w.v) FROM quote t LEFT JOIN LATERAL (SELECT count(*) AS n, sum(v) AS v FROM late b WHERE b.sym = t.sym AND b.ts BETWEEN t.ts - interval ''9 s'' AND t.ts + interval ''1 s'') w ON true WHERE t.seq BETWEEN 500 AND 600');
 SELECT pg_temp.same('SELECT t.seq, b.v FROM quote t JOIN late b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 ROLLBACK;
 SELECT pg_temp.both('SELECT');
 
--- A segment whose last vectors leave nothing, by their times or by a qual, before another.
+-- A segment whose last vectors contribute no rows, because of their times or a qual, before another
+-- segment.
 CREATE TABLE tall (seq int, ts timestamptz, sym int, v int);
 INSERT INTO tall SELECT i, '2024-01-01'::timestamptz + i * interval '1 s', i % 3, 1 FROM generate_series(1, 65536) i;
 INSERT INTO tall SELECT i, CASE WHEN (i - 1) % 65536 < 40960 THEN '2024-01-01'::timestamptz + i * interval '1 s' END, i % 3, 2 FROM generate_series(65537, 131072) i;
@@ -235,7 +238,7 @@ SELECT pg_temp.same('SELECT count(*), sum(b.seq), sum(b.v) FROM probe t LEFT JOI
 SELECT pg_temp.same('SELECT sum(w.n), sum(w.s) FROM probe t LEFT JOIN LATERAL (SELECT count(*) AS n, sum(v) AS s FROM tall b WHERE b.sym = t.sym AND b.ts BETWEEN t.ts - interval ''9 s'' AND t.ts AND b.v * 2 > 1) w ON true WHERE t.seq % 200 = 0');
 DROP TABLE tall, tall_heap, probe;
 
--- Rights and policies belong to both sides.
+-- Privileges and policies of both sides apply.
 CREATE ROLE regress_time_join;
 GRANT USAGE ON SCHEMA time_join TO regress_time_join;
 GRANT SELECT ON tick TO regress_time_join;
@@ -275,7 +278,7 @@ CREATE VIEW guarded_heap WITH (security_barrier) AS SELECT * FROM book_heap WHER
 SELECT (SELECT sum(b.bid) FROM tick t LEFT JOIN guarded b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts) WHERE b.size > 3)
     = (SELECT sum(b.bid) FROM tick_heap t LEFT JOIN guarded_heap b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts) WHERE b.size > 3) AS barrier;
 
--- Other sides: heap on the right, heap on the left, children of either, a function's rows.
+-- Other sides: heap on the right, heap on the left, child tables of either, rows of a function.
 SELECT pg_temp.same('SELECT count(*), sum(b.bid) FROM tick t LEFT JOIN book_heap b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 SELECT pg_temp.same('SELECT count(*), sum(b.bid) FROM tick_heap t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 CREATE TABLE book_more () INHERITS (book);
@@ -289,10 +292,10 @@ SELECT pg_temp.same('SELECT count(*), sum(b.seq) FROM tick t LEFT JOIN ONLY book
 SELECT pg_temp.same('SELECT count(*), sum(b.id) FROM book t LEFT JOIN tick b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 SELECT pg_temp.same('SELECT count(*), sum(b.id) FROM ONLY book t LEFT JOIN tick b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts)');
 DROP TABLE book_more, book_heap_more;
-ANALYZE book, book_heap; -- Now they are known to have no children.
+ANALYZE book, book_heap; -- The tables are known to have no child tables.
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym AND at <= t.at AND random() >= 0 ORDER BY at DESC LIMIT 1) b ON true');
 
--- require: accepts what the plans above show, and names why not.
+-- require accepts the plans above, and reports the reason for others.
 SET lanes.vectorize = require;
 SELECT count(*), sum(b.seq) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 SELECT sum(w.n) FROM tick t LEFT JOIN LATERAL (SELECT count(*) AS n FROM book WHERE sym = t.sym AND ts BETWEEN t.ts - interval '9 s' AND t.ts) w ON true;
@@ -307,7 +310,7 @@ SET lanes.enable_asof = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 RESET lanes.enable_asof;
 
--- Equality that is not of bytes is no key for codes.
+-- A key whose equality is not that of bytes cannot use codes.
 CREATE COLLATION regress_caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE caseless (ts timestamptz, sym text COLLATE regress_caseless, v int);
 INSERT INTO caseless SELECT ts, lower(sym), seq FROM book;

@@ -16,7 +16,7 @@ CREATE VIEW within AS
   FROM l JOIN LATERAL (SELECT count(*) c, sum(v) s FROM r WHERE r.k = l.k AND r.ts <= l.ts AND r.ts > l.ts - interval '3 s') q ON true;
 SELECT * FROM latest;
 SELECT * FROM within;
--- A row that comes late, long after the vectors that the left side has passed.
+-- A row that is late, long after the vectors that the left side has passed.
 INSERT INTO r VALUES ('2026-01-01 00:00:07', 1, 777);
 EXPLAIN (COSTS OFF) SELECT * FROM latest;
 EXPLAIN (COSTS OFF) SELECT * FROM within;
@@ -28,15 +28,15 @@ SELECT * FROM latest;
 SELECT * FROM within;
 RESET lanes.vectorize;
 RESET lanes.enable_asof;
--- What an UPDATE moves to the end is late as well.
+-- A row that an UPDATE moves to the end is late as well.
 UPDATE r SET v = v + 1000 WHERE v = 5;
 SELECT * FROM latest;
 SELECT * FROM within;
 
--- An error that no row of any window has.
+-- An error that no row of any time window raises.
 SELECT max(q.s) FROM l JOIN LATERAL (SELECT sum(v * 1000000) s FROM r WHERE r.k = l.k AND r.ts <= l.ts) q ON true;
 
--- A column that nobody asks for is evaluated if it has effects.
+-- An unused column is evaluated if it has side effects.
 CREATE SEQUENCE effects;
 SELECT count(q.v) FROM l JOIN LATERAL (SELECT v, nextval('effects') FROM r WHERE r.k = l.k AND r.ts <= l.ts ORDER BY r.ts DESC LIMIT 1) q ON true;
 SELECT last_value FROM effects;
@@ -46,7 +46,7 @@ CREATE TABLE nothing (ts timestamptz, k int, v int);
 SELECT count(q.v), count(*) FROM l LEFT JOIN LATERAL (SELECT v FROM nothing r WHERE r.k = 10 / (l.k - 1) AND r.ts <= l.ts ORDER BY r.ts DESC LIMIT 1) q ON true;
 SELECT sum(q.n), count(*) FROM l LEFT JOIN LATERAL (SELECT count(*) n FROM nothing r WHERE r.k = 10 / (l.k - 1) AND r.ts <= l.ts AND r.ts > l.ts - interval '1 s') q ON true;
 
--- Whoever may not execute a function may not have the engine do it.
+-- The engine does not execute a function for a role without the privilege.
 CREATE ROLE regress_lanes_edges;
 GRANT USAGE ON SCHEMA time_join_edges TO regress_lanes_edges;
 GRANT SELECT ON ALL TABLES IN SCHEMA time_join_edges TO regress_lanes_edges;

@@ -1,4 +1,5 @@
--- Joins by time in the ways in which a plan can be run: cursors, parallel settings, cached plans, temporary tables.
+-- Joins by time in all ways to run a plan: cursors, parallel settings, cached plans, temporary
+-- tables.
 CREATE SCHEMA time_join_ways;
 SET search_path = time_join_ways, public; SET default_table_access_method = lanes; SET timezone = 'UTC';
 CREATE TABLE l (id int, ts timestamptz, k int);
@@ -11,7 +12,7 @@ CREATE VIEW near AS
 CREATE VIEW within AS
   SELECT l.id, q.n, q.s FROM l LEFT JOIN LATERAL (SELECT count(*) n, sum(v) s FROM r WHERE r.k = l.k AND r.ts < l.ts AND r.ts >= l.ts - interval '9 s') q ON true;
 
--- Cursors go forward, in steps of any size, and past the end.
+-- Cursors move forwards, in steps of any size, and past the end.
 SET lanes.vectorize = require;
 BEGIN;
 DECLARE c NO SCROLL CURSOR FOR SELECT * FROM near;
@@ -35,7 +36,8 @@ DECLARE c NO SCROLL CURSOR FOR SELECT * FROM near;
 FETCH 1 FROM c;
 MOVE PRIOR FROM c;
 ROLLBACK;
--- One that scrolls keeps what it has read; rows that come meanwhile it does not see.
+-- A scrolling cursor keeps the rows that it has read, and does not see rows that are added
+-- meanwhile.
 BEGIN;
 DECLARE back SCROLL CURSOR FOR SELECT * FROM within;
 FETCH ABSOLUTE 2060 FROM back;
@@ -47,7 +49,7 @@ FETCH RELATIVE -1 FROM back;
 FETCH NEXT FROM back;
 FETCH NEXT FROM back;
 ROLLBACK;
--- One that may scroll is PostgreSQL's own, as are its limits.
+-- A cursor that may scroll has PostgreSQL's own plan, with its restrictions.
 RESET lanes.vectorize;
 BEGIN;
 DECLARE c CURSOR FOR SELECT * FROM near;
@@ -55,7 +57,7 @@ FETCH 2 FROM c;
 FETCH PRIOR FROM c;
 ROLLBACK;
 
--- Two cursors over one plan's tables at once, and one that is held beyond its transaction.
+-- Two cursors over the same tables at once, and one that is held beyond its transaction.
 BEGIN;
 DECLARE one NO SCROLL CURSOR FOR SELECT * FROM near;
 DECLARE two NO SCROLL CURSOR WITH HOLD FOR SELECT * FROM near WHERE id > 2996;
@@ -66,7 +68,7 @@ COMMIT;
 FETCH ALL FROM two;
 CLOSE two;
 
--- Parallel plans answer the same.
+-- Parallel plans have the same answers.
 CREATE FUNCTION pg_temp.answer() RETURNS text LANGUAGE sql AS $$
   SELECT concat_ws(' ', (SELECT (count(*), count(v), sum(v)) FROM near), (SELECT (count(*), sum(n), sum(s)) FROM within),
     (SELECT sum(hashint8(id * 100000 + coalesce(v, 0))::int8) FROM near WHERE id % 7 = 3), (SELECT max(s - n) FROM within WHERE n > 2)) $$;
@@ -86,7 +88,8 @@ INSERT INTO answers SELECT 'not vectorised', pg_temp.answer();
 RESET lanes.vectorize;
 SELECT string_agg(how, '; '), answer FROM answers GROUP BY answer;
 
--- A cached plan is made anew when a column changes its type, is renamed or goes, and when a table is replaced.
+-- A cached plan is made again if a column changes its type, is renamed or dropped, and if a table
+-- is replaced.
 SET plan_cache_mode = force_generic_plan;
 PREPARE rows AS SELECT * FROM near WHERE id BETWEEN 500 AND 502;
 PREPARE groups AS SELECT count(*), sum(q.v)::float8 FROM l JOIN LATERAL (SELECT v FROM r WHERE r.k = l.k AND r.ts <= l.ts ORDER BY r.ts DESC LIMIT 1) q ON true;
@@ -144,7 +147,8 @@ SELECT count(q.v), sum(q.v) FROM tl l LEFT JOIN gone q ON q.k = l.k AND lanes.as
 COMMIT;
 SELECT count(q.v), sum(q.v) FROM tl l LEFT JOIN gone q ON q.k = l.k AND lanes.asof(q.ts < l.ts);
 
--- EXPLAIN says how much memory a join took: side by side less than from a late row on, when the right side is read into memory.
+-- EXPLAIN reports the memory of a join: a merge takes less than a join from a late row on, which
+-- reads the right side into memory.
 CREATE TEMPORARY TABLE memory (query text, algorithm text, kilobytes int) USING heap;
 CREATE FUNCTION pg_temp.measure() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE query text; plan json;

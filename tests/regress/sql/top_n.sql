@@ -1,4 +1,5 @@
--- The first rows of an order, which do not take a sort of all of them. Each answer is compared with that of a heap table.
+-- The first rows of an order, without sorting all rows. Each answer is compared with that of a heap
+-- table.
 CREATE TABLE l (id int, ts timestamptz, s text, f float8, r real, n int2, d date, t time, note text) USING lanes;
 CREATE TABLE h (LIKE l) USING heap;
 INSERT INTO h
@@ -16,14 +17,14 @@ ANALYZE l, h;
 SET regress.lanes_tables = 'l'; SET regress.heap_tables = 'h';
 CREATE FUNCTION same(query text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.same_order(query, 'LanesTopN') $$;
 
--- What is offered.
+-- Queries for which the node is offered.
 EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts DESC LIMIT 5;
 EXPLAIN (COSTS OFF) SELECT id + 1 FROM l WHERE f > 3 AND id < 8000 ORDER BY ts LIMIT 5 OFFSET 2;
 EXPLAIN (COSTS OFF) SELECT * FROM l WHERE length(s) + 0 * id = 2 ORDER BY f DESC NULLS LAST, id NULLS FIRST LIMIT 5;
--- A further key that is text is left to a stock sort of the rows that tie.
+-- If a further key is a text, PostgreSQL sorts the rows that tie.
 EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts, s LIMIT 5;
 EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY -id LIMIT 5;
--- What is not: no limit, ties wanted, text first, locks.
+-- Queries for which it is not offered: no limit, WITH TIES, a text first, row locks.
 EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts;
 EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts LIMIT NULL;
 EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY n FETCH FIRST 5 ROWS WITH TIES;
@@ -35,7 +36,7 @@ SELECT id FROM l ORDER BY ts DESC LIMIT 2;
 SELECT id FROM l ORDER BY s, ts LIMIT 2;
 SET lanes.vectorize = on;
 
--- A table in order: all vectors but one are skipped.
+-- In an ordered table all vectors but one are skipped.
 EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) SELECT id FROM l ORDER BY ts DESC LIMIT 5;
 
 -- Directions, NULLs, NaN, ties, offsets.
@@ -54,7 +55,7 @@ SELECT same('SELECT a.id, b.s FROM l a JOIN (VALUES (''s1''), (''s2'')) b (s) US
 SELECT same('SELECT (SELECT id FROM l WHERE ts < to_timestamp(1767225600 + x) ORDER BY ts DESC LIMIT 1) FROM generate_series(1, 30) x');
 SELECT same('SELECT x, q.* FROM generate_series(0, 9) x, LATERAL (SELECT id, f FROM l WHERE n = x % 4 ORDER BY f DESC, id LIMIT x) q');
 
--- More rows than fit take several passes.
+-- Rows that exceed the memory take several passes.
 SET work_mem = '64kB';
 EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) SELECT id FROM l ORDER BY ts DESC LIMIT 1000;
 SELECT same('SELECT * FROM l ORDER BY f, id DESC LIMIT 8000');
@@ -88,7 +89,7 @@ FETCH 2 FROM c;
 ROLLBACK;
 SELECT id FROM l ORDER BY ts DESC LIMIT 2;
 
--- Rows that a policy hides are no candidates, and no leaky function sees them.
+-- Rows that a policy hides are not candidates, and leaky functions do not see them.
 CREATE ROLE regress_lanes_reader;
 GRANT SELECT ON l TO regress_lanes_reader;
 ALTER TABLE l ENABLE ROW LEVEL SECURITY;
@@ -113,7 +114,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM p ORDER BY v DESC, ts LIMIT 4;
 SELECT * FROM p ORDER BY v DESC, ts LIMIT 4;
 SELECT * FROM p ORDER BY ts DESC LIMIT 2;
 
--- Holes: deleted rows, runs that were rolled back, vectors without a visible row.
+-- Holes: deleted rows, aborted runs, vectors without a visible row.
 BEGIN;
 INSERT INTO l SELECT i, 'infinity', 'never', 0, 0, 0 FROM generate_series(1, 5000) i;
 ROLLBACK;
@@ -124,10 +125,10 @@ DELETE FROM h WHERE id BETWEEN 1500 AND 7000 OR id % 3 = 0 OR id % 64 < 5;
 SELECT DISTINCT same(format('SELECT id, ts, f FROM l %s ORDER BY %s %s, id LIMIT %s', w, k, d, c))
 FROM unnest('{"", WHERE n = 1, WHERE f > 5, WHERE length(s) + 0 * id > 1}'::text[]) w, unnest('{ts, f, id}'::text[]) k,
      unnest('{ASC, DESC}'::text[]) d, unnest('{1, 70, 3000}'::int[]) c;
--- Nothing there.
+-- An empty table.
 CREATE TABLE e (ts timestamptz) USING lanes;
 SELECT * FROM e ORDER BY ts LIMIT 3;
--- Sealed rows, one of a vector by itself or many, after segments that zones rule out.
+-- Sealed rows, in vectors of one segment or of many, after segments that zones exclude.
 DROP TABLE l, h;
 CREATE TABLE h (k int, ts timestamptz, b bool, n2 int2, n4 int4, n8 int8, r real, f float8, d date, s text, u uuid, m numeric) USING heap;
 INSERT INTO h
@@ -151,7 +152,8 @@ FROM unnest('{ASC, DESC}'::text[]) o, unnest('{1, 3, 20}'::int[]) c;
 DROP TABLE l, h, p, e, a, b;
 DROP FUNCTION same(text);
 DROP FUNCTION tell(int);
--- A run that does not begin with a vector of its segment: two of its vectors meet in one of these. Columns that only the answer has are read of both.
+-- A run that does not start at a vector of its segment: two of its vectors fall into one of the
+-- segment. Columns that only the result needs are read from both.
 CREATE TABLE crossed (id int, v int, x int, note text) USING lanes WITH (order_by = 'id');
 INSERT INTO crossed SELECT -1, 0, 7, 'old' FROM generate_series(1, 66000); SELECT lanes.seal('crossed'); DELETE FROM crossed;
 INSERT INTO crossed SELECT i, (i::int8 * 7919) % 20000, i + 1, 'n' || i FROM generate_series(1, 20000) i; SELECT lanes.seal('crossed');

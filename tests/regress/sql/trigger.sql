@@ -65,7 +65,7 @@ DROP TRIGGER sums_u ON t;
 DROP TRIGGER sums_d ON t;
 TRUNCATE log;
 
--- AFTER ROW over a large COPY and a rollback: each row is read again by its position.
+-- AFTER ROW triggers over a large COPY and a rollback: each row is read again by its position.
 CREATE FUNCTION mirror() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (line) VALUES (NEW.id); RETURN NULL; END $$;
 CREATE TRIGGER mirror AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION mirror();
 INSERT INTO t SELECT i, 'many' FROM generate_series(10001, 13000) i;
@@ -91,7 +91,7 @@ DELETE FROM t WHERE id = 30002;
 COMMIT;
 DROP TRIGGER deferred ON t;
 
--- A trigger on another table writes here; a trigger that changes its own table.
+-- A trigger on another table writes to this one; a trigger that changes its own table.
 CREATE TABLE heap_origin (id int) USING heap;
 CREATE FUNCTION forward() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO t VALUES (NEW.id, 'forwarded'); RETURN NULL; END $$;
 CREATE TRIGGER forward AFTER INSERT ON heap_origin FOR EACH ROW EXECUTE FUNCTION forward();
@@ -103,14 +103,14 @@ INSERT INTO t VALUES (50000, 'origin');
 SELECT * FROM t WHERE id >= 50000 ORDER BY id;
 DROP TRIGGER fan_out ON t;
 
--- A BEFORE UPDATE trigger that deletes the row under the UPDATE.
+-- A BEFORE UPDATE trigger that deletes the row that is being updated.
 CREATE FUNCTION sabotage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM t WHERE id = OLD.id; RETURN NEW; END $$;
 CREATE TRIGGER sabotage BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION sabotage();
 UPDATE t SET v = 'x' WHERE id = 50000;
 SELECT * FROM t WHERE id = 50000;
 DROP TRIGGER sabotage ON t;
 
--- INSTEAD OF on a view over it.
+-- An INSTEAD OF trigger on a view.
 CREATE VIEW tv AS SELECT id, v FROM t;
 CREATE FUNCTION instead() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO t VALUES (NEW.id, 'instead'); RETURN NEW; END $$;
 CREATE TRIGGER instead INSTEAD OF INSERT ON tv FOR EACH ROW EXECUTE FUNCTION instead();

@@ -1,4 +1,4 @@
--- Fixed-width types: every value that has a special meaning survives a round trip.
+-- Fixed-width types: every special value survives a round trip.
 CREATE TABLE fixed (
     id int NOT NULL,
     b bool, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8,
@@ -56,7 +56,7 @@ SELECT id FROM fixed WHERE i4 NOT IN (0, 1) ORDER BY id;
 SELECT id FROM fixed WHERE NOT (i4 > 0 OR f8 > 0) ORDER BY id;
 SELECT id FROM fixed WHERE fixed IS NOT NULL ORDER BY id;
 
--- Overflow is an error, as ever.
+-- Overflow is an error, as on heap.
 SELECT i4 + 1 FROM fixed WHERE id = 3;
 SELECT i2 - 1::int2 FROM fixed WHERE id = 2;
 SELECT sum(f8 * 1.7e308) FROM float_bits WHERE id IN (3);
@@ -68,7 +68,7 @@ SELECT b, count(*), min(id), max(id), sum(id) FROM bits GROUP BY b ORDER BY b;
 SELECT count(*) FROM bits WHERE b AND id > 5000;
 SELECT id, b FROM bits WHERE id BETWEEN 4095 AND 4100 ORDER BY id;
 
--- Every alignment beside every other.
+-- Every alignment beside every other one.
 CREATE TABLE aligned (a "char", b float8, c bool, d int2, e uuid, f "char", g int8, h int4, i "char", j time, k timetz, l interval, m macaddr8, n tid, o pg_lsn, p point, q box) USING lanes;
 INSERT INTO aligned VALUES
     ('a', 1, true, 2, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'f', 8, 4, 'i', '01:02:03', '01:02:03+04', '1 year 2 mons 3 days 04:05:06',
@@ -78,7 +78,7 @@ INSERT INTO aligned VALUES
      '00:00:00:00:00:00:00:00', NULL, '0/0', NULL, '((0,0),(0,0))');
 SELECT * FROM aligned ORDER BY a NULLS FIRST;
 
--- A table without columns has rows; so does one whose columns are all dropped.
+-- A table without columns has rows, and so does one whose columns are all dropped.
 CREATE TABLE no_columns () USING lanes;
 INSERT INTO no_columns DEFAULT VALUES;
 INSERT INTO no_columns DEFAULT VALUES;

@@ -1,4 +1,5 @@
--- The types that are stored as they are: numeric, json, arrays, composites, domains, enums, ranges, intervals.
+-- Types that are stored unchanged: numeric, json, arrays, composites, domains, enums, ranges,
+-- intervals.
 SET timezone = 'UTC';
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TYPE pair AS (x int, y text);
@@ -20,14 +21,14 @@ INSERT INTO other VALUES
 SELECT * FROM other ORDER BY id;
 \x off
 
--- Domains are checked, and leave nothing behind when they refuse.
+-- Domains are checked, and a refused value leaves nothing behind.
 INSERT INTO other (id, l, p) VALUES (5, 'x', 0);
 INSERT INTO other (id, l) VALUES (5, NULL);
 INSERT INTO other (id) VALUES (5);
 INSERT INTO other (id, l, m) VALUES (5, 'x', 'angry');
 SELECT count(*) FROM other;
 
--- Operators on them.
+-- Operators on these types.
 SELECT id, n FROM other ORDER BY n, id;
 SELECT id FROM other WHERE jb @> '{"a": "é"}';
 SELECT id, jb -> 'b' -> 2 FROM other WHERE jb ? 'b';
@@ -38,7 +39,7 @@ SELECT id FROM other WHERE r @> 5 ORDER BY id;
 SELECT sum(n) FROM other WHERE id = 1;
 SELECT unnest(ia) AS i FROM other WHERE id = 1;
 
--- Updating inside a value.
+-- Updates of a part of a value.
 UPDATE other SET jb = jsonb_set(jb, '{a}', '2'), ia[1] = 100, c.y = 'changed' WHERE id = 1;
 SELECT jb, ia, c FROM other WHERE id = 1;
 
@@ -50,7 +51,7 @@ CREATE TABLE large_values (id int, jb jsonb, a int8[]) USING lanes;
 INSERT INTO large_values SELECT i, (SELECT jsonb_object_agg('key ' || k, k * i) FROM generate_series(1, 2000) k), (SELECT array_agg(k * i::int8) FROM generate_series(1, 5000) k) FROM generate_series(1, 4) i;
 SELECT id, (SELECT count(*) FROM jsonb_each(jb)), jb ->> 'key 77', array_length(a, 1), a[5000] FROM large_values ORDER BY id;
 
--- Composite whole-row values, of a lanes table and holding a lanes row.
+-- Whole-row values of a lanes table, and a column that contains a lanes row.
 CREATE TABLE holder (id int, w large_values) USING lanes;
 INSERT INTO holder SELECT id, l FROM large_values l;
 SELECT id, (w).id, array_length((w).a, 1) FROM holder ORDER BY holder.id;

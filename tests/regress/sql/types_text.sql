@@ -13,7 +13,8 @@ SELECT id FROM words WHERE v ~ '日本' ORDER BY id;
 SELECT id FROM words WHERE v COLLATE "C" > 'a' ORDER BY id;
 SELECT min(v COLLATE "C"), max(v COLLATE "C") FROM words WHERE id < 4 OR id = 8;
 
--- Around the short header of a variable-length value (126 and 127 bytes), and around the page and TOAST sizes.
+-- Lengths around the short header of a variable-length value (126 and 127 bytes), and around the
+-- page and TOAST sizes.
 CREATE TABLE lengths (id int, v text) USING lanes;
 INSERT INTO lengths SELECT n, repeat('x', n) FROM unnest(ARRAY[0, 1, 125, 126, 127, 128, 1999, 2000, 2031, 2032, 2033, 8000, 8155, 8191, 8192, 8193, 16384, 65535, 65536, 100000]) n;
 SELECT id, length(v) = id AND v = repeat('x', id) AS same FROM lengths ORDER BY id;
@@ -24,7 +25,7 @@ INSERT INTO noise SELECT i, (SELECT string_agg(md5(i::text || '.' || j::text), '
 SELECT id, length(v), md5(v) = (SELECT md5(string_agg(md5(id::text || '.' || j::text), '')) FROM generate_series(1, 3200) j) AS same FROM noise ORDER BY id;
 UPDATE noise SET v = v || v WHERE id = 3;
 SELECT id, length(v) FROM noise ORDER BY id;
--- Values that arrive already compressed or out of line from a heap table.
+-- Values that a heap table passes on compressed or out of line.
 CREATE TABLE heap_source (id int, v text) USING heap;
 ALTER TABLE heap_source ALTER COLUMN v SET STORAGE EXTERNAL;
 INSERT INTO heap_source SELECT id, v FROM noise;
@@ -36,7 +37,8 @@ DROP TABLE heap_source;
 SELECT id, length(v), md5(v) FROM noise WHERE id >= 10 ORDER BY id;
 SELECT a.id, a.v = b.v AS same FROM noise a JOIN noise b ON b.id = a.id + 10 ORDER BY 1;
 
--- Few distinct values, then many: the dictionary stops paying in mid-table, and nothing is seen of it.
+-- Few distinct values, then many: the dictionary is given up in the middle of the table, without a
+-- visible effect.
 CREATE TABLE dictionary (id int, few text, many text, mixed text) USING lanes;
 INSERT INTO dictionary SELECT i, 'service-' || i % 7, 'request-' || i, CASE WHEN i < 4000 THEN 'k' || i % 5 WHEN i % 11 <> 0 THEN 'unique ' || i END FROM generate_series(1, 20000) i;
 SELECT few, count(*), min(id), max(id) FROM dictionary GROUP BY few ORDER BY few;

@@ -1,4 +1,4 @@
--- UPDATE and DELETE in every shape.
+-- UPDATE and DELETE in every form.
 CREATE TABLE t (id int, v text, n int) USING lanes;
 INSERT INTO t SELECT i, 'v' || i, i FROM generate_series(1, 10) i;
 UPDATE t SET n = n * 10 WHERE id = 3;
@@ -15,7 +15,7 @@ UPDATE t SET id = id - 100 WHERE n IS NOT NULL;
 UPDATE t SET n = 0 WHERE false;
 SELECT count(*), sum(id) FROM t;
 
--- The same row again and again, in one transaction and in several.
+-- Repeated changes of one row, in one transaction and in several.
 BEGIN;
 UPDATE t SET n = 1 WHERE id = 1;
 UPDATE t SET n = n + 1 WHERE id = 1;
@@ -36,7 +36,7 @@ UPDATE t SET v = 'own, changed' WHERE id = 51;
 COMMIT;
 SELECT * FROM t WHERE id >= 50 AND id < 60 ORDER BY id;
 
--- A statement does not see its own changes (the Halloween problem), nor touches a row twice.
+-- A statement does not see its own changes (the Halloween problem), and changes no row twice.
 CREATE TABLE source (id int, v text) USING lanes;
 INSERT INTO source VALUES (1, 'a'), (1, 'b'), (2, 'c');
 UPDATE t SET v = 'joined' FROM source WHERE source.id = t.id;
@@ -49,7 +49,7 @@ WITH u AS (UPDATE t SET n = -1 WHERE id = 3 RETURNING id, n) SELECT u.id, u.n, t
 WITH d AS (DELETE FROM t WHERE id = 3 RETURNING *), i AS (INSERT INTO t SELECT 33, v, n FROM d RETURNING id) SELECT d.id AS gone, i.id AS come FROM d, i;
 SELECT id FROM t ORDER BY id;
 
--- Changing a row that the same command has changed already.
+-- A change of a row that the same command has already changed.
 CREATE FUNCTION change_again() RETURNS int LANGUAGE plpgsql AS $$ BEGIN UPDATE t SET n = 99 WHERE id = 33; RETURN 1; END $$;
 UPDATE t SET n = change_again() WHERE id = 33;
 SELECT id, n FROM t WHERE id = 33;
@@ -62,7 +62,7 @@ SELECT id FROM t ORDER BY id;
 DELETE FROM t WHERE t = (SELECT t2 FROM t t2 WHERE id = 33);
 SELECT count(*) FROM t WHERE id = 33;
 
--- Over segments and vectors: most rows die, some move, the rest stays.
+-- Changes across segments and vectors: most rows are deleted, some are updated, the rest stays.
 CREATE TABLE many (id int, v text, f float8) USING lanes;
 INSERT INTO many SELECT i, 'v' || i % 10, i FROM generate_series(1, 80000) i;
 DELETE FROM many WHERE id % 2 = 0;

@@ -1,7 +1,9 @@
--- Columns of uuid, and keys of joins that are uuids or floats: plans, and answers as they are without vectors and on heap tables.
+-- Columns of uuid, and join keys that are uuids or floats: plans, and answers compared with those
+-- without vectors and on heap tables.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA by_uuid; SET search_path = by_uuid;
--- Hosts 10 to 19 differ in their last bytes only, of which zones know nothing; the others in their first ones, above and below the sign bit.
+-- Hosts 10 to 19 differ only in their last bytes, which zones do not contain; the others differ in
+-- their first ones, above and below the sign bit.
 CREATE FUNCTION host(i int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
     SELECT (lpad(to_hex(CASE WHEN i BETWEEN 10 AND 19 THEN 10 ELSE i END::bigint * 40000000), 8, '0') || '-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid $$;
 CREATE DOMAIN host_id AS uuid;
@@ -27,8 +29,7 @@ ANALYZE;
 \set compare :suite '/include/compare.sql'
 \i :compare
 SET regress.lanes_tables = 'cpu|lanes_tags';
--- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
--- Whether a query leaves out segments, and looks at few rows.
+-- Returns whether a query skips segments, and whether it reads few rows.
 CREATE FUNCTION pg_temp.read(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE node json := pg_temp.analyzed(query) -> 'Plan';
 BEGIN
@@ -43,7 +44,7 @@ EXPLAIN (COSTS OFF) SELECT t.region, avg(c.usage) FROM cpu c JOIN tags t ON t.ho
 EXPLAIN (COSTS OFF) SELECT host, count(*) FROM cpu WHERE host < '17d78400-0000-4000-8000-000000000010' GROUP BY host;
 EXPLAIN (COSTS OFF) SELECT DISTINCT of_domain FROM cpu;
 
--- Segments and vectors without the value are not read, whatever asks for it.
+-- Segments and vectors without the value are not read, for every kind of condition.
 SELECT pg_temp.read(format('SELECT usage FROM cpu WHERE host = %L', host(5)));
 SELECT pg_temp.read(format('SELECT sum(usage) FROM cpu WHERE host IN (%L, %L)', host(5), host(7)));
 SELECT pg_temp.read(format('SELECT sum(usage) FROM cpu WHERE host > %L', host(57)));
@@ -53,7 +54,7 @@ SELECT pg_temp.read(format('SELECT sum(usage) FROM cpu WHERE host = %L OR host =
 SELECT pg_temp.read('SELECT c.usage FROM cpu c JOIN tags t ON t.host = c.host WHERE t.name = ''host_5''');
 SELECT pg_temp.read('SELECT date_trunc(''hour'', ts), avg(usage) FROM cpu c JOIN tags t ON t.host = c.host WHERE t.name = ''host_5'' GROUP BY 1');
 SELECT pg_temp.read('SELECT usage FROM cpu WHERE host IN (SELECT host FROM tags WHERE number = 50)');
--- Values with the same first bytes are told apart by a look at them.
+-- Values with equal first bytes are distinguished by comparing them completely.
 SELECT host, count(*) FROM cpu WHERE host BETWEEN host(11) AND host(13) GROUP BY host ORDER BY host;
 SELECT pg_temp.read(format('SELECT usage FROM cpu WHERE host = %L', '17d78400-0000-4000-8000-000000000099'));
 SET lanes.zone_maps = off;
@@ -72,7 +73,7 @@ SELECT q, pg_temp.same('SELECT * FROM cpu WHERE ' || q) FROM (VALUES
     (24, format('host = ANY (ARRAY[NULL, NULL]::uuid[]) OR host = %L', host(4))), (25, format('host = of_domain AND host < %L', host(9))), (26, format('host < ALL (ARRAY[%L, %L]::uuid[])', host(3), host(2)))
 ) v (number, q) ORDER BY number;
 
--- Parameters are known late, and may be NULL.
+-- The values of parameters are known late, and may be NULL.
 SET lanes.vectorize = require;
 PREPARE of_host (uuid) AS SELECT count(*), sum(small) FROM cpu WHERE host = $1 AND small < 4;
 PREPARE of_hosts (uuid[]) AS SELECT count(*), max(ts) FROM cpu WHERE host = ANY ($1);
@@ -94,7 +95,8 @@ SELECT pg_temp.same('SELECT of_domain, count(*) FROM cpu GROUP BY of_domain HAVI
 SELECT pg_temp.same('SELECT DISTINCT ON (host) host, ts FROM cpu ORDER BY host, ts DESC');
 SELECT pg_temp.same('SELECT count(DISTINCT host), count(host) FROM cpu');
 
--- Joins: one key and one of several, duplicates, NULLs, an empty side, a lanes table as the small side, a domain.
+-- Joins: one key and several, duplicates, NULLs, an empty side, a lanes table as the small side, a
+-- domain.
 SELECT pg_temp.same('SELECT c.*, t.* FROM cpu c JOIN tags t ON t.host = c.host WHERE c.usage > 11');
 SELECT pg_temp.same('SELECT c.ts, t.name FROM cpu c JOIN tags t ON c.host = t.host AND t.small = c.small');
 SELECT pg_temp.same('SELECT c.host, t.host AS other, count(*) FROM cpu c JOIN tags t ON c.host = t.host AND c.of_domain = t.of_domain GROUP BY 1, 2');
@@ -106,11 +108,12 @@ SELECT pg_temp.same('SELECT * FROM cpu WHERE host IN (SELECT host FROM tags WHER
 SELECT pg_temp.same('SELECT c.host, count(*) FROM cpu c WHERE EXISTS (SELECT FROM tags t WHERE t.host = c.host AND t.of_domain = c.of_domain) GROUP BY 1');
 SELECT pg_temp.same('SELECT c.host, t.name, count(*) FROM cpu c LEFT JOIN tags t ON t.host = c.host AND t.number < 15 GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT * FROM cpu c WHERE NOT EXISTS (SELECT FROM tags t WHERE t.host = c.host AND t.number > 4)');
--- What is left to PostgreSQL.
+-- Joins that are left to PostgreSQL.
 SELECT pg_temp.same('SELECT count(*) FROM cpu c JOIN tags t ON t.host::text = c.host::text AND t.number < 4');
 SELECT pg_temp.same('SELECT count(*) FROM cpu c JOIN tags t ON t.host <= c.host AND t.number < 4');
 
--- Floats as keys: a NaN equals a NaN, -0 equals 0, real is compared with double precision as that.
+-- Floats as keys: NaN equals NaN, -0 equals 0, and real is compared with double precision as double
+-- precision.
 SELECT pg_temp.same('SELECT c.host, c.usage, t.factor, t.number FROM cpu c JOIN tags t ON t.factor = c.usage');
 SELECT pg_temp.same('SELECT c.small + 0 AS small, t.number, count(*), count(t.small) FROM cpu c JOIN tags t ON t.small = c.small GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT t.number, count(*) FROM cpu c JOIN tags t ON t.factor = c.small GROUP BY 1');
@@ -125,7 +128,7 @@ SELECT pg_temp.same('SELECT host, usage FROM cpu c WHERE NOT EXISTS (SELECT FROM
 SELECT lanes.seal('cpu');
 SELECT pg_temp.same(format('SELECT * FROM cpu WHERE host = %L', host(5)));
 SELECT pg_temp.same('SELECT t.region, count(*) FROM cpu c JOIN tags t ON t.host = c.host GROUP BY 1');
--- The column's type changes, and a uuid comes later.
+-- The type of the column changes, and a uuid column is added.
 ALTER TABLE cpu ADD COLUMN late uuid DEFAULT '17d78400-0000-4000-8000-000000000010'; ALTER TABLE cpu_heap ADD COLUMN late uuid DEFAULT '17d78400-0000-4000-8000-000000000010';
 SELECT pg_temp.same(format('SELECT late, count(*) FROM cpu WHERE late = %L AND host > %L GROUP BY late', host(10), host(40)));
 SELECT pg_temp.same(format('SELECT late, count(*) FROM cpu WHERE late > %L GROUP BY late', host(10)));

@@ -18,7 +18,7 @@ VACUUM (FREEZE) t;
 SELECT count(*), sum(id), sum(f), count(*) FILTER (WHERE v = 'new') FROM t;
 INSERT INTO t VALUES (-1, 'after', 1);
 SELECT * FROM t WHERE id < 3 ORDER BY id;
--- Everything dead.
+-- All rows are dead.
 DELETE FROM t;
 VACUUM t;
 SELECT count(*) FROM t;
@@ -26,7 +26,7 @@ INSERT INTO t SELECT i, 'again', i FROM generate_series(1, 5000) i;
 VACUUM FULL t;
 SELECT count(*), sum(id), sum(f) FROM t;
 
--- FULL gives the space back; VACUUM lets space be used again.
+-- FULL releases the space; VACUUM makes it reusable.
 DELETE FROM t WHERE id > 10;
 SELECT pg_relation_size('t') AS before \gset
 VACUUM FULL t;
@@ -34,7 +34,7 @@ SELECT pg_relation_size('t') < :before AS smaller;
 SELECT count(*), sum(id) FROM t;
 TRUNCATE t;
 
--- relfrozenxid moves, and never past a row.
+-- relfrozenxid advances, but never past a row.
 INSERT INTO t VALUES (1, 'old', 1);
 SELECT relfrozenxid AS before FROM pg_class WHERE relname = 't' \gset
 BEGIN; SELECT txid_current() IS NOT NULL; COMMIT;
@@ -54,7 +54,7 @@ FETCH ALL FROM held;
 CLOSE held;
 SELECT id FROM t;
 
--- Aborted rows are cleared away, and in no count.
+-- Aborted rows are removed, and counted nowhere.
 BEGIN;
 INSERT INTO t SELECT i, 'aborted', i FROM generate_series(1, 4000) i;
 ROLLBACK;
@@ -75,7 +75,7 @@ VACUUM (ANALYZE, VERBOSE false) t;
 SELECT v, count(*) FROM t GROUP BY v ORDER BY v;
 SELECT reltuples FROM pg_class WHERE relname = 't';
 
--- Vacuum after columns were added and dropped.
+-- VACUUM after columns were added and dropped.
 ALTER TABLE t DROP COLUMN f;
 ALTER TABLE t ADD COLUMN k int DEFAULT 5;
 DELETE FROM t WHERE id % 3 = 0;
@@ -91,7 +91,7 @@ BEGIN;
 VACUUM t;
 ROLLBACK;
 
--- What VERBOSE tells, but for its DETAIL, which has a time and a transaction id.
+-- The report of VERBOSE without its DETAIL, which contains a time and a transaction id.
 CREATE TABLE told (id int, v text) USING lanes;
 INSERT INTO told SELECT i, 'v' || i FROM generate_series(1, 20000) i;
 DELETE FROM told WHERE id % 4 = 0;

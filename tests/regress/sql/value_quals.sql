@@ -1,5 +1,6 @@
--- Conditions on one column that the engine does not know: PostgreSQL evaluates them, once a value.
-SET default_table_access_method = lanes; -- Where a test means heap, it says so.
+-- Conditions on one column that the engine does not implement: PostgreSQL evaluates them once per
+-- value.
+SET default_table_access_method = lanes; -- Heap tables are marked USING heap.
 SET max_parallel_workers_per_gather = 0;
 CREATE TYPE mood AS ENUM ('low', 'fair', 'high');
 CREATE DOMAIN small_number AS int CHECK (VALUE < 1000);
@@ -15,7 +16,7 @@ INSERT INTO h SELECT i, CASE WHEN i % 11 > 0 THEN i % 50 END, i % 7 - 3, date '2
 CREATE TABLE l (LIKE h) WITH (order_by = 'tag, at');
 INSERT INTO l SELECT * FROM h WHERE id <= 6000;
 SELECT lanes.seal('l') > 0 AS sealed;
--- Some rows are sealed, some are not, and some are gone.
+-- Some rows are sealed, some are open, and some are deleted.
 INSERT INTO l SELECT * FROM h WHERE id > 6000;
 DELETE FROM l WHERE tag = 33;
 DELETE FROM h WHERE tag = 33;
@@ -29,7 +30,8 @@ CREATE FUNCTION odd(x int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN R
 CREATE FUNCTION never_33(x int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS $$
   BEGIN PERFORM nextval('calls'); RETURN 1 / (x - 33) + 1 / (x - 77) = 0; END $$;
 
--- What a condition passes in the heap, and in the lanes: aggregated, as rows, in order; and what keeps it from the engine.
+-- Returns the rows that pass a condition in heap and in lanes (aggregated, as rows, in order), and
+-- the reason if the engine does not evaluate it.
 CREATE FUNCTION same(condition text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   query text;
@@ -57,14 +59,14 @@ BEGIN
   END IF;
   RETURN 'differs: ' || answers::text;
 END $$;
--- For how many values conditions were evaluated.
+-- Returns the number of values for which conditions were evaluated.
 \getenv suite PG_ABS_SRCDIR
 \set explain :suite '/include/explain.sql'
 \i :explain
 CREATE FUNCTION evaluated(query text) RETURNS text LANGUAGE sql AS $$
     SELECT coalesce((SELECT trim(line) FROM pg_temp.explained(query, 'Values Evaluated') line LIMIT 1), 'none') $$;
 
--- A subquery, with and without NULLs in it.
+-- A subquery, with and without NULLs in its result.
 EXPLAIN (COSTS OFF) SELECT count(*) FROM l WHERE tag NOT IN (SELECT id FROM small WHERE region = 'eu');
 EXPLAIN (COSTS OFF) SELECT * FROM l WHERE tag NOT IN (SELECT id FROM small WHERE region = 'eu');
 SELECT evaluated($$SELECT count(*) FROM l WHERE tag NOT IN (SELECT id FROM small WHERE region = 'eu')$$);
@@ -87,19 +89,19 @@ SELECT condition, same(condition) FROM (VALUES
   ('ok IS NOT DISTINCT FROM NULL'), ('ok::text = ''true'''), ('coalesce(ok, true)'), ('mood > ''low'''), ('mood::text ~ ''i'''), ('dom BETWEEN 3 AND 7 AND odd(dom)'),
   ('length(note) = 7'), ('note ~ ''[13]$'''), ('coalesce(note, '''') = '''''), ('upper(note) = note'), ('num > 1'), ('num IS DISTINCT FROM 0'),
   ('u::text ~ ''^c'''), ('u IS DISTINCT FROM ''c4ca4238-a0b9-2382-0dcc-509a6f75849b''')) c(condition);
--- What is no function of one column.
+-- Conditions that are not functions of one column.
 SELECT condition, same(condition) FROM (VALUES
   ('odd(tag + tiny)'), ('(t).tag = 5'), ('t IS NOT NULL'), ('tag > random() - 1'), ('tag = (SELECT min(s.id) FROM small s WHERE s.id = t.tag)'),
   ('tableoid::regclass::text <> '''''), ('odd(tag) OR EXISTS (SELECT FROM small s WHERE s.id = t.tag)')) c(condition);
 
--- Each value once, and NULL once.
+-- Each value is evaluated once, and NULL once.
 SELECT evaluated('SELECT count(*) FROM l WHERE odd(tag)') AS tags, evaluated('SELECT count(*) FROM l WHERE odd(tiny)') AS tinies,
   evaluated('SELECT count(*) FROM l WHERE ok::text <> ''x''') AS oks, evaluated('SELECT * FROM l WHERE mood::text ~ ''i''') AS moods;
 SELECT evaluated('SELECT count(*) FROM l WHERE tag < 10 AND odd(tag)') AS some_tags;
--- The engine's own conditions go first, whatever the order in which they are written.
+-- The engine's own conditions are evaluated first, in whatever order they are written.
 EXPLAIN (COSTS OFF) SELECT count(*) FROM l WHERE num > 1 AND tiny = 2;
 EXPLAIN (COSTS OFF) SELECT * FROM l WHERE num > 1 AND tiny = 2;
--- Many values that hardly repeat: each row.
+-- Many values that rarely repeat: each row is evaluated.
 CREATE TABLE many (at timestamptz, x int);
 INSERT INTO many SELECT timestamptz '2026-01-01 00:00Z' + i * interval '1 min', i % 3 FROM generate_series(1, 50000) i;
 SELECT lanes.seal('many') > 0 AS sealed;
@@ -107,14 +109,14 @@ INSERT INTO many SELECT * FROM many;
 SELECT count(*), sum(x) FROM many WHERE extract(dow FROM at::date) = 1;
 SELECT evaluated('SELECT count(*) FROM many WHERE extract(dow FROM at::date) = 1');
 
--- An error is one for values of rows that are visible and pass what comes before.
+-- An error is raised only for values of visible rows that pass the earlier conditions.
 SELECT same('never_33(tag)');
 SELECT same('never_33(tag + 1)');
 SELECT same('tag <> 32 AND never_33(tag + 1)');
 SELECT same('tag = 32 OR never_33(tag + 1)'), same('never_33(tag + 1) OR tag = 32');
 SELECT count(*) FROM l WHERE never_33(tag + 1);
 SELECT same('1 / (num - 1) > 0'), same('num <> 1 AND CASE WHEN true THEN 1 / (num - 1) > 0 END');
--- A condition that stays with PostgreSQL goes before what may fail.
+-- A condition that is left to PostgreSQL is evaluated before one that may fail.
 SELECT same('tag + tiny::numeric > 1000 AND never_33(tag + 1)');
 
 -- Groups, filters, first rows, joins.
@@ -132,7 +134,7 @@ SET lanes.vectorize = off;
 SELECT same('tag NOT IN (SELECT id FROM small WHERE region = ''eu'')');
 RESET lanes.vectorize;
 
--- What is remembered is forgotten when a parameter changes.
+-- Cached results are discarded when a parameter changes.
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;
@@ -140,7 +142,8 @@ SELECT g, c, s FROM generate_series(1, 4) g,
   LATERAL (SELECT count(*) c, sum(id) s FROM l WHERE odd(tag / g) AND tag NOT IN (SELECT id FROM small WHERE id % 5 = g)) x ORDER BY g;
 SELECT g, c, s FROM generate_series(1, 4) g,
   LATERAL (SELECT count(*) c, sum(id) s FROM h WHERE odd(tag / g) AND tag NOT IN (SELECT id FROM small WHERE id % 5 = g)) x ORDER BY g;
--- The parameter is the subquery's alone, and another node stands above the one that has to forget.
+-- Only the subquery has the parameter, and another node is above the one that has to discard its
+-- results.
 SELECT g, t FROM generate_series(1, 3) g, LATERAL (SELECT sum(s) t FROM
   (SELECT sum(id) s FROM l WHERE tag NOT IN (SELECT id FROM small WHERE id % 5 = g) OFFSET 0) y) x ORDER BY g;
 SELECT g, t FROM generate_series(1, 3) g, LATERAL (SELECT sum(s) t FROM
@@ -169,7 +172,7 @@ COMMIT;
 FETCH 1 FROM odds;
 CLOSE odds;
 
--- Rows that are changed, and locked.
+-- Changed and locked rows.
 BEGIN;
 UPDATE l SET tiny = 9 WHERE tag NOT IN (SELECT id FROM small WHERE region = 'us') AND tag < 10;
 UPDATE h SET tiny = 9 WHERE tag NOT IN (SELECT id FROM small WHERE region = 'us') AND tag < 10;
@@ -180,7 +183,7 @@ SELECT count(*) FROM (SELECT id FROM l WHERE odd(tiny) FOR UPDATE) s;
 SELECT count(*) FROM (SELECT id FROM h WHERE odd(tiny) FOR UPDATE) s;
 ROLLBACK;
 
--- A function that tells what it sees sees no row that a barrier hides.
+-- A function that reports its argument sees no row that a security barrier hides.
 CREATE FUNCTION tells(x int) RETURNS bool IMMUTABLE COST 1 LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'saw %', x; RETURN true; END $$;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM l WHERE tag NOT IN (SELECT id FROM small WHERE id <> 5) AND tag < 8 AND odd(tag);
 SELECT tag FROM barrier WHERE tells(tag) LIMIT 1;
@@ -192,7 +195,7 @@ SET ROLE value_quals_reader;
 SELECT count(*) FROM l WHERE tells(tag);
 SELECT count(*) FROM (SELECT id FROM l WHERE tells(tag) OFFSET 0) s;
 RESET ROLE;
--- The right to execute is asked for.
+-- The privilege to execute is checked.
 REVOKE EXECUTE ON FUNCTION tells(int) FROM public;
 SET ROLE value_quals_reader;
 SELECT count(*) FROM l WHERE tells(tag);
@@ -200,7 +203,7 @@ RESET ROLE;
 DROP POLICY some_tags ON l;
 ALTER TABLE l DISABLE ROW LEVEL SECURITY;
 
--- Several processes.
+-- Several processes evaluate the condition.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -216,7 +219,7 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 
--- What evaluations leave behind is freed while the query runs.
+-- Memory of evaluations is freed while the query runs.
 SELECT found, (after - before) / 1048576 < 4 AS bounded FROM (SELECT
   (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) AS before,
   (SELECT count(*) FROM many WHERE length(repeat(at::text, 100)) > 5) AS found,

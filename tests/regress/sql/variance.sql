@@ -1,4 +1,4 @@
--- Variances of integers: numeric, exact, and to the last digit PostgreSQL's own.
+-- Variances of integers: numeric, exact, and equal to PostgreSQL's own to the last digit.
 CREATE TABLE l (g int, i2 int2, i4 int4, wide int4, same int4, none int4, i8 bigint) USING lanes;
 INSERT INTO l SELECT i % 700, i * 7919 % 65536 - 32768, (i::bigint * 104729 % 1000)::int, ((i::bigint * 48271) % 4294967296 - 2147483648)::int, 5, NULL, i FROM generate_series(0, 49999) i;
 INSERT INTO l VALUES (-1, 3, 4, 2147483647, 5, NULL, 1), (-2, 32767, 0, 2147483647, 5, NULL, 1), (-2, -32768, 1, -2147483648, 5, NULL, 1), (-3, 1, 1, 1, 1, NULL, 1), (-3, 2, 2, 2, 2, NULL, 1), (-3, NULL, 4, NULL, NULL, NULL, 1);

@@ -1,5 +1,6 @@
--- The vectorised executor: what it takes, what it refuses and why, and what it must never show.
-SET default_table_access_method = lanes; -- Where a test means heap, it says so.
+-- The vectorised executor: queries that it accepts, queries that it refuses with a reason, and rows
+-- that it must not reveal.
+SET default_table_access_method = lanes; -- Heap tables are marked USING heap.
 CREATE TABLE m (ts timestamptz, host text, v float8, n int, big bigint, small smallint, ok bool, price numeric, d date);
 INSERT INTO m SELECT timestamptz '2026-03-01 00:00Z' + i * interval '10 s', 'h' || i % 5, i / 4.0, i % 100,
   i::bigint * 1000, (i % 7)::smallint, i % 3 = 0, i / 10.0, date '2026-03-01' + i / 5000
@@ -8,7 +9,7 @@ ANALYZE m;
 SET timezone = 'UTC';
 SET lanes.vectorize = require;
 
--- Shapes.
+-- Plans.
 EXPLAIN (COSTS OFF) SELECT * FROM m WHERE n = 5 AND host = 'h1';
 EXPLAIN (COSTS OFF) SELECT host, avg(v), max(n) FROM m GROUP BY host;
 EXPLAIN (COSTS OFF) SELECT count(*), sum(v * 2), min(ts) FILTER (WHERE ok) FROM m WHERE n BETWEEN 3 AND 9 OR host IN ('h1', 'h2');
@@ -17,7 +18,7 @@ EXPLAIN (COSTS OFF) SELECT x.host FROM m x JOIN m y ON x.n = y.n AND y.v < 10 WH
 EXPLAIN (COSTS OFF) SELECT lanes.last(v, ts), lanes.first(n, ts), lanes.vwap(v, n) FROM m;
 EXPLAIN (COSTS OFF) SELECT * FROM m ORDER BY ts DESC LIMIT 3;
 
--- What a dashboard sends.
+-- The queries of dashboards.
 EXPLAIN (COSTS OFF) SELECT lanes.time_bucket('60.000s', ts) AS "time", avg(v) FROM m
   WHERE ts BETWEEN '2026-03-01T01:00:00Z' AND '2026-03-01T02:00:00Z' GROUP BY 1 ORDER BY 1;
 SELECT lanes.time_bucket('600.000s', ts) AS "time", host AS metric, avg(v), count(*) FROM m
@@ -27,13 +28,13 @@ SELECT date_bin('12 h', ts, '2000-01-01Z'), count(*) FROM m WHERE ts < '2026-03-
 SELECT DISTINCT host FROM m ORDER BY 1;
 SELECT DISTINCT ON (host) host, ts, v FROM m ORDER BY host, ts DESC;
 
--- Zone maps rule vectors out.
+-- Zone maps exclude vectors.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM m WHERE ts >= '2026-03-03T07:30:00Z' AND n = 1;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM m WHERE big < 0;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM m WHERE small > 7 OR small > 8;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM m WHERE 7 < small;
 
--- What is refused, and why.
+-- Refused queries, with the reason.
 SELECT count(*) FROM m WHERE price > n;
 SELECT count(*) FROM m WHERE length(host) > n;
 SELECT count(*) FROM m WHERE random() < 2;
@@ -50,7 +51,7 @@ SELECT count(*) FROM m WHERE n < 50;
 SET lanes.vectorize = on;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM m WHERE price > n AND n = 3;
 
--- Errors are those of the row-by-row executor, for rows that count only.
+-- Errors are those of the row-by-row executor, and only for rows that count.
 SELECT count(*) FROM m WHERE n <> 0 AND 100 / n > 10;
 SELECT count(*) FROM m WHERE n = 0 OR 100 / n > 10;
 SELECT count(*) FROM m WHERE 100 / n > 10;
@@ -60,7 +61,7 @@ SELECT max(big::int4) FROM m WHERE big < 2000000;
 SELECT max((big * 1000)::int4) FROM m;
 SELECT max(exp(1) * (v * 1e308)) FROM m;
 
--- Empty lists, also for NULL.
+-- Empty lists, also compared with NULL.
 CREATE TABLE e (t text, i int);
 INSERT INTO e VALUES ('a', 1), (NULL, NULL);
 SELECT count(*) FILTER (WHERE t = ANY ('{}')), count(*) FILTER (WHERE t <> ALL ('{}')), count(*) FILTER (WHERE i = ANY ('{}')),
@@ -78,7 +79,7 @@ SELECT count(*) FROM e WHERE t LIKE 'a\';
 SELECT count(*) FROM e WHERE i IS NOT NULL AND t LIKE 'a\';
 DROP TABLE e;
 
--- Equality that is not of bytes.
+-- Equality that is not that of bytes.
 CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE c (plain text, folded text COLLATE no_case, i int);
 INSERT INTO c VALUES ('a', 'a', 1), ('A', 'A', 2), ('b ', 'b', 3), ('b', 'B', 4);
@@ -92,7 +93,7 @@ SELECT count(*) FROM c WHERE folded <> ALL (ARRAY['B']);
 DROP TABLE c;
 DROP COLLATION no_case;
 
--- Nobody sees hidden rows: a leaky function runs after what hides them.
+-- Hidden rows stay hidden: a leaky function runs after the condition that hides them.
 CREATE ROLE regress_lanes_viewer;
 CREATE TABLE secret (id int, owner text, v int);
 INSERT INTO secret SELECT i, CASE WHEN i % 2 = 0 THEN 'regress_lanes_viewer' ELSE 'other' END, i FROM generate_series(1, 6) i;
@@ -186,7 +187,7 @@ RESET plan_cache_mode;
 DEALLOCATE ALL;
 DROP TABLE p;
 
--- Partitions, children, and tables of other kinds.
+-- Partitions, child tables, and tables of other access methods.
 CREATE TABLE parted (k int, v int, t text) PARTITION BY RANGE (k);
 CREATE TABLE parted_a PARTITION OF parted FOR VALUES FROM (0) TO (10);
 CREATE TABLE parted_b (t text, gone int, v int, k int) USING lanes;
@@ -226,7 +227,7 @@ SELECT count(*) FROM tmp HAVING count(*) > 0;
 RESET lanes.vectorize;
 DROP TABLE tmp, unlogged, m;
 RESET timezone;
--- Too deep an expression is an error, wherever it is met first.
+-- An expression that is too deep is an error, wherever it is detected first.
 CREATE TABLE deep (i int8, k int) USING lanes;
 INSERT INTO deep VALUES (1, 1);
 SET max_stack_depth = '300kB';

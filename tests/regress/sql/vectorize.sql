@@ -1,4 +1,5 @@
--- The vectorised nodes: plans, what falls back and why, and rights that no fast path passes by.
+-- The vectorised nodes: plans, fallbacks with their reason, and privileges that no fast path
+-- circumvents.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE TABLE trade (ts timestamptz, sym text, price float8, size int4, ok bool, note numeric);
 INSERT INTO trade SELECT '2026-01-01'::timestamptz + i * interval '1 s', 'S' || i % 7, i % 100, i % 13, i % 3 = 0, i FROM generate_series(0, 9999) i;
@@ -22,7 +23,8 @@ SET lanes.zone_maps = off;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT size FROM trade WHERE ts >= '2026-01-01 02:46:30' AND ts < '2026-01-01 02:46:33';
 RESET lanes.zone_maps;
 
--- require: what vectorises, and why the rest does not. The first are what dashboards send.
+-- require: queries that are vectorised, and the reasons for others. The first ones are the queries
+-- of dashboards.
 SET lanes.vectorize = require;
 SELECT lanes.time_bucket('3600.000s', ts) AS time, avg(size) FROM trade WHERE ts BETWEEN '2026-01-01T00:00:00Z' AND '2026-01-01T23:59:59Z' GROUP BY 1 ORDER BY 1;
 SELECT date_bin('1 hour', ts, 'epoch') AS time, sym, max(size) FROM trade WHERE ts < '2026-01-01 00:02' AND sym IN ('S1', 'S2') GROUP BY 1, 2 ORDER BY 1, 2;
@@ -58,7 +60,7 @@ ALTER TABLE trade DROP COLUMN ok, ADD COLUMN late int DEFAULT 5;
 SELECT sum(late), count(late) FROM trade WHERE late = 5;
 RESET plan_cache_mode;
 
--- Row-level security: a qual of the user's never sees a row that the policy hides.
+-- Row-level security: a qual of the user never sees a row that the policy hides.
 CREATE TABLE secret (owner text, v int);
 INSERT INTO secret VALUES ('regress_lanes_vector', 1), ('regress_lanes_vector', 2), ('somebody', 0);
 CREATE ROLE regress_lanes_vector;
@@ -75,7 +77,7 @@ SELECT count(*) FROM fenced WHERE 10 / v > 0;
 SELECT * FROM fenced WHERE leak(v);
 DROP VIEW fenced; DROP TABLE secret; DROP ROLE regress_lanes_vector; DROP FUNCTION leak(int);
 
--- A cursor can go back as on any table; one that never will is vectorised.
+-- A scrolling cursor works as on any table; a cursor that never scrolls is vectorised.
 BEGIN;
 DECLARE back CURSOR FOR SELECT size FROM trade WHERE ts < '2026-01-01 00:00:05';
 FETCH 3 FROM back;
@@ -86,7 +88,7 @@ FETCH ALL FROM either;
 FETCH BACKWARD 2 FROM either;
 COMMIT;
 
--- Reruns with other parameters: nested loops and lateral sub-selects.
+-- Rescans with other parameters: nested loops and lateral sub-selects.
 CREATE TABLE picked (s text); INSERT INTO picked VALUES ('S1'), ('S3'), ('none');
 SELECT s, n, total FROM picked, LATERAL (SELECT count(*) AS n, sum(size) AS total FROM trade WHERE sym = s) x ORDER BY s;
 DROP TABLE picked;

@@ -1,4 +1,5 @@
--- Rows of megabytes, and rewrites: runs are cut by bytes, and what is copied row by row becomes long runs again.
+-- Rows of megabytes, and rewrites: runs are limited by bytes, and rows that are copied one by one
+-- form long runs again.
 CREATE TABLE wide (a int, b text) USING lanes;
 INSERT INTO wide SELECT i, repeat('x', 3000000) || i FROM generate_series(1, 20) i;
 SELECT count(*), sum(length(b)), count(DISTINCT b) FROM wide;
@@ -18,7 +19,8 @@ CREATE TABLE copied USING lanes AS SELECT * FROM narrow;
 SELECT sum(runs) < 10 AS few_runs FROM lanes.arena_segments('copied');
 SELECT count(*), sum(a), count(DISTINCT b) FROM narrow;
 SELECT count(*), sum(a), count(DISTINCT b) FROM copied;
--- Rows that a nested block could not write do not vanish with its exception: the statement fails, or has them all.
+-- Rows that a nested block could not write do not vanish with its exception: the statement fails,
+-- or stores all of them.
 CREATE FUNCTION peek(i int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
     BEGIN

@@ -1,11 +1,12 @@
--- lanes.ema, lanes.delta and lanes.rate over a window, vectorised: in the order of time, peers, rows out of order, NULLs.
+-- Vectorised lanes.ema, lanes.delta and lanes.rate over a window: in the order of time, peers, rows
+-- out of order, NULLs.
 SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE TABLE l (id int, ts timestamptz, n int, k text, j smallint, x float8, b bigint) USING lanes;
 INSERT INTO l SELECT i, '2026-01-01'::timestamptz + i / 6 * interval '1 s', i / 6, 'k' || i % 4, i % 3, CASE WHEN i % 11 <> 0 THEN sin(i) * 100 END, i::bigint * 1000003
   FROM generate_series(0, 6999) i;
 EXPLAIN (COSTS OFF) SELECT ts, k, lanes.ema(x, 10) OVER (PARTITION BY k ORDER BY ts) FROM l;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT x - lanes.ema(x, 10) OVER w AS above, x > 5 AS high, lanes.delta(n) OVER w FROM l WHERE x > 5 WINDOW w AS (ORDER BY ts) ORDER BY ts LIMIT 3;
--- Another order is for a Sort above it.
+-- Another order is left to a Sort above the node.
 EXPLAIN (COSTS OFF) SELECT k, ts, lanes.rate(x, ts) OVER (PARTITION BY k, j ORDER BY n) FROM l ORDER BY k, ts;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT lanes.ema(x, 10) OVER w, lanes.delta(b) OVER w FROM l WHERE j < 2 WINDOW w AS (PARTITION BY k ORDER BY ts);
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT lanes.ema(x, 10) OVER (PARTITION BY k ORDER BY x) FROM l;
@@ -13,8 +14,8 @@ SET lanes.vectorize = require;
 SELECT x - lanes.ema(x, 10) OVER w AS above, x > 5 AS high, lanes.delta(n) OVER w FROM l WHERE x > 5 WINDOW w AS (ORDER BY ts) ORDER BY ts LIMIT 3;
 SELECT id, ts, k, x, lanes.ema(x, 10) OVER w AS peers, lanes.delta(x) OVER w AS delta, lanes.rate(x, ts) OVER w AS rate FROM l WHERE k < 'k2' AND id < 15 WINDOW w AS (ORDER BY ts);
 SELECT id, lanes.ema(x, span => 10) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING) AS ema FROM l WHERE k < 'k2' AND id < 15;
--- The answers are those of PostgreSQL's own node. Among equal times the order is that of rows, so there it is told that order; an
--- average of peers is that of the last of them.
+-- The answers are compared with PostgreSQL's own node. Among equal times the order is that of rows,
+-- so the comparison names that order explicitly. The average of peers is that of the last of them.
 CREATE FUNCTION differing(keys text, ord text, frame text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE bad bigint;
   calls text := 'lanes.ema(x, 7) OVER w AS e, lanes.ema(x * 2, 0.3) OVER w AS f, lanes.delta(x) OVER w AS d, lanes.delta(b) OVER w AS db, lanes.delta(n) OVER w AS dn, lanes.rate(x, ts) OVER w AS r';
@@ -39,7 +40,8 @@ CREATE FUNCTION all_differing() RETURNS TABLE (keys text, ord text, frame text, 
 $$;
 SELECT * FROM all_differing() WHERE rows <> 0;
 SELECT differing('b', 'ts', '') AS partitions_of_one;
--- Deleted and late rows, rows of several segments, long runs of peers, NaN, infinities and NULL in every column.
+-- Deleted and late rows, rows of several segments, long stretches of peers, NaN, infinities and
+-- NULL in every column.
 DELETE FROM l WHERE id % 13 = 0;
 SELECT setseed(0.25);
 INSERT INTO l SELECT 10000 + i, '2026-01-01'::timestamptz + (4000 + i / 3000) * interval '1 s', 4000 + i / 3000, CASE WHEN random() > 0.1 THEN 'k' || (random() * 30)::int END,
@@ -54,7 +56,7 @@ SELECT * FROM all_differing() WHERE rows <> 0;
 SET work_mem = '64kB';
 SELECT rows FROM (SELECT differing('k', ord, '') AS rows FROM unnest(array['ts', 'n']) ord) s WHERE rows <> 0;
 RESET work_mem;
--- Rows of which none passes; the first rows; a cursor; again with other parameters, and within a subtransaction that fails.
+-- No row passes; LIMIT; a cursor; a rescan with other parameters; a subtransaction that fails.
 SET lanes.vectorize = require;
 SELECT lanes.ema(x, 0.0) OVER (ORDER BY ts) FROM l WHERE id < 0;
 SELECT id, lanes.delta(n) OVER (ORDER BY n) FROM l WHERE id < 7000 LIMIT 2;
@@ -77,7 +79,7 @@ EXECUTE p (20, 0.5);
 EXECUTE p (2000, 1);
 EXECUTE p (2000, 2);
 RESET plan_cache_mode;
--- What is out of range, and weights that are none.
+-- Values out of range, and invalid weights.
 CREATE TABLE e (i int, n int, b bigint, x float8) USING lanes;
 INSERT INTO e VALUES (1, 2147483647, 9223372036854775807, 1e308), (2, -2, -2, -1e308);
 SELECT lanes.delta(n) OVER (ORDER BY i) FROM e LIMIT 1;
@@ -88,7 +90,7 @@ SELECT lanes.delta(x) OVER (ORDER BY i) FROM e;
 SELECT lanes.ema(x, 0) OVER (ORDER BY i) FROM e;
 SELECT lanes.ema(x, 1.5) OVER (ORDER BY i) FROM e;
 SELECT lanes.ema(x, NULL::int) OVER (ORDER BY i) FROM e;
--- What is left to PostgreSQL, and why.
+-- Queries that are left to PostgreSQL, with the reason.
 EXPLAIN (COSTS OFF) SELECT lanes.ema(x, 3) OVER (PARTITION BY k) FROM l;
 EXPLAIN (COSTS OFF) SELECT lanes.ema(x, 3) OVER (ORDER BY ts DESC) FROM l;
 EXPLAIN (COSTS OFF) SELECT lanes.delta(x) OVER (ORDER BY k) FROM l;
@@ -102,10 +104,10 @@ EXPLAIN (COSTS OFF) SELECT lanes.delta(x) OVER (PARTITION BY k COLLATE "C", md5(
 EXPLAIN (COSTS OFF) SELECT lanes.delta(x) OVER (ORDER BY ts) FROM l WHERE md5(k || x) > 'a';
 SET lanes.vectorize = require;
 SELECT lanes.ema(x, 3) OVER (ORDER BY ts DESC) FROM l;
--- Window functions of PostgreSQL's alone are not spoken of.
+-- Without a function of the extension no reason is reported.
 SELECT id, row_number() OVER (ORDER BY id) FROM l LIMIT 1;
 RESET lanes.vectorize;
--- Who may not execute a function may not have it computed.
+-- A function is not computed for a role without the privilege to execute it.
 REVOKE EXECUTE ON FUNCTION lanes.delta(float8) FROM PUBLIC;
 CREATE ROLE regress_lanes_window;
 GRANT SELECT ON l TO regress_lanes_window;

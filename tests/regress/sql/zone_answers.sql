@@ -1,4 +1,5 @@
--- Whole vectors answered by their zone maps: the same answers as by their rows, by the row-by-row executor, and on heap.
+-- Whole vectors that their zone maps answer: the answers equal those of their rows, of the
+-- row-by-row executor, and of heap.
 SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE TABLE l (ts timestamptz, i2 int2, i4 int4, i8 int8, f4 real, f8 float8, ok bool, s text, zero float8, nan float8) USING lanes;
 INSERT INTO l SELECT '2026-01-01'::timestamptz + i * interval '1 s', i % 1000 - 500, CASE WHEN i % 7 <> 0 THEN i END, 9223372036854775807 - i, i / 4.0::real, -i, i % 10 = 0,
@@ -17,14 +18,15 @@ RESET lanes.zone_maps;
 SET lanes.vectorize = off;
 SELECT answers('l');
 RESET lanes.vectorize;
--- Which vectors are told: not the last, which is not full, not the first, whose greatest f8 is a zero, and none with rows that do not count.
+-- The vectors that zones answer: not the last one, which is not full; not the first one, whose
+-- greatest f8 is a zero; none with rows that do not count.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(i4), max(f8), count(*) FILTER (WHERE ok) FROM l;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT min(i4) FROM l WHERE ts > '2026-01-01 01:00';
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(f8) FROM l;
 SET lanes.zone_maps = off;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(i4) FROM l;
 RESET lanes.zone_maps;
--- Rows that this snapshot does not see, and rows that are gone.
+-- Rows that this snapshot does not see, and deleted rows.
 BEGIN;
 DELETE FROM l WHERE i4 = 5000; DELETE FROM h WHERE i4 = 5000;
 UPDATE l SET i4 = 100000 WHERE i4 = 9; UPDATE h SET i4 = 100000 WHERE i4 = 9;
@@ -32,13 +34,14 @@ SELECT count(*) FROM (SELECT answers('h') EXCEPT SELECT answers('l')) x;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(i4) FROM l;
 ROLLBACK;
 SELECT count(*) FROM (SELECT answers('h') EXCEPT SELECT answers('l')) x;
--- A column that older rows have by its default, buckets that hold whole vectors, and a rerun.
+-- A column that older rows have by its default, buckets that contain whole vectors, and a rescan.
 ALTER TABLE l ADD COLUMN late int DEFAULT 5; ALTER TABLE h ADD COLUMN late int DEFAULT 5;
 SELECT sum(late), min(late), count(late) FROM l;
 SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM l GROUP BY 1;
 SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM h GROUP BY 1;
 SELECT x, (SELECT sum(i4) FROM l WHERE i8 > x) FROM (VALUES (0), (1)) v (x);
--- Sealed runs, of which what is stored with them tells counts, ends and sums, as long as all of their rows are seen.
+-- Sealed segments, whose stored zones answer counts, extremes and sums as long as all of their rows
+-- are visible.
 CREATE TABLE sealed USING lanes WITH (order_by = 'ts') AS TABLE l;
 SELECT lanes.seal('sealed');
 CREATE FUNCTION told(expressions text[]) RETURNS TABLE (expression text, agrees bool, segments text) LANGUAGE plpgsql AS $$
@@ -56,9 +59,10 @@ BEGIN
 END $$;
 SELECT * FROM told('{count(*),count(i4),count(s),count(ok),min(ts),max(ts),min(i2),max(i4),min(i8),max(f4),min(f8),"ROW(count(*), max(i8), count(s))"}');
 SELECT * FROM told('{sum(i2),sum(i4),sum(i8),avg(i2),avg(i8),bool_and(ok),bool_or(ok),count(*) FILTER (WHERE ok),"ROW(count(*), sum(i2), count(*) FILTER (WHERE ok))"}');
--- Floats have no sums, zeros and NaN do not tell their bits, and rows that do not count are for the rows to tell.
+-- Floats have no stored sums. The bits of zeros and NaN are not stored. Rows have to be read if
+-- some do not count.
 SELECT * FROM told('{sum(f8),avg(f4),max(f8),min(zero),max(nan),count(s) FILTER (WHERE ok),sum(i4) FILTER (WHERE ok),count(DISTINCT i2),"ROW(count(*), sum(f8))"}');
--- What was added later, open rows, rows that are gone, rows that are going.
+-- An added column, open rows, deleted rows, and rows that are being deleted.
 ALTER TABLE sealed ADD COLUMN later int DEFAULT 7; ALTER TABLE h ADD COLUMN later int DEFAULT 7;
 SELECT * FROM told('{count(*),count(later),min(later),sum(later),sum(i4)}');
 INSERT INTO sealed (i4, i8) VALUES (1000000, NULL), (NULL, -5); INSERT INTO h (i4, i8) VALUES (1000000, NULL), (NULL, -5);
@@ -72,12 +76,13 @@ SELECT * FROM told('{count(*),max(i8),sum(i4),avg(i8),count(*) FILTER (WHERE ok)
 RESET lanes.zone_maps;
 DELETE FROM sealed WHERE i8 = 9223372036854775807; DELETE FROM h WHERE i8 = 9223372036854775807;
 SELECT * FROM told('{count(*),max(i8),sum(i4),avg(i8),count(*) FILTER (WHERE ok),bool_and(ok)}');
--- Sealed once more with what was added, and a column without any value.
+-- Sealed again with the additions, and a column without any value.
 ALTER TABLE sealed ADD COLUMN never int; ALTER TABLE h ADD COLUMN never int;
 UPDATE sealed SET later = 8 WHERE i2 < 0; UPDATE h SET later = 8 WHERE i2 < 0;
 SELECT lanes.seal('sealed');
 SELECT * FROM told('{count(*),sum(later),avg(later),sum(never),count(never),sum(i4),bool_and(ok),count(*) FILTER (WHERE ok)}');
--- Times that only a bucket reads are decoded where a vector does not lie in one that was met before: twice here, of five.
+-- Times that only a bucket reads are decoded if a vector is not within the previous bucket: for two
+-- of five here.
 CREATE TABLE uneven USING lanes WITH (order_by = 'ts') AS
   SELECT '2026-01-01'::timestamptz + i * interval '1 s' + i * 7919 % 997 * interval '1 ms' AS ts, i AS n FROM generate_series(0, 9999) i;
 SELECT lanes.seal('uneven');
@@ -106,7 +111,7 @@ ALTER TABLE uneven ADD COLUMN day date;
 UPDATE uneven SET day = ts::date + n / 3000;
 SELECT lanes.seal('uneven');
 SELECT * FROM bucketed();
--- Rows that are gone, two runs in a segment, times that are not known.
+-- Deleted rows, two runs in a segment, unknown times.
 DELETE FROM uneven WHERE n % 5 = 1 AND n > 3000;
 SELECT * FROM bucketed();
 INSERT INTO uneven SELECT '2026-01-01'::timestamptz + i * interval '1 s', i, '2026-01-01'::date + i / 3000 FROM generate_series(10000, 14000) i;

@@ -1,4 +1,5 @@
--- Quals that the zones of a vector, or of a sealed run, affirm are not asked of its rows: the same answers as on heap.
+-- Quals that the zones of a vector or of a sealed segment satisfy are not evaluated for its rows.
+-- The answers are compared with heap.
 SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE TABLE h USING heap AS
   SELECT '2026-01-01'::timestamptz + i * interval '1 s' AS ts, i AS n, (i / 2048)::int2 AS vector, CASE WHEN i / 2048 <> 1 OR i % 5 <> 0 THEN i END AS gap,
@@ -7,7 +8,8 @@ CREATE TABLE l USING lanes AS TABLE h;
 CREATE TABLE sealed USING lanes WITH (order_by = 'ts') AS TABLE h;
 CREATE TABLE by_key USING lanes WITH (order_by = 's, vector, ts') AS TABLE h;
 SELECT lanes.seal('sealed'), lanes.seal('by_key');
--- At the ends of vectors and beside them, of columns that have one value in each, that have NULLs, and of floats.
+-- Values at the ends of vectors and beside them, of columns that are constant within vectors, that
+-- have NULLs, and of floats.
 CREATE TABLE quals AS
   SELECT format('%s %s %s', c, operator, constant) AS qual FROM unnest('{n,gap,x}'::text[]) c, unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{0,2047,2048,8192,9999}'::text[]) constant
   UNION ALL SELECT format('%s %s vector', constant, operator) FROM unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{1,4}'::text[]) constant
@@ -30,24 +32,28 @@ CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE
       'SELECT ts, gap FROM %s WHERE %s AND n %% 1000 = 7'],
     ARRAY(SELECT qual FROM quals), '{l,sealed,by_key}') $$;
 SET lanes.decode_after = 1000000;
--- Sealed runs all rows of which pass are not read, if the rest can be told. If one does not pass, the vectors are looked at, and times decoded of one.
+-- Sealed segments all of whose rows pass are not read if zones answer the rest. If a row does not
+-- pass, the vectors are considered, and the times of one are decoded.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(n) FROM sealed WHERE ts >= '2026-01-01' AND n < 10000;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(n) FROM sealed WHERE ts > '2026-01-01';
--- NULLs pass no comparison, and a zone does not tell where they are.
+-- NULLs pass no comparison, and a zone does not contain their places.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM sealed WHERE gap >= 0;
--- Times are decoded where zones do not tell them: where a range begins or ends, and the first of a bucket.
+-- Times are decoded where zones do not answer: where a range starts or ends, and at the first row
+-- of a bucket.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM sealed WHERE ts >= '2026-01-01 00:30' AND ts < '2026-01-01 02:00';
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT date_bin('1 day', ts, 'epoch'), max(n) FROM sealed WHERE ts >= '2026-01-01 00:30' GROUP BY 1;
--- A qual that all rows of a vector pass is not asked: of the three columns two are decoded of each vector, times where a row is found.
+-- A qual that all rows of a vector pass is not evaluated. Two of the three columns are decoded of
+-- each vector, and times where a row is found.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT ts FROM sealed WHERE ts >= '2026-01-01' AND s = 'S0' AND x = 1501.5;
 SELECT * FROM disagreements();
--- Parameters are known late, and may be NULL.
+-- The values of parameters are known late, and may be NULL.
 PREPARE since (timestamptz) AS SELECT count(*), sum(n) FROM sealed WHERE ts >= $1;
 EXECUTE since ('2026-01-01'); EXECUTE since ('2026-01-01 00:00:01'); EXECUTE since (NULL);
--- Runs of equal values are grouped as they are stored, those of two keys too: neither is decoded, but where only some are NULL.
+-- Repeats of equal values are grouped as they are stored, also with two keys. Neither column is
+-- decoded, except where only some values are NULL.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT s, max(n + 0) FROM by_key GROUP BY s;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT vector, s, count(*) FROM by_key GROUP BY vector, s;
--- Rows that are gone, and others that came.
+-- Deleted rows, and added ones.
 DELETE FROM l WHERE n % 1500 = 0; DELETE FROM sealed WHERE n % 1500 = 0; DELETE FROM by_key WHERE n % 1500 = 0; DELETE FROM h WHERE n % 1500 = 0;
 SELECT * FROM disagreements();
 INSERT INTO h SELECT CASE WHEN i % 100 <> 0 THEN '2026-01-01'::timestamptz + i * interval '1 s' END, i, i / 2048, i, i, 'S9', true FROM generate_series(10000, 13000) i;
