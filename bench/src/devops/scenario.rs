@@ -203,7 +203,7 @@ impl<'a> Devops<'a> {
         for (query, draws) in &asked {
             self.ask(stores, query, draws, definition.bars.queries);
         }
-        self.told(&[&duckdb]);
+        self.note_versions(&[&duckdb]);
         Ok(())
     }
 
@@ -246,7 +246,7 @@ impl<'a> Devops<'a> {
             let draws = draws(query, 1, size, &fleet, &mut random)?;
             self.ask(&mut stores, query, &draws, self.definition.bars.stars);
         }
-        self.told(&[&duckdb, &polars]);
+        self.note_versions(&[&duckdb, &polars]);
         Ok(())
     }
 
@@ -325,7 +325,7 @@ impl<'a> Devops<'a> {
     }
 
     /// Records the versions of the peers.
-    fn told(&mut self, peers: &[&PeerStore]) {
+    fn note_versions(&mut self, peers: &[&PeerStore]) {
         for version in peers.iter().filter_map(|peer| peer.version()) {
             let systems = &mut self.findings.systems;
             if systems.iter().all(|system| system != version) {

@@ -52,6 +52,42 @@ pub fn measure(
         .iter_mut()
         .map(|store| store.begin(query).map(|()| Vec::new()))
         .collect();
+    let expected = compare_all(&mut stores, &texts, draws.len(), &mut times);
+    for place in (0..stores.len()).chain((0..stores.len()).rev()) {
+        for (draw, expected) in expected.iter().enumerate() {
+            let (Ok(so_far), Some((expected, by))) = (&mut times[place], expected) else {
+                continue;
+            };
+            match stores[place].ask(&texts[place][draw], timing) {
+                Ok((answer, of_draw)) => match compare(expected, stores[*by].name(), &answer) {
+                    Ok(()) => so_far.extend(of_draw),
+                    Err(reason) => times[place] = Err(reason),
+                },
+                Err(reason) => times[place] = Err(reason),
+            }
+        }
+    }
+    let first = expected.into_iter().flatten().next();
+    let rows = first.map_or(0, |(answer, _)| answer.len());
+    let outcomes = stores.iter().zip(times);
+    outcomes
+        .map(|(store, times)| Outcome {
+            system: store.name().to_owned(),
+            is_ours: store.dialect() == Dialect::Lanes,
+            times: times.and_then(|times| Times::new(times).ok_or("no executions".to_owned())),
+            rows,
+        })
+        .collect()
+}
+
+/// Runs each draw once on all stores and compares the answers. Returns the answer to each draw, and
+/// the store that it comes from. A store with a wrong answer gets the reason instead of times.
+fn compare_all(
+    stores: &mut [&mut &mut dyn Store],
+    texts: &[Vec<String>],
+    draws: usize,
+    times: &mut [Result<Vec<f64>, String>],
+) -> Vec<Option<(Answer, usize)>> {
     let is_ours: Vec<bool> = stores
         .iter()
         .map(|store| store.dialect() == Dialect::Lanes)
@@ -59,7 +95,7 @@ pub fn measure(
     // pg_lanes is last, because its answer has to be compared with another store's.
     let mut order: Vec<usize> = (0..stores.len()).collect();
     order.sort_by_key(|place| is_ours[*place]);
-    let mut expected: Vec<Option<(Answer, usize)>> = vec![None; draws.len()];
+    let mut expected: Vec<Option<(Answer, usize)>> = vec![None; draws];
     for (draw, expected) in expected.iter_mut().enumerate() {
         for place in &order {
             if times[*place].is_err() {
@@ -80,31 +116,7 @@ pub fn measure(
             }
         }
     }
-    for place in (0..stores.len()).chain((0..stores.len()).rev()) {
-        for (draw, expected) in expected.iter().enumerate() {
-            let (Ok(so_far), Some((expected, by))) = (&mut times[place], expected) else {
-                continue;
-            };
-            match stores[place].ask(&texts[place][draw], timing) {
-                Ok((answer, of_draw)) => match compare(expected, stores[*by].name(), &answer) {
-                    Ok(()) => so_far.extend(of_draw),
-                    Err(reason) => times[place] = Err(reason),
-                },
-                Err(reason) => times[place] = Err(reason),
-            }
-        }
-    }
-    let first = expected.into_iter().flatten().next();
-    let rows = first.map_or(0, |(answer, _)| answer.len());
-    let outcomes = stores.iter().zip(times).zip(is_ours);
-    outcomes
-        .map(|((store, times), is_ours)| Outcome {
-            system: store.name().to_owned(),
-            is_ours,
-            times: times.and_then(|times| Times::new(times).ok_or("no executions".to_owned())),
-            rows,
-        })
-        .collect()
+    expected
 }
 
 fn compare(expected: &Answer, by: &str, answer: &Answer) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! Remote-write requests of a scrape, encoded and compressed, with their counts and sums.
 
-use super::shape::{EncodedLabels, Shape, encoded_instance};
+use super::shape::{EncodedLabels, TargetShape, encoded_instance};
 use super::values::Values;
 use lanes_support::error::{Error, Result};
 use lanes_support::remote_write::{delimited, sample};
@@ -12,28 +12,28 @@ pub struct Body {
     /// The encoded message: protobuf, compressed with snappy.
     pub bytes: Vec<u8>,
     /// The number and the sum of its samples.
-    pub holds: Held,
+    pub holds: SampleTotals,
 }
 
 /// The number and the sum of samples, either sent or stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Held {
+pub struct SampleTotals {
     /// The number of samples.
     pub samples: u64,
     /// The sum of their values.
     pub sum: f64,
 }
 
-impl Held {
+impl SampleTotals {
     /// Adds the number and the sum of other samples.
-    pub fn add(&mut self, other: Held) {
+    pub fn add(&mut self, other: SampleTotals) {
         self.samples += other.samples;
         self.sum += other.sum;
     }
 
     /// Whether both agree: equal counts, and sums whose difference is explained by the order of
     /// addition.
-    pub fn agrees(&self, other: &Held) -> bool {
+    pub fn agrees(&self, other: &SampleTotals) -> bool {
         const SUM_TOLERANCE: f64 = 1e-9;
         let size = self.sum.abs().max(other.sum.abs());
         self.samples == other.samples && (self.sum - other.sum).abs() <= size * SUM_TOLERANCE
@@ -54,7 +54,7 @@ pub struct Bodies {
 
 impl Bodies {
     /// Creates the bodies of a range of a fleet's targets, with a number of targets per request.
-    pub fn new(shape: &Shape, targets: Range<usize>, targets_per_request: usize) -> Bodies {
+    pub fn new(shape: &TargetShape, targets: Range<usize>, targets_per_request: usize) -> Bodies {
         Bodies {
             labels: shape.encoded_labels(),
             instances: targets
@@ -91,7 +91,7 @@ impl Bodies {
         let mut series = Vec::new();
         for of_request in places.chunks(self.targets_per_request) {
             self.message.clear();
-            let mut holds = Held::default();
+            let mut holds = SampleTotals::default();
             for place in of_request {
                 let target = self.targets.start + place;
                 let its_time = time + spread_milliseconds * *place as i64 / count.max(1) as i64;
@@ -102,7 +102,7 @@ impl Bodies {
                     series.extend_from_slice(&labels.after);
                     delimited(&mut series, 2, &sample(its_time, *value));
                     delimited(&mut self.message, 1, &series);
-                    holds.add(Held {
+                    holds.add(SampleTotals {
                         samples: 1,
                         sum: *value,
                     });
@@ -152,7 +152,7 @@ mod tests {
             .unwrap();
         assert_eq!(decompressed, expected);
         let sum: f64 = values.of(2).iter().sum();
-        assert_eq!(scrape[1].holds, Held { samples: 2, sum });
+        assert_eq!(scrape[1].holds, SampleTotals { samples: 2, sum });
     }
 
     #[test]
@@ -172,19 +172,19 @@ mod tests {
 
     #[test]
     fn sums_agree_up_to_the_order_of_addition() {
-        let sent = Held {
+        let sent = SampleTotals {
             samples: 3,
             sum: 1e12,
         };
-        let close = Held {
+        let close = SampleTotals {
             sum: 1e12 + 10.0,
             ..sent
         };
-        let off = Held {
+        let off = SampleTotals {
             sum: 1e12 + 1e5,
             ..sent
         };
-        let fewer = Held { samples: 2, ..sent };
+        let fewer = SampleTotals { samples: 2, ..sent };
         assert!(sent.agrees(&close) && !sent.agrees(&off) && !sent.agrees(&fewer));
     }
 }

@@ -32,7 +32,7 @@ pub struct SeriesShape {
 
 /// The series of every target.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
+pub struct TargetShape {
     /// The series in the order of the page.
     pub series: Vec<SeriesShape>,
 }
@@ -44,9 +44,9 @@ const TARGET_LABELS: [&str; 2] = [INSTANCE, "job"];
 /// The value of the label `job` of all series.
 pub const JOB: &str = "node_exporter";
 
-impl Shape {
+impl TargetShape {
     /// Creates the shape of a target with this many series from two pages a second apart.
-    pub fn of(pages: &[Page; 2], series_per_target: usize) -> Shape {
+    pub fn of(pages: &[Page; 2], series_per_target: usize) -> TargetShape {
         let key = |line: &Line| (line.metric.clone(), line.labels.clone());
         let later: HashMap<_, f64> = pages[1]
             .iter()
@@ -64,7 +64,7 @@ impl Shape {
             .filter(usable)
             .map(|line| SeriesShape::of(line, later.get(&key(line)).copied().unwrap_or(line.value)))
             .collect();
-        Shape {
+        TargetShape {
             series: grow(of_page, series_per_target),
         }
     }
@@ -202,7 +202,7 @@ pub(super) mod tests {
 
     /// Creates a shape from a page of four lines: a growing counter, a constant one, a moving
     /// gauge, and a gauge in scientific notation.
-    pub fn small(series_per_target: usize) -> Shape {
+    pub fn small(series_per_target: usize) -> TargetShape {
         let page = |cpu: &str, load: &str| {
             parse(&format!(
                 "# TYPE node_cpu_seconds_total counter\nnode_cpu_seconds_total{{cpu=\"0\",mode=\"idle\"}} {cpu}\n\
@@ -210,7 +210,7 @@ pub(super) mod tests {
             ))
             .unwrap()
         };
-        Shape::of(
+        TargetShape::of(
             &[page("10.25", "1.5"), page("11.2", "1.75")],
             series_per_target,
         )

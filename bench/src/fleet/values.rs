@@ -1,6 +1,6 @@
 //! The current value of each series of each target, advanced scrape by scrape.
 
-use super::shape::{Movement, Shape};
+use super::shape::{Movement, TargetShape};
 
 /// The values of a range of targets. Two fleets of equal shape and seed have equal values at each
 /// scrape.
@@ -15,7 +15,7 @@ pub struct Values {
 
 impl Values {
     /// Creates the values of the first scrape. Each target's counters start at a different value.
-    pub fn new(shape: &Shape, targets: usize, seed: u64) -> Values {
+    pub fn new(shape: &TargetShape, targets: usize, seed: u64) -> Values {
         let mut random = Random(seed);
         let mut now = Vec::with_capacity(targets * shape.series.len());
         let mut speed = Vec::with_capacity(targets);
@@ -46,7 +46,7 @@ impl Values {
     }
 
     /// Advances all values by this many seconds.
-    pub fn advance(&mut self, shape: &Shape, seconds: f64) {
+    pub fn advance(&mut self, shape: &TargetShape, seconds: f64) {
         let targets = self.now.chunks_exact_mut(shape.series.len());
         for (values, speed) in targets.zip(&self.speed) {
             for (value, one) in values.iter_mut().zip(&shape.series) {

@@ -15,7 +15,8 @@
 //! | [`window`] | the start and the end of the measured part of a run |
 //! | [`response`] | an incremental parser of responses |
 //! | [`connection`] | one connection: bytes to send, requests that wait for their responses |
-//! | [`worker`] | the loop of one thread over its connections |
+//! | [`place`] | a place of a worker's connections, which may be vacant |
+//! | [`worker`], [`clock`] | the loop of one thread over its connections |
 //! | [`latency`] | quantiles |
 //! | [`outcome`] | the figures, and whether they are plausible: Little's law, the client's own CPU |
 //! | [`run`] | threads, window and watched processes |
@@ -47,8 +48,10 @@ mod schedule;
 mod window;
 
 mod connection;
+mod place;
 mod response;
 
+mod clock;
 mod latency;
 mod worker;
 

@@ -4,16 +4,17 @@
 //! send it, one to receive its response, and a share of one that waits for events. Due requests go
 //! to the connection that has been free for longest.
 
+use super::clock::{thread_cpu, timespec};
 use super::connection::{Broken, Connection, Sent};
 use super::latency::Latencies;
 use super::outcome::Tally;
+use super::place::Place;
 use super::plan::{Pace, Plan};
 use super::response::Answer;
 use super::schedule::Schedule;
 use super::window::Window;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -26,24 +27,6 @@ const EVENTS_MAX: usize = 1024;
 const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 /// The wait after a refusal without `Retry-After`.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
-
-/// The place of a connection. A serial number detects events of an earlier connection in the same
-/// place.
-#[derive(Debug, Default)]
-struct Place {
-    /// `None` while the place waits for a new connection.
-    connection: Option<Connection>,
-    serial: u32,
-    /// Whether the place is in the list of free ones.
-    is_listed: bool,
-}
-
-impl Place {
-    /// Returns the value that the events of this connection carry.
-    fn mark(&self, index: usize) -> u64 {
-        (u64::from(self.serial) << 32) | index as u64
-    }
-}
 
 /// A worker with its connections.
 pub struct Worker<'a> {
@@ -505,17 +488,5 @@ impl<'a> Worker<'a> {
                 self.tally.latencies.add(end - intended);
             }
         }
-    }
-}
-
-fn thread_cpu() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-fn timespec(nanoseconds: u64) -> Timespec {
-    Timespec {
-        tv_sec: (nanoseconds / 1_000_000_000) as i64,
-        tv_nsec: (nanoseconds % 1_000_000_000) as i64,
     }
 }

@@ -3,8 +3,8 @@
 
 use super::feed::{Feed, Stored};
 use super::probe::ProbeRequest;
-use crate::fleet::bodies::{Body, Held};
-use crate::fleet::shape::Shape;
+use crate::fleet::bodies::{Body, SampleTotals};
+use crate::fleet::shape::TargetShape;
 use crate::load::{self, Outcome, Plan, Source};
 use crate::peers::http::now_milliseconds;
 use crate::remote_write::phase::ATTEMPTS_TO_KNOW;
@@ -32,7 +32,7 @@ pub struct SampleFeed<'a> {
     sender: Sender<'a>,
     is_known: bool,
     /// The time in milliseconds since 1970 and the content of each of the overload's requests.
-    sent: Vec<(i64, Held)>,
+    sent: Vec<(i64, SampleTotals)>,
 }
 
 impl<'a> SampleFeed<'a> {
@@ -41,7 +41,7 @@ impl<'a> SampleFeed<'a> {
     /// # Errors
     /// Two requests would have the same time.
     pub fn new(
-        shape: &'a Shape,
+        shape: &'a TargetShape,
         fleet: &'a Fleet,
         targets: usize,
         ack: &str,
@@ -104,7 +104,7 @@ impl Feed for SampleFeed<'_> {
         let since = self.sender.time();
         let scrapes = TRIAL_REQUESTS.div_ceil(self.targets);
         let bodies = self.sender.scrapes(self.targets, scrapes)?;
-        let mut sent = Held::default();
+        let mut sent = SampleTotals::default();
         bodies.iter().for_each(|body| sent.add(body.holds));
         let outcome = load::run(&Plan {
             source: self.source(system, bodies),
@@ -116,7 +116,7 @@ impl Feed for SampleFeed<'_> {
             "SELECT count(*), coalesce(sum(value), 0) FROM lanes.samples WHERE ts >= to_timestamp($1)",
             &[&(since as f64 / 1000.0)],
         )?;
-        let held = Held {
+        let held = SampleTotals {
             samples: row.get::<_, i64>(0) as u64,
             sum: row.get(1),
         };
@@ -179,7 +179,7 @@ impl Feed for SampleFeed<'_> {
         let mut stored = BTreeMap::new();
         for row in rows {
             let time: i64 = row.get(0);
-            let found = Held {
+            let found = SampleTotals {
                 samples: row.get::<_, i64>(1) as u64,
                 sum: row.get(2),
             };

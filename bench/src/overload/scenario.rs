@@ -5,7 +5,7 @@ use super::feed::{Feed, Stored};
 use super::probe::{self, Usual};
 use super::recorded::Recorded;
 use super::sample_feed::SampleFeed;
-use crate::fleet::shape::Shape;
+use crate::fleet::shape::TargetShape;
 use crate::load::{self, Outcome, Pace, Plan, Repeated, goes_on};
 use crate::remote_write::sender::Fleet;
 use crate::scenario::system::{NAME, Setup, System};
@@ -134,8 +134,8 @@ pub fn run(run: &Run) -> Result<Findings> {
 fn shape_once<'a>(
     run: &Run,
     definition: &Definition,
-    shape: &'a mut Option<Shape>,
-) -> Result<&'a Shape> {
+    shape: &'a mut Option<TargetShape>,
+) -> Result<&'a TargetShape> {
     let made = match shape.take() {
         Some(shape) => shape,
         None => definition
@@ -309,27 +309,27 @@ struct Overload {
     usual: Usual,
 }
 
+/// The bar of requests that must not occur.
+const NONE: Option<Bar> = Some(Bar::Most(0.0));
+
 impl Overload {
     fn add(&self, findings: &mut Findings, definition: &Definition, name: &str) {
-        let (outcome, verdict) = (&self.outcome, &self.verdict);
-        let none = Some(Bar::Most(0.0));
-        let mut row = |what: &str, value: f64, unit: &str, bar: Option<Bar>, notes: Vec<String>| {
-            let record = Record::new(format!("{name}: {what}"), NAME, value, unit);
-            findings.add(record.bar(bar).notes(notes));
-        };
-        let acknowledged = outcome.acknowledged();
-        let (refused, unsent) = (outcome.refused(), outcome.tally.unsent);
-        let lost = outcome.failed() - refused - unsent;
-        row(
-            "offered",
-            outcome.offered.unwrap_or_default(),
-            "requests/s",
-            None,
-            vec![format!(
-                "{:.0} s over {} connections; {unsent} requests found no free connection and were not sent",
-                outcome.seconds, self.plan.connections
-            )],
+        self.add_rates(findings, definition, name);
+        self.add_verdict(findings, name);
+        self.add_refusals(findings, name);
+        self.add_memory(findings, definition, name);
+        self.add_recovery(findings, definition, name);
+    }
+
+    fn add_rates(&self, findings: &mut Findings, definition: &Definition, name: &str) {
+        let outcome = &self.outcome;
+        let offered = outcome.offered.unwrap_or_default();
+        let notes = format!(
+            "{:.0} s over {} connections; {} requests found no free connection and were not sent",
+            outcome.seconds, self.plan.connections, outcome.tally.unsent
         );
+        let record = Record::new(format!("{name}: offered"), NAME, offered, "requests/s");
+        findings.add(record.notes([notes]));
         let mut notes = vec![
             format!(
                 "p50 {:.0} ms, p99 {:.0} ms from a request's due time",
@@ -337,80 +337,75 @@ impl Overload {
             ),
             format!(
                 "{} more were acknowledged after the end of the load",
-                acknowledged - outcome.tally.acknowledged_in_window
+                outcome.acknowledged() - outcome.tally.acknowledged_in_window
             ),
         ];
         if outcome.is_client_bound() {
             notes.push("client-bound".to_owned());
         }
-        row("goodput", outcome.goodput(), "requests/s", None, notes);
-        row(
-            "goodput, share of the sustainable rate",
-            outcome.goodput() / self.sustainable.max(f64::MIN_POSITIVE),
-            "ratio",
-            Some(Bar::Least(definition.bars.goodput_share)),
-            Vec::new(),
-        );
-        row(
-            "acknowledged but not stored",
-            verdict.lost as f64,
-            "requests",
-            none,
-            vec![format!("of {acknowledged}")],
-        );
-        row(
-            "stored in part or twice",
-            verdict.torn as f64,
-            "requests",
-            none,
-            vec![format!(
-                "{} were stored but not acknowledged in time",
-                verdict.late
-            )],
-        );
-        row(
-            "refused with 503 or 429",
-            refused as f64,
-            "requests",
-            None,
-            Vec::new(),
-        );
-        row(
-            "refused without Retry-After",
-            outcome.tally.refused_for_good as f64,
-            "requests",
-            none,
-            Vec::new(),
-        );
-        let notes = match lost {
+        let goodput = outcome.goodput();
+        let record = Record::new(format!("{name}: goodput"), NAME, goodput, "requests/s");
+        findings.add(record.notes(notes));
+        let share = goodput / self.sustainable.max(f64::MIN_POSITIVE);
+        let row = format!("{name}: goodput, share of the sustainable rate");
+        let bar = Bar::Least(definition.bars.goodput_share);
+        findings.add(Record::new(row, NAME, share, "ratio").bar(Some(bar)));
+    }
+
+    /// Adds the comparison of the stored requests with the acknowledged ones.
+    fn add_verdict(&self, findings: &mut Findings, name: &str) {
+        let verdict = &self.verdict;
+        let of = format!("of {}", self.outcome.acknowledged());
+        let late = format!("{} were stored but not acknowledged in time", verdict.late);
+        for (what, requests, note) in [
+            ("acknowledged but not stored", verdict.lost, of),
+            ("stored in part or twice", verdict.torn, late),
+        ] {
+            let row = format!("{name}: {what}");
+            let record = Record::new(row, NAME, requests as f64, "requests");
+            findings.add(record.bar(NONE).notes([note]));
+        }
+    }
+
+    fn add_refusals(&self, findings: &mut Findings, name: &str) {
+        let outcome = &self.outcome;
+        let refused = outcome.refused();
+        let neither = outcome.failed() - refused - outcome.tally.unsent;
+        let labels = match neither {
             0 => Vec::new(),
             _ => outcome.labels(),
         };
-        row(
-            "neither acknowledged nor refused",
-            lost as f64,
-            "requests",
-            none,
-            notes,
-        );
+        let for_good = outcome.tally.refused_for_good;
+        for (what, requests, bar, notes) in [
+            ("refused with 503 or 429", refused, None, Vec::new()),
+            ("refused without Retry-After", for_good, NONE, Vec::new()),
+            ("neither acknowledged nor refused", neither, NONE, labels),
+        ] {
+            let row = format!("{name}: {what}");
+            let record = Record::new(row, NAME, requests as f64, "requests");
+            findings.add(record.bar(bar).notes(notes));
+        }
+    }
+
+    fn add_memory(&self, findings: &mut Findings, definition: &Definition, name: &str) {
         let (pending, series, base) = (
             definition.pending_mib,
             definition.series_cache_mib,
             definition.base_mib,
         );
         let connections = self.plan.connections as u64 * definition.connection_kib / 1024;
-        row(
-            "the gateway's memory, peak",
-            self.peak as f64 / MIB as f64,
-            "MiB",
-            Some(Bar::Most(
-                (pending + 2 * series + connections + base) as f64,
-            )),
-            vec![format!(
-                "{pending} for requests, twice {series} for series, {connections} for connections, {base} for everything else"
-            )],
+        let bar = Bar::Most((pending + 2 * series + connections + base) as f64);
+        let peak = self.peak as f64 / MIB as f64;
+        let row = format!("{name}: the gateway's memory, peak");
+        let note = format!(
+            "{pending} for requests, twice {series} for series, {connections} for connections, \
+             {base} for everything else"
         );
-        self.add_recovery(findings, definition, name);
+        findings.add(
+            Record::new(row, NAME, peak, "MiB")
+                .bar(Some(bar))
+                .notes([note]),
+        );
     }
 
     fn add_recovery(&self, findings: &mut Findings, definition: &Definition, name: &str) {

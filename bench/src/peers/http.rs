@@ -1,6 +1,6 @@
 //! HTTP requests to child processes.
 
-use crate::fleet::bodies::Held;
+use crate::fleet::bodies::SampleTotals;
 use lanes_support::error::{Error, Result};
 use serde_json::Value;
 use std::time::Duration;
@@ -87,12 +87,12 @@ pub fn prometheus_number(
 }
 
 /// Returns the samples of a selector from a time on (milliseconds since 1970), queried in PromQL.
-pub fn prometheus_held(
+pub fn prometheus_totals(
     base: &str,
     selector: &str,
     since: i64,
     extra: &[(&str, &str)],
-) -> Result<Held> {
+) -> Result<SampleTotals> {
     // The query's time is in the future, because senders' clocks may be ahead. A window may or may
     // not include its left end, but no sample is one millisecond before `since`.
     const AHEAD_SECONDS: i64 = 60;
@@ -102,7 +102,7 @@ pub fn prometheus_held(
         let promql = format!("sum({function}_over_time({selector}[{window}ms]))");
         prometheus_number(base, &promql, time, extra)
     };
-    Ok(Held {
+    Ok(SampleTotals {
         samples: ask("count")? as u64,
         sum: ask("sum")?,
     })

@@ -2,7 +2,7 @@
 
 use super::http::now_milliseconds;
 use super::system::System;
-use crate::fleet::bodies::Held;
+use crate::fleet::bodies::SampleTotals;
 use crate::usage::Tree;
 use lanes_support::cluster::{Cluster, Stop};
 use lanes_support::error::{Error, Result};
@@ -207,7 +207,7 @@ impl System for Lanes {
         Tree::new(&self.name, roots.into_iter().flatten())
     }
 
-    fn held(&self, job: &str, since: i64) -> Result<Held> {
+    fn stored_samples(&self, job: &str, since: i64) -> Result<SampleTotals> {
         let sql = format!(
             "SELECT concat_ws(' ', count(*), coalesce(sum(value), 0)) FROM lanes.samples \
              WHERE ts >= to_timestamp({since} / 1000.0) AND value <> 'NaN' \
@@ -215,7 +215,7 @@ impl System for Lanes {
         );
         let text = self.cluster.scalar(DATABASE, &sql)?;
         let held = text.split_once(' ').and_then(|(samples, sum)| {
-            Some(Held {
+            Some(SampleTotals {
                 samples: samples.parse().ok()?,
                 sum: sum.parse().ok()?,
             })

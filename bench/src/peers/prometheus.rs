@@ -3,7 +3,7 @@
 use super::data_folder::{empty, remove};
 use super::http;
 use super::system::System;
-use crate::fleet::bodies::Held;
+use crate::fleet::bodies::SampleTotals;
 use crate::usage::Tree;
 use lanes_support::error::{Error, Result};
 use lanes_support::port;
@@ -85,17 +85,22 @@ impl System for Prometheus {
 
     /// Queries each metric separately: functions over time drop the name, and Prometheus refuses
     /// two series that are equal without it.
-    fn held(&self, job: &str, since: i64) -> Result<Held> {
+    fn stored_samples(&self, job: &str, since: i64) -> Result<SampleTotals> {
         let url = self.url("/api/v1/label/__name__/values");
         let answer = http::json(&url, &[])?;
         let names = answer["data"].as_array().ok_or_else(|| Error::Http {
             url,
             reason: answer.to_string(),
         })?;
-        let mut held = Held::default();
+        let mut held = SampleTotals::default();
         for name in names.iter().filter_map(|name| name.as_str()) {
             let selector = format!("{name}{{job=\"{job}\"}}");
-            held.add(http::prometheus_held(&self.url(""), &selector, since, &[])?);
+            held.add(http::prometheus_totals(
+                &self.url(""),
+                &selector,
+                since,
+                &[],
+            )?);
         }
         Ok(held)
     }

@@ -1,6 +1,6 @@
 //! The interface of every system that receives remote write.
 
-use crate::fleet::bodies::Held;
+use crate::fleet::bodies::SampleTotals;
 use crate::usage::Tree;
 use lanes_support::error::Result;
 
@@ -20,7 +20,7 @@ pub trait System {
     fn tree(&self) -> Tree;
     /// The stored samples of the job from a time on (milliseconds since 1970), by a query. Markers
     /// of series that ended, which are NaN, do not count.
-    fn held(&self, job: &str, since: i64) -> Result<Held>;
+    fn stored_samples(&self, job: &str, since: i64) -> Result<SampleTotals>;
     /// The number of stored series.
     fn series(&self) -> Result<u64>;
     /// The bytes on disk that hold the data, without a write-ahead log of bounded size.

@@ -3,7 +3,7 @@
 use super::data_folder::{empty, remove};
 use super::http;
 use super::system::System;
-use crate::fleet::bodies::Held;
+use crate::fleet::bodies::SampleTotals;
 use crate::usage::Tree;
 use lanes_support::error::{Error, Result};
 use lanes_support::process::{Process, Signal, run};
@@ -132,9 +132,9 @@ impl System for VictoriaMetrics {
         Tree::new(&self.name, [self.process.id()])
     }
 
-    fn held(&self, job: &str, since: i64) -> Result<Held> {
+    fn stored_samples(&self, job: &str, since: i64) -> Result<SampleTotals> {
         self.flush()?;
-        http::prometheus_held(
+        http::prometheus_totals(
             &self.base(),
             &format!("{{job=\"{job}\"}}"),
             since,

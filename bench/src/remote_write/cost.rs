@@ -7,7 +7,7 @@
 use super::comparison::{Figures, RelativeBar, turns};
 use super::phase::{Phase, Way, send, verify};
 use super::sender::{Fleet, Sender};
-use crate::fleet::bodies::{Body, Held};
+use crate::fleet::bodies::{Body, SampleTotals};
 use crate::fleet::shape::JOB;
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
@@ -119,34 +119,45 @@ pub fn run(run: &Run) -> Result<Findings> {
             )),
         }
     }
+    let rows = (&of_new, &of_known, &memory);
+    add_records(&definition, &wanted, rows, &mut findings);
+    Ok(findings)
+}
+
+/// Adds the records of new series, of known series, and of memory.
+fn add_records(
+    definition: &Definition,
+    wanted: &[String],
+    (of_new, of_known, memory): (&Rows, &Rows, &Figures),
+    findings: &mut Findings,
+) {
     let yardstick = definition.yardstick.as_str();
     for (kind, rows, bars) in [
-        ("new series", &of_new, &definition.new_bars),
-        ("known series", &of_known, &definition.known_bars),
+        ("new series", of_new, &definition.new_bars),
+        ("known series", of_known, &definition.known_bars),
     ] {
         let add = |figures: &Figures, findings: &mut Findings, row: &str, unit: &str, bars| {
             let row = format!("{kind}: {row}");
-            figures.record(findings, &row, unit, &wanted, (yardstick, bars), None);
+            figures.record(findings, &row, unit, wanted, (yardstick, bars), None);
         };
-        add(&rows.cpu, &mut findings, "CPU of all processes", UNIT, bars);
+        add(&rows.cpu, findings, "CPU of all processes", UNIT, bars);
         add(
             &rows.rate,
-            &mut findings,
+            findings,
             "samples acknowledged",
             "samples/s",
             &[],
         );
         add(
             &rows.p99,
-            &mut findings,
+            findings,
             "p99 of a request, closed loop",
             "ms",
             &[],
         );
     }
     let row = "memory of all processes per series";
-    memory.record(&mut findings, row, "bytes", &wanted, (yardstick, &[]), None);
-    Ok(findings)
+    memory.record(findings, row, "bytes", wanted, (yardstick, &[]), None);
 }
 
 /// The figures of one turn.
@@ -192,7 +203,7 @@ fn both(
     let first = send(system, new, way)?;
     verify(system, (JOB, since), first.sent, first.samples)?;
     let second = send(system, known, way)?;
-    let mut sent: Held = first.sent;
+    let mut sent: SampleTotals = first.sent;
     sent.add(second.sent);
     verify(system, (JOB, since), sent, first.samples + second.samples)?;
     Ok(Turn {

@@ -3,8 +3,8 @@
 
 use super::phase::{Way, send};
 use super::sender::{Fleet, Sender};
-use crate::fleet::bodies::Held;
-use crate::fleet::shape::Shape;
+use crate::fleet::bodies::SampleTotals;
+use crate::fleet::shape::TargetShape;
 use crate::peers::system::System;
 use lanes_support::error::{Error, Result};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The samples of all scrapes of a fleet over a span of time. Equal arguments produce equal bytes.
 pub struct History<'a> {
     /// The series of a target.
-    pub shape: &'a Shape,
+    pub shape: &'a TargetShape,
     /// The scrape interval and size of the fleet.
     pub fleet: &'a Fleet,
     /// The number of targets.
@@ -37,9 +37,9 @@ impl<'a> History<'a> {
         &self,
         system: &mut dyn System,
         mut round: impl FnMut() -> Result<()>,
-    ) -> Result<(Held, Sender<'a>)> {
+    ) -> Result<(SampleTotals, Sender<'a>)> {
         let mut sender = Sender::new(self.shape, self.fleet, self.targets, self.start);
-        let mut sent = Held::default();
+        let mut sent = SampleTotals::default();
         let mut to_come = self.scrapes;
         while to_come > 0 {
             let count = to_come.min(self.scrapes_a_round.max(1));

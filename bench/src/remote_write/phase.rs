@@ -1,7 +1,7 @@
 //! One load on one system: latencies, CPU of every process, verification.
 
 use super::requests::Requests;
-use crate::fleet::bodies::{Body, Held};
+use crate::fleet::bodies::{Body, SampleTotals};
 use crate::load::{self, Outcome, Pace, Plan};
 use crate::peers::system::System;
 use crate::pinning::Processors;
@@ -46,7 +46,7 @@ pub struct Phase {
     /// The number of samples of requests that were not acknowledged.
     pub dropped: u64,
     /// What a store has gained if it contains everything that was sent.
-    pub sent: Held,
+    pub sent: SampleTotals,
     /// CPU time of all processes of the system until the end of the settling time.
     pub cpu_seconds: f64,
     /// The CPU time by the kind of work of the processes.
@@ -127,10 +127,10 @@ pub fn send(system: &mut dyn System, bodies: &Arc<Vec<Body>>, way: &Way) -> Resu
 pub fn verify(
     system: &dyn System,
     (job, since): (&str, i64),
-    sent: Held,
+    sent: SampleTotals,
     acknowledged: u64,
 ) -> Result<()> {
-    let held = system.held(job, since)?;
+    let held = system.stored_samples(job, since)?;
     let right = match acknowledged == sent.samples {
         true => held.agrees(&sent),
         false => (acknowledged..=sent.samples).contains(&held.samples),

@@ -8,8 +8,8 @@
 use super::comparison::{Figures, RelativeBar, turns};
 use super::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send, verify};
 use super::sender::{Fleet, Sender};
-use crate::fleet::bodies::Held;
-use crate::fleet::shape::{JOB, Shape};
+use crate::fleet::bodies::SampleTotals;
+use crate::fleet::shape::{JOB, TargetShape};
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
 use crate::peers::start;
@@ -169,12 +169,12 @@ struct Climb<'a> {
     start: i64,
     sender: Sender<'a>,
     way: Way,
-    sent: Held,
+    sent: SampleTotals,
     acknowledged: u64,
 }
 
 impl<'a> Climb<'a> {
-    fn new(run: &Run, definition: &'a Definition, shape: &'a Shape) -> Climb<'a> {
+    fn new(run: &Run, definition: &'a Definition, shape: &'a TargetShape) -> Climb<'a> {
         let most = definition.targets.iter().copied().max().unwrap_or(1);
         let start = now_milliseconds();
         Climb {
@@ -188,7 +188,7 @@ impl<'a> Climb<'a> {
                 settle: Duration::from_secs_f64(definition.settle_seconds),
                 client: run.options.client.clone(),
             },
-            sent: Held::default(),
+            sent: SampleTotals::default(),
             acknowledged: 0,
         }
     }

@@ -1,6 +1,6 @@
 //! Bodies with their heads, by number, for the load generator.
 
-use crate::fleet::bodies::{Body, Held};
+use crate::fleet::bodies::{Body, SampleTotals};
 use crate::load::Source;
 use crate::peers::system::System;
 use std::io::Write;
@@ -42,8 +42,8 @@ impl Requests {
     }
 
     /// Returns what a store contains of these requests once it has accepted all of them.
-    pub fn holds(&self) -> Held {
-        let mut all = Held::default();
+    pub fn holds(&self) -> SampleTotals {
+        let mut all = SampleTotals::default();
         self.bodies.iter().for_each(|body| all.add(body.holds));
         all
     }

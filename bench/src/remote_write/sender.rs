@@ -2,7 +2,7 @@
 
 use crate::fleet::bodies::{Bodies, Body};
 use crate::fleet::capture::capture;
-use crate::fleet::shape::Shape;
+use crate::fleet::shape::TargetShape;
 use crate::fleet::values::Values;
 use lanes_support::error::Result;
 use serde::Deserialize;
@@ -33,14 +33,14 @@ impl Fleet {
 impl Fleet {
     /// Returns the shape of a target, from this machine's node_exporter, whose log is written to
     /// the folder.
-    pub fn shape(&self, folder: &Path) -> Result<Shape> {
-        Ok(Shape::of(&capture(folder)?, self.series_per_target))
+    pub fn shape(&self, folder: &Path) -> Result<TargetShape> {
+        Ok(TargetShape::of(&capture(folder)?, self.series_per_target))
     }
 }
 
 /// Generates the scrapes of a number of targets, one after another.
 pub struct Sender<'a> {
-    shape: &'a Shape,
+    shape: &'a TargetShape,
     fleet: &'a Fleet,
     values: Values,
     bodies: Bodies,
@@ -53,7 +53,7 @@ pub struct Sender<'a> {
 impl<'a> Sender<'a> {
     /// Creates a sender whose first scrape is at `time`, in milliseconds since 1970. Equal
     /// arguments produce equal bytes.
-    pub fn new(shape: &'a Shape, fleet: &'a Fleet, targets: usize, time: i64) -> Sender<'a> {
+    pub fn new(shape: &'a TargetShape, fleet: &'a Fleet, targets: usize, time: i64) -> Sender<'a> {
         Sender {
             shape,
             fleet,

@@ -11,7 +11,7 @@ use super::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send, verify};
 use super::sender::{Fleet, Sender};
 use super::trend::growth;
 use crate::fleet::bodies::Body;
-use crate::fleet::shape::{JOB, Shape};
+use crate::fleet::shape::{JOB, TargetShape};
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
 use crate::peers::lanes::{Lanes, Settings};
@@ -137,7 +137,7 @@ type Row = (f64, Vec<(&'static str, f64)>);
 struct Soak<'a> {
     run: &'a Run,
     definition: &'a Definition,
-    shape: &'a Shape,
+    shape: &'a TargetShape,
 }
 
 impl Soak<'_> {

@@ -6,7 +6,7 @@
 //! dropped packets, pending bytes, durations of requests.
 
 use super::comparison::{Figures, turns};
-use crate::fleet::bodies::Held;
+use crate::fleet::bodies::SampleTotals;
 use crate::peers::cached_exporter::CachedExporter;
 use crate::peers::http::now_milliseconds;
 use crate::peers::start;
@@ -163,7 +163,7 @@ fn measure(
     // All pushed samples are stored, except for the markers of series that ended, which no sum
     // contains.
     let pushed = (end.samples_pushed() - end.stale_markers()) as u64;
-    let held = system.held(JOB, since)?;
+    let held = system.stored_samples(JOB, since)?;
     vmagent.stop()?;
     check_held(system.name(), held, pushed)?;
     let duration = |quantile| {
@@ -190,7 +190,7 @@ fn measure(
     Ok((figures, notes))
 }
 
-fn check_held(system: &str, held: Held, pushed: u64) -> Result<()> {
+fn check_held(system: &str, held: SampleTotals, pushed: u64) -> Result<()> {
     if held.samples == pushed {
         return Ok(());
     }

@@ -66,13 +66,38 @@ pub fn run(run: &Run) -> Result<Findings> {
         let url = format!("http://{host}{}", definition.path);
         cross_check::measure(definition.cross_check, &base, &url, &system, &mut findings);
     }
+    let first_sweep = closed_loops(run, &definition, &base, &mut findings)?;
+    let Some(best) = lowest_at_peak(&first_sweep) else {
+        return Ok(findings);
+    };
+    let (connections, rate) = first_sweep[best];
+    let text = format!(
+        "lowest number of connections at {:.0} % of the peak",
+        100.0 * load::PEAK_SHARE
+    );
+    findings.add(Record::new(text, NAME, connections, "connections"));
+    let base = Plan {
+        connections: connections as usize,
+        ..base
+    };
+    open_loops(run, &definition, &base, rate, &mut findings)?;
+    Ok(findings)
+}
+
+/// Runs the closed loops of all sweeps. Returns connections and rate of each loop of the first one.
+fn closed_loops(
+    run: &Run,
+    definition: &Definition,
+    base: &Plan,
+    findings: &mut Findings,
+) -> Result<Vec<(f64, f64)>> {
     let mut first_sweep = Vec::new();
     for (place, sweep) in definition.sweeps.iter().enumerate() {
+        let (way, series) = match sweep.depth {
+            1 => (String::new(), "one at a time".to_owned()),
+            depth => (format!(", {depth} pipelined"), format!("{depth} pipelined")),
+        };
         for connections in &sweep.connections {
-            let way = match sweep.depth {
-                1 => String::new(),
-                depth => format!(", {depth} pipelined"),
-            };
             let row = format!("GET, closed loop, {connections} connections{way}");
             if !run.options.wants(&row) {
                 continue;
@@ -88,49 +113,46 @@ pub fn run(run: &Run) -> Result<Findings> {
             if place == 0 {
                 first_sweep.push((*connections as f64, outcome.rate()));
             }
-            let series = match sweep.depth {
-                1 => "one at a time".to_owned(),
-                depth => format!("{depth} pipelined"),
-            };
-            let chart = "GET: throughput against connections";
             let record = Record::new(&row, NAME, outcome.rate(), UNIT).point(
-                chart,
+                "GET: throughput against connections",
                 &series,
                 *connections as f64,
                 "connections",
             );
-            add(&mut findings, record, &outcome, None);
+            add(findings, record, &outcome, None);
         }
     }
-    let Some(best) = lowest_at_peak(&first_sweep) else {
-        return Ok(findings);
-    };
-    let (connections, rate) = first_sweep[best];
-    let text = format!(
-        "lowest number of connections at {:.0} % of the peak",
-        100.0 * load::PEAK_SHARE
-    );
-    findings.add(Record::new(text, NAME, connections, "connections"));
+    Ok(first_sweep)
+}
+
+/// Runs open loops at shares of a rate.
+fn open_loops(
+    run: &Run,
+    definition: &Definition,
+    base: &Plan,
+    rate: f64,
+    findings: &mut Findings,
+) -> Result<()> {
     for share in &definition.open_shares {
         let row = format!("GET, open loop at {:.0} % of that", 100.0 * share);
         if !run.options.wants(&row) {
             continue;
         }
         let outcome = load::run(&Plan {
-            connections: connections as usize,
             pace: Pace::Open(rate * share),
             warm_up: Duration::from_secs_f64(definition.warm_up_seconds),
             window: Duration::from_secs_f64(definition.seconds),
             ..base.clone()
         })?;
+        let record = Record::new(&row, NAME, outcome.rate(), UNIT);
         add(
-            &mut findings,
-            Record::new(&row, NAME, outcome.rate(), UNIT),
+            findings,
+            record,
             &outcome,
             Some("GET: latency against load"),
         );
     }
-    Ok(findings)
+    Ok(())
 }
 
 /// Adds a rate with its CPU time and its latencies, and their position in a chart.

@@ -28,7 +28,7 @@ pub struct CrossCheck {
 
 /// What a generator reports about its own load. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Told {
+struct GeneratorReport {
     requests: f64,
     /// Requests without a 2xx or 3xx response, including those without any response.
     failed: f64,
@@ -53,7 +53,7 @@ pub fn measure(
     system: &System,
     findings: &mut Findings,
 ) {
-    let generators: [(&str, &dyn Fn() -> Result<Told>); 3] = [
+    let generators: [(&str, &dyn Fn() -> Result<GeneratorReport>); 3] = [
         ("lanes-bench", &|| ours(check, plan)),
         ("wrk", &|| wrk(check, url)),
         ("k6", &|| k6(check, url)),
@@ -82,10 +82,10 @@ pub fn measure(
 
 /// Returns a generator's report, the gateway's count, and the CPU time of both.
 fn watched(
-    generate: &dyn Fn() -> Result<Told>,
+    generate: &dyn Fn() -> Result<GeneratorReport>,
     plan: &Plan,
     system: &System,
-) -> Result<(Told, Vec<String>)> {
+) -> Result<(GeneratorReport, Vec<String>)> {
     // A generator that is a child process counts once it was waited for.
     let client = Tree::new("client", [std::process::id()]);
     let servers = || -> f64 { plan.watched.iter().map(Tree::cpu_seconds).sum() };
@@ -124,14 +124,14 @@ fn counted(system: &System) -> Result<f64> {
         .sum())
 }
 
-fn ours(check: CrossCheck, plan: &Plan) -> Result<Told> {
+fn ours(check: CrossCheck, plan: &Plan) -> Result<GeneratorReport> {
     let outcome = load::run(&Plan {
         connections: check.connections,
         warm_up: Duration::ZERO,
         window: Duration::from_secs(check.seconds.into()),
         ..plan.clone()
     })?;
-    Ok(Told {
+    Ok(GeneratorReport {
         requests: outcome.tally.statuses.values().sum::<u64>() as f64,
         failed: outcome.failed() as f64,
         rate: outcome.rate(),
@@ -140,7 +140,7 @@ fn ours(check: CrossCheck, plan: &Plan) -> Result<Told> {
     })
 }
 
-fn wrk(check: CrossCheck, url: &str) -> Result<Told> {
+fn wrk(check: CrossCheck, url: &str) -> Result<GeneratorReport> {
     let mut command = Command::new("wrk");
     command.args(["--threads", "1", "--latency"]);
     command
@@ -148,11 +148,11 @@ fn wrk(check: CrossCheck, url: &str) -> Result<Told> {
         .arg(check.connections.to_string());
     command.arg("--duration").arg(format!("{}s", check.seconds));
     let text = run(command.arg(url))?;
-    wrk_told(&text).ok_or_else(|| Error::Other(format!("wrk printed {text}")))
+    parse_wrk(&text).ok_or_else(|| Error::Other(format!("wrk printed {text}")))
 }
 
 /// Parses the output of wrk.
-fn wrk_told(text: &str) -> Option<Told> {
+fn parse_wrk(text: &str) -> Option<GeneratorReport> {
     let after = |mark: &str| {
         let line = text.lines().find(|line| line.trim().starts_with(mark))?;
         line.trim().strip_prefix(mark)?.split_whitespace().next()
@@ -182,7 +182,7 @@ fn wrk_told(text: &str) -> Option<Told> {
         .split(',')
         .filter_map(|part| part.split_whitespace().last());
     let broken: Option<f64> = broken.map(|count| count.parse::<f64>().ok()).sum();
-    Some(Told {
+    Some(GeneratorReport {
         requests: requests.parse().ok()?,
         failed: refused? + broken?,
         rate: after("Requests/sec:")?.parse().ok()?,
@@ -191,7 +191,7 @@ fn wrk_told(text: &str) -> Option<Told> {
     })
 }
 
-fn k6(check: CrossCheck, url: &str) -> Result<Told> {
+fn k6(check: CrossCheck, url: &str) -> Result<GeneratorReport> {
     let program = place::k6()?;
     if !program.exists() {
         return Err(Error::Missing {
@@ -210,16 +210,16 @@ fn k6(check: CrossCheck, url: &str) -> Result<Told> {
     command.arg("--summary-export").arg(&summary);
     run(command.arg("--env").arg(format!("URL={url}")).arg(&script))?;
     let text = std::fs::read_to_string(&summary).map_err(Error::file("read", &summary))?;
-    k6_told(&text).ok_or_else(|| Error::Other(format!("k6 says {text}")))
+    parse_k6(&text).ok_or_else(|| Error::Other(format!("k6 says {text}")))
 }
 
 /// Parses the summary of k6.
-fn k6_told(text: &str) -> Option<Told> {
+fn parse_k6(text: &str) -> Option<GeneratorReport> {
     let summary: Value = serde_json::from_str(text).ok()?;
     let metrics = &summary["metrics"];
     let duration = &metrics["http_req_duration"];
     let requests = metrics["http_reqs"]["count"].as_f64()?;
-    Some(Told {
+    Some(GeneratorReport {
         requests,
         failed: (requests * metrics["http_req_failed"]["value"].as_f64()?).round(),
         rate: metrics["http_reqs"]["rate"].as_f64()?,
@@ -236,37 +236,37 @@ mod tests {
     fn the_reports_of_wrk_and_k6_are_parsed() {
         let text = "Running 2s test @ http://127.0.0.1:1/\n  1 threads and 64 connections\n  Latency Distribution\n     50%  500.00us\n     \
                     75%    1.10ms\n     90%    1.60ms\n     99%    2.50ms\n  150000 requests in 2.01s, 20.00MB read\nRequests/sec:  74626.87\n";
-        let told = Told {
+        let told = GeneratorReport {
             requests: 150_000.0,
             failed: 0.0,
             rate: 74_626.87,
             p50: 0.5,
             p99: 2.5,
         };
-        assert_eq!(wrk_told(text), Some(told));
+        assert_eq!(parse_wrk(text), Some(told));
         let failures = "  Socket errors: connect 1, read 20, write 0, timeout 3\n  Non-2xx or 3xx responses: 1000\nRequests/sec:";
-        let failed = wrk_told(&text.replace("Requests/sec:", failures)).unwrap();
+        let failed = parse_wrk(&text.replace("Requests/sec:", failures)).unwrap();
         assert_eq!(
             failed,
-            Told {
+            GeneratorReport {
                 failed: 1024.0,
                 ..told
             }
         );
         assert_eq!(
-            wrk_told(&text.replace("Requests/sec:", "Socket errors: many\nRequests/sec:")),
+            parse_wrk(&text.replace("Requests/sec:", "Socket errors: many\nRequests/sec:")),
             None
         );
-        assert_eq!(wrk_told("unable to connect"), None);
+        assert_eq!(parse_wrk("unable to connect"), None);
         let text = r#"{"metrics": {"http_reqs": {"count": 8, "rate": 3.5}, "http_req_failed": {"value": 0.25}, "http_req_duration": {"med": 1.5, "p(99)": 4}}}"#;
-        let told = Told {
+        let told = GeneratorReport {
             requests: 8.0,
             failed: 2.0,
             rate: 3.5,
             p50: 1.5,
             p99: 4.0,
         };
-        assert_eq!(k6_told(text), Some(told));
-        assert_eq!(k6_told("{}"), None);
+        assert_eq!(parse_k6(text), Some(told));
+        assert_eq!(parse_k6("{}"), None);
     }
 }

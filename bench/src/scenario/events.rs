@@ -67,6 +67,11 @@ fn one() -> usize {
 }
 
 impl Row {
+    /// Returns the events per second of an outcome.
+    fn events(&self, outcome: &Outcome) -> f64 {
+        outcome.rate() * self.batch as f64
+    }
+
     fn name(&self) -> String {
         let table = if self.logged { "logged" } else { "UNLOGGED" };
         let mut name = format!(
@@ -83,6 +88,7 @@ impl Row {
 }
 
 const UNIT: &str = "events/s";
+const CPU_UNIT: &str = "CPU-s/1M events";
 
 /// Runs the scenario.
 ///
@@ -130,6 +136,7 @@ fn measure(
     }
 }
 
+/// Measures one row: closed loops over more and more connections, then an open loop.
 fn try_measure(
     run: &Run,
     definition: &Definition,
@@ -137,49 +144,61 @@ fn try_measure(
     system: &mut System,
     findings: &mut Findings,
 ) -> Result<()> {
-    let name = row.name();
-    let events = |outcome: &Outcome| outcome.rate() * row.batch as f64;
     let mut steps: Vec<(usize, Outcome)> = Vec::new();
     let mut curve = Vec::new();
     for connections in &definition.connections {
         let outcome = load_once(run, definition, row, system, *connections, Pace::Closed)?;
-        curve.push((*connections as f64, events(&outcome)));
+        curve.push((*connections as f64, row.events(&outcome)));
         steps.push((*connections, outcome));
         if !goes_on(&curve) {
             break;
         }
     }
-    let chart = format!(
-        "events: throughput against connections, {} events per request",
-        row.batch
-    );
-    for (place, (connections, outcome)) in steps.iter().enumerate() {
-        if steps.len() > 1 {
-            let record = Record::new(
-                format!("{name}: {connections} connections"),
-                NAME,
-                curve[place].1,
-                UNIT,
-            );
-            findings.add(record.notes(outcome.labels()).point(
-                &chart,
-                &name,
-                *connections as f64,
-                "connections",
-            ));
-        }
+    if steps.len() > 1 {
+        add_curve(row, &steps, findings);
     }
     let Some(best) = lowest_at_peak(&curve) else {
         return Ok(());
     };
     let (connections, outcome) = &steps[best];
+    add_best(row, *connections, outcome, findings);
+    if definition.open_share > 0.0 {
+        let pace = Pace::Open(outcome.rate() * definition.open_share);
+        let open = load_once(run, definition, row, system, *connections, pace)?;
+        add_open_loop(row, definition.open_share, &open, findings);
+    }
+    Ok(())
+}
+
+/// Adds the rate of each closed loop.
+fn add_curve(row: &Row, steps: &[(usize, Outcome)], findings: &mut Findings) {
+    let name = row.name();
+    let chart = format!(
+        "events: throughput against connections, {} events per request",
+        row.batch
+    );
+    for (connections, outcome) in steps {
+        let step = format!("{name}: {connections} connections");
+        let record = Record::new(step, NAME, row.events(outcome), UNIT);
+        findings.add(record.notes(outcome.labels()).point(
+            &chart,
+            &name,
+            *connections as f64,
+            "connections",
+        ));
+    }
+}
+
+/// Adds the figures of the closed loop with the best number of connections.
+fn add_best(row: &Row, connections: usize, outcome: &Outcome, findings: &mut Findings) {
+    let name = row.name();
     let latency = outcome.latency;
     let notes = [format!(
         "{connections} connections, p50 {:.2} ms, p99.9 {:.2} ms, max {:.1} ms",
         latency.p50, latency.p999, latency.max
     )];
     findings.add(
-        Record::new(&name, NAME, events(outcome), UNIT)
+        Record::new(&name, NAME, row.events(outcome), UNIT)
             .bar(row.bar)
             .notes(outcome.labels())
             .notes(notes),
@@ -194,55 +213,34 @@ fn try_measure(
     for watched in &outcome.watched {
         let row = format!("{name}: CPU of {}", watched.name);
         let notes = [format!("{:.0} MB", watched.usage.memory_bytes as f64 / 1e6)];
-        findings.add(
-            Record::new(
-                row,
-                NAME,
-                per_million(watched.cpu_seconds),
-                "CPU-s/1M events",
-            )
-            .notes(notes),
-        );
+        let cpu = per_million(watched.cpu_seconds);
+        findings.add(Record::new(row, NAME, cpu, CPU_UNIT).notes(notes));
     }
     let client = per_million(outcome.client_cpu.iter().sum());
-    findings.add(Record::new(
-        format!("{name}: CPU of the client"),
-        "client",
-        client,
-        "CPU-s/1M events",
-    ));
-    if definition.open_share > 0.0 {
-        let offered = outcome.rate() * definition.open_share;
-        let open = load_once(
-            run,
-            definition,
-            row,
-            system,
-            *connections,
-            Pace::Open(offered),
-        )?;
-        let row_name = format!(
-            "{name}: open loop at {:.0} %",
-            100.0 * definition.open_share
+    let row = format!("{name}: CPU of the client");
+    findings.add(Record::new(row, "client", client, CPU_UNIT));
+}
+
+/// Adds the figures of the open loop.
+fn add_open_loop(row: &Row, share: f64, open: &Outcome, findings: &mut Findings) {
+    let row_name = format!("{}: open loop at {:.0} %", row.name(), 100.0 * share);
+    let events = row.events(open);
+    findings.add(Record::new(&row_name, NAME, events, UNIT).notes(open.labels()));
+    let latency = open.latency;
+    for (what, value) in [
+        ("p50", latency.p50),
+        ("p99", latency.p99),
+        ("p99.9", latency.p999),
+    ] {
+        findings.add(
+            Record::new(format!("{row_name}, {what}"), NAME, value, "ms").point(
+                "events: latency in open loops",
+                &format!("{} {}: {what}", row.format.name(), row.batch),
+                events,
+                UNIT,
+            ),
         );
-        findings.add(Record::new(&row_name, NAME, events(&open), UNIT).notes(open.labels()));
-        let latency = open.latency;
-        for (what, value) in [
-            ("p50", latency.p50),
-            ("p99", latency.p99),
-            ("p99.9", latency.p999),
-        ] {
-            findings.add(
-                Record::new(format!("{row_name}, {what}"), NAME, value, "ms").point(
-                    "events: latency in open loops",
-                    &format!("{} {}: {what}", row.format.name(), row.batch),
-                    events(&open),
-                    UNIT,
-                ),
-            );
-        }
     }
-    Ok(())
 }
 
 /// Runs a load into a new table, and verifies it.

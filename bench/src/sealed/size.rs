@@ -259,69 +259,17 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
     system.restart_postgres()?;
     let mut client = system.connect()?;
     verify(&system, (JOB, history.start), sent, sent.samples)?;
-    let number = |client: &mut Client, sql: &str| -> Result<u64> {
-        let number: i64 = client.query_one(sql, &[])?.get(0);
-        Ok(number as u64)
-    };
-    // Buffers count if they belong to the samples, and hold the sealed parts. Rows that are read
-    // again are decoded into the arena as long as it has room.
-    let in_memory = "SELECT (SELECT bytes_used FROM lanes.arena())
-           + (SELECT count(*) * current_setting('block_size')::int8 FROM pg_buffercache
-              WHERE relfilenode = pg_relation_filenode('lanes.samples')
-                AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))";
-    client.batch_execute("CREATE EXTENSION IF NOT EXISTS pg_buffercache")?;
-    let read_once = number(&mut client, in_memory)?;
-    // The read that reaches the count is the one that decodes.
-    let looks = number(
-        &mut client,
-        "SELECT current_setting('lanes.decode_after')::int8",
-    )?;
-    for _ in 0..=looks {
-        verify(&system, (JOB, history.start), sent, sent.samples)?;
-    }
-    let decoded = number(&mut client, in_memory)?;
-    let samples = number(
-        &mut client,
-        "SELECT pg_total_relation_size('lanes.samples')",
-    )?;
-    let series = number(
-        &mut client,
-        "SELECT sum(pg_total_relation_size(name))::int8
-           FROM unnest(ARRAY['lanes.series_runs', 'lanes.metrics', 'lanes.registry']::regclass[]) AS name",
-    )?;
-    let live = number(
-        &mut client,
-        "SELECT sum(bytes_stored)::int8 FROM lanes.arena_segments('lanes.samples')",
-    )?;
-    let requests = number(
-        &mut client,
-        "SELECT pg_total_relation_size('lanes.requests')",
-    )?;
-    client.batch_execute("SELECT lanes.index_labels()")?;
-    client.batch_execute("VACUUM lanes.label_runs, lanes.label_blocks, lanes.series_hashes")?;
-    let label_index = number(
-        &mut client,
-        "SELECT sum(pg_total_relation_size(name))::int8
-           FROM unnest(ARRAY['lanes.label_runs', 'lanes.label_blocks', 'lanes.series_hashes']::regclass[]) AS name",
-    )?;
+    let verified = || verify(&system, (JOB, history.start), sent, sent.samples);
+    let in_memory = measure_memory(&mut client, verified)?;
+    let on_disk = measure_disk(&mut client)?;
+    let label_index = measure_label_index(&mut client)?;
     let registered = system.series()?;
     let gateway_start = system.restart_gateway()?;
     let filled = Filled {
         describes: system.describe(),
         samples: sent.samples,
         series: registered,
-        bytes: vec![
-            (ON_DISK, samples + series),
-            ("of these, sealed segments", live),
-            (
-                "of these, free space of samples",
-                samples.saturating_sub(live),
-            ),
-            ("of these, series", series),
-            ("on disk: request digests of a day", requests),
-            (IN_MEMORY, read_once),
-            (DECODED, decoded),
-        ],
+        bytes: [on_disk, in_memory].concat(),
         seal_cpu: Some((sealing, merging)),
         label_index: Some(label_index),
         gateway_start: Some(gateway_start),
@@ -329,6 +277,73 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
     drop(client);
     system.stop()?;
     Ok(filled)
+}
+
+/// Returns the bytes in memory after one read of all samples, and after so many that they are
+/// decoded. `read` reads all samples, and has already read them once.
+fn measure_memory(
+    client: &mut Client,
+    read: impl Fn() -> Result<()>,
+) -> Result<Vec<(&'static str, u64)>> {
+    // Buffers count if they belong to the samples, and hold the sealed parts. Rows that are read
+    // again are decoded into the arena as long as it has room.
+    let in_memory = "SELECT (SELECT bytes_used FROM lanes.arena())
+           + (SELECT count(*) * current_setting('block_size')::int8 FROM pg_buffercache
+              WHERE relfilenode = pg_relation_filenode('lanes.samples')
+                AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))";
+    client.batch_execute("CREATE EXTENSION IF NOT EXISTS pg_buffercache")?;
+    let read_once = number(client, in_memory)?;
+    // The read that reaches the count is the one that decodes.
+    let looks = number(client, "SELECT current_setting('lanes.decode_after')::int8")?;
+    for _ in 0..=looks {
+        read()?;
+    }
+    Ok(vec![
+        (IN_MEMORY, read_once),
+        (DECODED, number(client, in_memory)?),
+    ])
+}
+
+/// Returns the bytes on disk of samples, series and request digests.
+fn measure_disk(client: &mut Client) -> Result<Vec<(&'static str, u64)>> {
+    let samples = number(client, "SELECT pg_total_relation_size('lanes.samples')")?;
+    let series = number(
+        client,
+        "SELECT sum(pg_total_relation_size(name))::int8
+           FROM unnest(ARRAY['lanes.series_runs', 'lanes.metrics', 'lanes.registry']::regclass[]) AS name",
+    )?;
+    let live = number(
+        client,
+        "SELECT sum(bytes_stored)::int8 FROM lanes.arena_segments('lanes.samples')",
+    )?;
+    let requests = number(client, "SELECT pg_total_relation_size('lanes.requests')")?;
+    Ok(vec![
+        (ON_DISK, samples + series),
+        ("of these, sealed segments", live),
+        (
+            "of these, free space of samples",
+            samples.saturating_sub(live),
+        ),
+        ("of these, series", series),
+        ("on disk: request digests of a day", requests),
+    ])
+}
+
+/// Builds the label index and returns its bytes on disk.
+fn measure_label_index(client: &mut Client) -> Result<u64> {
+    client.batch_execute("SELECT lanes.index_labels()")?;
+    client.batch_execute("VACUUM lanes.label_runs, lanes.label_blocks, lanes.series_hashes")?;
+    number(
+        client,
+        "SELECT sum(pg_total_relation_size(name))::int8
+           FROM unnest(ARRAY['lanes.label_runs', 'lanes.label_blocks', 'lanes.series_hashes']::regclass[]) AS name",
+    )
+}
+
+/// Returns the number that a query selects.
+fn number(client: &mut Client, sql: &str) -> Result<u64> {
+    let number: i64 = client.query_one(sql, &[])?.get(0);
+    Ok(number as u64)
 }
 
 /// Returns CPU seconds of PostgreSQL while these statements run.

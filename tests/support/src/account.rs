@@ -81,7 +81,7 @@ impl Account {
     }
 
     /// Makes the account the owner of a file or folder that we created.
-    pub fn give(&self, path: &Path) -> Result<()> {
+    pub fn make_owner_of(&self, path: &Path) -> Result<()> {
         if let Some((uid, gid)) = self.other {
             std::os::unix::fs::chown(path, Some(uid), Some(gid))
                 .map_err(Error::file("change the owner of", path))?;

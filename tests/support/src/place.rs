@@ -165,7 +165,7 @@ pub fn test_folder(name: &str, account: &Account) -> Result<PathBuf> {
         std::fs::remove_dir_all(&folder).map_err(Error::file("empty", &folder))?;
     }
     make_folder(&folder)?;
-    account.give(&folder)?;
+    account.make_owner_of(&folder)?;
     Ok(folder)
 }
 

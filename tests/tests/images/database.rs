@@ -44,12 +44,12 @@ impl Database {
             }
             let to = folder.join(from.file_name().unwrap());
             std::fs::write(&to, text).unwrap();
-            account.give(&to).unwrap();
+            account.make_owner_of(&to).unwrap();
         }
         for program in ["postgres", "gateway", "grafana"] {
             let secrets = folder.join("secrets").join(program);
             std::fs::create_dir_all(&secrets).unwrap();
-            account.give(&secrets).unwrap();
+            account.make_owner_of(&secrets).unwrap();
         }
         let mut database = Database {
             account,

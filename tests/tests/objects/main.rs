@@ -1,10 +1,19 @@
 //! The gateway program offloads and recalls segments, over PostgreSQL's protocol and with a real
 //! store: a directory, and a bucket of MinIO. In this file the database is PostgreSQL without the
-//! extension but with the SQL contract in `contract.sql`, so that a failure is the gateway's. In
-//! [`extension`] it has the extension.
+//! extension but with the SQL contract in `contract.sql`, so that a failure is the gateway's. In the
+//! modules it has the extension.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`world`] | a cluster with the extension, its gateway and its store |
+//! | [`kills`] | kills of the gateway, of its session and of the cluster |
+//! | [`outages`] | a store that fails, is slow or is full |
+//! | [`owners`] | which gateway may write to a store |
 
-mod extension;
+mod kills;
+mod outages;
 mod owners;
+mod world;
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Gateway, Settings};

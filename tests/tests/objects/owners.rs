@@ -7,7 +7,7 @@ use lanes_support::process::{run, run_to_output};
 use lanes_support::provision::DATABASE;
 use lanes_support::store::Store;
 
-use super::extension::World;
+use super::world::World;
 use super::{start_with, wait_for, wait_for_state};
 
 const ALL: &str = "SELECT concat_ws(' ', count(*), sum(v), count(DISTINCT v)) FROM far";

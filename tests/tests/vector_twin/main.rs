@@ -7,6 +7,7 @@
 //! | [`values`] | columns, the styles of their values, and literals that occur among them |
 //! | [`tables`] | random tables: batches, rollbacks, updates, deletes, columns that were added later |
 //! | [`conditions`] | random conditions and numbers |
+//! | [`expressions`] | random aggregate calls, grouping expressions and join conditions |
 //! | [`queries`] | random queries |
 //! | [`nested`] | random aggregations of aggregations |
 //! | [`outer_joins`] | random joins with `t` on the null side, and stars |
@@ -19,6 +20,7 @@
 //! `LANES_SEED` replays a run; `LANES_ROUNDS` sets the number of tables.
 
 mod conditions;
+mod expressions;
 mod nested;
 mod outer_joins;
 mod queries;

@@ -1,7 +1,7 @@
 //! The generator of aggregations over a sub-select that aggregates `t`, or `t` joined with `u`.
 
 use super::conditions::Writer;
-use super::queries::{equalities, key};
+use super::expressions::{equalities, key};
 use super::values::{Column, Kind};
 use rand::RngExt;
 

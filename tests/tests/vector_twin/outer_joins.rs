@@ -1,7 +1,7 @@
 //! The generator of joins with `t` on the null side, or with several smaller relations.
 
 use super::conditions::Writer;
-use super::queries::{calls, equalities, key};
+use super::expressions::{calls, equalities, key};
 use super::values::Column;
 use rand::RngExt;
 

@@ -98,7 +98,7 @@ impl Builder {
         let folder = match &self.folder {
             Some(folder) => {
                 place::make_folder(folder)?;
-                account.give(folder)?;
+                account.make_owner_of(folder)?;
                 folder.clone()
             }
             None => place::test_folder(&self.name, &account)?,

@@ -71,14 +71,14 @@ impl Layout {
         }
         self.write("lanes.conf", &text, account)?;
         place::make_folder(&self.socket)?;
-        account.give(&self.socket)
+        account.make_owner_of(&self.socket)
     }
 
     /// Writes a file in the data folder.
     pub(super) fn write(&self, name: &str, text: &str, account: &Account) -> Result<()> {
         let path = self.data.join(name);
         place::write_private(&path, text)?;
-        account.give(&path)
+        account.make_owner_of(&path)
     }
 }
 

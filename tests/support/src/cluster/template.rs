@@ -21,7 +21,7 @@ pub(super) fn initdb(
 ) -> Result<()> {
     let password_file = layout.folder.join("superuser.password");
     place::write_private(&password_file, &seed::password())?;
-    account.give(&password_file)?;
+    account.make_owner_of(&password_file)?;
     let mut command = account.command(programs.join("initdb"));
     command.args([
         "--username=postgres",

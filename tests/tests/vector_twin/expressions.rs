@@ -1,0 +1,136 @@
+//! The generator of aggregate calls, grouping expressions and join conditions.
+
+use super::conditions::Writer;
+use super::values::{Column, Kind};
+use rand::RngExt;
+
+/// Returns an aggregate call that cannot fail.
+pub fn call(w: &mut Writer<'_>) -> String {
+    let column = Column::any(w.random);
+    let (name, (number, ty)) = (w.name(column), w.number());
+    let float = Column::of(w.random, Kind::Float);
+    let float = w.name(float);
+    let any = if w.plain { 17 } else { 22 };
+    let call = match w.random.random_range(0..any) {
+        0..=2 => "count(*)".to_owned(),
+        3 | 4 => format!("count({name})"),
+        5..=8 => format!("{}({number})", w.one(&["sum", "avg"])),
+        9 | 10 => format!("{}({number})", w.one(&["min", "max"])),
+        17 if column.kind != Kind::Bool => format!("{}({name})", w.one(&["min", "max"])),
+        13 => format!(
+            "{}({})",
+            w.one(&["bool_and", "bool_or", "every"]),
+            w.condition(1)
+        ),
+        14 | 15 => {
+            let function = w.one(&[
+                "stddev",
+                "stddev_pop",
+                "stddev_samp",
+                "variance",
+                "var_pop",
+                "var_samp",
+            ]);
+            let argument = if !w.plain && w.random.random_bool(0.3) {
+                number
+            } else {
+                float
+            };
+            format!("{function}({argument})")
+        }
+        16 => format!("count({})", w.condition(0)),
+        12 if ty != "numeric" => format!(
+            "lanes.{}({number}, {}.id)",
+            w.one(&["first", "last"]),
+            w.alias
+        ),
+        11 if w.random.random_bool(0.5) => format!(
+            "lanes.ema({float}::float8, {} ORDER BY {}.id)",
+            w.one(&["5", "0.25", "1"]),
+            w.alias
+        ),
+        11 => format!(
+            "lanes.vwap({}.i2::float8, ({}.i4 % 50 + 60)::float8)",
+            w.alias, w.alias
+        ),
+        18 => format!("sum({}.n)", w.alias),
+        19 => format!("count(DISTINCT {name})"),
+        20 => format!("sum(DISTINCT {}.i2)", w.alias),
+        _ => format!("sum({0}.i4 % 100) + count({0}.b) * 2", w.alias),
+    };
+    let is_one_call = call.ends_with(')') && !call.contains(") + ");
+    if is_one_call && w.random.random_ratio(1, 4) {
+        let filter = w.condition(1);
+        return format!("{call} FILTER (WHERE {filter})");
+    }
+    call
+}
+
+pub fn calls(w: &mut Writer<'_>) -> String {
+    let count = w.random.random_range(1..5);
+    let calls: Vec<String> = (0..count).map(|_| call(w)).collect();
+    calls.join(", ")
+}
+
+/// Returns a grouping expression that has one representation per group.
+pub fn key(w: &mut Writer<'_>) -> String {
+    let unit = w.one(&[
+        "second", "minute", "hour", "day", "week", "month", "quarter", "year",
+    ]);
+    let width = w.one(&["7 min", "1 hour", "1 day", "90 s", "8 days"]);
+    let any = if w.plain { 21 } else { 24 };
+    match w.random.random_range(0..any) {
+        0..=2 => "t.s".into(),
+        4 => w.one(&["t.tdom", "t.v"]).into(),
+        5 => "t.b".into(),
+        6 => "t.i2".into(),
+        7 => "t.i4 % 10".into(),
+        8 => "t.f8 + 0".into(),
+        9 => "t.f4 + 0".into(),
+        10 => "t.d".into(),
+        11 | 12 => format!("date_trunc('{unit}', t.tz)"),
+        13 => format!("date_trunc('{unit}', t.ts)"),
+        14 => format!("date_bin('{width}', t.tz, '2000-01-01 00:00:01Z')"),
+        15 => format!("date_bin('{width}', t.ts, '2026-04-01')"),
+        16 => format!("lanes.time_bucket('{width}', t.tz)"),
+        17 => format!("lanes.time_bucket('{width}', t.tz, 'Europe/Berlin')"),
+        18 => w.condition(0),
+        19 => "t.s COLLATE \"C\"".into(),
+        20 => "t.uu".into(),
+        21 => "t.s::bpchar COLLATE \"C\"".into(),
+        3 => "lanes.time_bucket(17, t.i4)".into(),
+        22 => "floor(extract(epoch FROM t.tz) / 3600) * 3600".into(),
+        _ => "length(t.w)".into(),
+    }
+}
+
+/// Returns one or two equalities of `t` and `u`, mostly of columns that a hash join accepts.
+pub fn equalities(w: &mut Writer<'_>) -> String {
+    let one = |w: &mut Writer<'_>| match w.random.random_range(0..16) {
+        0 => "t.id = u.id + 1".into(),
+        1 => "t.i4 % 20 = u.i2".into(),
+        2 => "u.i8 = t.i4".into(),
+        3 => "t.id = u.i4".into(),
+        4 => "t.s = u.v".into(),
+        5 => "t.tdom = u.s || ''".into(),
+        6 => "t.f8 = u.f8".into(),
+        7 => "t.tz = u.ts".into(),
+        8 => w.one(&["t.f4 = u.f8", "t.f8 = u.f4", "t.f4 = u.f4"]).into(),
+        9 | 10 => "t.uu = u.uu".into(),
+        _ => {
+            let column = w.one(&["id", "i2", "i4", "i8", "s", "v", "d", "tz", "ts", "b", "n"]);
+            format!("t.{column} = u.{column}")
+        }
+    };
+    match w.random.random_bool(0.3) {
+        true => format!("{} AND {}", one(w), one(w)),
+        false => one(w),
+    }
+}
+
+pub fn condition_or_none(w: &mut Writer<'_>) -> String {
+    match w.random.random_bool(0.6) {
+        true => format!(" WHERE {}", w.condition(2)),
+        false => String::new(),
+    }
+}
