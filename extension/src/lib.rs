@@ -61,5 +61,4 @@ pub extern "C-unwind" fn _PG_init() {
     nodes::register();
     planner::reasons::register();
     hooks::register();
-    nodes::asof::plan::register();
 }

@@ -1,24 +1,26 @@
-//! What a plan remembers, in the lists that PostgreSQL copies and adjusts, and how its path hands that over.
+//! What a plan stores for its execution, in lists that PostgreSQL copies and adjusts.
 //!
-//! | list of the plan | what |
+//! | list of the plan | content |
 //! |---|---|
-//! | `custom_private` | the node's numbers; nodes of its own; why something is not vectorised, as strings |
-//! | `custom_exprs` | expressions over the scanned table, or the parameters of what stands in the next list |
-//! | `custom_scan_tlist` | of a node that stands for more than a scan of a table: expressions, which PostgreSQL adjusts there too |
+//! | `custom_private` | the node's numbers; nodes of its own; the reasons for what is not vectorised, as strings |
+//! | `custom_exprs` | expressions over the scanned table, or the parameters of the expressions in `custom_scan_tlist` |
+//! | `custom_scan_tlist` | for a node that stands for more than a scan of a table: the node's expressions |
 //!
-//! A path holds the three lists and the table's index in its `custom_private`, so its plan takes them as they are.
+//! A path holds the three lists and the table's range-table index in its `custom_private`, so its plan takes them over
+//! without change.
 
 use pgrx::pg_sys;
 
 use super::node::Planned;
+use crate::pg::exec::node::CustomPlan;
 use crate::pg::{nodes, ports, tree};
 use crate::planner::reasons::{self, About};
 
-/// The place of the reasons among what is private.
+/// The place of the reasons in `custom_private`.
 const REASONS: i32 = 2;
 
-/// What a path hands over to its plan.
-pub struct Remembered {
+/// The data that a path or plan stores.
+pub struct PrivateData {
     /// The range-table index of the table.
     pub index: u32,
     pub numbers: Vec<i32>,
@@ -27,22 +29,22 @@ pub struct Remembered {
     pub targets: *mut pg_sys::List,
 }
 
-impl Remembered {
-    /// As what a path remembers.
+impl PrivateData {
+    /// The list that a path stores.
     ///
     /// # Safety
-    /// Live lists, or null.
-    pub unsafe fn of_path(&self) -> *mut pg_sys::List {
-        // SAFETY: the caller's promise.
+    /// The lists are live or null.
+    pub unsafe fn to_path_list(&self) -> *mut pg_sys::List {
+        // SAFETY: the caller's lists are live or null.
         unsafe {
             let index = nodes::integers(&[self.index as i32]);
-            tree::list(&[self.private(), self.expressions, self.targets, index])
+            tree::list(&[self.to_plan_list(), self.expressions, self.targets, index])
         }
     }
 
-    /// The plan's own list, still without reasons.
-    unsafe fn private(&self) -> *mut pg_sys::List {
-        // SAFETY: live lists, or null.
+    /// The plan's `custom_private`, without reasons.
+    unsafe fn to_plan_list(&self) -> *mut pg_sys::List {
+        // SAFETY: the caller's lists are live or null.
         unsafe {
             tree::list(&[
                 nodes::integers(&self.numbers),
@@ -54,12 +56,18 @@ impl Remembered {
 }
 
 impl Planned {
-    /// Takes over what the path [remembers](Remembered::of_path); gives the index of the table.
+    /// The plan, as far as it is filled in.
+    pub fn plan(&self) -> CustomPlan<'_> {
+        // SAFETY: the callback made the plan, which is live.
+        unsafe { CustomPlan::of(self.scan) }
+    }
+
+    /// Moves the lists of the [path](PrivateData::to_path_list) into the plan, and returns the index of the table.
     ///
     /// # Safety
-    /// A path that remembers.
-    pub unsafe fn take_over(&self) -> u32 {
-        // SAFETY: the caller's promise.
+    /// The path stores such a list.
+    pub unsafe fn take_path_lists(&self) -> u32 {
+        // SAFETY: the caller's path has four lists.
         unsafe {
             let part = |part| ports::list_nth::<pg_sys::List>((*self.path).custom_private, part);
             (*self.scan).custom_private = part(0);
@@ -69,29 +77,29 @@ impl Planned {
         }
     }
 
-    /// Remembers what no path did.
+    /// Stores data in the plan that no path has stored.
     ///
     /// # Safety
-    /// Live lists, or null.
-    pub unsafe fn remember(&self, what: &Remembered) {
-        // SAFETY: the caller's promise.
+    /// The lists are live or null.
+    pub unsafe fn store(&self, data: &PrivateData) {
+        // SAFETY: the caller's lists are live or null.
         unsafe {
-            (*self.scan).custom_private = what.private();
-            (*self.scan).custom_exprs = what.expressions;
-            (*self.scan).custom_scan_tlist = what.targets;
+            (*self.scan).custom_private = data.to_plan_list();
+            (*self.scan).custom_exprs = data.expressions;
+            (*self.scan).custom_scan_tlist = data.targets;
         }
     }
 
-    /// The quals of a scan of a table: those of these that are vectorised, in their order, and the others, in the order
-    /// in which PostgreSQL would evaluate them.
+    /// Splits the conditions of a scan: those of `pushed` that the plan has to evaluate, in their order, and all others,
+    /// in the order in which PostgreSQL would evaluate them.
     ///
     /// # Safety
-    /// A live list of the planner's quals, or null.
-    pub unsafe fn quals(
+    /// `pushed` is a live list of the planner's `RestrictInfo`, or null.
+    pub unsafe fn split_quals(
         &self,
         pushed: *mut pg_sys::List,
     ) -> (*mut pg_sys::List, *mut pg_sys::List) {
-        // SAFETY: the planner's live structures.
+        // SAFETY: the planner's lists are live.
         unsafe {
             let (mut kept, mut vectorised) = (std::ptr::null_mut(), std::ptr::null_mut());
             for clause in nodes::list::<pg_sys::RestrictInfo>(pushed) {
@@ -108,12 +116,12 @@ impl Planned {
         }
     }
 
-    /// Notes why something is not vectorised.
+    /// Stores the reasons for what is not vectorised.
     ///
     /// # Safety
-    /// A plan that has taken over what it remembers.
-    pub unsafe fn note_reasons(&self, index: u32, about: Option<About>) {
-        // SAFETY: the caller's promise.
+    /// The plan has its [lists](Self::take_path_lists).
+    pub unsafe fn store_reasons(&self, index: u32, about: Option<About>) {
+        // SAFETY: the caller's plan has a list with a place for the reasons.
         unsafe {
             let reasons = reasons::reason_list(self.root, index, about);
             tree::list_set((*self.scan).custom_private, REASONS, reasons);
@@ -121,31 +129,22 @@ impl Planned {
     }
 }
 
-/// The numbers of a plan.
-///
-/// # Safety
-/// A plan that remembers.
-pub unsafe fn numbers(scan: *mut pg_sys::CustomScan) -> Vec<i32> {
-    // SAFETY: the caller's promise.
-    unsafe { nodes::integers_of(ports::list_nth((*scan).custom_private, 0)) }
+/// The numbers that a plan stores.
+pub fn numbers(plan: CustomPlan<'_>) -> Vec<i32> {
+    // SAFETY: a plan of this extension stores its numbers first.
+    unsafe { nodes::integers_of(ports::list_nth(plan.private(), 0)) }
 }
 
-/// The nodes of a plan.
-///
-/// # Safety
-/// A plan that remembers.
-pub unsafe fn nodes(scan: *mut pg_sys::CustomScan) -> *mut pg_sys::List {
-    // SAFETY: the caller's promise.
-    unsafe { ports::list_nth((*scan).custom_private, 1) }
+/// The nodes that a plan stores.
+pub fn nodes(plan: CustomPlan<'_>) -> *mut pg_sys::List {
+    // SAFETY: a plan of this extension stores its nodes second.
+    unsafe { ports::list_nth(plan.private(), 1) }
 }
 
-/// Why something of a plan is not vectorised, as strings.
-///
-/// # Safety
-/// A plan that remembers.
-pub unsafe fn reasons(scan: *mut pg_sys::CustomScan) -> *mut pg_sys::List {
-    // SAFETY: the caller's promise.
-    unsafe { ports::list_nth((*scan).custom_private, REASONS) }
+/// The reasons that a plan stores, as strings.
+pub fn reasons(plan: CustomPlan<'_>) -> *mut pg_sys::List {
+    // SAFETY: a plan of this extension stores its reasons third.
+    unsafe { ports::list_nth(plan.private(), REASONS) }
 }
 
 /// A target list that is being made, with the parameters of its expressions.
@@ -155,7 +154,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// An empty one.
+    /// An empty target list.
     pub fn new() -> Targets {
         Targets {
             entries: std::ptr::null_mut(),
@@ -163,15 +162,15 @@ impl Targets {
         }
     }
 
-    /// Adds an expression that the node evaluates and does not return. PostgreSQL takes what stands in this list for
-    /// columns of the node's rows: an equal expression of the query's own target list would be read from a column that
-    /// is never written. So this one is wrapped into a relabelling to its own type, which no query has; [`hidden`]
-    /// takes it out again.
+    /// Adds an expression that the node evaluates and does not return. PostgreSQL takes the entries of this list for
+    /// columns of the node's rows: it would read an equal expression of the query's own target list from a column that
+    /// is never written. So the expression is wrapped into a relabelling to its own type, which no query contains;
+    /// [`hidden`] unwraps it.
     ///
     /// # Safety
-    /// A live expression.
+    /// The expression is live.
     pub unsafe fn push_hidden(&mut self, expression: *mut pg_sys::Node) {
-        // SAFETY: the caller's promise; makes a node.
+        // SAFETY: the caller's expression is live.
         unsafe {
             let relabelled = pg_sys::makeRelabelType(
                 expression.cast(),
@@ -187,9 +186,9 @@ impl Targets {
     /// Adds an expression whose value the node returns.
     ///
     /// # Safety
-    /// A live expression.
+    /// The expression is live.
     pub unsafe fn push(&mut self, expression: *mut pg_sys::Node) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's expression is live.
         unsafe {
             let number = ports::list_length(self.entries) as i16 + 1;
             let name = std::ptr::null_mut();
@@ -200,27 +199,21 @@ impl Targets {
     }
 }
 
-/// The expression of an entry that was [hidden](Targets::push_hidden).
-///
-/// # Safety
 /// The expression of an entry that [`Targets::push_hidden`] added.
-pub unsafe fn hidden(entry: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the caller's promise.
+pub fn hidden(entry: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: `push_hidden` made the entry as a relabelling.
     unsafe { (*entry.cast::<pg_sys::RelabelType>()).arg.cast() }
 }
 
-/// A column of a table that says which one it is, also when indexes are adjusted.
+/// A column that identifies a table, also after PostgreSQL has renumbered the range table.
 pub fn table_column(index: u32) -> *mut pg_sys::Node {
     let (column, none) = (pg_sys::TableOidAttributeNumber as i16, pg_sys::InvalidOid);
-    // SAFETY: makes a node.
+    // SAFETY: makes a node in the current memory context.
     unsafe { pg_sys::makeVar(index as i32, column, pg_sys::OIDOID, -1, none, 0).cast() }
 }
 
-/// The index of the table that [`table_column`] was made for.
-///
-/// # Safety
-/// Such a column.
-pub unsafe fn table_of(column: *mut pg_sys::Node) -> u32 {
-    // SAFETY: the caller's promise.
+/// The range-table index of a [`table_column`].
+pub fn table_of(column: *mut pg_sys::Node) -> u32 {
+    // SAFETY: `table_column` made the node as a Var.
     unsafe { (*column.cast::<pg_sys::Var>()).varno as u32 }
 }

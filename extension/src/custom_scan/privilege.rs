@@ -1,19 +1,17 @@
-//! Whether the user may execute what the engine computes in the place of PostgreSQL's functions.
+//! EXECUTE privileges on functions that the engine computes in place of PostgreSQL.
 //!
-//! PostgreSQL asks when it makes expressions and aggregates ready to run; what the engine takes over is never made ready, so it
-//! has to be asked about here, at the same moment: plans are cached, and privileges change.
+//! PostgreSQL checks the privilege when it initialises an expression or aggregate. What the engine computes is never
+//! initialised, so a node checks the privilege itself, at the same moment: plans are cached, and privileges change.
 
 use pgrx::pg_sys;
 
 use crate::pg::{ports, tree};
 
-/// Raises the error that PostgreSQL raises, if the user may not execute a function, operator or aggregate of some expressions.
-///
-/// # Safety
-/// Live expressions, or null.
-pub unsafe fn check_execute(expressions: impl Iterator<Item = *mut pg_sys::Node>) {
+/// Raises PostgreSQL's error if the user may not execute a function, operator or aggregate of these expressions, which
+/// are those of a plan or null.
+pub fn check_execute(expressions: impl Iterator<Item = *mut pg_sys::Node>) {
     let mut functions = Vec::new();
-    // SAFETY: the caller's promise; casts follow tags.
+    // SAFETY: the expressions of a plan are live; casts follow tags.
     unsafe {
         for expression in expressions {
             tree::walk_expression(expression, &mut |node, _| {

@@ -1,52 +1,55 @@
-//! PostgreSQL's own plan for what a node computes, which takes over when the node's memory is not enough.
+//! PostgreSQL's own plan for what a node computes. It takes over when the node would use too much memory.
 //!
-//! A node that keeps a state a group cannot know beforehand how many groups there are, and the planner's estimate may be
-//! wrong either way. So the plan has a second child, the best plan without the node. It is initialised only when the node
-//! has passed its bound: then what was read is forgotten, and the rows come from that plan, which can spill.
+//! A node that keeps a state for each group cannot know the number of groups before it has read its input, and the
+//! planner's estimate may be wrong. So the plan has one more child, the best plan without the node. The node initialises
+//! that child only when it exceeds its memory limit. It then drops what it has computed, and the rows come from the
+//! child, which can spill to disk.
 //!
-//! So has a join by time, whose right side is counted while it is read. Its aggregation begins anew; where its rows are
-//! returned, the other plan goes on where it stood.
+//! | node | reaches the limit | the child returns |
+//! |---|---|---|
+//! | aggregation | while it reads its input | all groups |
+//! | join by time | while it reads the right side | all rows, or the rows from the current vector on |
+//! | hash join | while it reads a small side, before the first row | all rows |
 //!
-//! A hash join that cannot be divided into batches has such a child too. Its small side is read before any row is
-//! returned, so it can hand over when that side turns out to be too large.
-//!
-//! A plan that starts workers stands in only where there is no other. Then the node itself may not be executed by a
-//! worker, as workers start none.
+//! A child that starts workers is chosen only where no other child exists. The node is then not parallel-safe, because
+//! workers cannot start workers.
 
 use pgrx::pg_sys;
 
-use super::node;
-use crate::pg::{executor, nodes, ports, tree};
+use crate::pg::exec::child::Child;
+use crate::pg::exec::memory::hash_memory_limit;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::slot::Slot;
+use crate::pg::{nodes, tree};
 
-/// What EXPLAIN says of an aggregation that has handed over.
+/// EXPLAIN's text for an aggregation that has handed over.
 pub const GROUPS_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as groups or a join took too much memory";
 
-/// What EXPLAIN says of a join by time that has handed over.
+/// EXPLAIN's text for a join by time that has handed over.
 pub const RIGHT_SIDE_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as the right side took too much memory";
 
-/// What EXPLAIN says of a hash join that has handed over.
+/// EXPLAIN's text for a hash join that has handed over.
 pub const SMALL_SIDE_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as the small side took too much memory";
 
-/// Groups, or the right side of a join by time, may take this many times `work_mem` × `hash_mem_multiplier` before
-/// PostgreSQL's own plan takes over: to read the table once more costs far more than memory.
+/// Groups, or the right side of a join by time, may use this many times `work_mem` × `hash_mem_multiplier` before
+/// PostgreSQL's own plan takes over: reading the table once more costs far more than memory.
 const MEMORY_FACTOR: usize = 16;
 
-/// Bytes that groups, or the right side of a join by time, may take.
+/// Bytes that groups, or the right side of a join by time, may use.
 pub fn memory_limit() -> usize {
-    // SAFETY: settings of this session.
-    unsafe { pg_sys::get_hash_memory_limit() }.saturating_mul(MEMORY_FACTOR)
+    hash_memory_limit().saturating_mul(MEMORY_FACTOR)
 }
 
-/// A copy of the cheapest path of a relation that can stand in, of those without workers if there is one. It is a copy
-/// because PostgreSQL frees a path when a better one is added to the relation.
+/// A copy of the cheapest path of a relation that can stand in. Paths without workers are preferred. The result is a
+/// copy because PostgreSQL frees a path when a better one is added to the relation.
 ///
 /// # Safety
-/// The planner's live structures.
+/// The planner's structures are live.
 pub unsafe fn path(output: *mut pg_sys::RelOptInfo) -> Option<*mut pg_sys::Path> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's relation is live.
     unsafe {
         let copies = nodes::list::<pg_sys::Path>((*output).pathlist).filter_map(|path| copy(path));
         copies.min_by(|a, b| {
@@ -56,17 +59,17 @@ pub unsafe fn path(output: *mut pg_sys::RelOptInfo) -> Option<*mut pg_sys::Path>
     }
 }
 
-/// A copy of a path that groups or joins rows, or gathers such rows from workers; none for any other kind of path.
+/// A copy of a path that groups or joins rows, or gathers such rows from workers; `None` for any other kind of path.
 unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
     unsafe fn of<T>(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
-        // SAFETY: a live path of that type; the copy has its tag.
+        // SAFETY: the path is live and of this type; the copy gets its tag.
         unsafe {
             let copy = tree::make::<T>((*path).type_);
             std::ptr::copy_nonoverlapping(path.cast::<T>(), copy, 1);
             copy.cast()
         }
     }
-    // SAFETY: the types follow the tags.
+    // SAFETY: the path is live, and the types follow the tags.
     unsafe {
         match (*path).type_ {
             pg_sys::NodeTag::T_AggPath => Some(of::<pg_sys::AggPath>(path)),
@@ -82,12 +85,12 @@ unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
     }
 }
 
-/// Whether a path starts workers, or may.
+/// Whether a path starts workers. True for kinds of paths that this function does not know.
 ///
 /// # Safety
-/// A live path.
+/// The path is live.
 pub unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
-    // SAFETY: a live path; the types follow the tags.
+    // SAFETY: the path is live, and the types follow the tags.
     unsafe {
         let below = match (*path).type_ {
             pg_sys::NodeTag::T_AggPath => (*path.cast::<pg_sys::AggPath>()).subpath,
@@ -110,7 +113,7 @@ pub unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
                 let join = &*path.cast::<pg_sys::JoinPath>();
                 return has_workers(join.outerjoinpath) || has_workers(join.innerjoinpath);
             }
-            // What scans one table without workers, and our own nodes.
+            // Scans of one table, and the nodes of this extension, start no workers.
             pg_sys::NodeTag::T_Path | pg_sys::NodeTag::T_CustomPath => return false,
             pg_sys::NodeTag::T_IndexPath | pg_sys::NodeTag::T_BitmapHeapPath => return false,
             _ => return true,
@@ -119,52 +122,26 @@ pub unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
     }
 }
 
-/// The plan that stands in, ready for execution. It is the node's last child; the node executes the `others` before it
-/// from the beginning.
-///
-/// # Safety
-/// A node in execution, whose plan has such a child.
-pub unsafe fn begin(node: *mut pg_sys::CustomScanState, others: usize) -> *mut pg_sys::PlanState {
-    // SAFETY: the caller's promise; memory of the current context lives as long as the query.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let plans = (*scan).custom_plans;
-        if node::running_children(node) as usize == others {
-            let estate = (*node).ss.ps.state;
-            let last = ports::list_length(plans) - 1;
-            let plan: *mut pg_sys::Plan = ports::list_nth(plans, last);
-            let child = pg_sys::ExecInitNode(plan, estate, (*estate).es_top_eflags);
-            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
-        }
-        let running = node::running_children(node);
-        ports::list_nth((*node).custom_ps, running - 1)
+/// Initialises the child that stands in, unless it has begun. It is the plan's last child, and the node has begun the
+/// `others` before it.
+pub fn begin(node: ExecNode<'_>, others: usize) -> Child {
+    let children = node.children();
+    if let Some(child) = children.get(others) {
+        return *child;
     }
+    let plan = node.plan().children().last();
+    let plan = plan.expect("a plan with a stand-in has children");
+    node.begin_child(plan, node.flags())
 }
 
-/// The next row of the plan that stands in, in the slot in which the node would return it; null at the end.
-///
-/// # Safety
-/// A node in execution, and its child that stands in.
-pub unsafe fn next(
-    node: *mut pg_sys::CustomScanState,
-    child: *mut pg_sys::PlanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the caller's promise; both slots are of the node's target list.
-    unsafe {
-        let projection = (*node).ss.ps.ps_ProjInfo;
-        let into = match projection.is_null() {
-            true => (*node).ss.ss_ScanTupleSlot,
-            false => (*projection).pi_state.resultslot,
-        };
-        ports::ExecClearTuple(into);
-        let from = pg_sys::ffi::pg_guard_ffi_boundary(|| executor::next_row(child));
-        if from.is_null() || executor::is_empty(from) {
-            return std::ptr::null_mut();
-        }
-        ports::slot_getallattrs(from);
-        let count = (*(*into).tts_tupleDescriptor).natts as usize;
-        std::ptr::copy_nonoverlapping((*from).tts_values, (*into).tts_values, count);
-        std::ptr::copy_nonoverlapping((*from).tts_isnull, (*into).tts_isnull, count);
-        ports::ExecStoreVirtualTuple(into)
+/// The next row of the child that stands in, in the slot in which the node itself would return it.
+pub fn next(node: ExecNode<'_>, child: Child) -> Option<Slot> {
+    let result = node.projection().result_slot();
+    let mut row = result.unwrap_or_else(|| node.scan_slot()).writer();
+    let from = child.next_row_guarded();
+    if from.is_empty() {
+        return None;
     }
+    row.copy_slot(from);
+    Some(row.store())
 }

@@ -47,10 +47,7 @@ pub enum Moment {
 }
 
 /// An aggregate call.
-///
-/// # Safety
-/// `call` is a live Aggref over one table.
-pub unsafe fn aggregate(
+pub fn aggregate(
     translator: &mut Translator,
     call: *mut pg_sys::Aggref,
     arrival: Arrival,
@@ -206,8 +203,7 @@ unsafe fn number(
     arguments: &[*mut pg_sys::Node],
     wanted: NumberType,
 ) -> Translation<Argument> {
-    // SAFETY: as for `builtin`.
-    let value = unsafe { translator.value(arguments[0])? };
+    let value = translator.value(arguments[0])?;
     if value.number() != wanted {
         return Err("an argument of another type".into());
     }
@@ -277,8 +273,7 @@ unsafe fn extreme(
     arguments: &[*mut pg_sys::Node],
     end: End,
 ) -> Translation<Parts> {
-    // SAFETY: as for `builtin`.
-    let value = unsafe { translator.value(arguments[0])? };
+    let value = translator.value(arguments[0])?;
     let number = value.number();
     let extreme: Box<dyn Accumulator> = with_number!(number, T => Box::new(Extreme::<T>::new(end)));
     Ok((Argument::Number(value), extreme, Shape::Number(number)))
@@ -302,13 +297,7 @@ pub enum KeyShape {
 }
 
 /// A grouping expression.
-///
-/// # Safety
-/// `node` is a live expression over one table.
-pub unsafe fn key(
-    translator: &mut Translator,
-    node: *mut pg_sys::Node,
-) -> Translation<(Key, KeyShape)> {
+pub fn key(translator: &mut Translator, node: *mut pg_sys::Node) -> Translation<(Key, KeyShape)> {
     // SAFETY: the caller's promise.
     unsafe {
         // Relabelling changes no bytes, but it may change what is equal: a collation, blanks at the end of a `bpchar`.

@@ -149,17 +149,10 @@ pub fn of_flags(flags: i32) -> Order {
 ///
 /// # Errors
 /// Why a key is none of the engine's.
-///
-/// # Safety
-/// The plan's live expressions.
-pub unsafe fn keys(
-    translator: &mut Translator,
-    ordered_by: &[OrderedBy],
-) -> Translation<Vec<SortKey>> {
+pub fn keys(translator: &mut Translator, ordered_by: &[OrderedBy]) -> Translation<Vec<SortKey>> {
     let key = |by: &OrderedBy| {
         Ok(SortKey {
-            // SAFETY: the caller's promise.
-            value: unsafe { translator.value(by.expression)? },
+            value: translator.value(by.expression)?,
             order: by.order,
         })
     };
@@ -167,13 +160,9 @@ pub unsafe fn keys(
 }
 
 /// What rows are ordered by.
-///
-/// # Safety
-/// Expressions of the plan's.
-pub unsafe fn explain_order(explain: &Explain, keys: &[OrderedBy]) {
+pub fn explain_order(explain: &Explain, keys: &[OrderedBy]) {
     let expressions: Vec<*mut pg_sys::Node> = keys.iter().map(|key| key.expression).collect();
-    // SAFETY: the caller's promise.
-    let mut shown = unsafe { explain.deparse(&expressions) };
+    let mut shown = explain.deparse(&expressions);
     for (text, key) in shown.iter_mut().zip(keys) {
         if key.order.descending {
             text.push_str(" DESC");

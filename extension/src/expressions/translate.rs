@@ -159,10 +159,7 @@ impl Translator {
     }
 
     /// Whether a column is the join's.
-    ///
-    /// # Safety
-    /// `node` is a live Var.
-    pub unsafe fn is_given(&self, node: *mut pg_sys::Node) -> bool {
+    pub fn is_given(&self, node: *mut pg_sys::Node) -> bool {
         // SAFETY: the caller's promise.
         let table = unsafe { (*node.cast::<pg_sys::Var>()).varno } as u32;
         self.joined
@@ -171,10 +168,7 @@ impl Translator {
     }
 
     /// The index of the table's attribute that a column is.
-    ///
-    /// # Safety
-    /// `node` is a live Var.
-    pub unsafe fn attribute(&self, node: *mut pg_sys::Node) -> Translation<usize> {
+    pub fn attribute(&self, node: *mut pg_sys::Node) -> Translation<usize> {
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_given(node) {
@@ -284,10 +278,7 @@ impl Translator {
     }
 
     /// The value of an expression without columns.
-    ///
-    /// # Safety
-    /// `node` is a live expression.
-    pub unsafe fn constant(&self, node: *mut pg_sys::Node) -> Translation<Constant> {
+    pub fn constant(&self, node: *mut pg_sys::Node) -> Translation<Constant> {
         // SAFETY: the caller's promise; the plan node outlives the scan.
         unsafe {
             if (*node).type_ == pg_sys::NodeTag::T_Const {
@@ -311,10 +302,7 @@ impl Translator {
     }
 
     /// A number a row.
-    ///
-    /// # Safety
-    /// `node` is a live expression over one table.
-    pub unsafe fn value(&mut self, node: *mut pg_sys::Node) -> Translation<Value> {
+    pub fn value(&mut self, node: *mut pg_sys::Node) -> Translation<Value> {
         // SAFETY: the caller's promise; each node is read as what its tag says.
         unsafe {
             let node = strip(node);
@@ -676,10 +664,7 @@ pub fn to_datum(number: NumberType, scalar: Scalar) -> pg_sys::Datum {
 }
 
 /// Without relabelling, which changes no bytes.
-///
-/// # Safety
-/// `node` is a live expression.
-pub unsafe fn strip(mut node: *mut pg_sys::Node) -> *mut pg_sys::Node {
+pub fn strip(mut node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: the caller's promise.
     unsafe {
         while (*node).type_ == pg_sys::NodeTag::T_RelabelType {

@@ -24,10 +24,7 @@ impl Translator {
     ///
     /// # Errors
     /// Why it is not the engine's.
-    ///
-    /// # Safety
-    /// `node` is a live expression of type bool over one table.
-    pub unsafe fn predicate(&mut self, node: *mut pg_sys::Node) -> Translation<Predicate> {
+    pub fn predicate(&mut self, node: *mut pg_sys::Node) -> Translation<Predicate> {
         if let Some(condition) = self.given_condition(node) {
             return Ok(condition);
         }

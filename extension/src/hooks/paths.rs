@@ -140,7 +140,7 @@ unsafe fn offer_distinct(
                 return;
             }
             let offered = match query.hasDistinctOn {
-                true => latest::plan::offer(root, input, output),
+                true => latest::offer::offer(root, input, output),
                 false => aggregate::offer::offer(root, input, None, None, output, stage),
             };
             (index, offered)
@@ -180,7 +180,7 @@ unsafe fn offer_window(
         if !lanes_table::is_lanes_scan(input, entry) {
             return;
         }
-        if let Err(reason) = window::plan::offer(root, input, output) {
+        if let Err(reason) = window::offer::offer(root, input, output) {
             reasons::note(root, index, About::Use, format!("window: {reason}"));
         }
     }
@@ -217,7 +217,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         let quals = split_quals(root, relation, &mut translator);
         let (path, pages) = scan::offer::scan_path(root, relation, &quals);
         let Quals { pushed, kept } = quals;
-        top_n::plan::offer(root, relation, &mut translator, path, pushed, kept);
+        top_n::offer::offer(root, relation, &mut translator, path, pushed, kept);
         scan::offer::offer_parallel_scan(relation, path, pages);
         pg_sys::add_path(relation, path.cast());
     }

@@ -15,6 +15,7 @@ use crate::nodes::nested_aggregate::state::NestedState;
 use crate::nodes::scan::state::ScanState;
 use crate::nodes::time_join::state::JoinState;
 use crate::nodes::top_n::state::TopNState;
+use crate::pg::exec::node::CustomPlan;
 use crate::pg::{names, nodes, ports};
 use crate::planner::lanes_table::is_lanes_table;
 use crate::planner::reasons::{self, all_reasons};
@@ -89,27 +90,28 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
             }
             pg_sys::NodeTag::T_CustomScan => {
                 let scan = plan.cast::<pg_sys::CustomScan>();
+                let plan = CustomPlan::of(scan);
                 let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
                 let is_whole =
                     [AggregateState::NAME, JoinState::NAME, HashJoinState::NAME].contains(&name);
                 let is_scan = [ScanState::NAME, TopNState::NAME, LatestState::NAME].contains(&name);
                 let mut children = usize::MAX;
                 let (index, reasons) = if is_whole {
-                    let plan = EnginePlan::of(scan);
+                    let engine = EnginePlan::of(plan);
                     // Others are not executed, or only when memory is not enough.
-                    children = plan.hash_join.is_some().into();
-                    (plan.index, custom_scan::private_data::reasons(scan))
+                    children = engine.hash_join.is_some().into();
+                    (engine.index, custom_scan::private_data::reasons(plan))
                 } else if name == LatestJoinState::NAME {
                     children = 1;
-                    let table = LatestJoinPlan::of(scan).join.table;
-                    (table, custom_scan::private_data::reasons(scan))
+                    let table = LatestJoinPlan::of(plan).join.table;
+                    (table, custom_scan::private_data::reasons(plan))
                 } else if name == NestedState::NAME {
                     children = 1;
                     (0, std::ptr::null_mut())
                 } else if is_scan {
                     (
                         (*scan).scan.scanrelid,
-                        custom_scan::private_data::reasons(scan),
+                        custom_scan::private_data::reasons(plan),
                     )
                 } else {
                     (0, std::ptr::null_mut())

@@ -1,4 +1,24 @@
-//! The plan nodes of the vectorised executor, a folder each.
+//! The plan nodes of the vectorised executor, a folder for each.
+//!
+//! | node | SQL | plan | state |
+//! |---|---|---|---|
+//! | `LanesScan` | a table with `WHERE` | [`scan::plan`] | [`scan::state`] |
+//! | `LanesTopN` | `ORDER BY … LIMIT` | [`top_n::row_plan`] | [`top_n::state`] |
+//! | `LanesLatest` | `DISTINCT ON (k) … ORDER BY k, ts DESC` | [`top_n::row_plan`] | [`latest::state`] |
+//! | `LanesAggregate` | `GROUP BY`, `DISTINCT`, aggregates, also over a join | [`engine::plan`] | [`aggregate::state`] |
+//! | `LanesNestedAggregate` | an aggregation of a sub-select that aggregates | [`engine::plan`] | [`nested_aggregate::state`] |
+//! | `LanesWindow` | `lanes.ema`, `lanes.delta`, `lanes.rate` `OVER (…)` | [`window::plan`] | [`window::state`] |
+//! | `LanesTimeJoin` | an ASOF or window join of a lanes table | [`engine::plan`] | [`time_join::state`] |
+//! | `LanesAsofJoin` | an ASOF join of any left side | [`asof::plan`] | [`asof::state`] |
+//! | `LanesHashJoin` | an equality join with something smaller | [`engine::plan`] | [`hash_join::state`] |
+//! | `LanesHashLatest` | `DISTINCT ON` over such a join | [`hash_join::latest_plan`] | [`hash_join::latest_state`] |
+//!
+//! Each folder's `offer` says what the node covers and why it does not cover the rest, its plan what the executor needs,
+//! and its state how rows are produced, what EXPLAIN prints, and how a rescan, parallel workers and the end work. The
+//! trait [`Node`](crate::custom_scan::node::Node) is the frame of all states.
+//!
+//! Data flows from [`vectors`](crate::vectors) through [`joins`](crate::joins) into the nodes. A node uses another node's
+//! plan and state only as its child.
 
 pub mod aggregate;
 pub mod asof;
@@ -11,17 +31,18 @@ pub mod time_join;
 pub mod top_n;
 pub mod window;
 
-use crate::custom_scan::node;
+use crate::custom_scan::callbacks::register as register_node;
 
-/// Registers the nodes that scan lanes tables. Called from `_PG_init`.
+/// Registers all nodes. Called from `_PG_init`.
 pub fn register() {
-    node::register::<scan::state::ScanState>();
-    node::register::<top_n::state::TopNState>();
-    node::register::<latest::state::LatestState>();
-    node::register::<aggregate::state::AggregateState>();
-    node::register::<nested_aggregate::state::NestedState>();
-    node::register::<time_join::state::JoinState>();
-    node::register::<hash_join::state::HashJoinState>();
-    node::register::<hash_join::latest_state::LatestJoinState>();
-    node::register::<window::state::WindowState>();
+    register_node::<scan::state::ScanState>();
+    register_node::<top_n::state::TopNState>();
+    register_node::<latest::state::LatestState>();
+    register_node::<aggregate::state::AggregateState>();
+    register_node::<nested_aggregate::state::NestedState>();
+    register_node::<window::state::WindowState>();
+    register_node::<time_join::state::JoinState>();
+    register_node::<asof::state::AsofState>();
+    register_node::<hash_join::state::HashJoinState>();
+    register_node::<hash_join::latest_state::LatestJoinState>();
 }

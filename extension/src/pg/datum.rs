@@ -365,26 +365,35 @@ impl RowOutlet {
         nulls: *mut bool,
     ) {
         for i in from..to {
-            // SAFETY: the caller's promise.
+            let (value, is_null) = self.value(row, i);
+            // SAFETY: the caller's arrays have an element for the attribute.
             unsafe {
-                let (lane, outlet) = self
-                    .lanes
-                    .get(i)
-                    .copied()
-                    .unwrap_or((Lane::NULL, Outlet::Null));
-                let is_null = matches!(outlet, Outlet::Null) || lane.is_null(row);
                 *nulls.add(i) = is_null;
-                *values.add(i) = if is_null {
-                    pg_sys::Datum::null()
-                } else {
-                    match outlet {
-                        Outlet::Null => pg_sys::Datum::null(),
-                        Outlet::Bool => pg_sys::Datum::from(lane.bool(row)),
-                        Outlet::Value(width) => by_value(lane.pointer(row), width),
-                        Outlet::Pointer => pg_sys::Datum::from(lane.pointer(row).cast_mut()),
-                    }
-                };
+                *values.add(i) = value;
             }
+        }
+    }
+
+    /// Reads an attribute of a row: its datum, and whether it is NULL.
+    ///
+    /// The lanes contain the row, and are alive and filled at its place, as whoever made this promised.
+    #[inline]
+    pub fn value(&self, row: usize, attribute: usize) -> (pg_sys::Datum, bool) {
+        let Some((lane, outlet)) = self.lanes.get(attribute) else {
+            return (pg_sys::Datum::null(), true);
+        };
+        // SAFETY: the lanes outlive this, and the row is one of theirs.
+        unsafe {
+            if matches!(outlet, Outlet::Null) || lane.is_null(row) {
+                return (pg_sys::Datum::null(), true);
+            }
+            let value = match outlet {
+                Outlet::Null => pg_sys::Datum::null(),
+                Outlet::Bool => pg_sys::Datum::from(lane.bool(row)),
+                Outlet::Value(width) => by_value(lane.pointer(row), *width),
+                Outlet::Pointer => pg_sys::Datum::from(lane.pointer(row).cast_mut()),
+            };
+            (value, false)
         }
     }
 
@@ -437,10 +446,7 @@ pub unsafe fn text_payload(value: pg_sys::Datum) -> Box<[u8]> {
 }
 
 /// Writes a text as a lane of packed items holds it.
-///
-/// # Safety
-/// `value` is a text.
-pub unsafe fn text_item(value: pg_sys::Datum, item: &mut Vec<u8>) {
+pub fn text_item(value: pg_sys::Datum, item: &mut Vec<u8>) {
     item.clear();
     // SAFETY: the caller's promise.
     unsafe {
@@ -451,10 +457,7 @@ pub unsafe fn text_item(value: pg_sys::Datum, item: &mut Vec<u8>) {
 }
 
 /// The bytes of a uuid.
-///
-/// # Safety
-/// `value` is a uuid.
-pub unsafe fn bytes16(value: pg_sys::Datum) -> Bytes16 {
+pub fn bytes16(value: pg_sys::Datum) -> Bytes16 {
     // SAFETY: the caller's promise.
     unsafe { Bytes16::read(value.cast_mut_ptr()) }
 }

@@ -3,8 +3,6 @@
 
 use pgrx::pg_sys;
 
-use super::ports;
-
 unsafe extern "C-unwind" {
     #[link_name = "slot_getsomeattrs_int"]
     fn get_attributes(slot: *mut pg_sys::TupleTableSlot, last: i32);
@@ -69,34 +67,6 @@ pub unsafe fn passes(state: *mut pg_sys::ExprState, context: *mut pg_sys::ExprCo
     // SAFETY: the caller's promise.
     unsafe {
         state.is_null() || evaluate(state, context).is_some_and(|value| value.value() & 0xff != 0)
-    }
-}
-
-/// `ExecProject`
-///
-/// # Safety
-/// A live projection, and the tuples that it refers to in its context.
-pub unsafe fn project(projection: *mut pg_sys::ProjectionInfo) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let state = &raw mut (*projection).pi_state;
-        let slot = (*state).resultslot;
-        ports::ExecClearTuple(slot);
-        let _ = evaluate(state, (*projection).pi_exprContext);
-        filled(slot);
-        slot
-    }
-}
-
-/// `ExecStoreVirtualTuple`
-///
-/// # Safety
-/// A virtual slot whose values have been set.
-pub unsafe fn filled(slot: *mut pg_sys::TupleTableSlot) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
     }
 }
 

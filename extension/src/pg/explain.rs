@@ -1,12 +1,13 @@
-//! What EXPLAIN says of the nodes.
+//! The output of EXPLAIN for a node.
 
 use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
+use super::exec::node::{CustomPlan, ExecNode};
 use super::{names, nodes, ports};
 
-/// A node that is being explained, and where to.
+/// A node that is being explained, and the output.
 pub struct Explain {
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
@@ -15,7 +16,7 @@ pub struct Explain {
 
 impl Explain {
     /// # Safety
-    /// All are live as long as this is used.
+    /// All three are live as long as the value is used.
     pub unsafe fn of(
         node: *mut pg_sys::CustomScanState,
         ancestors: *mut pg_sys::List,
@@ -29,46 +30,43 @@ impl Explain {
     }
 
     /// The node's plan.
-    pub fn plan(&self) -> *mut pg_sys::CustomScan {
-        // SAFETY: a live node.
-        unsafe { (*self.node).ss.ps.plan.cast() }
+    pub fn plan(&self) -> CustomPlan<'_> {
+        // SAFETY: `of` was promised a live node.
+        unsafe { ExecNode::of(self.node) }.plan()
     }
 
-    /// Whether what was done is told too.
+    /// Whether the output includes the counters of the execution.
     pub fn is_analyze(&self) -> bool {
-        // SAFETY: EXPLAIN's live state.
+        // SAFETY: `of` was promised a live output.
         unsafe { (*self.output).analyze }
     }
 
-    /// A property that is text.
+    /// Writes a text property.
     pub fn text(&self, label: &CStr, value: &str) {
         let value = CString::new(value.replace('\0', " ")).unwrap_or_default();
-        // SAFETY: EXPLAIN's live state.
+        // SAFETY: `of` was promised a live output.
         unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), self.output) }
     }
 
-    /// A property that is a number.
+    /// Writes a number.
     pub fn integer(&self, label: &CStr, value: u64) {
         let unit = std::ptr::null();
-        // SAFETY: EXPLAIN's live state.
+        // SAFETY: `of` was promised a live output.
         unsafe {
             pg_sys::ExplainPropertyInteger(label.as_ptr(), unit, value as i64, self.output);
         }
     }
 
-    /// A property that is a size.
+    /// Writes a number of bytes, in kB.
     pub fn kilobytes(&self, label: &CStr, bytes: usize) {
         let (unit, value) = (c"kB".as_ptr(), bytes.div_ceil(1024) as i64);
-        // SAFETY: EXPLAIN's live state.
+        // SAFETY: `of` was promised a live output.
         unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), unit, value, self.output) }
     }
 
-    /// The table of a node that names none itself.
-    ///
-    /// # Safety
-    /// An index of the query's range table.
-    pub unsafe fn table(&self, index: u32) {
-        // SAFETY: the caller's promise.
+    /// Writes the table of a node that PostgreSQL shows without one: an index of the query's range table.
+    pub fn table(&self, index: u32) {
+        // SAFETY: `of` was promised a live output, whose range table has the plan's indexes.
         unsafe {
             let entry: *mut pg_sys::RangeTblEntry =
                 ports::list_nth((*self.output).rtable, index as i32 - 1);
@@ -90,12 +88,9 @@ impl Explain {
         }
     }
 
-    /// Why something was not vectorised.
-    ///
-    /// # Safety
-    /// A list of the plan's.
-    pub unsafe fn reasons(&self, reasons: *mut pg_sys::List) {
-        // SAFETY: the caller's promise.
+    /// Writes the reasons for what is not vectorised, from the plan's list of strings.
+    pub fn reasons(&self, reasons: *mut pg_sys::List) {
+        // SAFETY: the plan's list is live and has strings.
         let reasons: Vec<String> = unsafe {
             nodes::list(reasons)
                 .map(|node| nodes::text_of(node))
@@ -106,47 +101,43 @@ impl Explain {
         }
     }
 
-    /// Quals that are vectorised.
-    ///
-    /// # Safety
-    /// Expressions of the plan's.
-    pub unsafe fn quals(&self, quals: &[*mut pg_sys::Node]) {
-        // SAFETY: the caller's promise.
-        unsafe { self.joined_by(" AND ", c"Vector Quals", quals) }
-    }
-
-    /// Quals that are evaluated a row at a time by the node itself.
-    ///
-    /// # Safety
-    /// Expressions of the plan's.
-    pub unsafe fn filter(&self, quals: &[*mut pg_sys::Node]) {
-        // SAFETY: the caller's promise.
-        unsafe { self.joined_by(" AND ", c"Filter", quals) }
-    }
-
-    /// Expressions over the scanned table.
-    ///
-    /// # Safety
-    /// Expressions of the plan's.
-    pub unsafe fn expressions(&self, label: &CStr, expressions: &[*mut pg_sys::Node]) {
-        // SAFETY: the caller's promise.
-        unsafe { self.joined_by(", ", label, expressions) }
-    }
-
-    unsafe fn joined_by(&self, separator: &str, label: &CStr, expressions: &[*mut pg_sys::Node]) {
-        if !expressions.is_empty() {
-            // SAFETY: the caller has expressions of the plan's.
-            let shown = unsafe { self.deparse(expressions) };
-            self.text(label, &shown.join(separator));
+    /// Writes text properties from a plan's list of strings: label, text, label, text, …
+    pub fn properties(&self, list: *mut pg_sys::List) {
+        // SAFETY: the plan's list is live and has strings.
+        let texts: Vec<String> = unsafe {
+            let texts = nodes::list(list);
+            texts.map(|node| nodes::text_of(node)).collect()
+        };
+        for pair in texts.chunks_exact(2) {
+            let label = CString::new(pair[0].as_str()).unwrap_or_default();
+            self.text(&label, &pair[1]);
         }
     }
 
-    /// Expressions as SQL.
-    ///
-    /// # Safety
-    /// Expressions of the plan's.
-    pub unsafe fn deparse(&self, expressions: &[*mut pg_sys::Node]) -> Vec<String> {
-        // SAFETY: EXPLAIN's live structures; the caller has expressions of the plan's.
+    /// Writes the conditions that the engine evaluates.
+    pub fn quals(&self, quals: &[*mut pg_sys::Node]) {
+        self.joined_by(" AND ", c"Vector Quals", quals);
+    }
+
+    /// Writes the conditions that PostgreSQL evaluates for each row.
+    pub fn filter(&self, quals: &[*mut pg_sys::Node]) {
+        self.joined_by(" AND ", c"Filter", quals);
+    }
+
+    /// Writes a list of the plan's expressions.
+    pub fn expressions(&self, label: &CStr, expressions: &[*mut pg_sys::Node]) {
+        self.joined_by(", ", label, expressions);
+    }
+
+    fn joined_by(&self, separator: &str, label: &CStr, expressions: &[*mut pg_sys::Node]) {
+        if !expressions.is_empty() {
+            self.text(label, &self.deparse(expressions).join(separator));
+        }
+    }
+
+    /// The plan's expressions as SQL.
+    pub fn deparse(&self, expressions: &[*mut pg_sys::Node]) -> Vec<String> {
+        // SAFETY: `of` was promised live structures; the expressions are the plan's.
         unsafe {
             let (output, plan) = (&*self.output, (*self.node).ss.ps.plan);
             let context =

@@ -103,14 +103,11 @@ impl Kind {
         }
     }
 
-    /// Appends the image of a key.
-    ///
-    /// # Safety
-    /// `value` is a live value of this kind.
-    pub unsafe fn append_key(self, value: pg_sys::Datum, key: &mut Vec<u8>) {
+    /// Appends the image of a key: a value of this kind. A detoasted copy is allocated in the current memory context.
+    pub fn append_key(self, value: pg_sys::Datum, key: &mut Vec<u8>) {
         match self {
             Kind::Text => {
-                // SAFETY: a live varlena; a detoasted copy lies in the current memory context.
+                // SAFETY: a value of this kind is a live varlena.
                 unsafe {
                     let text: *mut pg_sys::varlena = value.cast_mut_ptr();
                     let plain = pgrx::varlena::varatt_is_4b_u(text)
@@ -127,7 +124,7 @@ impl Kind {
                 }
             }
             Kind::Uuid => {
-                // SAFETY: 16 bytes.
+                // SAFETY: a value of this kind is 16 bytes.
                 let bytes = unsafe { &*value.cast_mut_ptr::<[u8; 16]>() };
                 key.extend_from_slice(bytes);
             }

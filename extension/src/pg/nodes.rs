@@ -15,6 +15,12 @@ pub unsafe fn list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T>
     (0..length).map(move |index| unsafe { ports::list_nth(list, index) })
 }
 
+/// The elements of a list of pointers that a plan under execution contains, or of a copy of such a list.
+pub fn plan_list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T> {
+    // SAFETY: a plan and its lists live until its execution has ended.
+    unsafe { self::list(list) }
+}
+
 /// Numbers as a list that PostgreSQL can copy and print.
 pub fn integers(numbers: &[i32]) -> *mut pg_sys::List {
     let mut list = std::ptr::null_mut();
@@ -108,25 +114,6 @@ pub unsafe fn parameters(node: *mut pg_sys::Node, found: &mut *mut pg_sys::List)
             (*bare).useHashTable = false;
             *found = pg_sys::lappend(*found, bare.cast());
         }
-    }
-}
-
-/// `ExecQual`: whether a qualification holds; a null one does.
-///
-/// # Safety
-/// `state` is null or an initialised qualification of this context.
-pub unsafe fn exec_qual(state: *mut pg_sys::ExprState, context: *mut pg_sys::ExprContext) -> bool {
-    if state.is_null() {
-        return true;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let before = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
-        let mut is_null = false;
-        let evaluate = (*state).evalfunc.expect("an initialised expression");
-        let datum = evaluate(state, context, &raw mut is_null);
-        pg_sys::MemoryContextSwitchTo(before);
-        !is_null && datum.value() & 0xff != 0
     }
 }
 

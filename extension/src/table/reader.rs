@@ -497,8 +497,8 @@ impl SegmentView {
     }
 
     /// The lanes, at an address that stays as long as the view lives.
-    pub fn outlet(&self) -> *const RowOutlet {
-        &raw const *self.outlet
+    pub fn outlet(&self) -> &RowOutlet {
+        &self.outlet
     }
 
     /// The row's place in the lanes.

@@ -1,4 +1,4 @@
-//! Quals that zone maps can contradict or prove.
+//! The conditions of a scan, and what zone maps prove about them.
 
 use std::cmp::Ordering;
 
@@ -12,32 +12,31 @@ use pgrx::pg_sys;
 
 use crate::expressions::translate::{Translation, Translator};
 
-/// The quals of a table, and what zone maps can tell of them.
+/// The conditions of a scan of a table.
 pub struct Filter {
-    /// In the order in which they are evaluated.
+    /// The conditions, in the order of their evaluation.
     pub quals: Vec<Predicate>,
-    /// The attributes that each of them looks at.
+    /// The attributes that each condition reads.
     pub looked_at: Vec<Vec<usize>>,
+    /// The comparisons that zones can decide.
     pub prunes: Vec<Prune>,
-    /// The attributes that the quals look at.
+    /// The attributes that all conditions read.
     pub attributes: Vec<usize>,
-    /// Those whose zones spare the quals a look at rows, beyond whole vectors that they contradict.
+    /// The attributes whose zones can save a condition from reading rows, even in vectors that are not skipped.
     pub zones_wanted: Vec<usize>,
-    /// Integers of which a row has to have one, by attribute: the lists of `= ANY`.
+    /// By attribute, the integers one of which a row must contain: the lists of `= ANY`.
     pub lists: Vec<(usize, KeySet)>,
-    /// Values of which a row has to have one, by attribute: the keys of a join.
+    /// By attribute, the values one of which a row must contain: the keys of a join.
     pub key_sets: Vec<(usize, KeySet)>,
 }
 
 impl Filter {
-    /// The first that `translator` translates, so that it knows of no other attributes.
+    /// Translates conditions of a live plan. They must be the first expressions of `translator`, so that it has recorded
+    /// no other attributes.
     ///
     /// # Errors
-    /// Why a qual is none of the engine's.
-    ///
-    /// # Safety
-    /// Live quals.
-    pub unsafe fn of(
+    /// The reason why the engine cannot evaluate a condition.
+    pub fn of(
         translator: &mut Translator,
         quals: impl Iterator<Item = *mut pg_sys::Node>,
     ) -> Translation<Filter> {
@@ -54,8 +53,7 @@ impl Filter {
         let is_executed = translator.is_evaluated();
         for (index, qual) in quals.enumerate() {
             let before = translator.asked();
-            // SAFETY: the caller's promise.
-            let qual = unsafe { translator.predicate(qual)? };
+            let qual = translator.predicate(qual)?;
             Prune::of(&qual, Some(index), prunes);
             qual.zones_wanted(zones_wanted);
             if is_executed {
@@ -65,7 +63,7 @@ impl Filter {
             let looked_at = translator.asked_since(&before);
             filter.looked_at.push(looked_at.attributes());
         }
-        // Those that rule out most go first.
+        // Equalities rule out the most rows, so they are checked first.
         prunes.sort_by_key(|prune| prune.comparison != Comparison::Equal);
         zones_wanted.sort_unstable();
         zones_wanted.dedup();
@@ -73,7 +71,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// The quals as comparisons, if that is what all of them are.
+    /// The conditions as comparisons; `None` if one of them is no comparison.
     pub fn comparisons(&self) -> Option<Vec<Prune>> {
         let of_qual = |index| {
             let mut prunes = self.prunes.iter();
@@ -82,7 +80,7 @@ impl Filter {
         (0..self.quals.len()).map(of_qual).collect()
     }
 
-    /// Whether zones tell of some rows that none passes.
+    /// Whether zones prove that none of their rows passes.
     pub fn rules_out(
         &self,
         zone: &dyn Fn(usize) -> Option<Zone>,
@@ -98,20 +96,20 @@ impl Filter {
             || self.contradicts(zone)
     }
 
-    /// Attributes whose values some rows may be sought by: those of lists and keys first, which rule out most.
+    /// The attributes by which rows can be searched. Attributes of lists and keys come first, as they rule out the most.
     pub fn search_attributes(&self) -> impl Iterator<Item = usize> + '_ {
         let sets = self.lists.iter().chain(&self.key_sets);
         let of_sets = sets.map(|(attribute, _)| *attribute);
         of_sets.chain(self.required().map(|prune| prune.attribute))
     }
 
-    /// The comparisons that have to hold.
+    /// The comparisons that each row must pass.
     fn required(&self) -> impl Iterator<Item = &Prune> {
-        self.prunes.iter().filter(|prune| !prune.proves_only)
+        self.prunes.iter().filter(|prune| !prune.is_sufficient_only)
     }
 
-    /// Where the rows that may pass lie beside those of a zone of this attribute, in order of its values.
-    pub fn seek(&self, attribute: usize, zone: &Zone, scalars: &[Option<Scalar>]) -> KeySearch {
+    /// Where the rows that can pass lie relative to the rows of a zone, in the order of this attribute.
+    pub fn seek(&self, attribute: usize, zone: &Zone, scalars: &[Option<Scalar>]) -> MatchPlace {
         let of_attribute = self.required().filter(|prune| prune.attribute == attribute);
         let by_comparison = of_attribute.map(|prune| prune.seek(zone, scalars));
         let sets = self.lists.iter().chain(&self.key_sets);
@@ -120,11 +118,11 @@ impl Filter {
         by_comparison
             .chain(by_keys)
             .max()
-            .unwrap_or(KeySearch::Here)
+            .unwrap_or(MatchPlace::Here)
     }
 
-    /// Between which integers the values of this attribute lie that may pass, both included, of those of a zone.
-    /// `None`: the zone has no integers, or no value of it may pass.
+    /// The least and the greatest integer of a zone of this attribute that can pass. `None`: the zone has no integers, or
+    /// none that can pass.
     pub fn span(
         &self,
         attribute: usize,
@@ -154,12 +152,12 @@ impl Filter {
         (least <= greatest).then_some((least, greatest))
     }
 
-    /// Whether zones contradict one of the quals that have their values themselves.
+    /// Whether zones contradict a condition that compares with values of its own.
     pub fn contradicts(&self, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
         self.quals.iter().any(|qual| qual.is_contradicted(zone))
     }
 
-    /// Whether zones may tell of a vector that no row passes.
+    /// Whether zones can rule out a vector.
     pub fn may_rule_out(&self) -> bool {
         self.required().next().is_some()
             || !self.zones_wanted.is_empty()
@@ -168,47 +166,41 @@ impl Filter {
     }
 }
 
-/// Where rows lie that may pass, beside those of a zone.
+/// Where the rows that can pass lie relative to the rows of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum KeySearch {
-    /// Among them, as far as is known.
+pub enum MatchPlace {
+    /// Possibly among them.
     Here,
-    /// Above them: none has a value below the one at this [place](place()).
+    /// Above them: all have at least the value at this [place](place()).
     From(i64),
-    /// None has a value as great as theirs, or greater.
+    /// Below them: all have lesser values.
     Below,
 }
 
-/// Where the rows lie that have one of these keys.
-fn seek_key(keys: &KeySet, zone: &Zone) -> KeySearch {
+/// Where the rows lie that contain one of these keys.
+fn seek_key(keys: &KeySet, zone: &Zone) -> MatchPlace {
     let (Some(minimum), Some(maximum)) = (place(zone.minimum), place(zone.maximum)) else {
-        return KeySearch::Here;
+        return MatchPlace::Here;
     };
     match keys.first_from(minimum) {
-        None => KeySearch::Below,
-        Some(key) if key > maximum => KeySearch::From(key),
-        Some(_) => KeySearch::Here,
+        None => MatchPlace::Below,
+        Some(key) if key > maximum => MatchPlace::From(key),
+        Some(_) => MatchPlace::Here,
     }
 }
 
-/// Quals as the engine's.
+/// Translates conditions of a live plan.
 ///
 /// # Errors
-/// Why one of them is none.
-///
-/// # Safety
-/// Live quals.
-pub unsafe fn predicates(
+/// The reason why the engine cannot evaluate a condition.
+pub fn predicates(
     translator: &mut Translator,
     quals: impl Iterator<Item = *mut pg_sys::Node>,
 ) -> Translation<Vec<Predicate>> {
-    // SAFETY: the caller's promise.
-    quals
-        .map(|qual| unsafe { translator.predicate(qual) })
-        .collect()
+    quals.map(|qual| translator.predicate(qual)).collect()
 }
 
-/// Adds the lists of integers that have to hold one of a row's for a predicate to be TRUE.
+/// Adds the lists of integers one of which a row must contain for a predicate to be TRUE.
 fn add_lists(predicate: &Predicate, scalars: &[Option<Scalar>], lists: &mut Vec<(usize, KeySet)>) {
     match predicate {
         Predicate::And(parts) => {
@@ -226,7 +218,7 @@ fn add_lists(predicate: &Predicate, scalars: &[Option<Scalar>], lists: &mut Vec<
     }
 }
 
-/// The column of a value that is one, or one made wider: bounds of the one are bounds of the other.
+/// The column that a value is, or that it widens: bounds of the column are bounds of the value.
 fn widened_column(value: &Value) -> Option<usize> {
     match value {
         Value::Column(_, attribute) => Some(*attribute),
@@ -239,34 +231,34 @@ fn widened_column(value: &Value) -> Option<usize> {
     }
 }
 
-/// A comparison of a column with a scalar that has to hold, or that is enough for a qual to hold.
+/// A comparison of a column with a scalar. Either each row must pass it, or a row that passes it passes the condition.
 #[derive(Clone, Copy, Debug)]
 pub struct Prune {
-    /// The column.
+    /// The column's attribute.
     pub attribute: usize,
     comparison: Comparison,
     number: NumberType,
     scalar: usize,
-    /// The number of the qual that is this comparison and nothing else, or that it makes TRUE.
+    /// The number of the condition that is this comparison alone, or that it makes TRUE.
     pub qual: Option<usize>,
-    /// Whether the qual may hold although it does not.
-    proves_only: bool,
+    /// Whether a row can pass the condition without passing the comparison.
+    is_sufficient_only: bool,
 }
 
-/// What a zone tells of a comparison.
+/// What a zone proves about a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It holds for no row.
+    /// No row passes.
     NoRow,
-    /// It holds for each row that is not NULL.
+    /// Each row that is not NULL passes.
     EachRow,
-    /// Nothing.
+    /// Some rows may pass.
     Unknown,
 }
 
 impl Prune {
-    /// The comparisons that have to hold for a predicate, the qual of that number, to be TRUE. Those that begin an OR are
-    /// enough: where they hold for each row, no row meets the rest.
+    /// Adds the comparisons that must hold for a predicate to be TRUE. The comparison that begins an OR is sufficient:
+    /// where it holds for each row, the rest of the OR is never evaluated.
     fn of(predicate: &Predicate, qual: Option<usize>, found: &mut Vec<Prune>) {
         match predicate {
             Predicate::And(parts) => parts.iter().for_each(|part| Prune::of(part, None, found)),
@@ -287,7 +279,7 @@ impl Prune {
                     number,
                     scalar,
                     qual,
-                    proves_only: false,
+                    is_sufficient_only: false,
                 });
             }
             Predicate::Or(parts) if qual.is_some() => {
@@ -296,18 +288,18 @@ impl Prune {
                     Prune::of(first, qual, found);
                 }
                 let added = found[before..].iter_mut();
-                added.for_each(|prune| prune.proves_only = true);
+                added.for_each(|prune| prune.is_sufficient_only = true);
             }
             _ => {}
         }
     }
 
-    /// Whether no row of a zone can pass.
+    /// Whether a zone proves that none of its rows passes.
     pub fn rules_out(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> bool {
         self.verdict(zone, scalars) == Verdict::NoRow
     }
 
-    /// The number that a column is compared with, as a bound.
+    /// The number on the other side of the comparison, as a bound.
     fn bound(&self, scalar: Scalar) -> Bound {
         match self.number {
             NumberType::F32 => Bound::Float(f64::from(f32::from_bits(scalar.0 as u32))),
@@ -317,28 +309,28 @@ impl Prune {
     }
 
     /// Where the rows lie that pass.
-    fn seek(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> KeySearch {
-        let wanted = scalars[self.scalar].map(|scalar| self.bound(scalar));
-        let Some((bound, at)) = wanted.and_then(|bound| Some((bound, place(bound)?))) else {
-            return KeySearch::Here;
+    fn seek(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> MatchPlace {
+        let bound = scalars[self.scalar].map(|scalar| self.bound(scalar));
+        let Some((bound, at)) = bound.and_then(|bound| Some((bound, place(bound)?))) else {
+            return MatchPlace::Here;
         };
         let is_above = zone.maximum.compare(bound).is_some_and(Ordering::is_lt);
         let is_below = zone.minimum.compare(bound).is_some_and(Ordering::is_gt);
         match self.comparison {
             Comparison::Equal | Comparison::Greater | Comparison::GreaterOrEqual if is_above => {
-                KeySearch::From(at)
+                MatchPlace::From(at)
             }
             Comparison::Equal | Comparison::Less | Comparison::LessOrEqual if is_below => {
-                KeySearch::Below
+                MatchPlace::Below
             }
-            _ => KeySearch::Here,
+            _ => MatchPlace::Here,
         }
     }
 
-    /// What a zone tells of its rows.
+    /// What a zone proves about the comparison.
     pub fn verdict(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Verdict {
         match self.verdict_of_comparison(zone, scalars) {
-            Verdict::NoRow if self.proves_only => Verdict::Unknown,
+            Verdict::NoRow if self.is_sufficient_only => Verdict::Unknown,
             verdict => verdict,
         }
     }
@@ -357,7 +349,7 @@ impl Prune {
         else {
             return Verdict::Unknown;
         };
-        // What is equal to each number between the bounds is one of them, and they are one.
+        // If both bounds equal the scalar, so does each row.
         let is_equal = minimum.is_eq() && maximum.is_eq();
         let is_beyond = minimum.is_gt() || maximum.is_lt();
         let (holds_for_none, holds_for_each) = match self.comparison {
@@ -375,8 +367,8 @@ impl Prune {
         }
     }
 
-    /// Whether each of so many sealed rows, of which these zones are stored, passes all of these comparisons.
-    pub fn always_true(
+    /// Whether stored zones prove that each of this many sealed rows passes all of these comparisons.
+    pub fn all_pass(
         comparisons: &[Prune],
         rows: u32,
         zones: &dyn Fn(usize) -> Option<Zone>,

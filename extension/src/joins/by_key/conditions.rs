@@ -15,19 +15,17 @@ use pgrx::pg_sys;
 
 use super::plan::HashJoinPlan;
 use crate::expressions::translate::number_type;
+use crate::pg::columns::{self, is_volatile_or_subquery};
 use crate::pg::{nodes, tree};
 
 /// The conditions in the filters of these calls that the engine cannot evaluate, because they
 /// have columns that are not numbers.
-///
-/// # Safety
-/// The calls are live, and the join provides all of their columns.
-pub unsafe fn of_filters(
+pub fn of_filters(
     plan: &HashJoinPlan,
     calls: impl Iterator<Item = *mut pg_sys::Aggref>,
 ) -> Vec<*mut pg_sys::Node> {
     let mut conditions = Vec::new();
-    // SAFETY: the caller's promise.
+    // SAFETY: the calls are those of a live query or plan.
     unsafe {
         for call in calls {
             let filter = (*call).aggfilter.cast::<pg_sys::Node>();
@@ -64,15 +62,11 @@ unsafe fn add_parts(
 
 /// Whether an expression is over a single small side, has a column that is not a number, and
 /// always has the same value for a small row.
-unsafe fn is_condition(plan: &HashJoinPlan, node: *mut pg_sys::Node) -> bool {
-    // SAFETY: a live expression.
-    unsafe {
-        plan.is_small(node)
-            && has_other_than_numbers(node)
-            && plan.dimension_of(node).is_ok()
-            && !pg_sys::contain_volatile_functions(node)
-            && !nodes::contains_subplan(node)
-    }
+fn is_condition(plan: &HashJoinPlan, node: *mut pg_sys::Node) -> bool {
+    plan.is_small(node)
+        && has_other_than_numbers(node)
+        && plan.dimension_of(node).is_ok()
+        && !is_volatile_or_subquery(node)
 }
 
 /// Whether a condition has a result for all values: it compares texts and members of `jsonb`
@@ -107,18 +101,8 @@ const FUNCTIONS: [u32; 7] = [
 ];
 
 /// Whether an expression has a column that is not a number.
-unsafe fn has_other_than_numbers(expression: *mut pg_sys::Node) -> bool {
-    let mut types = Vec::new();
-    // SAFETY: a live expression; the cast follows the tag.
-    unsafe {
-        tree::walk_expression(expression, &mut |node, _| {
-            if (*node).type_ == pg_sys::NodeTag::T_Var {
-                types.push((*node.cast::<pg_sys::Var>()).vartype);
-            }
-            false
-        });
-    }
-    types
-        .into_iter()
-        .any(|type_of| number_type(type_of).is_none())
+fn has_other_than_numbers(expression: *mut pg_sys::Node) -> bool {
+    let columns = columns::nodes_of(expression, pg_sys::NodeTag::T_Var);
+    let mut types = columns.into_iter().map(columns::type_of);
+    types.any(|type_of| number_type(type_of).is_none())
 }

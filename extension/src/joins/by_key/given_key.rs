@@ -19,6 +19,8 @@ use super::small_column::Column;
 use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
 use crate::expressions::translate::Translation;
+use crate::pg::columns::type_of;
+use crate::pg::exec::node::ExecNode;
 
 /// Marks a row whose code has not been looked up yet.
 const UNASKED: u64 = u64::MAX;
@@ -44,34 +46,27 @@ impl GivenKey {
     ///
     /// # Errors
     /// If the columns of the expression belong to several sides, or to none of the earlier ones.
-    ///
-    /// # Safety
-    /// The node is being executed for as long as this key exists. The expression belongs to its
-    /// plan and is over small sides alone.
-    pub unsafe fn of(
+    pub fn of(
         expression: *mut pg_sys::Node,
         key: usize,
         plan: &HashJoinPlan,
         before: &[JoinedSide],
-        node: *mut pg_sys::PlanState,
+        node: ExecNode<'_>,
     ) -> Translation<GivenKey> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let of = plan.dimension_of(expression)?;
-            if of >= before.len() {
-                return Err("a key over a side that is joined later".into());
-            }
-            let keys = plan.dimensions[of].left_keys.len();
-            Ok(GivenKey {
-                of,
-                key,
-                expression: SmallExpression::of(expression, plan, keys, node),
-                column: Column::of(pg_sys::exprType(expression)),
-                codes: SeriesColumn::new(NumberType::I64),
-                joined: JoinedColumn::new(NumberType::I64),
-                item: Vec::new(),
-            })
+        let of = plan.dimension_of(expression)?;
+        if of >= before.len() {
+            return Err("a key over a side that is joined later".into());
         }
+        let keys = plan.dimensions[of].left_keys.len();
+        Ok(GivenKey {
+            of,
+            key,
+            expression: SmallExpression::of(expression, plan, keys, node),
+            column: Column::of(type_of(expression)),
+            codes: SeriesColumn::new(NumberType::I64),
+            joined: JoinedColumn::new(NumberType::I64),
+            item: Vec::new(),
+        })
     }
 
     /// The operand of the frame that holds the codes of the vector's rows.
@@ -102,13 +97,10 @@ impl GivenKey {
         if *code != UNASKED {
             return;
         }
-        // SAFETY: the node is in execution as long as there is this key; the value is of the column's type.
-        unsafe {
-            let value = self.expression.value(row, before);
-            let value = self.column.key(value, &mut self.item);
-            *code = own.code(self.key, value).map_or(NO_CODE, u64::from);
-            self.expression.reset();
-        }
+        let value = self.expression.value(row, before);
+        let value = self.column.key(value, &mut self.item);
+        *code = own.code(self.key, value).map_or(NO_CODE, u64::from);
+        self.expression.reset();
     }
 
     /// Bytes of memory that the codes take.

@@ -15,10 +15,11 @@ use pgrx::pg_sys;
 use super::plan::HashJoinPlan;
 use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
+use crate::custom_scan::callbacks::lasting_memory;
 use crate::expressions::condition_code;
-use crate::expressions::scalar;
-use crate::pg::call_ports::datumCopy;
-use crate::pg::executor;
+use crate::pg::exec::hashed_type::HashedType;
+use crate::pg::exec::memory::Memory;
+use crate::pg::exec::node::ExecNode;
 
 /// Marks a row whose code is not known yet.
 const UNKNOWN: u64 = u64::MAX;
@@ -67,10 +68,9 @@ impl Alike {
 /// The codes of one expression.
 pub struct GroupCodes {
     expression: SmallExpression,
-    kind: *mut pg_sys::TypeCacheEntry,
-    collation: pg_sys::Oid,
+    hashed_type: HashedType,
     /// Memory that values are copied to. It lives until the node is restarted.
-    memory: pg_sys::MemoryContext,
+    memory: Memory,
     /// The code of each small row of the batch.
     codes: SeriesColumn,
     /// The number of rows in the batch that may still be found and have no code yet.
@@ -90,64 +90,46 @@ pub struct GroupCodes {
 
 impl GroupCodes {
     /// Prepares the codes of an expression. No row has a code yet.
-    ///
-    /// # Safety
-    /// The node is being executed. The expression belongs to its plan and is over one small
-    /// side, whose plan returns `keys` keys.
-    pub unsafe fn of(
+    pub fn of(
         expression: *mut pg_sys::Node,
         plan: &HashJoinPlan,
         keys: usize,
-        node: *mut pg_sys::PlanState,
+        node: ExecNode<'_>,
     ) -> GroupCodes {
-        // SAFETY: the caller's promise; the copy is ours to change.
-        unsafe {
-            let kind = pg_sys::lookup_type_cache(
-                pg_sys::exprType(expression),
-                (pg_sys::TYPECACHE_EQ_OPR_FINFO | pg_sys::TYPECACHE_HASH_PROC_FINFO) as i32,
-            );
-            GroupCodes {
-                expression: SmallExpression::of(expression, plan, keys, node),
-                kind,
-                collation: pg_sys::exprCollation(expression),
-                memory: scalar::memory(node),
-                codes: SeriesColumn::new(NumberType::I64),
-                unknown: 0,
-                never: None,
-                outputs: plan.places_in_dimension(expression),
-                alike: Alike::No,
-                by_number: Vec::new(),
-                null: None,
-                by_hash: HashMap::new(),
-                values: Vec::new(),
-            }
+        GroupCodes {
+            expression: SmallExpression::of(expression, plan, keys, node),
+            hashed_type: HashedType::of(expression),
+            memory: lasting_memory(node),
+            codes: SeriesColumn::new(NumberType::I64),
+            unknown: 0,
+            never: None,
+            outputs: plan.places_in_dimension(expression),
+            alike: Alike::No,
+            by_number: Vec::new(),
+            null: None,
+            by_hash: HashMap::new(),
+            values: Vec::new(),
         }
     }
 
     /// Prepares the codes of a condition, as [`condition_code`] defines them.
-    ///
-    /// # Safety
-    /// As for [`Self::of`], and the expression has type bool.
-    pub unsafe fn of_condition(
+    pub fn of_condition(
         condition: *mut pg_sys::Node,
         plan: &HashJoinPlan,
         keys: usize,
-        node: *mut pg_sys::PlanState,
+        node: ExecNode<'_>,
     ) -> GroupCodes {
-        // SAFETY: the caller's promise; bools are compared and hashed by functions of their own type.
-        unsafe {
-            let mut codes = GroupCodes::of(condition, plan, keys, node);
-            let values = [
-                (condition_code::FALSE, Some(pg_sys::Datum::from(false))),
-                (condition_code::TRUE, Some(pg_sys::Datum::from(true))),
-                (condition_code::NULL, None),
-            ];
-            for (code, value) in values {
-                let given = u64::from(codes.code(value));
-                debug_assert_eq!(given, code);
-            }
-            codes
+        let mut codes = GroupCodes::of(condition, plan, keys, node);
+        let values = [
+            (condition_code::FALSE, Some(pg_sys::Datum::from(false))),
+            (condition_code::TRUE, Some(pg_sys::Datum::from(true))),
+            (condition_code::NULL, None),
+        ];
+        for (code, value) in values {
+            let given = u64::from(codes.code(value));
+            debug_assert_eq!(given, code);
         }
+        codes
     }
 
     /// Starts a batch of `rows` small rows, none of which has a code. One more row stands for a
@@ -167,10 +149,7 @@ impl GroupCodes {
     }
 
     /// Evaluates the expression for a row of the batch, unless the row has a code already.
-    ///
-    /// # Safety
-    /// The node is being executed, and `row` belongs to the batch.
-    pub unsafe fn know(&mut self, row: u32, small: &SmallSide) {
+    pub fn evaluate(&mut self, row: u32, small: &SmallSide) {
         if self.codes.values[row as usize] != UNKNOWN {
             return;
         }
@@ -183,13 +162,9 @@ impl GroupCodes {
             self.codes.values[row as usize] = *code;
             return;
         }
-        // SAFETY: the caller's promise; the value is of the expression's type.
-        let code = unsafe {
-            let value = self.expression.value(row, small);
-            let code = u64::from(self.code(value));
-            self.expression.reset();
-            code
-        };
+        let value = self.expression.value(row, small);
+        let code = u64::from(self.code(value));
+        self.expression.reset();
         self.codes.values[row as usize] = code;
         if let Some(number) = number {
             let numbers = self.by_number.len().max(number + 1);
@@ -198,7 +173,8 @@ impl GroupCodes {
         }
     }
 
-    unsafe fn code(&mut self, value: Option<pg_sys::Datum>) -> u32 {
+    /// The code of a value. A new value gets the next code.
+    fn code(&mut self, value: Option<pg_sys::Datum>) -> u32 {
         let next = self.values.len() as u32;
         let Some(value) = value else {
             return *self.null.get_or_insert_with(|| {
@@ -206,29 +182,19 @@ impl GroupCodes {
                 next
             });
         };
-        // SAFETY: the planner checked that the type has both functions, and the values are of
-        // this type.
-        unsafe {
-            let (equal, hash) = (
-                &raw mut (*self.kind).eq_opr_finfo,
-                &raw mut (*self.kind).hash_proc_finfo,
-            );
-            let hash = pg_sys::FunctionCall1Coll(hash, self.collation, value).value() as u32;
-            let codes = self.by_hash.entry(hash).or_default();
-            for &code in codes.iter() {
-                if let Some(known) = self.values[code as usize]
-                    && pg_sys::FunctionCall2Coll(equal, self.collation, known, value).value() & 0xff
-                        != 0
-                {
-                    return code;
-                }
+        let hashed_type = self.hashed_type;
+        let codes = self.by_hash.entry(hashed_type.hash(value)).or_default();
+        for &code in codes.iter() {
+            if let Some(known) = self.values[code as usize]
+                && hashed_type.are_equal(known, value)
+            {
+                return code;
             }
-            codes.push(next);
-            let (by_value, length) = ((*self.kind).typbyval, (*self.kind).typlen);
-            let copy = executor::in_context(self.memory, || datumCopy(value, by_value, length));
-            self.values.push(Some(copy));
-            next
         }
+        codes.push(next);
+        let copy = self.memory.copy(value, hashed_type.layout());
+        self.values.push(Some(copy));
+        next
     }
 
     /// The codes by the rows of the batch.

@@ -9,7 +9,6 @@ use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
-use pgrx::pg_sys;
 
 use super::given_key::GivenKey;
 use super::key_types;
@@ -17,8 +16,10 @@ use super::plan::{HashJoinPlan, JoinKind};
 use super::small_side::SmallSide;
 use super::stage::Batch;
 use super::unmatched::UnmatchedRows;
+use super::vector_child::OpenVectors;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Translation, Translator};
+use crate::pg::exec::node::ExecNode;
 
 /// A small side, its keys, and the small rows that the rows of the current vector have found.
 pub struct JoinedSide {
@@ -42,13 +43,10 @@ impl JoinedSide {
     ///
     /// # Errors
     /// Why the join cannot be vectorised.
-    ///
-    /// # Safety
-    /// The node is being executed for as long as this side exists. It has its own plan, and the
-    /// small sides are its children.
-    pub unsafe fn begin(
+    pub fn begin(
         plan: &HashJoinPlan,
-        node: *mut pg_sys::CustomScanState,
+        node: ExecNode<'_>,
+        open: OpenVectors,
         before: &[JoinedSide],
         translator: &mut Translator,
     ) -> Translation<JoinedSide> {
@@ -56,42 +54,38 @@ impl JoinedSide {
         let dimension = &plan.dimensions[child];
         let (mut keys, mut key_attributes) = (Vec::new(), Vec::new());
         let (mut given_keys, mut is_given) = (Vec::new(), Vec::new());
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (index, left) in dimension.left_keys.iter().enumerate() {
-                let is_small = plan.is_small(*left);
-                is_given.push(is_small);
-                if is_small {
-                    let place = given_keys.len();
-                    let state = &raw mut (*node).ss.ps;
-                    given_keys.push(GivenKey::of(*left, index, plan, before, state)?);
-                    key_attributes.push(None);
-                    keys.push(Key::Number(Value::Joined(NumberType::I64, place)));
-                    continue;
-                }
-                let (key, _) = aggregate_call::key(translator, *left)?;
-                key_attributes.push(key.column());
-                keys.push(key);
+        for (index, left) in dimension.left_keys.iter().enumerate() {
+            let is_small = plan.is_small(*left);
+            is_given.push(is_small);
+            if is_small {
+                let place = given_keys.len();
+                given_keys.push(GivenKey::of(*left, index, plan, before, node)?);
+                key_attributes.push(None);
+                keys.push(Key::Number(Value::Joined(NumberType::I64, place)));
+                continue;
             }
-            let small = SmallSide::of(node, child, &is_given);
-            let keys = keys.into_iter().zip(is_given).enumerate();
-            let keys: Vec<_> = keys
-                .map(|(index, (key, is_given))| match is_given {
-                    true => key,
-                    false => key_types::widened(key, small.key_number(index)),
-                })
-                .collect();
-            Ok(JoinedSide {
-                small,
-                join: EqualJoin::new(keys),
-                kind: dimension.kind,
-                matched: Selection::NONE,
-                unmatched: UnmatchedRows::default(),
-                key_attributes,
-                operands: given_keys.iter().map(GivenKey::operand).collect(),
-                given_keys,
-            })
+            let (key, _) = aggregate_call::key(translator, *left)?;
+            key_attributes.push(key.column());
+            keys.push(key);
         }
+        let small = SmallSide::of(node, child, &is_given, open);
+        let keys = keys.into_iter().zip(is_given).enumerate();
+        let keys: Vec<_> = keys
+            .map(|(index, (key, is_given))| match is_given {
+                true => key,
+                false => key_types::widened(key, small.key_number(index)),
+            })
+            .collect();
+        Ok(JoinedSide {
+            small,
+            join: EqualJoin::new(keys),
+            kind: dimension.kind,
+            matched: Selection::NONE,
+            unmatched: UnmatchedRows::default(),
+            key_attributes,
+            operands: given_keys.iter().map(GivenKey::operand).collect(),
+            given_keys,
+        })
     }
 
     /// Whether it has a key over an earlier side.
@@ -108,13 +102,9 @@ impl JoinedSide {
 
     /// Reads the next batch. A side that is not divisible has a single batch. The result is
     /// [`Batch::None`] if the batch is empty and left rows need a match.
-    ///
-    /// # Safety
-    /// The node is being executed.
-    pub unsafe fn next_batch(&mut self, is_divisible: bool) -> Batch {
+    pub fn next_batch(&mut self, is_divisible: bool) -> Batch {
         self.join.clear();
-        // SAFETY: the caller's promise.
-        if !unsafe { self.small.read(&mut self.join, self.kind, is_divisible) } {
+        if !self.small.read(&mut self.join, self.kind, is_divisible) {
             return Batch::TooLarge;
         }
         let rows = self.join.rows();

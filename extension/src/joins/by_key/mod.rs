@@ -15,7 +15,7 @@
 //! | [`equal_columns`] | columns of small sides that equal a column of the lanes table |
 //! | [`plan`] | the part of a plan that describes the join |
 //! | [`small_side`] | executes a small side's plan and keeps its rows |
-//! | [`column_child`] | a small side whose rows are read as vectors |
+//! | [`vector_child`] | a small side's plan that returns vectors, as nodes implement it |
 //! | [`small_vectors`], [`vector_rows`] | read these vectors a column at a time |
 //! | [`shared_rows`] | rows of the child's own small sides, each of which many of its rows share |
 //! | [`small_row`], [`small_column`] | one row, and one column, of a small side |
@@ -56,13 +56,10 @@
 //! An ERROR in a small side's plan passes through. Everything that the stage owns is dropped with the
 //! node.
 
-mod column_child;
 mod given_key;
 mod joined_side;
-mod shared_rows;
 mod side_order;
 mod small_column;
-mod small_expression;
 mod small_row;
 mod small_vectors;
 mod unmatched;
@@ -74,6 +71,9 @@ pub mod group_codes;
 pub mod key_types;
 pub mod output;
 pub mod plan;
+pub mod shared_rows;
 pub mod sides;
+pub mod small_expression;
 pub mod small_side;
 pub mod stage;
+pub mod vector_child;

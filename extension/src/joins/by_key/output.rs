@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 
 use super::plan::HashJoinPlan;
 use crate::expressions::translate::{Translation, Translator};
+use crate::pg::columns;
 
 /// The source of a column of joined rows.
 pub enum Output {
@@ -18,23 +19,30 @@ impl Output {
     ///
     /// # Errors
     /// If a column of the lanes table is not one of its attributes.
-    ///
-    /// # Safety
-    /// Live columns of the plan's.
-    pub unsafe fn of(
+    pub fn of(
         columns: &[*mut pg_sys::Node],
         plan: &HashJoinPlan,
         translator: &Translator,
     ) -> Translation<Vec<Output>> {
         let output = |column: &*mut pg_sys::Node| {
-            // SAFETY: the caller's promise.
-            unsafe {
-                Ok(match plan.place_of((*column).cast()) {
-                    Some(place) => Output::Small(place),
-                    None => Output::Attribute(translator.attribute(*column)?),
-                })
-            }
+            let place = columns::column(*column).and_then(|column| plan.place_of(column));
+            Ok(match place {
+                Some(place) => Output::Small(place),
+                None => Output::Attribute(translator.attribute(*column)?),
+            })
         };
         columns.iter().map(output).collect()
+    }
+
+    /// The attributes of the lanes table among these columns, ascending.
+    pub fn attributes(outputs: &[Output]) -> Vec<usize> {
+        let attribute = |output: &Output| match output {
+            Output::Attribute(attribute) => Some(*attribute),
+            Output::Small(_) => None,
+        };
+        let mut attributes: Vec<usize> = outputs.iter().filter_map(attribute).collect();
+        attributes.sort_unstable();
+        attributes.dedup();
+        attributes
     }
 }

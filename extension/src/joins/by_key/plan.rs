@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 
 use crate::expressions::joined_columns::JoinedColumns;
 use crate::expressions::translate::number_type;
+use crate::pg::columns::{self, Column, RelationSet};
 
 /// The kind of a join, in which the lanes table is the left side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +111,7 @@ pub struct Dimension {
 #[derive(Clone, Copy, Debug)]
 pub struct SmallColumn {
     /// The column.
-    pub column: *mut pg_sys::Var,
+    pub column: *mut pg_sys::Node,
     /// The index of its dimension.
     pub dimension: usize,
 }
@@ -145,7 +146,7 @@ impl HashJoinPlan {
     /// The outputs as expressions.
     pub fn columns(&self) -> Vec<*mut pg_sys::Node> {
         let outputs = self.outputs.iter();
-        outputs.map(|output| output.column.cast()).collect()
+        outputs.map(|output| output.column).collect()
     }
 
     /// Whether small rows without a match are returned.
@@ -196,7 +197,7 @@ impl HashJoinPlan {
         };
         let dimensions = dimensions.chunks(2).map(dimension).collect::<Option<_>>()?;
         let output = |(column, &dimension): (*mut pg_sys::Node, &i32)| SmallColumn {
-            column: column.cast(),
+            column,
             dimension: dimension as usize,
         };
         Some(HashJoinPlan {
@@ -209,31 +210,28 @@ impl HashJoinPlan {
 
     /// The outputs, for a translator whose frame has `codes_before` codes before them.
     pub fn joined_columns(&self, codes_before: usize) -> JoinedColumns {
-        // SAFETY: the plan's live columns.
-        let outputs = || self.outputs.iter().map(|output| unsafe { &*output.column });
-        // SAFETY: a catalogue look-up.
-        let type_of = |output: &pg_sys::Var| unsafe { pg_sys::getBaseType(output.vartype) };
-        let variables = outputs().map(|output| (output.varno, output.varattno));
+        let outputs = || self.outputs.iter().map(|output| output.column);
+        let number = |column| number_type(columns::base_type_of(column));
+        let variable = |column: *mut pg_sys::Node| {
+            columns::column(column).map(|column| (column.table, column.number))
+        };
         JoinedColumns {
             table: self.table,
-            types: outputs()
-                .map(|output| number_type(type_of(output)))
-                .collect(),
+            types: outputs().map(number).collect(),
             computed: Vec::new(),
-            variables: Some(variables.collect()),
+            variables: outputs().map(variable).collect(),
             codes_before,
         }
     }
 
     /// The index of a column among the outputs.
-    ///
-    /// # Safety
-    /// A live column.
-    pub unsafe fn place_of(&self, column: *mut pg_sys::Var) -> Option<usize> {
-        let mut outputs = self.outputs.iter().map(|output| output.column);
-        // SAFETY: the caller's promise; the outputs are live.
-        outputs.position(|output| unsafe {
-            ((*output).varno, (*output).varattno) == ((*column).varno, (*column).varattno)
+    pub fn place_of(&self, column: Column) -> Option<usize> {
+        let mut outputs = self.outputs.iter();
+        outputs.position(|output| {
+            let output = columns::column(output.column);
+            output.is_some_and(|output| {
+                (output.table, output.number) == (column.table, column.number)
+            })
         })
     }
 
@@ -244,42 +242,32 @@ impl HashJoinPlan {
         before.filter(|other| other.dimension == dimension).count()
     }
 
+    fn is_left(&self, column: &Column) -> bool {
+        column.table as u32 == self.table
+    }
+
     /// Whether an expression is over small sides alone.
-    ///
-    /// # Safety
-    /// A live expression of this plan's.
-    pub unsafe fn is_small(&self, expression: *mut pg_sys::Node) -> bool {
-        // SAFETY: the caller's promise.
-        let columns = unsafe { columns_of(expression) };
-        // SAFETY: live columns.
-        let is_left = |column: &*mut pg_sys::Var| unsafe { (**column).varno as u32 == self.table };
-        !columns.is_empty() && !columns.iter().any(is_left)
+    pub fn is_small(&self, expression: *mut pg_sys::Node) -> bool {
+        let columns = columns::columns(expression);
+        !columns.is_empty() && !columns.iter().any(|column| self.is_left(column))
     }
 
     /// Whether an expression has columns of small sides.
-    ///
-    /// # Safety
-    /// A live expression of this plan's.
-    pub unsafe fn has_small(&self, expression: *mut pg_sys::Node) -> bool {
-        // SAFETY: the caller's promise.
-        let columns = unsafe { columns_of(expression) };
-        let mut columns = columns.into_iter();
-        // SAFETY: live columns.
-        columns.any(|column| unsafe { (*column).varno as u32 != self.table })
+    pub fn has_small(&self, expression: *mut pg_sys::Node) -> bool {
+        let columns = columns::columns(expression);
+        columns.iter().any(|column| !self.is_left(column))
+    }
+
+    /// The indexes among all outputs of the columns in an expression.
+    fn places(&self, expression: *mut pg_sys::Node) -> impl Iterator<Item = usize> {
+        let columns = columns::columns(expression).into_iter();
+        columns.filter_map(|column| self.place_of(column))
     }
 
     /// The columns of an expression over one small side, as indexes among the outputs of its
     /// dimension.
-    ///
-    /// # Safety
-    /// A live expression of this plan's, whose columns are outputs.
-    pub unsafe fn places_in_dimension(&self, expression: *mut pg_sys::Node) -> Vec<usize> {
-        // SAFETY: the caller's promise.
-        let columns = unsafe { columns_of(expression) };
-        let places = columns
-            .into_iter()
-            // SAFETY: live columns.
-            .filter_map(|column| unsafe { self.place_of(column) });
+    pub fn places_in_dimension(&self, expression: *mut pg_sys::Node) -> Vec<usize> {
+        let places = self.places(expression);
         places.map(|place| self.place_in_dimension(place)).collect()
     }
 
@@ -287,16 +275,8 @@ impl HashJoinPlan {
     ///
     /// # Errors
     /// If the columns belong to several dimensions.
-    ///
-    /// # Safety
-    /// A live expression of this plan's, whose columns are outputs.
-    pub unsafe fn dimension_of(&self, expression: *mut pg_sys::Node) -> Result<usize, String> {
-        // SAFETY: the caller's promise.
-        let columns = unsafe { columns_of(expression) };
-        let places = columns
-            .into_iter()
-            // SAFETY: live columns.
-            .filter_map(|column| unsafe { self.place_of(column) });
+    pub fn dimension_of(&self, expression: *mut pg_sys::Node) -> Result<usize, String> {
+        let places = self.places(expression);
         let mut dimensions = places.map(|place| self.outputs[place].dimension);
         let first = dimensions.next().unwrap_or_default();
         match dimensions.all(|other| other == first) {
@@ -304,62 +284,33 @@ impl HashJoinPlan {
             false => Err("GROUP BY an expression over several joined tables".into()),
         }
     }
-}
 
-/// The columns in an expression.
-///
-/// # Safety
-/// A live expression.
-unsafe fn columns_of(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
-    let mut columns = Vec::new();
-    // SAFETY: the caller's promise; the cast follows the tag.
-    unsafe {
-        crate::pg::tree::walk_expression(expression, &mut |node, _| {
-            if (*node).type_ == pg_sys::NodeTag::T_Var {
-                columns.push(node.cast::<pg_sys::Var>());
-            }
-            false
-        });
-    }
-    columns
-}
-
-impl HashJoinPlan {
     /// Adds the columns of small sides in an expression to the outputs. `relations` are the
     /// relations of each dimension.
     ///
-    /// # Safety
-    /// A live expression of the planner's, and its live sets.
-    ///
     /// # Errors
     /// If the expression needs more of a small side than its columns.
-    pub unsafe fn want(
+    pub fn want(
         &mut self,
         expression: *mut pg_sys::Node,
-        relations: &[*mut pg_sys::Bitmapset],
+        relations: &[RelationSet],
     ) -> Result<(), String> {
-        let mut is_strange = false;
-        // SAFETY: the caller's promise; casts follow tags.
-        unsafe {
-            crate::pg::tree::walk_expression(expression, &mut |node, _| {
-                is_strange |= (*node).type_ == pg_sys::NodeTag::T_PlaceHolderVar;
-                false
+        if columns::has_place_holder(expression) {
+            return Err("a value computed below the join".into());
+        }
+        for node in columns::nodes_of(expression, pg_sys::NodeTag::T_Var) {
+            let Some(column) = columns::column(node) else {
+                continue;
+            };
+            if self.is_left(&column) || self.place_of(column).is_some() {
+                continue;
+            }
+            let mut relations = relations.iter();
+            let dimension = relations.position(|relations| relations.contains(column.table));
+            self.outputs.push(SmallColumn {
+                column: node,
+                dimension: dimension.ok_or("a column of none of the joined tables")?,
             });
-            if is_strange {
-                return Err("a value computed below the join".into());
-            }
-            for column in columns_of(expression) {
-                let is_known = self.place_of(column).is_some();
-                if (*column).varno as u32 == self.table || is_known {
-                    continue;
-                }
-                let has_column = |relations: &*mut pg_sys::Bitmapset| {
-                    pg_sys::bms_is_member((*column).varno, *relations)
-                };
-                let dimension = relations.iter().position(has_column);
-                let dimension = dimension.ok_or("a column of none of the joined tables")?;
-                self.outputs.push(SmallColumn { column, dimension });
-            }
         }
         Ok(())
     }

@@ -10,8 +10,7 @@ use pgrx::pg_sys;
 use super::small_column::Column;
 use super::small_expression::SmallExpression;
 use super::stage::HashStage;
-use crate::pg::call_ports::{datumCopy, datumGetSize};
-use crate::pg::executor;
+use crate::pg::exec::memory::Memory;
 
 /// Marks a row without a place, and a row of the vector that has not been looked up.
 const NO_PLACE: u32 = u32::MAX;
@@ -30,7 +29,7 @@ pub struct SharedRows {
     /// The place for each kept row.
     kept: Vec<u32>,
     /// Memory that values are copied to.
-    memory: pg_sys::MemoryContext,
+    memory: Option<Memory>,
     bytes: usize,
 }
 
@@ -52,7 +51,7 @@ impl SharedRows {
             count: 0,
             found: Box::new([NO_PLACE; VECTOR_ROWS]),
             kept: Vec::new(),
-            memory: std::ptr::null_mut(),
+            memory: None,
             bytes: 0,
         }
     }
@@ -69,8 +68,8 @@ impl SharedRows {
 
     /// Drops all values and kept rows. From now on values are copied to `memory`, which is
     /// empty.
-    pub fn begin(&mut self, memory: pg_sys::MemoryContext) {
-        self.memory = memory;
+    pub fn begin(&mut self, memory: Memory) {
+        self.memory = Some(memory);
         self.forget_rows();
         self.count = 0;
         self.kept.clear();
@@ -86,10 +85,7 @@ impl SharedRows {
     }
 
     /// Looks up the places of the small rows that the selected rows of the child have found.
-    ///
-    /// # Safety
-    /// The child is being executed, and has found these rows.
-    pub unsafe fn know(&mut self, stage: &HashStage, selection: &Selection) {
+    pub fn look_up(&mut self, stage: &HashStage, selection: &Selection) {
         let found = stage.found_of(self.dimension);
         // Consecutive rows mostly share a small row.
         let mut last = (u32::MAX, NO_PLACE);
@@ -100,8 +96,7 @@ impl SharedRows {
                     self.places.resize(index + 1, NO_PLACE);
                 }
                 if self.places[index] == NO_PLACE {
-                    // SAFETY: the caller's promise.
-                    self.places[index] = unsafe { self.evaluate(stage, found[row]) };
+                    self.places[index] = self.evaluate(stage, found[row]);
                 }
                 last = (found[row], self.places[index]);
             }
@@ -110,22 +105,17 @@ impl SharedRows {
     }
 
     /// Gives a small row a new place, and evaluates its columns.
-    unsafe fn evaluate(&mut self, stage: &HashStage, small_row: u32) -> u32 {
+    fn evaluate(&mut self, stage: &HashStage, small_row: u32) -> u32 {
         let small = stage.small_of(self.dimension);
         for shared in &mut self.columns {
-            let column = shared.column;
-            // SAFETY: the caller's promise; the values are of the column's type.
-            unsafe {
-                let value = shared.expression.value(small_row, small);
-                shared.values.push(value.map(|value| {
-                    if column.by_value {
-                        return value;
-                    }
-                    self.bytes += datumGetSize(value, false, column.length);
-                    executor::in_context(self.memory, || datumCopy(value, false, column.length))
-                }));
-                shared.expression.reset();
-            }
+            let layout = shared.column.layout;
+            let value = shared.expression.value(small_row, small);
+            shared.values.push(value.map(|value| {
+                self.bytes += layout.copied_bytes(value);
+                self.memory
+                    .map_or(value, |memory| memory.copy(value, layout))
+            }));
+            shared.expression.reset();
             self.bytes += size_of::<Option<pg_sys::Datum>>();
         }
         self.count += 1;

@@ -9,6 +9,7 @@ use super::small_side::ROW_BYTES;
 use crate::custom_scan::names;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::pg::columns::RelationSet;
 use crate::pg::{nodes, ports, tree};
 use crate::planner::lanes_table::is_lanes_scan;
 use crate::planner::quals::has_vector_quals;
@@ -60,7 +61,7 @@ impl HashJoin {
         // SAFETY: the caller's promise; the planner's live relations.
         unsafe {
             let dimensions = self.sides.dimensions.iter();
-            let relations: Vec<_> = dimensions.map(|side| (*side.small).relids).collect();
+            let relations: Vec<_> = dimensions.map(|side| RelationSet::of(side.small)).collect();
             self.plan.want(expression, &relations)
         }
     }

@@ -4,72 +4,49 @@ use pgrx::pg_sys;
 
 use super::plan::HashJoinPlan;
 use super::small_side::SmallSide;
-use crate::expressions::scalar;
-use crate::pg::{executor, tree};
+use crate::custom_scan::callbacks::lasting_memory;
+use crate::pg::columns;
+use crate::pg::exec::expression::{RowContext, RowExpression};
+use crate::pg::exec::node::ExecNode;
 
 /// An expression that is ready to be evaluated.
+#[derive(Clone, Copy)]
 pub struct SmallExpression {
-    state: *mut pg_sys::ExprState,
-    context: *mut pg_sys::ExprContext,
+    expression: RowExpression,
+    context: RowContext,
 }
 
 impl SmallExpression {
-    /// Prepares an expression.
-    ///
-    /// # Safety
-    /// The node is being executed. The expression belongs to its plan and is over one small
-    /// side, whose plan returns `keys` keys.
-    pub unsafe fn of(
+    /// Prepares an expression of the node's plan. It is over one small side, whose plan returns
+    /// `keys` keys before its outputs.
+    pub fn of(
         expression: *mut pg_sys::Node,
         plan: &HashJoinPlan,
         keys: usize,
-        node: *mut pg_sys::PlanState,
+        node: ExecNode<'_>,
     ) -> SmallExpression {
-        // SAFETY: the caller's promise; the copy is ours to change.
-        unsafe {
-            let of_slot = tree::copy(expression);
-            tree::walk_expression(of_slot, &mut |node, _| {
-                if (*node).type_ == pg_sys::NodeTag::T_Var {
-                    let column = node.cast::<pg_sys::Var>();
-                    let place = plan.place_of(column).unwrap_or_default();
-                    (*column).varno = pg_sys::OUTER_VAR;
-                    (*column).varattno = (keys + plan.place_in_dimension(place)) as i16 + 1;
-                }
-                false
-            });
-            pg_sys::fix_opfuncids(of_slot);
-            let memory = scalar::memory(node);
-            // JIT compilation would take milliseconds and save microseconds.
-            let jit = (*(*node).state).es_jit_flags;
-            (*(*node).state).es_jit_flags = jit & !(pg_sys::PGJIT_EXPR as i32);
-            let state = executor::in_context(memory, || pg_sys::ExecInitExpr(of_slot.cast(), node));
-            (*(*node).state).es_jit_flags = jit;
-            SmallExpression {
-                state,
-                context: (*node).ps_ExprContext,
-            }
+        let number = |column: columns::Column| {
+            let place = plan.place_of(column).unwrap_or_default();
+            let number = (keys + plan.place_in_dimension(place)) as i16 + 1;
+            (pg_sys::OUTER_VAR, number)
+        };
+        let of_slot = columns::renumbered(expression, number);
+        let memory = lasting_memory(node);
+        SmallExpression {
+            expression: memory.enter(|| node.initialise_uncompiled(of_slot)),
+            context: node.context(),
         }
     }
 
     /// The value for a row of the batch, valid until [`Self::reset`]. All columns are NULL past
-    /// the last row.
-    ///
-    /// # Safety
-    /// The node is being executed.
-    pub unsafe fn value(&self, row: u32, small: &SmallSide) -> Option<pg_sys::Datum> {
-        // SAFETY: the caller's promise; an ERROR becomes a panic, as callers own memory.
-        unsafe {
-            (*self.context).ecxt_outertuple = small.slot(row);
-            pg_sys::ffi::pg_guard_ffi_boundary(|| executor::evaluate(self.state, self.context))
-        }
+    /// the last row. An ERROR becomes a panic, because callers own memory.
+    pub fn value(&self, row: u32, small: &SmallSide) -> Option<pg_sys::Datum> {
+        self.context.set_outer_row(small.slot(row));
+        self.expression.evaluate_guarded(self.context)
     }
 
     /// Frees the memory of the evaluations so far.
-    ///
-    /// # Safety
-    /// The node is being executed.
-    pub unsafe fn reset(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { executor::reset(self.context) }
+    pub fn reset(&self) {
+        self.context.reset();
     }
 }

@@ -2,13 +2,14 @@
 
 use pgrx::pg_sys;
 
-use super::column_child::{ColumnChild, ColumnSource, VectorRows};
 use super::shared_rows::SharedRows;
+use super::vector_child::{ColumnSource, VectorChild, VectorRows};
+use crate::pg::exec::slot::Slot;
 
 /// A row that the child returns.
 pub trait Row {
     /// The value of a column.
-    fn value(&mut self, column: usize) -> Option<pg_sys::Datum>;
+    fn value(&self, column: usize) -> Option<pg_sys::Datum>;
 
     /// The place of the shared row that a column belongs to, if there is one.
     fn place(&self, _column: usize) -> Option<u32> {
@@ -16,31 +17,32 @@ pub trait Row {
     }
 }
 
-/// A row in a slot whose attributes have all been deformed.
-pub struct SlotRow(pub *mut pg_sys::TupleTableSlot);
+/// A row in a slot all of whose columns were read.
+pub struct SlotRow(pub Slot);
 
 impl Row for SlotRow {
-    fn value(&mut self, column: usize) -> Option<pg_sys::Datum> {
-        // SAFETY: a live slot that has the column.
-        unsafe { (!*(*self.0).tts_isnull.add(column)).then(|| *(*self.0).tts_values.add(column)) }
+    #[inline]
+    fn value(&self, column: usize) -> Option<pg_sys::Datum> {
+        self.0.value(column)
     }
 }
 
 /// A row of a vector.
 pub struct VectorRow<'a> {
-    pub child: &'a mut ColumnChild,
+    pub child: &'a dyn VectorChild,
     pub shared: &'a [SharedRows],
     pub rows: &'a VectorRows,
     pub row: usize,
 }
 
 impl Row for VectorRow<'_> {
-    fn value(&mut self, column: usize) -> Option<pg_sys::Datum> {
-        match self.child.sources[column] {
-            // SAFETY: the row is one of the last rows that the child returned.
-            ColumnSource::Attribute(attribute) => unsafe {
-                self.child.attribute(attribute, self.rows, self.row)
-            },
+    fn value(&self, column: usize) -> Option<pg_sys::Datum> {
+        match self.child.sources()[column] {
+            ColumnSource::Attribute(attribute) => {
+                let place = self.rows.place? + self.row;
+                let (value, is_null) = self.child.outlet().value(place, attribute);
+                (!is_null).then_some(value)
+            }
             ColumnSource::Shared { of, column } => {
                 let shared = &self.shared[of];
                 shared.value(column, shared.place(self.row))
@@ -49,7 +51,7 @@ impl Row for VectorRow<'_> {
     }
 
     fn place(&self, column: usize) -> Option<u32> {
-        match self.child.sources[column] {
+        match self.child.sources()[column] {
             ColumnSource::Attribute(_) => None,
             ColumnSource::Shared { of, .. } => Some(self.shared[of].place(self.row)),
         }

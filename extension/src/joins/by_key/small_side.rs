@@ -12,23 +12,26 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
-use super::column_child::{ColumnChild, ColumnSource};
 use super::plan::JoinKind;
 use super::shared_rows::SharedRows;
 use super::small_column::Column;
 use super::small_row::{Row, SlotRow, VectorRow};
+use super::vector_child::{ColumnSource, OpenVectors, VectorChild};
 use super::vector_rows::{NumberColumn, VectorKeys};
+use crate::custom_scan::callbacks::lasting_memory;
 use crate::error;
-use crate::expressions::scalar;
 use crate::expressions::translate::to_scalar;
-use crate::pg::call_ports::{datumCopy, datumGetSize};
-use crate::pg::{executor, ports};
+use crate::pg::exec::child::Child;
+use crate::pg::exec::memory::{Memory, hash_memory_limit};
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::slot::Slot;
 
 /// The rows of the current batch, and the plan that returns them.
 pub struct SmallSide {
-    child: *mut pg_sys::PlanState,
+    child: Child,
+    open: OpenVectors,
     /// The child if its rows are read as vectors. This is decided when the first batch is read.
-    by_columns: Option<ColumnChild>,
+    by_columns: Option<Box<dyn VectorChild>>,
     has_begun: bool,
     /// The keys, if they are read from vectors a column at a time.
     pub vector_keys: Option<VectorKeys>,
@@ -42,7 +45,7 @@ pub struct SmallSide {
     /// For each key, the shared row whose code was looked up last, with that code.
     last_codes: Vec<Option<(u32, Option<u32>)>>,
     /// Memory for the values of a batch that are passed by reference.
-    memory: pg_sys::MemoryContext,
+    memory: Memory,
     /// The number of bytes that a batch may take.
     limit: usize,
     is_done: bool,
@@ -53,7 +56,7 @@ pub struct SmallSide {
     pub rows: u64,
     batches: u64,
     /// A slot for a row of the batch, over which expressions are evaluated.
-    slot: *mut pg_sys::TupleTableSlot,
+    slot: Slot,
 }
 
 /// The values of an output.
@@ -74,50 +77,32 @@ const ROWS_MAX: usize = u32::MAX as usize - 1 - VECTOR_ROWS;
 impl SmallSide {
     /// Prepares a small side; no row is read yet. For each key, `keys` says whether it is
     /// compared with columns of an earlier side.
-    ///
-    /// # Safety
-    /// The node is being executed. The small side's plan is this child of it, and returns a
-    /// column for each key and then the outputs.
-    pub unsafe fn of(node: *mut pg_sys::CustomScanState, child: usize, keys: &[bool]) -> SmallSide {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let child: *mut pg_sys::PlanState = ports::list_nth((*node).custom_ps, child as i32);
-            let descriptor = (*child).ps_ResultTupleDesc;
-            let columns: Vec<Column> = (0..(*descriptor).natts as usize)
-                .map(|index| Column::of(ports::TupleDescAttr(descriptor, index).atttypid))
-                .collect();
-            let lasting = scalar::memory(&raw mut (*node).ss.ps);
-            let memory = pg_sys::AllocSetContextCreateInternal(
-                lasting,
-                c"lanes hash join".as_ptr(),
-                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-            );
-            let slot = executor::in_context(lasting, || {
-                pg_sys::MakeSingleTupleTableSlot(descriptor, &raw const pg_sys::TTSOpsVirtual)
-            });
-            let outputs = columns.len().saturating_sub(keys.len());
-            let codes = keys.iter().map(|given| given.then(KeyCodes::default));
-            SmallSide {
-                child,
-                by_columns: None,
-                has_begun: false,
-                vector_keys: None,
-                shared: Vec::new(),
-                columns,
-                keys: keys.len(),
-                codes: codes.collect(),
-                last_codes: vec![None; keys.len()],
-                memory,
-                limit: pg_sys::get_hash_memory_limit(),
-                is_done: false,
-                values: (0..outputs).map(|_| Kept::Each(Vec::new())).collect(),
-                bytes: 0,
-                rows: 0,
-                batches: 0,
-                slot,
-            }
+    pub fn of(node: ExecNode<'_>, child: usize, keys: &[bool], open: OpenVectors) -> SmallSide {
+        let child = node.children()[child];
+        let types = child.column_types();
+        let columns: Vec<Column> = types.into_iter().map(Column::of).collect();
+        let lasting = lasting_memory(node);
+        let outputs = columns.len().saturating_sub(keys.len());
+        let codes = keys.iter().map(|given| given.then(KeyCodes::default));
+        SmallSide {
+            child,
+            open,
+            by_columns: None,
+            has_begun: false,
+            vector_keys: None,
+            shared: Vec::new(),
+            columns,
+            keys: keys.len(),
+            codes: codes.collect(),
+            last_codes: vec![None; keys.len()],
+            memory: lasting.child(c"LanesHashJoin"),
+            limit: hash_memory_limit(),
+            is_done: false,
+            values: (0..outputs).map(|_| Kept::Each(Vec::new())).collect(),
+            bytes: 0,
+            rows: 0,
+            batches: 0,
+            slot: lasting.enter(|| child.new_slot()),
         }
     }
 
@@ -125,63 +110,51 @@ impl SmallSide {
     /// [divisible](super::plan::HashJoinPlan::is_divisible) join reads several batches if one
     /// would take too much memory. Any other join needs all rows at once; the result is false if
     /// they take too much.
-    ///
-    /// # Safety
-    /// The node is being executed.
-    pub unsafe fn read(
-        &mut self,
-        join: &mut EqualJoin,
-        kind: JoinKind,
-        is_divisible: bool,
-    ) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            pg_sys::MemoryContextReset(self.memory);
-            self.begin(join, kind);
-            self.bytes = 0;
-            self.batches += 1;
-            let codes = self.codes.iter_mut().flatten();
-            codes.for_each(|codes| *codes = KeyCodes::default());
-            let mut items = vec![Vec::new(); self.keys];
-            match self.by_columns.take() {
-                Some(mut child) => {
-                    let mut shared = std::mem::take(&mut self.shared);
-                    self.read_vectors(&mut child, &mut shared, join, &mut items, kind);
-                    (self.by_columns, self.shared) = (Some(child), shared);
-                }
-                None => self.read_slots(join, &mut items, kind),
+    pub fn read(&mut self, join: &mut EqualJoin, kind: JoinKind, is_divisible: bool) -> bool {
+        self.memory.reset();
+        self.begin(join, kind);
+        self.bytes = 0;
+        self.batches += 1;
+        let codes = self.codes.iter_mut().flatten();
+        codes.for_each(|codes| *codes = KeyCodes::default());
+        let mut items = vec![Vec::new(); self.keys];
+        match self.by_columns.take() {
+            Some(mut child) => {
+                let mut shared = std::mem::take(&mut self.shared);
+                self.read_vectors(&mut *child, &mut shared, join, &mut items, kind);
+                (self.by_columns, self.shared) = (Some(child), shared);
             }
-            if !self.is_done && !is_divisible {
-                return false;
-            }
-            join.finish();
-            self.codes.iter_mut().flatten().for_each(KeyCodes::close);
-            for kept in &mut self.values {
-                if let Kept::Numbers(numbers) = kept
-                    && kind.keeps_left_rows()
-                {
-                    numbers.finish();
-                }
-            }
-            true
+            None => self.read_slots(join, &mut items, kind),
         }
+        if !self.is_done && !is_divisible {
+            return false;
+        }
+        join.finish();
+        self.codes.iter_mut().flatten().for_each(KeyCodes::close);
+        for kept in &mut self.values {
+            if let Kept::Numbers(numbers) = kept
+                && kind.keeps_left_rows()
+            {
+                numbers.finish();
+            }
+        }
+        true
     }
 
     /// Drops the previous batch. Before the first batch it decides how the child's rows are
     /// read.
-    unsafe fn begin(&mut self, join: &mut EqualJoin, kind: JoinKind) {
+    fn begin(&mut self, join: &mut EqualJoin, kind: JoinKind) {
         let by_columns = match std::mem::replace(&mut self.has_begun, true) {
             true => None,
-            // SAFETY: the caller's promise: the first row is still to be read.
-            false => unsafe { ColumnChild::of(self.child) },
+            false => (self.open)(self.child),
         };
         if let Some((child, shared)) = by_columns {
-            for (kept, source) in self.values.iter_mut().zip(&child.sources[self.keys..]) {
+            for (kept, source) in self.values.iter_mut().zip(&child.sources()[self.keys..]) {
                 if let ColumnSource::Shared { of, column } = *source {
                     *kept = Kept::Shared { of, column };
                 }
             }
-            self.begin_vectors(&child, join, kind);
+            self.begin_vectors(&*child, join, kind);
             (self.by_columns, self.shared) = (Some(child), shared);
         }
         for kept in &mut self.values {
@@ -198,42 +171,36 @@ impl SmallSide {
     }
 
     /// Reads slots until the child has no more, or the batch is full.
-    unsafe fn read_slots(&mut self, join: &mut EqualJoin, items: &mut [Vec<u8>], kind: JoinKind) {
+    fn read_slots(&mut self, join: &mut EqualJoin, items: &mut [Vec<u8>], kind: JoinKind) {
         while !self.is_full(join, &[]) {
-            // SAFETY: the node is in execution. An ERROR becomes a panic here, as this owns memory.
-            unsafe {
-                let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| executor::next_row(self.child));
-                if executor::is_empty(slot) {
-                    self.is_done = true;
-                    return;
-                }
-                ports::slot_getallattrs(slot);
-                self.take(&mut SlotRow(slot), join, items, kind);
+            let slot = self.child.next_row_guarded();
+            if slot.is_empty() {
+                self.is_done = true;
+                return;
             }
+            slot.read_all();
+            self.take(&SlotRow(slot), join, items, kind);
         }
     }
 
     /// Reads vectors until the child has no more, or the batch is full.
-    unsafe fn read_vectors(
+    fn read_vectors(
         &mut self,
-        child: &mut ColumnChild,
+        child: &mut dyn VectorChild,
         shared: &mut [SharedRows],
         join: &mut EqualJoin,
         items: &mut [Vec<u8>],
         kind: JoinKind,
     ) {
         loop {
-            // SAFETY: the node is in execution, and the shared rows came with the child.
-            let Some(rows) = (unsafe { child.rest(shared) }) else {
+            let Some(rows) = child.next_rows(shared) else {
                 self.is_done = true;
                 return;
             };
             if let Some(mut keys) = self.vector_keys.take() {
                 let is_full = self.is_full(join, shared);
                 if !is_full {
-                    // SAFETY: these rows were given last; values are of the types of the columns.
-                    let taken =
-                        unsafe { self.take_vector(child, &rows, shared, &mut keys, join, kind) };
+                    let taken = self.take_vector(child, &rows, shared, &mut keys, join, kind);
                     taken.unwrap_or_else(|failure| error::evaluation(failure));
                 }
                 self.vector_keys = Some(keys);
@@ -250,14 +217,13 @@ impl SmallSide {
                     return;
                 }
                 next = row + 1;
-                let mut of_vector = VectorRow {
-                    child: &mut *child,
+                let of_vector = VectorRow {
+                    child: &*child,
                     shared: &*shared,
                     rows: &rows,
                     row,
                 };
-                // SAFETY: the values are of the types of the columns.
-                if unsafe { self.take(&mut of_vector, join, items, kind) } {
+                if self.take(&of_vector, join, items, kind) {
                     shared.iter_mut().for_each(|shared| shared.keep(row));
                 }
             }
@@ -274,68 +240,62 @@ impl SmallSide {
 
     /// Adds a row, unless one of its keys is NULL and the join does not return small rows
     /// without a match. Returns whether its outputs are kept.
-    unsafe fn take(
+    fn take(
         &mut self,
-        row: &mut impl Row,
+        row: &impl Row,
         join: &mut EqualJoin,
         items: &mut [Vec<u8>],
         kind: JoinKind,
     ) -> bool {
         self.rows += 1;
-        // SAFETY: the row's values are of the types of the columns.
-        unsafe {
-            let mut keys = Vec::with_capacity(self.keys);
-            let mut key_bytes = 0;
-            for (index, item) in items.iter_mut().enumerate() {
-                let column = self.columns[index];
-                let key = match &mut self.codes[index] {
-                    Some(codes) => {
-                        let place = row.place(index);
-                        let code = match (place, self.last_codes[index]) {
-                            (Some(place), Some((last, code))) if place == last => code,
-                            _ => codes.code(column.key(row.value(index), item)),
-                        };
-                        self.last_codes[index] = place.map(|place| (place, code));
-                        code.map_or(SmallKey::Null, |code| SmallKey::Integer(code.into()))
-                    }
-                    None => column.key(row.value(index), item),
-                };
-                match key {
-                    SmallKey::Null if !kind.keeps_small_rows() => return false,
-                    SmallKey::Text(item) => key_bytes += item.len(),
-                    _ => {}
+        let mut keys = Vec::with_capacity(self.keys);
+        let mut key_bytes = 0;
+        for (index, item) in items.iter_mut().enumerate() {
+            let column = self.columns[index];
+            let key = match &mut self.codes[index] {
+                Some(codes) => {
+                    let place = row.place(index);
+                    let code = match (place, self.last_codes[index]) {
+                        (Some(place), Some((last, code))) if place == last => code,
+                        _ => codes.code(column.key(row.value(index), item)),
+                    };
+                    self.last_codes[index] = place.map(|place| (place, code));
+                    code.map_or(SmallKey::Null, |code| SmallKey::Integer(code.into()))
                 }
-                keys.push(key);
+                None => column.key(row.value(index), item),
+            };
+            match key {
+                SmallKey::Null if !kind.keeps_small_rows() => return false,
+                SmallKey::Text(item) => key_bytes += item.len(),
+                _ => {}
             }
-            let before = join.rows();
-            match kind.wants_keys_alone() {
-                true => join.push_key(&keys),
-                false => drop(join.push(&keys)),
-            }
-            if join.rows() == before {
-                return false;
-            }
-            self.bytes += ROW_BYTES + key_bytes;
-            if kind.wants_keys_alone() {
-                return false;
-            }
-            for (place, kept) in self.values.iter_mut().enumerate() {
-                let Kept::Each(kept) = kept else {
-                    continue;
-                };
-                let column = self.columns[self.keys + place];
-                let copy = row.value(self.keys + place).map(|datum| {
-                    if column.by_value {
-                        return datum;
-                    }
-                    self.bytes += datumGetSize(datum, false, column.length);
-                    executor::in_context(self.memory, || datumCopy(datum, false, column.length))
-                });
-                self.bytes += size_of::<Option<pg_sys::Datum>>();
-                kept.push(copy);
-            }
-            true
+            keys.push(key);
         }
+        let before = join.rows();
+        match kind.wants_keys_alone() {
+            true => join.push_key(&keys),
+            false => drop(join.push(&keys)),
+        }
+        if join.rows() == before {
+            return false;
+        }
+        self.bytes += ROW_BYTES + key_bytes;
+        if kind.wants_keys_alone() {
+            return false;
+        }
+        for (place, kept) in self.values.iter_mut().enumerate() {
+            let Kept::Each(kept) = kept else {
+                continue;
+            };
+            let column = self.columns[self.keys + place];
+            let copy = row.value(self.keys + place).map(|datum| {
+                self.bytes += column.layout.copied_bytes(datum);
+                self.memory.copy(datum, column.layout)
+            });
+            self.bytes += size_of::<Option<pg_sys::Datum>>();
+            kept.push(copy);
+        }
+        true
     }
 
     /// The code of a value as a key that is compared with columns of an earlier side; `None` if
@@ -346,7 +306,7 @@ impl SmallSide {
 
     /// Whether the values of an output are passed by value.
     pub fn is_by_value(&self, output: usize) -> bool {
-        self.columns[self.keys + output].by_value
+        self.columns[self.keys + output].layout.by_value
     }
 
     /// The shared rows that all of these outputs belong to; `None` if there are no such rows.
@@ -418,21 +378,13 @@ impl SmallSide {
 
     /// A row of the batch in a slot: NULLs for the keys, then the outputs. All columns are NULL
     /// past the last row.
-    ///
-    /// # Safety
-    /// The node is being executed.
-    pub unsafe fn slot(&self, row: u32) -> *mut pg_sys::TupleTableSlot {
-        // SAFETY: the slot has a place for each column.
-        unsafe {
-            ports::ExecClearTuple(self.slot);
-            for index in 0..self.columns.len() {
-                let output = index.checked_sub(self.keys);
-                let value = output.and_then(|output| self.value(output, row));
-                *(*self.slot).tts_isnull.add(index) = value.is_none();
-                *(*self.slot).tts_values.add(index) = value.unwrap_or(pg_sys::Datum::null());
-            }
-            ports::ExecStoreVirtualTuple(self.slot)
+    pub fn slot(&self, row: u32) -> Slot {
+        let mut slot = self.slot.writer();
+        for index in 0..self.columns.len() {
+            let output = index.checked_sub(self.keys);
+            slot.set(index, output.and_then(|output| self.value(output, row)));
         }
+        slot.store()
     }
 
     /// The number of rows in all batches so far.

@@ -4,20 +4,20 @@ use lanes_columnar::join::equal::EqualJoin;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 
-use super::column_child::{ColumnChild, ColumnSource, VectorRows};
 use super::plan::JoinKind;
 use super::shared_rows::SharedRows;
 use super::small_side::{Kept, ROW_BYTES, SmallSide};
+use super::vector_child::{ColumnSource, VectorChild, VectorRows};
 use super::vector_rows::{NumberColumn, VectorKeys};
 
 impl SmallSide {
     /// Decides whether vectors of the child are read a column at a time.
-    pub fn begin_vectors(&mut self, child: &ColumnChild, join: &mut EqualJoin, kind: JoinKind) {
+    pub fn begin_vectors(&mut self, child: &dyn VectorChild, join: &mut EqualJoin, kind: JoinKind) {
         // Joins that return small rows without a match also need rows with a NULL key.
         if kind.keeps_small_rows() {
             return;
         }
-        let (sources, outputs) = child.sources.split_at(self.keys);
+        let (sources, outputs) = child.sources().split_at(self.keys);
         let columns = &self.columns[self.keys..];
         let mut numbers = Vec::new();
         for (output, (source, column)) in outputs.iter().zip(columns).enumerate() {
@@ -41,27 +41,22 @@ impl SmallSide {
     }
 
     /// Adds the rows of a vector, except those with a NULL key.
-    ///
-    /// # Safety
-    /// These are the last rows that the child returned.
-    pub unsafe fn take_vector(
+    pub fn take_vector(
         &mut self,
-        child: &ColumnChild,
+        child: &dyn VectorChild,
         rows: &VectorRows,
         shared: &mut [SharedRows],
         keys: &mut VectorKeys,
         join: &mut EqualJoin,
         kind: JoinKind,
     ) -> Evaluation<()> {
-        // SAFETY: the caller's promise.
-        let frame = unsafe { child.frame(rows) };
+        let frame = child.frame(rows);
         let mut selection = rows.selection;
         self.rows += selection.count() as u64;
         let (columns, codes) = (&self.columns, &mut self.codes);
         let mut item = Vec::new();
         keys.ready(&frame, shared, &mut selection, |key, value| {
-            // SAFETY: the value is of the column's type.
-            let value = unsafe { columns[key].key(value, &mut item) };
+            let value = columns[key].key(value, &mut item);
             codes[key].as_mut()?.code(value)
         });
         let joined = keys.operands();

@@ -24,7 +24,9 @@ use super::group_codes::GroupCodes;
 use super::joined_side::JoinedSide;
 use super::plan::HashJoinPlan;
 use super::small_side::SmallSide;
+use super::vector_child::OpenVectors;
 use crate::expressions::translate::{Translation, Translator};
+use crate::pg::exec::node::ExecNode;
 use crate::pg::explain::Explain;
 use crate::pg::{self, ports};
 
@@ -96,12 +98,10 @@ impl HashStage {
     ///
     /// # Errors
     /// Why the join cannot be vectorised.
-    ///
-    /// # Safety
-    /// The node is being executed. It has its own plan, and the small sides are its children.
-    pub unsafe fn begin(
+    pub fn begin(
         plan: &HashJoinPlan,
-        node: *mut pg_sys::CustomScanState,
+        node: ExecNode<'_>,
+        open: OpenVectors,
         translator: &mut Translator,
         grouped: &[*mut pg_sys::Node],
         conditions: &[*mut pg_sys::Node],
@@ -115,54 +115,47 @@ impl HashStage {
             })
             .collect();
         let wanted: Vec<Place> = translator.given().iter().map(|&of| outputs[of]).collect();
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut sides: Vec<JoinedSide> = Vec::new();
-            for _ in &plan.dimensions {
-                let side = JoinedSide::begin(plan, node, &sides, translator)?;
-                sides.push(side);
-            }
-            let mut codes = Vec::new();
-            for (place, expression) in grouped.iter().chain(conditions).enumerate() {
-                let side = plan.dimension_of(*expression)?;
-                let keys = plan.dimensions[side].left_keys.len();
-                let state = &raw mut (*node).ss.ps;
-                let of_expression = match place < grouped.len() {
-                    true => GroupCodes::of(*expression, plan, keys, state),
-                    false => GroupCodes::of_condition(*expression, plan, keys, state),
-                };
-                codes.push((side, of_expression));
-            }
-            let numbers = codes.iter().map(|(_, codes)| Some(codes.codes().number));
-            let of_outputs = wanted
-                .iter()
-                .map(|place| sides[place.side].small.number(place.output));
-            let joined: Option<Vec<JoinedColumn>> = numbers
-                .chain(of_outputs)
-                .map(|number| number.map(JoinedColumn::new))
-                .collect();
-            let joined = joined.ok_or("a joined column that is no number")?;
-            Ok(HashStage {
-                has_given_keys: sides.iter().any(JoinedSide::has_given_keys),
-                sides,
-                divided: plan.divided,
-                looked_at: translator.asked_since(&before).attributes(),
-                codes,
-                outputs,
-                wanted: wanted.into_iter().map(|place| (place, None)).collect(),
-                operands: joined.iter().map(JoinedColumn::operand).collect(),
-                joined,
-                counters: JoinCounters::default(),
-            })
+        let mut sides: Vec<JoinedSide> = Vec::new();
+        for _ in &plan.dimensions {
+            let side = JoinedSide::begin(plan, node, open, &sides, translator)?;
+            sides.push(side);
         }
+        let mut codes = Vec::new();
+        for (place, expression) in grouped.iter().chain(conditions).enumerate() {
+            let side = plan.dimension_of(*expression)?;
+            let keys = plan.dimensions[side].left_keys.len();
+            let of_expression = match place < grouped.len() {
+                true => GroupCodes::of(*expression, plan, keys, node),
+                false => GroupCodes::of_condition(*expression, plan, keys, node),
+            };
+            codes.push((side, of_expression));
+        }
+        let numbers = codes.iter().map(|(_, codes)| Some(codes.codes().number));
+        let of_outputs = wanted
+            .iter()
+            .map(|place| sides[place.side].small.number(place.output));
+        let joined: Option<Vec<JoinedColumn>> = numbers
+            .chain(of_outputs)
+            .map(|number| number.map(JoinedColumn::new))
+            .collect();
+        let joined = joined.ok_or("a joined column that is no number")?;
+        Ok(HashStage {
+            has_given_keys: sides.iter().any(JoinedSide::has_given_keys),
+            sides,
+            divided: plan.divided,
+            looked_at: translator.asked_since(&before).attributes(),
+            codes,
+            outputs,
+            wanted: wanted.into_iter().map(|place| (place, None)).collect(),
+            operands: joined.iter().map(JoinedColumn::operand).collect(),
+            joined,
+            counters: JoinCounters::default(),
+        })
     }
 
     /// Reads the next batch of the small sides. The caller then scans the lanes table from its
     /// beginning, with the key sets as a filter.
-    ///
-    /// # Safety
-    /// The node is being executed.
-    pub unsafe fn next_batch(&mut self) -> Batch {
+    pub fn next_batch(&mut self) -> Batch {
         if !self.has_more() {
             return Batch::None;
         }
@@ -172,8 +165,7 @@ impl HashStage {
             if !is_first && !is_divided {
                 continue;
             }
-            // SAFETY: the caller's promise.
-            match unsafe { side.next_batch(is_divided) } {
+            match side.next_batch(is_divided) {
                 Batch::Ready => {}
                 Batch::TooLarge => return Batch::TooLarge,
                 Batch::None => return Batch::None,
@@ -292,18 +284,14 @@ impl HashStage {
     }
 
     /// Looks up the codes and numbers of the small rows that were found.
-    ///
-    /// # Safety
-    /// The node is being executed.
-    pub unsafe fn gather(&mut self, selection: &Selection) {
+    pub fn gather(&mut self, selection: &Selection) {
         for (side, codes) in &mut self.codes {
             if codes.are_known() {
                 continue;
             }
             let side = &self.sides[*side];
-            // SAFETY: the caller's promise; a row that was found.
-            let know = |small_row| unsafe { codes.know(small_row, &side.small) };
-            side.join.found().each(selection, know);
+            let evaluate = |small_row| codes.evaluate(small_row, &side.small);
+            side.join.found().each(selection, evaluate);
         }
         let codes = self.codes.iter();
         let codes = codes.map(|(side, codes)| (*side, Some(codes.codes())));

@@ -17,9 +17,9 @@ use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use pgrx::pg_sys;
 
-use super::column_child::ColumnSource;
 use super::shared_rows::SharedRows;
 use super::small_column::Column;
+use super::vector_child::ColumnSource;
 use crate::expressions::translate::to_datum;
 
 /// Marks a place whose code has not been looked up.

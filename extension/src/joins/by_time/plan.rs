@@ -74,12 +74,9 @@ pub struct JoinPlan {
 impl JoinPlan {
     /// Builds the join for a recognised sub-select.
     ///
-    /// # Safety
-    /// The live expressions of `shape` are copies.
-    ///
     /// # Errors
     /// Why the join cannot be vectorised.
-    pub unsafe fn of(shape: &Shape, wanted: Wanted, inner: bool) -> Translation<JoinPlan> {
+    pub fn of(shape: &Shape, wanted: Wanted, inner: bool) -> Translation<JoinPlan> {
         // SAFETY: the shape's live expressions, which are copies.
         unsafe {
             if !shape.residual_quals.is_empty() {
@@ -184,20 +181,14 @@ impl JoinPlan {
     }
 
     /// Checks that everything can be vectorised. `translator` belongs to the left side.
-    ///
-    /// # Safety
-    /// A plan's live expressions.
-    pub unsafe fn check(&self, translator: &mut Translator) -> Translation<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            for key in &self.left_keys {
-                aggregate_call::key(translator, *key)?;
-            }
-            for bound in [self.lower, self.upper].into_iter().flatten() {
-                translator.value(bound.time)?;
-            }
-            RightSide::check(self)
+    pub fn check(&self, translator: &mut Translator) -> Translation<()> {
+        for key in &self.left_keys {
+            aggregate_call::key(translator, *key)?;
         }
+        for bound in [self.lower, self.upper].into_iter().flatten() {
+            translator.value(bound.time)?;
+        }
+        RightSide::check(self)
     }
 
     /// The expressions over the left side: keys, then bounds.
@@ -209,10 +200,7 @@ impl JoinPlan {
 
     /// Encodes the join as a list of nodes that PostgreSQL can copy, without the expressions
     /// over the left side.
-    ///
-    /// # Safety
-    /// A plan's live expressions.
-    pub unsafe fn encode(&self) -> *mut pg_sys::List {
+    pub fn encode(&self) -> *mut pg_sys::List {
         let inclusive =
             |bound: &Option<TimeBound>| bound.map_or(0, |bound| 1 + i32::from(bound.inclusive));
         let mut numbers = vec![
@@ -258,14 +246,7 @@ impl JoinPlan {
     }
 
     /// Decodes such a list, with the expressions over the left side.
-    ///
-    /// # Safety
-    /// `encoded` was made by [`JoinPlan::encode`], and the expressions by
-    /// [`JoinPlan::left_expressions`].
-    pub unsafe fn decode(
-        encoded: *mut pg_sys::List,
-        expressions: &[*mut pg_sys::Node],
-    ) -> JoinPlan {
+    pub fn decode(encoded: *mut pg_sys::List, expressions: &[*mut pg_sys::Node]) -> JoinPlan {
         // SAFETY: the caller's promise.
         unsafe {
             let mut numbers = nodes::integers_of(ports::list_nth(encoded, 0)).into_iter();

@@ -19,11 +19,13 @@ use pgrx::pg_sys;
 use super::plan::{JoinPlan, Wanted};
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator, number_type};
+use crate::pg::exec::table::OwnTable;
 use crate::pg::kind::Kind;
 use crate::pg::names::{function_name, type_name};
 use crate::pg::nodes;
+use crate::vectors::counters::Counters;
 use crate::vectors::prune::Filter;
-use crate::vectors::vector_source::{Counters, VectorSource};
+use crate::vectors::vector_source::VectorSource;
 
 /// The right side of a join under execution.
 pub struct RightSide {
@@ -47,7 +49,7 @@ pub struct RightSide {
 
 /// A scan in progress.
 struct RightScan {
-    relation: pg_sys::Relation,
+    table: OwnTable,
     source: VectorSource,
 }
 
@@ -83,29 +85,16 @@ pub unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool 
 
 impl RightSide {
     /// Checks that the right side can be read as vectors.
-    ///
-    /// # Safety
-    /// A plan's live expressions.
-    pub unsafe fn check(plan: &JoinPlan) -> Translation<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let outputs: Vec<usize> = match &plan.wanted {
-                Wanted::Nearest { .. } => Vec::new(),
-                Wanted::Aggregates(calls) => (0..calls.len()).collect(),
-            };
-            RightSide::of(plan, Scalars::Unknown, &outputs).map(drop)
-        }
+    pub fn check(plan: &JoinPlan) -> Translation<()> {
+        let outputs: Vec<usize> = match &plan.wanted {
+            Wanted::Nearest { .. } => Vec::new(),
+            Wanted::Aggregates(calls) => (0..calls.len()).collect(),
+        };
+        RightSide::of(plan, Scalars::Unknown, &outputs).map(drop)
     }
 
     /// Prepares the right side of a plan, with the outputs that the query needs.
-    ///
-    /// # Safety
-    /// A plan's live expressions.
-    pub unsafe fn of(
-        plan: &JoinPlan,
-        scalars: Scalars,
-        outputs: &[usize],
-    ) -> Translation<RightSide> {
+    pub fn of(plan: &JoinPlan, scalars: Scalars, outputs: &[usize]) -> Translation<RightSide> {
         let mut translator = Translator::of_other_table(scalars);
         // SAFETY: the plan's live expressions, and catalogue look-ups about its table, which is locked.
         unsafe {
@@ -174,19 +163,12 @@ impl RightSide {
     }
 
     /// Starts a new scan.
-    ///
-    /// # Safety
-    /// The table is locked, and the snapshot lives until [`RightSide::close`].
-    pub unsafe fn open(&mut self, snapshot: pg_sys::Snapshot) {
+    pub fn open(&mut self, snapshot: pg_sys::Snapshot) {
         self.close();
-        // SAFETY: the caller's promise.
-        unsafe {
-            let relation = pg_sys::relation_open(self.table, pg_sys::NoLock as i32);
-            let zones_wanted = self.filter.zones_wanted.clone();
-            let mut source = VectorSource::begin(relation, snapshot, zones_wanted);
-            source.want_only(self.attributes.clone());
-            self.scan = Some(RightScan { relation, source });
-        }
+        let table = OwnTable::open(self.table, snapshot);
+        let mut source = VectorSource::begin(table.table(), self.filter.zones_wanted.clone());
+        source.want_only(self.attributes.clone());
+        self.scan = Some(RightScan { table, source });
     }
 
     /// Ends the scan.
@@ -194,8 +176,7 @@ impl RightSide {
         if let Some(scan) = self.scan.take() {
             self.counters = self.counters.plus(&scan.source.counters());
             scan.source.end();
-            // SAFETY: opened by `open`.
-            unsafe { pg_sys::relation_close(scan.relation, pg_sys::NoLock as i32) };
+            scan.table.close();
         }
     }
 
@@ -344,21 +325,17 @@ impl RightSide {
 
     /// Reads the whole table into a series. The series and the keys may take `limit` bytes.
     ///
-    /// # Safety
-    /// As for [`RightSide::open`].
-    ///
     /// # Errors
     /// Errors in the evaluation of conditions and keys, and too much memory. Errors in the
     /// evaluation of columns are stored in the series, which raises them for the rows that are
     /// found.
-    pub unsafe fn series(
+    pub fn series(
         &mut self,
         snapshot: pg_sys::Snapshot,
         keys: &mut JoinKeys,
         limit: usize,
     ) -> Evaluation<Series> {
-        // SAFETY: the caller's promise.
-        unsafe { self.open(snapshot) };
+        self.open(snapshot);
         let series = self.gather(keys, limit);
         self.close();
         series

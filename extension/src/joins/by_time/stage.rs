@@ -36,7 +36,8 @@ use crate::custom_scan::stand_in;
 use crate::error;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::vectors::vector_source::Counters;
+use crate::pg::exec::node::ExecNode;
+use crate::vectors::counters::Counters;
 
 /// A join by time under execution.
 pub struct JoinStage {
@@ -85,115 +86,108 @@ struct Latest {
 impl JoinStage {
     /// Prepares a join. `translator` has already translated the other expressions over the left
     /// side and the join. Returns `None` if the right side takes too much memory.
-    ///
-    /// # Safety
-    /// A plan's live expressions, and a plan node that is being executed.
-    pub unsafe fn begin(
+    pub fn begin(
         plan: &JoinPlan,
-        node: *mut pg_sys::PlanState,
+        node: ExecNode<'_>,
         translator: &mut Translator,
     ) -> Translation<Option<JoinStage>> {
         let limit = stand_in::memory_limit();
-        // SAFETY: the caller's promise.
-        unsafe {
-            let outputs = translator.given().to_vec();
-            let mut right = RightSide::of(plan, Scalars::Evaluated(node), &outputs)?;
-            let mut keys = Vec::new();
-            let right_keys = std::mem::take(&mut right.keys);
-            for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {
-                keys.push(JoinKey {
-                    left: aggregate_call::key(translator, *left)?.0,
-                    right,
-                    nulls_match: column.nulls_match,
-                });
-            }
-            let mut bound = |bound: Option<TimeBound>| -> Translation<Option<(Value, bool)>> {
-                let Some(bound) = bound else {
-                    return Ok(None);
-                };
-                Ok(Some((translator.value(bound.time)?, bound.inclusive)))
-            };
-            let (lower, upper) = (bound(plan.lower)?, bound(plan.upper)?);
-            let mut keys = JoinKeys::new(keys);
-            let snapshot = (*(*node).state).es_snapshot;
-            let numbers = right.column_types();
-            let calls = match &plan.wanted {
-                Wanted::Nearest { .. } => None,
-                Wanted::Aggregates(_) => Some(std::mem::take(&mut right.calls)),
-            };
-            let results = match &calls {
-                None => numbers.clone(),
-                Some(calls) => calls.iter().map(|call| call.number(&numbers)).collect(),
-            };
-            let joined: Vec<JoinedColumn> = results.into_iter().map(JoinedColumn::new).collect();
-            let is_time = |bound: &Option<(Value, bool)>| {
-                let bound = bound.as_ref();
-                bound
-                    .filter(|(value, _)| value.number() == NumberType::I64)
-                    .map(|bound| bound.1)
-            };
-            let (has_lower, has_upper) = (is_time(&lower), is_time(&upper));
-            let plain = right.time_type() == NumberType::I64 && right.has_plain_columns();
-            let reading: Option<Box<dyn SideBySide>> = match (&plan.wanted, &calls) {
-                (Wanted::Nearest { backward: true, .. }, _) if plain && lower.is_none() => {
-                    has_upper
-                        .map(|upper| Box::new(Merge::new(upper, &numbers)) as Box<dyn SideBySide>)
-                }
-                (_, Some(calls)) if plain && numbers.len() <= sliding::COLUMNS_MAX => {
-                    has_lower.zip(has_upper).map(|(lower, upper)| {
-                        let calls = calls.clone();
-                        Box::new(Sliding::new(lower, upper, calls, numbers.clone()))
-                            as Box<dyn SideBySide>
-                    })
-                }
-                _ => None,
-            };
-            let backward = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. });
-            if reading.is_some() {
-                right.open(snapshot);
-            }
-            let is_nearest = reading.is_some() && matches!(plan.wanted, Wanted::Nearest { .. });
-            let reading = reading.filter(|_| right.is_in_order());
-            let mut is_by_key = || {
-                let found = right.is_by_key(&mut keys);
-                found.unwrap_or_else(|failure| error::evaluation(failure))
-            };
-            let find = match (reading, has_upper) {
-                (None, Some(inclusive)) if is_nearest && is_by_key() => {
-                    Find::ByKey(Box::new(ByKey::new(inclusive, &numbers)))
-                }
-                (Some(reading), _) => {
-                    let latest = Latest {
-                        lower: i64::MIN,
-                        upper: i64::MIN,
-                        right: i64::MIN,
-                    };
-                    Find::SideBySide {
-                        reading,
-                        latest,
-                        calls,
-                    }
-                }
-                _ => match in_series(&mut right, snapshot, &mut keys, calls, backward, limit) {
-                    Ok(find) => find,
-                    Err(EvaluationError::TooMuchMemory) => return Ok(None),
-                    Err(failure) => error::evaluation(failure),
-                },
-            };
-            Ok(Some(JoinStage {
-                inner: plan.inner,
-                snapshot,
-                keys,
-                lower,
-                upper,
+        let outputs = translator.given().to_vec();
+        let mut right = RightSide::of(plan, Scalars::Evaluated(node.plan_state()), &outputs)?;
+        let mut keys = Vec::new();
+        let right_keys = std::mem::take(&mut right.keys);
+        for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {
+            keys.push(JoinKey {
+                left: aggregate_call::key(translator, *left)?.0,
                 right,
-                find,
-                operands: joined.iter().map(JoinedColumn::operand).collect(),
-                joined,
-                bytes: 0,
-                limit,
-            }))
+                nulls_match: column.nulls_match,
+            });
         }
+        let mut bound = |bound: Option<TimeBound>| -> Translation<Option<(Value, bool)>> {
+            let Some(bound) = bound else {
+                return Ok(None);
+            };
+            Ok(Some((translator.value(bound.time)?, bound.inclusive)))
+        };
+        let (lower, upper) = (bound(plan.lower)?, bound(plan.upper)?);
+        let mut keys = JoinKeys::new(keys);
+        let snapshot = node.snapshot();
+        let numbers = right.column_types();
+        let calls = match &plan.wanted {
+            Wanted::Nearest { .. } => None,
+            Wanted::Aggregates(_) => Some(std::mem::take(&mut right.calls)),
+        };
+        let results = match &calls {
+            None => numbers.clone(),
+            Some(calls) => calls.iter().map(|call| call.number(&numbers)).collect(),
+        };
+        let joined: Vec<JoinedColumn> = results.into_iter().map(JoinedColumn::new).collect();
+        let is_time = |bound: &Option<(Value, bool)>| {
+            let bound = bound.as_ref();
+            bound
+                .filter(|(value, _)| value.number() == NumberType::I64)
+                .map(|bound| bound.1)
+        };
+        let (has_lower, has_upper) = (is_time(&lower), is_time(&upper));
+        let plain = right.time_type() == NumberType::I64 && right.has_plain_columns();
+        let reading: Option<Box<dyn SideBySide>> = match (&plan.wanted, &calls) {
+            (Wanted::Nearest { backward: true, .. }, _) if plain && lower.is_none() => {
+                has_upper.map(|upper| Box::new(Merge::new(upper, &numbers)) as Box<dyn SideBySide>)
+            }
+            (_, Some(calls)) if plain && numbers.len() <= sliding::COLUMNS_MAX => {
+                has_lower.zip(has_upper).map(|(lower, upper)| {
+                    let calls = calls.clone();
+                    Box::new(Sliding::new(lower, upper, calls, numbers.clone()))
+                        as Box<dyn SideBySide>
+                })
+            }
+            _ => None,
+        };
+        let backward = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. });
+        if reading.is_some() {
+            right.open(snapshot);
+        }
+        let is_nearest = reading.is_some() && matches!(plan.wanted, Wanted::Nearest { .. });
+        let reading = reading.filter(|_| right.is_in_order());
+        let mut is_by_key = || {
+            let found = right.is_by_key(&mut keys);
+            found.unwrap_or_else(|failure| error::evaluation(failure))
+        };
+        let find = match (reading, has_upper) {
+            (None, Some(inclusive)) if is_nearest && is_by_key() => {
+                Find::ByKey(Box::new(ByKey::new(inclusive, &numbers)))
+            }
+            (Some(reading), _) => {
+                let latest = Latest {
+                    lower: i64::MIN,
+                    upper: i64::MIN,
+                    right: i64::MIN,
+                };
+                Find::SideBySide {
+                    reading,
+                    latest,
+                    calls,
+                }
+            }
+            _ => match in_series(&mut right, snapshot, &mut keys, calls, backward, limit) {
+                Ok(find) => find,
+                Err(EvaluationError::TooMuchMemory) => return Ok(None),
+                Err(failure) => error::evaluation(failure),
+            },
+        };
+        Ok(Some(JoinStage {
+            inner: plan.inner,
+            snapshot,
+            keys,
+            lower,
+            upper,
+            right,
+            find,
+            operands: joined.iter().map(JoinedColumn::operand).collect(),
+            joined,
+            bytes: 0,
+            limit,
+        }))
     }
 
     /// Bytes of memory that the join takes.
@@ -253,8 +247,7 @@ impl JoinStage {
                 _ => None,
             };
             let backward = true;
-            // SAFETY: the table stays locked, and the snapshot is the query's.
-            self.find = unsafe {
+            self.find = {
                 in_series(
                     &mut self.right,
                     self.snapshot,
@@ -469,10 +462,7 @@ fn fits(limit: usize, bytes: usize) -> Evaluation<()> {
 }
 
 /// Reads the right side into a series, to search the nearest rows or to aggregate.
-///
-/// # Safety
-/// As for [`RightSide::open`].
-unsafe fn in_series(
+fn in_series(
     right: &mut RightSide,
     snapshot: pg_sys::Snapshot,
     keys: &mut JoinKeys,
@@ -480,8 +470,7 @@ unsafe fn in_series(
     backward: bool,
     limit: usize,
 ) -> Evaluation<Find> {
-    // SAFETY: the caller's promise.
-    let series = unsafe { right.series(snapshot, keys, limit)? };
+    let series = right.series(snapshot, keys, limit)?;
     Ok(match calls {
         None => Find::Nearest {
             asof: Asof::new(&series, backward),

@@ -1,5 +1,20 @@
-//! `LanesAggregate`: the groups of a table, or of a join, and their aggregates.
+//! `LanesAggregate`: the groups of a table, or of a join, with their aggregates.
+//!
+//! ```text
+//! offer ── path ──► engine::plan ──► program: conditions, join, keys and aggregates as the engine's
+//!   sealed runs whose zones prove all ── zone_runs ──┐
+//!   vectors ── undecoded: what need not be decoded ──┴──► groups ── engine::results ──► a slot for each group
+//! ```
+//! | module | content |
+//! |---|---|
+//! | [`offer`] | offers the node to the planner, with its costs |
+//! | [`state`] | the node under execution |
+//! | [`program`] | the whole query as the engine executes it |
+//! | [`zone_runs`] | sealed runs that are aggregated by their zone maps alone |
+//! | [`undecoded`] | columns that are aggregated without being decoded |
 
 pub mod offer;
-pub mod results;
+pub mod program;
 pub mod state;
+pub mod undecoded;
+pub mod zone_runs;

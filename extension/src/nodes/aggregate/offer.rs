@@ -1,9 +1,9 @@
-//! Offers `LanesAggregate`: a table's groups, or those of what a join by time gives its rows.
+//! Offers `LanesAggregate`: the groups of a table, or of a join.
 
 use pgrx::pg_sys;
 
 use super::state::AggregateState;
-use crate::custom_scan::{node, stand_in};
+use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, percentile};
@@ -18,13 +18,13 @@ use crate::pg::{nodes, ports, tree};
 use crate::planner;
 use crate::planner::quals::{VECTOR_SHARE, quals};
 
-/// Grouping joined rows by vectors costs at most this share of what it costs to return them. Where few rows are expected,
-/// costs are too close to tell plans apart, and mostly many more come.
+/// Grouping joined rows by vectors costs at most this share of returning them. Where few rows are expected, the costs are
+/// too close to distinguish plans, and usually many more rows come.
 const LESS_THAN_ROWS: f64 = 0.95;
 
-/// What the rows of a hash join cost, if the cheapest way to get them is our own node.
+/// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
 unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
-    // SAFETY: the planner's live structures; the cast follows the tag.
+    // SAFETY: the planner's structures are live; the cast follows the tag.
     unsafe {
         let mut path = (*sides.joined).cheapest_total_path;
         let cost = (!path.is_null()).then(|| (*path).total_cost)?;
@@ -35,13 +35,13 @@ unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
     }
 }
 
-/// Offers to aggregate a table, or what a join by time or a hash join gives its rows.
+/// Offers to aggregate a table, or its join by time, or its hash join.
 ///
 /// # Safety
-/// The planner's live structures: a table, and the relation of groups or of distinct rows.
+/// The planner's structures are live: a table, and the relation of groups or of distinct rows.
 ///
 /// # Errors
-/// Why it cannot be done.
+/// The reason why the node cannot aggregate them.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     input: *mut pg_sys::RelOptInfo,
@@ -50,7 +50,7 @@ pub unsafe fn offer(
     output: *mut pg_sys::RelOptInfo,
     stage: pg_sys::UpperRelationKind::Type,
 ) -> Translation<()> {
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let query = (*root).parse;
         if !(*query).groupingSets.is_null() {
@@ -77,7 +77,7 @@ pub unsafe fn offer(
             })
             .collect();
         let mut codes = 0;
-        // What the engine groups by.
+        // The expressions that the engine groups by.
         let mut evaluated: Vec<_> = grouped.iter().map(|(_, expression)| *expression).collect();
         let hash_join = match hash_join {
             None => None,
@@ -93,7 +93,7 @@ pub unsafe fn offer(
                         codes += 1;
                     }
                 }
-                // Columns outside of aggregates are in grouping expressions, as is checked below.
+                // Columns outside of aggregates are in grouping expressions, which is checked below.
                 let calls = leaves.iter().filter(|leaf| !is_column(**leaf));
                 for &leaf in calls {
                     join.want(leaf)?;
@@ -157,14 +157,14 @@ pub unsafe fn offer(
         ungrouped_columns((*query).havingQual, keys)?;
         let aggregates = ports::list_length(calls);
 
-        let path = node::path::<AggregateState>(output, target);
+        let path = callbacks::path::<AggregateState>(output, target);
         let base = &mut (*path).path;
         base.parallel_safe = join.is_none() && hash_join.is_none() && (*output).consider_parallel;
         base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);
         let per_row = |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
-        // Keys and aggregates see only rows that passed.
+        // Keys and aggregates see only rows that pass the conditions.
         let share = planner::selectivity::of(root, input, filters);
         let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
         let reading = f64::from((*input).pages) * share * pg_sys::seq_page_cost * 0.1 + filtering;
@@ -202,8 +202,8 @@ pub unsafe fn offer(
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }
-        // Without keys there is one group, which is small unless an aggregate keeps its numbers. Neither a join by time
-        // nor a hash join that is not divisible can be divided when it is too large.
+        // Without keys there is one group, which is small unless an aggregate keeps its numbers. A join by time, or a hash
+        // join that is not divisible, cannot be divided if it is too large.
         let is_divisible = join.is_none() && hash_join.is_none_or(|join| join.plan.is_divisible());
         let stand_in = match keys.is_null() && is_divisible && !keeps_numbers {
             true => None,
@@ -233,12 +233,12 @@ pub unsafe fn offer(
 /// The columns and aggregates of a target list and of HAVING.
 ///
 /// # Safety
-/// The planner's live expressions, or null.
+/// The planner's expressions are live or null.
 pub unsafe fn leaves(
     target: *mut pg_sys::List,
     having: *mut pg_sys::Node,
 ) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's expressions are live.
     unsafe {
         let leaves = pg_sys::pull_var_clause(target.cast(), LEAVES);
         let leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause(having, LEAVES));
@@ -252,25 +252,25 @@ unsafe fn is_column(leaf: *mut pg_sys::Node) -> bool {
     unsafe { (*leaf).type_ == pg_sys::NodeTag::T_Var }
 }
 
-/// Aggregates are leaves, not looked into.
+/// `pull_var_clause` returns aggregates as a whole.
 const LEAVES: i32 = (pg_sys::PVC_INCLUDE_AGGREGATES
     | pg_sys::PVC_RECURSE_WINDOWFUNCS
     | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
 
-/// Refuses columns outside aggregates that are no grouping expression: they depend on one functionally.
+/// Refuses columns outside of aggregates that are no grouping expressions. Such a column depends functionally on one.
 ///
 /// # Safety
-/// The planner's live expressions, or null.
+/// The planner's expressions are live or null.
 ///
 /// # Errors
-/// If there is such a column.
+/// There is such a column.
 pub unsafe fn ungrouped_columns(
     node: *mut pg_sys::Node,
     keys: *mut pg_sys::List,
 ) -> Translation<()> {
-    // A comparison may raise an ERROR, which a visitor must not. So what may be a key is found first, and compared then.
+    // A comparison may raise an ERROR, which a visitor must not. So candidates are collected first, and compared then.
     let (mut grouped, mut is_found) = (Vec::new(), false);
-    // SAFETY: the planner's live expressions; the copy is forgotten.
+    // SAFETY: the planner's expressions are live; the copy is not used.
     unsafe {
         let tags: Vec<_> = nodes::list::<pg_sys::Node>(keys)
             .map(|key| (*key).type_)

@@ -1,23 +1,27 @@
 //! The right side in memory: for each key its rows in the order of time, found by binary search.
 //!
 //! ```text
-//! build:  scan ─► times, ties, arrival, group (a number for each distinct key), columns   (one entry a row, as scanned)
-//! seal:   rows of each group together, in the order of (time, tie, arrival)
-//!         order[row of the group] = scanned row;  times[the same] = its time
-//! find:   key ─► group ─► the range of times between the bounds ─► from its near end, the first row that passes
+//! read:  scan ─► times, ties, arrival, group (a number for each distinct key), columns   (an entry for each row, as read)
+//! seal:  the rows of each group side by side, in the order of (time, tie, arrival)
+//!        order[position] = row as read;  times[position] = its time
+//! find:  key ─► group ─► the range of times between the bounds ─► from its near end, the first row that passes
 //! ```
-//! Times are images in the times' order ([`crate::pg::kind`]), keys are images that are equal when keys are. A group's rows come
-//! sorted from a table that was fed in order, and then nothing is sorted. No Postgres here, but for the columns' values, which
-//! are kept as given; those that are no words are copied into [`Values`].
+//! Times are images in the order of the times ([`crate::pg::kind`]), and keys are images that are equal when keys are. A
+//! table that was filled in order returns each group's rows in order, so nothing is sorted. This module calls no
+//! PostgreSQL function. Column values are datums; values that are passed by reference are copied into
+//! [`Values`](super::values::Values).
 //!
-//! *Memory* is counted, all of it, and has a bound: [`History::make_room`] comes before each row.
+//! *Memory* is counted completely and has a limit: [`History::make_room`] is called before each row.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use lanes_columnar::join::room::Taken;
 
-/// Multiplies and rotates: keys are short, and nobody gains by making them collide in his own query.
+use super::values::Values;
+
+/// A hash function that multiplies and rotates: keys are short, and users gain nothing from collisions in their own
+/// queries.
 #[derive(Default)]
 struct ShortHasher(u64);
 
@@ -48,100 +52,52 @@ impl ShortHasher {
     }
 }
 
-/// A tie's place in the order: NULLs' rank, then the image.
+/// The place of a tie in the order: the rank of NULLs, then the image of the value.
 pub type TieImage = (i8, i64);
 
-/// A column's values of all scanned rows, as words.
+/// The values of a column in all rows as read, as words.
 #[derive(Default)]
 pub struct Column {
-    /// Values; anything where NULL.
+    /// The datums; any word for NULL.
     pub values: Vec<usize>,
-    /// Which are NULL.
+    /// Which values are NULL.
     pub nulls: Vec<bool>,
-}
-
-/// Bytes of values, at addresses that are good for any type and stay.
-#[derive(Default)]
-pub struct Values {
-    /// None of them grows.
-    blocks: Vec<Vec<u64>>,
-    words: usize,
-}
-
-/// Words of a block, but for a value that needs more.
-const BLOCK_WORDS: usize = 8_192;
-
-impl Values {
-    /// Bytes that another value would take from the system: none if the last block has room for it.
-    fn more_bytes(&self, length: usize) -> usize {
-        let words = length.div_ceil(8);
-        let is_room = |block: &Vec<u64>| block.capacity() - block.len() >= words;
-        match self.blocks.last().is_some_and(is_room) {
-            true => 0,
-            false => words.max(BLOCK_WORDS) * 8,
-        }
-    }
-
-    /// Copies bytes; gives their address.
-    pub fn copy(&mut self, bytes: &[u8]) -> usize {
-        let more = self.more_bytes(bytes.len()) / 8;
-        if more > 0 || self.blocks.is_empty() {
-            self.blocks.push(Vec::with_capacity(more));
-            self.words += more;
-        }
-        let Some(block) = self.blocks.last_mut() else {
-            return 0;
-        };
-        let at = block.len();
-        let (whole, rest) = bytes.as_chunks::<8>();
-        block.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));
-        if !rest.is_empty() {
-            let mut word = [0; 8];
-            word[..rest.len()].copy_from_slice(rest);
-            block.push(u64::from_ne_bytes(word));
-        }
-        block[at..].as_ptr() as usize
-    }
-
-    fn bytes(&self) -> usize {
-        self.words * 8 + self.blocks.capacity() * size_of::<Vec<u64>>()
-    }
 }
 
 struct Group {
     first: u32,
     end: u32,
-    /// Where the last search ended: rows of the left side often come in the order of time.
+    /// The position where the last search ended: left rows often come in the order of time.
     cursor: u32,
 }
 
-/// The right side, being filled and then searched.
+/// The right side: filled first, then sealed and searched.
 pub struct History {
     groups: HashMap<Box<[u8]>, u32, BuildHasherDefault<ShortHasher>>,
-    /// As scanned, until sealed.
+    /// The group of each row as read, until the history is sealed.
     group_of: Vec<u32>,
     ties: Vec<TieImage>,
     ties_per_row: usize,
     arrival: Vec<u64>,
-    /// As scanned until sealed; by group and order afterwards.
+    /// Times of the rows as read; by position once the history is sealed.
     times: Vec<i64>,
     order: Vec<u32>,
     ranges: Vec<Group>,
-    /// As scanned.
+    /// Columns of the rows as read.
     pub columns: Vec<Column>,
-    /// What columns refer to.
+    /// The values that columns point to.
     pub values: Values,
     key_bytes: usize,
-    /// Rows for which there is room.
+    /// Rows for which memory is reserved.
     room: usize,
-    /// Bytes that all of it may take.
+    /// Bytes that the history may use.
     limit: usize,
-    /// Groups whose rows had to be sorted.
+    /// How many groups had to be sorted.
     pub groups_sorted: usize,
 }
 
 impl History {
-    /// An empty one, which may take so many bytes.
+    /// An empty history, which may use this many bytes.
     pub fn new(columns: usize, ties_per_row: usize, limit: usize) -> History {
         History {
             groups: HashMap::default(),
@@ -161,14 +117,14 @@ impl History {
         }
     }
 
-    /// Makes room for another row, whose key has so many bytes, and whose values so many. `false`: it would take too
-    /// much memory, of which none is taken then, or there are as many rows as can be.
+    /// Reserves memory for another row, whose key and values have this many bytes. False, with nothing reserved, if the
+    /// history would exceed its limit or the number of rows that it can have.
     pub fn make_room(&mut self, key: usize, values: usize) -> bool {
         let rows = self.times.len();
         let mut beside = self.values.bytes() + self.values.more_bytes(values);
         beside += self.key_bytes + key_bytes(key) + groups_bytes(self.groups.capacity());
         if self.groups.len() == self.groups.capacity() {
-            // The table of groups grows beside the old one.
+            // While the table of groups grows, the old one still exists.
             beside += groups_bytes((2 * self.groups.capacity()).max(4));
         }
         let taken = Taken {
@@ -199,7 +155,7 @@ impl History {
         true
     }
 
-    /// Bytes that a row takes, and what it takes to seal it.
+    /// Bytes that a row uses, including the memory for sealing it.
     fn row_bytes(&self) -> usize {
         8 + 4
             + size_of::<TieImage>() * self.ties_per_row
@@ -208,7 +164,7 @@ impl History {
             + SEALING_BYTES
     }
 
-    /// Adds a row, for which there is room; the caller adds its values to the columns.
+    /// Adds a row, for which [`Self::make_room`] has reserved memory. The caller adds its values to the columns.
     pub fn add(&mut self, key: &[u8], time: i64, ties: &[TieImage], arrival: u64) {
         let group = match self.groups.get(key) {
             Some(&group) => group,
@@ -225,7 +181,7 @@ impl History {
         self.arrival.push(arrival);
     }
 
-    /// Puts the rows of each group together, in order.
+    /// Puts the rows of each group side by side, in order.
     pub fn seal(&mut self) {
         let rows = self.times.len();
         let mut ends = vec![0u32; self.groups.len()];
@@ -279,7 +235,8 @@ impl History {
         self.arrival = Vec::new();
     }
 
-    /// The nearest row within the bounds (both inclusive) that passes: from the late end looking back, else from the early one.
+    /// The nearest row between the bounds (both inclusive) that passes. Looking backward, the search begins at the late
+    /// end, otherwise at the early end.
     pub fn find(
         &mut self,
         key: &[u8],
@@ -308,7 +265,7 @@ impl History {
                 }
             }
         } else {
-            // The first at `lower` or later is the first after whatever comes before it.
+            // The first time at or after `lower` is the first one after `lower - 1`.
             let start = match lower.checked_sub(1) {
                 Some(before) => after(times, range.cursor as usize, before),
                 None => 0,
@@ -323,17 +280,17 @@ impl History {
         None
     }
 
-    /// Rows held.
+    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.times.len()
     }
 
-    /// Distinct keys.
+    /// How many distinct keys there are.
     pub fn keys(&self) -> usize {
         self.groups.len()
     }
 
-    /// Bytes held.
+    /// Bytes that the history uses.
     pub fn bytes(&self) -> usize {
         let columns = self.columns.iter();
         let columns = columns.map(|column| column.values.capacity() * 8 + column.nulls.capacity());
@@ -350,17 +307,17 @@ impl History {
     }
 }
 
-/// Bytes that the longest list takes for a row, beside ties.
+/// Bytes of a row in the widest list other than the ties.
 const LIST_BYTES: usize = 8;
-/// Bytes that it takes to seal a row: its place in the order, and its time once more.
+/// Bytes that sealing needs for a row: its position, and its time once more.
 const SEALING_BYTES: usize = 4 + 8;
 
-/// Bytes that a key takes: an allocation of its own, and when sealed its group's range and three numbers.
+/// Bytes that a key uses: its own allocation, and for sealing the range of its group and three numbers.
 fn key_bytes(length: usize) -> usize {
     (length + 8).next_multiple_of(16).max(32) + size_of::<Group>() + 3 * 4
 }
 
-/// Bytes of a table that has room for so many groups: an eighth of its places stays free, and each has a byte more.
+/// Bytes of a hash table for this many groups: an eighth of its places stays free, and each place has one more byte.
 fn groups_bytes(groups: usize) -> usize {
     match groups {
         0 => 0,
@@ -368,10 +325,10 @@ fn groups_bytes(groups: usize) -> usize {
     }
 }
 
-/// How many of ascending `times` are at or before `limit`; fast when that is near `hint`.
+/// How many of the ascending `times` are at or before `limit`. The search is fast if the result is near `hint`.
 fn after(times: &[i64], hint: usize, limit: i64) -> usize {
     let hint = hint.min(times.len());
-    // The answer lies between `low` and `high`.
+    // The result lies between `low` and `high`.
     let (mut low, mut high) = (0, times.len());
     let mut step = 1;
     if hint == 0 || times[hint - 1] <= limit {
@@ -394,6 +351,7 @@ fn after(times: &[i64], hint: usize, limit: i64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::values::BLOCK_WORDS;
     use super::*;
 
     #[test]
@@ -426,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_last_of_equal_times_looking_back_and_the_first_ahead() {
+    fn equal_times_match_the_last_row_backward_and_the_first_row_forward() {
         let mut history = history(&[
             (b"a", 5, (0, 0), 1),
             (b"b", 5, (0, 0), 2),
@@ -448,7 +406,7 @@ mod tests {
         assert_eq!(history.find(b"a", 5, 9, true, |_, row| row == 3), None);
     }
 
-    /// Fills a history with rows until no more fit: every so many of them have a key of their own. Gives its rows.
+    /// Fills a history with rows until no more fit, `per_key` of them for each key. Returns the number of rows.
     fn filled(limit: usize, per_key: usize, text: &[u8]) -> usize {
         let mut history = History::new(1, 1, limit);
         let mut texts = Vec::new();
@@ -468,20 +426,19 @@ mod tests {
         history.seal();
         assert!(history.bytes() <= limit, "{limit} {per_key}");
         for copy in &texts {
-            // SAFETY: the history keeps so many bytes at the address.
-            let copy = unsafe { std::slice::from_raw_parts(*copy as *const u8, text.len()) };
-            assert_eq!(copy, text);
+            let copy = history.values.bytes_at(*copy, text.len());
+            assert_eq!(copy.as_deref(), Some(text));
         }
         texts.len()
     }
 
     #[test]
-    fn no_more_memory_is_taken_than_may_be() {
+    fn a_history_stays_within_its_memory_limit() {
         for limit in [0, 1_000, 200_000, 3_000_000] {
             for per_key in [1, 3, 1_000_000] {
                 for length in [0, 5, 64, 100_000] {
                     let rows = filled(limit, per_key, &vec![7; length]);
-                    // A row takes 57 bytes, its text, and its key what it is: half of that at least can be used.
+                    // A row uses 57 bytes, its text and its key. At least half of the memory must be usable.
                     let each = 57 + length.next_multiple_of(8) + 140 / per_key;
                     let blocks = BLOCK_WORDS * 8 + 2 * length + 60_000;
                     let least = limit.saturating_sub(blocks) / each / 2;

@@ -1,25 +1,30 @@
-//! Offers the planner an accelerated join wherever the inner side of a nested loop is a lateral sub-select of the shape.
+//! Offers `LanesAsofJoin` where the inner side of a nested loop is a lateral sub-select that finds a row by time.
 
 use pgrx::pg_sys;
 
-use super::plan;
+use super::state::AsofState;
+use super::translate;
+use crate::custom_scan::callbacks;
 use crate::joins::by_time::nested_loop::{MEMORY_FACTOR, nested_loop};
 use crate::pg::{ports, tree};
 use crate::planner;
 use crate::planner::time_match::{Output, Shape};
 use crate::table_am::routine;
 
-/// Costs of what the node does, in the planner's units.
+/// The costs of the node, in the planner's units.
 struct Cost {
+    /// Cost of reading the right side.
     build: f64,
+    /// Cost of a left row.
     each: f64,
+    /// Expected bytes of the history.
     bytes: f64,
 }
 
-/// Offers the node; returns whether it is offered.
+/// Offers the node, and returns whether it did.
 ///
 /// # Safety
-/// As for a `set_join_pathlist_hook`.
+/// The arguments are those of a `set_join_pathlist_hook`.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
@@ -28,7 +33,7 @@ pub unsafe fn offer(
     kind: pg_sys::JoinType::Type,
     extra: *mut pg_sys::JoinPathExtraData,
 ) -> bool {
-    // SAFETY: live planner structures; casts follow tags.
+    // SAFETY: the planner's structures are live; casts follow tags.
     unsafe {
         let query = (*tree::planner_entry(root, (*inner).relid as i32)).subquery;
         let subroot = (*inner).subroot;
@@ -40,7 +45,7 @@ pub unsafe fn offer(
         };
         if !is_single_lanes_table(shape.table)
             || !are_columns(&shape, (*inner).reltarget)
-            || !plan::can_filter(inner, &shape)
+            || !translate::can_filter(inner, &shape)
         {
             return false;
         }
@@ -57,33 +62,32 @@ pub unsafe fn offer(
         if cost.bytes > memory * MEMORY_FACTOR {
             return false;
         }
-        // As much as writing and reading again what a hash join would put aside.
+        // What a hash join would pay to write its batches and read them again.
         let excess = (cost.bytes - memory).max(0.0);
         cost.build += 2.0 * pg_sys::seq_page_cost * excess / f64::from(pg_sys::BLCKSZ);
-        let path: *mut pg_sys::CustomPath = tree::make(pg_sys::NodeTag::T_CustomPath);
+        let path = callbacks::path::<AsofState>(joined, (*joined).reltarget);
+        // A query that needs more than columns computes it above the join.
+        (*path).flags = 0;
         let general = &mut (*path).path;
-        general.pathtype = pg_sys::NodeTag::T_CustomScan;
-        general.parent = joined;
-        general.pathtarget = (*joined).reltarget;
         general.parallel_safe = (*nested).jpath.path.parallel_safe;
         general.rows = (*nested).jpath.path.rows;
         general.pathkeys = (*nested).jpath.path.pathkeys;
         general.startup_cost = (*outer_path).startup_cost + cost.build;
         general.total_cost = (*outer_path).total_cost + cost.build + cost.each * (*outer_path).rows;
         (*path).custom_paths = tree::list(&[nested]);
-        (*path).methods = plan::path_methods();
         pg_sys::add_path(joined, path.cast());
         true
     }
 }
 
-/// A scan of the table, a hash and a few stores for each of its rows; a hash and a search for each row of the outer side.
+/// The costs: a scan of the table with a hash and a few stores for each of its rows, then a hash and a search for each
+/// left row.
 unsafe fn cost(
     shape: &Shape,
     table: *const pg_sys::RelOptInfo,
     target: *const pg_sys::PathTarget,
 ) -> Cost {
-    // SAFETY: a live base relation; settings of this session.
+    // SAFETY: the relation is live; reads settings of this session.
     unsafe {
         let rows = (*table).tuples.max(1.0);
         let kept = f64::from(ports::list_length((*target).exprs));
@@ -103,9 +107,9 @@ unsafe fn cost(
     }
 }
 
-/// Whether all that is wanted of the sub-select are columns of its table.
+/// Whether the query uses only columns of the sub-select's table.
 unsafe fn are_columns(shape: &Shape, target: *const pg_sys::PathTarget) -> bool {
-    // SAFETY: a live target; the cast follows the tag.
+    // SAFETY: the target is live; the cast follows the tag.
     unsafe {
         tree::elements::<pg_sys::Node>((*target).exprs)
             .into_iter()
@@ -122,8 +126,9 @@ unsafe fn are_columns(shape: &Shape, target: *const pg_sys::PathTarget) -> bool 
     }
 }
 
+/// Whether a table is a lanes table without children.
 unsafe fn is_single_lanes_table(table: pg_sys::Oid) -> bool {
-    // SAFETY: the planner holds a lock.
+    // SAFETY: the planner holds a lock on the table.
     unsafe {
         let open = pg_sys::relation_open(table, pg_sys::NoLock as i32);
         let single = (*open).rd_tableam == routine::routine() && !(*(*open).rd_rel).relhassubclass;

@@ -1,8 +1,8 @@
 //! Groups in the order of one of their keys.
 //!
-//! Dashboards order the groups of an aggregation by time. A time has few values, by which the
-//! groups are distributed in one pass. PostgreSQL's sort would form a tuple of each group, and
-//! compare `numeric` values where [buckets of seconds](crate::expressions::epoch_bucket) are ordered.
+//! Dashboards order the groups of an aggregation by time. A time has few distinct values, so one pass distributes the
+//! groups by them. PostgreSQL's sort would form a tuple of each group, and compare `numeric` values where
+//! [buckets of seconds](crate::expressions::epoch_bucket) are ordered.
 
 use lanes_columnar::aggregate::{Aggregation, KeyValue};
 use pgrx::pg_sys;
@@ -10,26 +10,26 @@ use pgrx::pg_sys;
 use crate::expressions::aggregate_call::KeyShape;
 use crate::pg::{nodes, ports, tree};
 
-/// The key that orders the groups, and its direction. NULL is greater than each value.
+/// The key that orders the groups, and its direction. NULL is greater than all values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupOrder {
-    /// Its place among the keys.
+    /// The place of the key among the keys.
     pub key: usize,
     is_descending: bool,
 }
 
 impl GroupOrder {
-    /// The order in which the query wants its rows first, and the path key for it, if it is the
-    /// order of one of these keys. Those that are no lanes have no shape.
+    /// The first sort key of the query, and its path key, if it orders by one of the grouping expressions. Expressions that
+    /// are no lanes have no shape.
     ///
     /// # Safety
-    /// The planner's live structures and expressions.
+    /// The planner's structures and expressions are live.
     pub unsafe fn wanted(
         root: *mut pg_sys::PlannerInfo,
         grouped: &[*mut pg_sys::Node],
         shapes: &[Option<KeyShape>],
     ) -> Option<(GroupOrder, *mut pg_sys::List)> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the planner's structures are live.
         unsafe {
             let wanted = nodes::list::<pg_sys::PathKey>((*root).sort_pathkeys).next()?;
             let is_descending =
@@ -50,14 +50,14 @@ impl GroupOrder {
         }
     }
 
-    /// The number by which a plan remembers an order.
+    /// The number that a plan stores for an order.
     pub fn number(order: Option<GroupOrder>) -> i32 {
         order.map_or(0, |order| {
             2 * (order.key as i32 + 1) + i32::from(order.is_descending)
         })
     }
 
-    /// The order that a plan remembers by a number.
+    /// The order for a number that a plan stores.
     pub fn from_number(number: i32) -> Option<GroupOrder> {
         let key = usize::try_from(number / 2 - 1).ok()?;
         Some(GroupOrder {
@@ -66,13 +66,13 @@ impl GroupOrder {
         })
     }
 
-    /// As EXPLAIN shows it.
+    /// The order as EXPLAIN shows it.
     pub fn describe(self) -> String {
         let direction = if self.is_descending { " DESC" } else { "" };
         format!("key {}{direction}", self.key + 1)
     }
 
-    /// The groups in this order. Those that have the same value keep the order of their numbers.
+    /// The groups in this order. Groups with equal values stay in the order of their numbers.
     pub fn sorted(self, aggregation: &Aggregation) -> Vec<u32> {
         let values = aggregation.key_values(self.key);
         let value = |number: u32| match aggregation.key_value(number, self.key) {
@@ -107,9 +107,9 @@ impl GroupOrder {
     }
 }
 
-/// Whether a path key is about an expression.
+/// Whether a path key orders by an expression.
 unsafe fn is_of(key: *mut pg_sys::PathKey, expression: *mut pg_sys::Node) -> bool {
-    // SAFETY: the caller has the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let members = (*(*key).pk_eclass).ec_members;
         let mut members = nodes::list::<pg_sys::EquivalenceMember>(members);
@@ -119,8 +119,8 @@ unsafe fn is_of(key: *mut pg_sys::PathKey, expression: *mut pg_sys::Node) -> boo
     }
 }
 
-/// Whether the engine's values of a key are in PostgreSQL's order: integers, times, and the numbers
-/// of buckets, which are multiplied by something positive.
+/// Whether the engine's values of a key are in PostgreSQL's order: integers, times, and the numbers of buckets, which are
+/// multiplied by a positive width.
 fn is_ordered(shape: Option<KeyShape>) -> bool {
     match shape {
         Some(KeyShape::Number(number)) => !number.is_float(),
@@ -129,16 +129,16 @@ fn is_ordered(shape: Option<KeyShape>) -> bool {
     }
 }
 
-/// A path that gives the rows of another in the order of path keys.
+/// A path that returns the rows of another path in the order of path keys.
 ///
 /// # Safety
-/// The planner's live structures.
+/// The planner's structures are live.
 pub unsafe fn in_order(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::Path,
     order: *mut pg_sys::List,
 ) -> *mut pg_sys::Path {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let is_sorted = pg_sys::pathkeys_contained_in(order, (*path).pathkeys);
         match ports::list_length(order) == 0 || is_sorted {

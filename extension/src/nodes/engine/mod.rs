@@ -1,4 +1,11 @@
-//! What plans remember that the engine carries out alone: aggregations and joins.
+//! What aggregations and joins have in common: they are carried out by the engine alone, from the table to the result.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`plan`] | what their plans store |
+//! | [`group_order`] | groups in the order of one of their keys |
+//! | [`results`] | finished groups as rows |
 
 pub mod group_order;
 pub mod plan;
+pub mod results;

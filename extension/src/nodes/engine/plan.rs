@@ -1,75 +1,59 @@
-//! What plans remember of scans, and of what the engine carries out alone: aggregations and joins by time.
+//! What the plans of aggregations and joins store.
 //!
-//! | node | numbers | nodes | custom_exprs | custom_scan_tlist |
-//! |---|---|---|---|---|
-//! | LanesScan | | | pushed quals | |
-//! | LanesAggregate | how many of each of the eight; whether a plan stands in; the [order](GroupOrder) of groups; the [numbers](HashJoinPlan::numbers) of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs, what is grouped by instead of keys; a column of the table |
-//! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
+//! | list | content |
+//! |---|---|
+//! | numbers | counts of the eight parts of `custom_scan_tlist`; whether a plan stands in; the [order](GroupOrder) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
+//! | nodes | the join by time |
+//! | `custom_exprs` | parameters of all expressions, as PostgreSQL looks only there for what makes a node run again |
+//! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; a column of the table |
 //!
-//! The quals of an aggregation stand in its target list, [hidden](Targets::push_hidden), where PostgreSQL adjusts their
-//! columns when plans are put together; the node never returns them. The column at the end says which table it is.
-//! Parameters stand in `custom_exprs` because only there PostgreSQL looks for what makes a node run again.
+//! Conditions are in the target list, [hidden](Targets::push_hidden), because PostgreSQL adjusts their columns there when
+//! it combines plans. The node never returns them. The column at the end identifies the table.
 
 use pgrx::pg_sys;
 
 use super::group_order::GroupOrder;
-use crate::custom_scan;
 use crate::custom_scan::node::Planned;
-use crate::custom_scan::private_data::{Remembered, Targets, table_column, table_of};
+use crate::custom_scan::private_data::{
+    self, PrivateData, Targets, hidden, table_column, table_of,
+};
 use crate::joins::by_key::plan::HashJoinPlan;
 use crate::joins::by_time::find::TimeJoin;
 use crate::joins::by_time::plan::{JoinPlan, Wanted};
+use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports, tree};
 use crate::planner::reasons::About;
 
-/// Makes the plan of a `LanesScan`.
-///
-/// # Safety
-/// The planner's live structures; the path has the vectorised quals as the planner holds them.
-pub unsafe fn plan_scan(planned: &Planned) {
-    // SAFETY: the caller's promise.
+/// Fills in the plan of a path that stores what [`engine_private`] made.
+pub fn plan_engine(planned: &Planned) {
+    // SAFETY: the planner's structures are live, and the path stores its lists.
     unsafe {
-        let index = (*planned.relation).relid;
-        let (expressions, kept) = planned.quals((*planned.path).custom_private);
-        planned.remember(&Remembered {
-            index,
-            numbers: Vec::new(),
-            nodes: std::ptr::null_mut(),
-            expressions,
-            targets: std::ptr::null_mut(),
-        });
-        planned.note_reasons(index, None);
-        (*planned.scan).scan.plan.qual = kept;
-        (*planned.scan).scan.scanrelid = index;
+        let index = planned.take_path_lists();
+        planned.store_reasons(index, Some(About::Use));
     }
 }
 
-/// Makes the plan of a `LanesAggregate` or `LanesTimeJoin`.
-///
-/// # Safety
-/// The planner's live structures; the path has what [`engine_private`] made.
-pub unsafe fn plan_engine(planned: &Planned) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let index = planned.take_over();
-        planned.note_reasons(index, Some(About::Use));
-    }
+/// As [`plan_engine`], for an aggregation: the node evaluates HAVING.
+pub fn plan_aggregation(planned: &Planned) {
+    plan_engine(planned);
+    // SAFETY: the planner's structures are live.
+    unsafe { (*planned.scan).scan.plan.qual = (*(*planned.root).parse).havingQual.cast() }
 }
 
-/// The join whose rows are aggregated or returned.
+/// The join whose rows a node aggregates or returns.
 #[derive(Clone, Copy)]
 pub enum Joined<'a> {
-    /// None: the rows are the table's.
+    /// No join: the rows are the table's.
     No,
     /// A join by time.
     ByTime(&'a TimeJoin),
-    /// A hash join, and what the engine groups by instead of each of the keys: the same values, of other columns. Null
-    /// if it groups by the keys.
+    /// A hash join, and for each key the expression that the engine groups by: one with the same values, over other
+    /// columns. Null if it groups by the keys themselves.
     ByHash(&'a HashJoinPlan, *mut pg_sys::List),
 }
 
-/// What a path of `LanesAggregate`, `LanesTimeJoin` or `LanesHashJoin` remembers.
+/// The list that a path of an aggregation or a join stores.
 ///
 /// # Safety
 /// The lists are null or live.
@@ -82,7 +66,7 @@ pub unsafe fn engine_private(
     has_stand_in: bool,
     order: Option<GroupOrder>,
 ) -> *mut pg_sys::List {
-    // SAFETY: makes lists of the caller's.
+    // SAFETY: the caller's lists are null or live.
     unsafe {
         let (mut above, mut expressions, mut nodes) = Default::default();
         let (mut left_keys, mut outputs, mut grouped) = Default::default();
@@ -122,43 +106,58 @@ pub unsafe fn engine_private(
         for part in nodes::list::<pg_sys::Node>(nodes).skip(1) {
             nodes::parameters(part, &mut targets.parameters);
         }
-        let remembered = Remembered {
+        let data = PrivateData {
             index,
             numbers,
             nodes,
             expressions: targets.parameters,
             targets: targets.entries,
         };
-        remembered.of_path()
+        data.to_path_list()
     }
 }
 
-/// A plan that the engine carries out alone, taken apart: that of `LanesAggregate`, `LanesTimeJoin` or `LanesHashJoin`.
+/// The plan of an aggregation or a join.
 pub struct EnginePlan {
-    /// What is grouped by; of a join, what it returns.
+    /// The grouping expressions; for a join, the columns that it returns.
     pub keys: Vec<*mut pg_sys::Node>,
+    /// The calls of aggregates.
     pub calls: Vec<*mut pg_sys::Aggref>,
+    /// The conditions on the table.
     pub quals: Vec<*mut pg_sys::Node>,
-    /// Quals on what the join gives.
+    /// The conditions on the rows of a join by time.
     pub quals_above: Vec<*mut pg_sys::Node>,
+    /// The join by time.
     pub join: Option<JoinPlan>,
     pub hash_join: Option<HashJoinPlan>,
     /// Whether the last child is a plan that [stands in](crate::custom_scan::stand_in).
     pub has_stand_in: bool,
-    /// In which order groups are returned, if that matters.
+    /// The order in which groups are returned, if the query wants one.
     pub order: Option<GroupOrder>,
-    /// Why what is done with the rows is not vectorised, as strings.
+    /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
     /// The range-table index of the table.
     pub index: u32,
 }
 
 impl EnginePlan {
-    /// How many small sides a hash join has: their plans are the first children. None without such a join.
+    /// How many small sides the hash join has: their plans are the first children. 0 without a hash join.
     pub fn small_sides(&self) -> usize {
         self.hash_join
             .as_ref()
             .map_or(0, |join| join.dimensions.len())
+    }
+
+    /// Whether an expression is over small sides of the hash join alone.
+    pub fn is_small(&self, expression: *mut pg_sys::Node) -> bool {
+        let join = self.hash_join.as_ref();
+        join.is_some_and(|join| join.is_small(expression))
+    }
+
+    /// The grouping expressions over small sides of the hash join.
+    pub fn small_keys(&self) -> Vec<*mut pg_sys::Node> {
+        let keys = self.keys.iter().copied();
+        keys.filter(|key| self.is_small(*key)).collect()
     }
 
     /// All expressions that the engine evaluates.
@@ -180,64 +179,50 @@ impl EnginePlan {
         all
     }
 
-    /// # Safety
-    /// A plan of such a node.
-    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> EnginePlan {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let numbers = custom_scan::private_data::numbers(scan);
-            let count = |part: usize| numbers[part] as usize;
-            let mut expressions = nodes::list::<pg_sys::TargetEntry>((*scan).custom_scan_tlist)
-                .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
-            let keys: Vec<_> = expressions.by_ref().take(count(0)).collect();
-            let calls = expressions.by_ref().take(count(1));
-            let calls = calls.map(|node| node.cast()).collect();
-            let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
-                let entries = expressions.by_ref().take(count(part));
-                entries
-                    .map(|entry| custom_scan::private_data::hidden(entry))
-                    .collect()
-            };
-            let (quals, quals_above, of_join) = (hidden(2), hidden(3), hidden(4));
-            let join = custom_scan::private_data::nodes(scan);
-            let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
-            let (left_keys, outputs, grouped) = (hidden(5), hidden(6), hidden(7));
-            let table = expressions.next().expect("the table's column is last");
-            let index = table_of(table);
-            let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[10..]);
-            EnginePlan {
-                keys: if grouped.is_empty() { keys } else { grouped },
-                calls,
-                quals,
-                quals_above,
-                join,
-                hash_join,
-                has_stand_in: numbers[8] != 0,
-                order: GroupOrder::from_number(numbers[9]),
-                reasons: custom_scan::private_data::reasons(scan),
-                index,
-            }
+    /// The plan that a node stores.
+    pub fn of(plan: CustomPlan<'_>) -> EnginePlan {
+        let numbers = private_data::numbers(plan);
+        let count = |part: usize| numbers[part] as usize;
+        let mut expressions = plan.entries();
+        let keys: Vec<_> = expressions.by_ref().take(count(0)).collect();
+        let calls = expressions.by_ref().take(count(1));
+        let calls = calls.map(|node| node.cast()).collect();
+        let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
+            let entries = expressions.by_ref().take(count(part));
+            entries.map(hidden).collect()
+        };
+        let (quals, quals_above, of_join) = (hidden(2), hidden(3), hidden(4));
+        let join = private_data::nodes(plan);
+        let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
+        let (left_keys, outputs, grouped) = (hidden(5), hidden(6), hidden(7));
+        let table = expressions.next().expect("the table's column is last");
+        let index = table_of(table);
+        let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[10..]);
+        EnginePlan {
+            keys: if grouped.is_empty() { keys } else { grouped },
+            calls,
+            quals,
+            quals_above,
+            join,
+            hash_join,
+            has_stand_in: numbers[8] != 0,
+            order: GroupOrder::from_number(numbers[9]),
+            reasons: private_data::reasons(plan),
+            index,
         }
     }
 
-    /// What EXPLAIN says of all these nodes.
-    ///
-    /// # Safety
-    /// The plan of the node that is explained.
-    pub unsafe fn explain(&self, explain: &Explain) {
+    /// Writes the properties that all these nodes have for EXPLAIN.
+    pub fn explain(&self, explain: &Explain) {
         if let Some(join) = &self.join {
             explain.text(c"Time Join", &join.describe());
         }
         if let Some(join) = &self.hash_join {
             explain.text(c"Hash Join", &join.kinds());
-            // SAFETY: the caller's promise.
-            unsafe { explain.expressions(c"Join Key", &join.left_keys()) }
+            explain.expressions(c"Join Key", &join.left_keys());
         }
-        // SAFETY: the caller's promise.
-        unsafe {
-            explain.quals(&self.quals);
-            explain.expressions(c"Join Filter", &self.quals_above);
-            explain.reasons(self.reasons);
-        }
+        explain.quals(&self.quals);
+        explain.expressions(c"Join Filter", &self.quals_above);
+        explain.reasons(self.reasons);
     }
 }

@@ -1,47 +1,50 @@
-//! `LanesHashLatest`: the first joined row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC` over a
-//! lanes table joined by equality with something smaller; path and plan.
+//! `LanesHashLatest`: the first joined row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC` over a lanes
+//! table joined by equality with something smaller. Its path and its plan.
 //!
 //! | numbers | custom_exprs | custom_scan_tlist |
 //! |---|---|---|
-//! | how many of each of the six; the kind of the join; flags a key | parameters of all expressions | columns that the node returns, quals, groups, what rows are ordered by, the join's keys, its outputs; a column of the table |
+//! | counts of the six parts; flags of each sort key; the numbers of the join | parameters of all expressions | columns that the node returns, conditions, grouping expressions, sort keys, the join's keys, its outputs; a column of the table |
 //!
-//! The last child is PostgreSQL's own plan, which [stands in](stand_in) where the small side or the groups take too
-//! much memory.
+//! The last child is PostgreSQL's own plan, which [takes over](stand_in) if the small side or the groups exceed their
+//! memory limit.
 
 use pgrx::pg_sys;
 
 use super::latest_state::LatestJoinState;
 use super::offer::{Cost, check_group, filters, small_paths, total_cost};
-use crate::custom_scan::node::{self, Planned};
-use crate::custom_scan::private_data::{Remembered, Targets, table_column, table_of};
-use crate::custom_scan::{self, stand_in};
+use crate::custom_scan::node::Planned;
+use crate::custom_scan::private_data::{
+    self, PrivateData, Targets, hidden, table_column, table_of,
+};
+use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::aggregate_call;
 use crate::expressions::sort_key::{self, OrderedBy};
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::plan::{HashJoinPlan, JoinKind};
 use crate::joins::by_key::sides::Sides;
 use crate::nodes::latest;
+use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
 use crate::pg::{nodes, tree};
 use crate::planner::quals::VECTOR_SHARE;
 use crate::planner::reasons::About;
 
-/// Offers to find the rows of a DISTINCT ON over a join.
+/// Offers the rows of a DISTINCT ON over a join.
 ///
 /// # Errors
-/// Why it cannot be done.
+/// The reason why the node cannot return them.
 ///
 /// # Safety
-/// The planner's live structures, and the sides of the join of which the query asks for rows that are distinct.
+/// The planner's structures are live, and the query needs distinct rows of the join of these sides.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     sides: Sides,
     output: *mut pg_sys::RelOptInfo,
 ) -> Translation<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let query = &*(*root).parse;
-        latest::plan::check(query)?;
+        latest::offer::check(query)?;
         let mut join = sides.join(root)?;
         if join.plan.dimensions.len() > 1 {
             return Err("several joined tables".into());
@@ -74,7 +77,7 @@ pub unsafe fn offer(
             Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes));
         let quals = filters(root, &join);
         for column in nodes::list::<pg_sys::Node>(columns) {
-            if join.plan.place_of(column.cast()).is_none() {
+            if !join.plan.is_small(column) {
                 translator.attribute(column)?;
             }
         }
@@ -88,8 +91,8 @@ pub unsafe fn offer(
         let estimated = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);
-        // Where groups are told apart by what the join compares or by its small side alone, there is at most one for each
-        // small row. PostgreSQL reckons with all values that the table has.
+        // If the grouping expressions are keys of the join or over its small side, there is at most one group for each small
+        // row. PostgreSQL's estimate uses all values of the table.
         let of_small_row = |group: &*mut pg_sys::Node| {
             let is_key = |key: &*mut pg_sys::Node| pg_sys::equal((*key).cast(), (*group).cast());
             join.plan.is_small(*group) || join.plan.left_keys().iter().any(is_key)
@@ -102,14 +105,14 @@ pub unsafe fn offer(
         };
         let stand_in = stand_in::path(output).ok_or("no other plan")?;
 
-        let path = node::path::<LatestJoinState>(output, target);
+        let path = callbacks::path::<LatestJoinState>(output, target);
         let joined_rows = (*join.sides.joined).rows;
         let cost = Cost::of(root, &join, joined_rows, quals);
         let small = small_paths(root, &join);
         let base = &mut (*path).path;
         base.parallel_safe = false;
         base.rows = rows;
-        // A look-up and a comparison for each joined row.
+        // Each joined row costs a look-up and a comparison.
         let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * pg_sys::cpu_operator_cost;
         base.startup_cost = (*target).cost.startup
             + total_cost(small)
@@ -118,7 +121,7 @@ pub unsafe fn offer(
             + joined_rows * each;
         base.total_cost =
             base.startup_cost + rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        let remembered = LatestJoinPlan {
+        let plan = LatestJoinPlan {
             columns: tree::elements(columns),
             quals: tree::elements(quals),
             groups,
@@ -126,38 +129,35 @@ pub unsafe fn offer(
             join: join.plan,
             reasons: std::ptr::null_mut(),
         };
-        (*path).custom_private = remembered.remembered().of_path();
+        (*path).custom_private = plan.private_data().to_path_list();
         (*path).custom_paths = pg_sys::lappend(small, stand_in.cast());
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
 }
 
-/// Makes the plan of a path.
-///
-/// # Safety
-/// The planner's live structures, and a path made above.
-pub unsafe fn plan(planned: &Planned) {
-    // SAFETY: the caller's promise.
+/// Fills in the plan of a path that [`offer`] made.
+pub fn plan(planned: &Planned) {
+    // SAFETY: the planner's structures are live.
     unsafe {
-        let index = planned.take_over();
-        planned.note_reasons(index, Some(About::Use));
+        let index = planned.take_path_lists();
+        planned.store_reasons(index, Some(About::Use));
     }
 }
 
-/// The plan, taken apart.
+/// The plan.
 pub struct LatestJoinPlan {
     /// The columns that the node returns, of either side.
     pub columns: Vec<*mut pg_sys::Node>,
-    /// The quals of the lanes table.
+    /// The conditions on the lanes table.
     pub quals: Vec<*mut pg_sys::Node>,
-    /// The expressions that rows are grouped by.
+    /// The grouping expressions.
     pub groups: Vec<*mut pg_sys::Node>,
-    /// The expressions that the rows of a group are ordered by.
+    /// The sort keys of the rows of a group.
     pub keys: Vec<OrderedBy>,
     /// The join.
     pub join: HashJoinPlan,
-    /// Why something is not vectorised, as strings.
+    /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
 }
 
@@ -169,7 +169,8 @@ impl LatestJoinPlan {
         others.chain(self.join.left_keys()).chain(keys)
     }
 
-    unsafe fn remembered(&self) -> Remembered {
+    /// The data that a path stores.
+    fn private_data(&self) -> PrivateData {
         let keys: Vec<_> = self.keys.iter().map(|key| key.expression).collect();
         let (left_keys, outputs) = (self.join.left_keys(), self.join.columns());
         let parts: [&[*mut pg_sys::Node]; 6] = [
@@ -184,7 +185,7 @@ impl LatestJoinPlan {
         for (number, part) in parts.into_iter().enumerate() {
             numbers.push(part.len() as i32);
             for expression in part {
-                // SAFETY: live expressions of the planner's.
+                // SAFETY: the planner's expressions are live.
                 unsafe {
                     match number {
                         0 => targets.push(*expression),
@@ -193,11 +194,11 @@ impl LatestJoinPlan {
                 }
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the column is a new node.
         unsafe { targets.push(table_column(self.join.table)) }
         numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
         numbers.extend(self.join.numbers());
-        Remembered {
+        PrivateData {
             index: self.join.table,
             numbers,
             nodes: std::ptr::null_mut(),
@@ -206,57 +207,42 @@ impl LatestJoinPlan {
         }
     }
 
-    /// Takes a plan apart that remembers these parts.
-    ///
-    /// # Safety
-    /// A plan that remembers it.
-    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> LatestJoinPlan {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let numbers = custom_scan::private_data::numbers(scan);
-            let mut expressions = nodes::list::<pg_sys::TargetEntry>((*scan).custom_scan_tlist)
-                .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
-            let columns = expressions.by_ref().take(numbers[0] as usize).collect();
-            let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
-                let entries = expressions.by_ref().take(numbers[part] as usize);
-                entries
-                    .map(|entry| custom_scan::private_data::hidden(entry))
-                    .collect()
-            };
-            let (quals, groups, ordered_by) = (hidden(1), hidden(2), hidden(3));
-            let (left_keys, outputs) = (hidden(4), hidden(5));
-            let table = expressions.next().expect("the table's column is last");
-            let (orders, of_join) = numbers[6..].split_at(ordered_by.len());
-            let key = |(expression, flags): (_, &i32)| OrderedBy {
-                expression,
-                order: sort_key::of_flags(*flags),
-            };
-            LatestJoinPlan {
-                columns,
-                quals,
-                groups,
-                keys: ordered_by.into_iter().zip(orders).map(key).collect(),
-                join: HashJoinPlan::of_numbers(table_of(table), left_keys, outputs, of_join)
-                    .expect("a plan of a join remembers it"),
-                reasons: custom_scan::private_data::reasons(scan),
-            }
+    /// The plan that a node stores.
+    pub fn of(plan: CustomPlan<'_>) -> LatestJoinPlan {
+        let numbers = private_data::numbers(plan);
+        let mut expressions = plan.entries();
+        let columns = expressions.by_ref().take(numbers[0] as usize).collect();
+        let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
+            let entries = expressions.by_ref().take(numbers[part] as usize);
+            entries.map(hidden).collect()
+        };
+        let (quals, groups, ordered_by) = (hidden(1), hidden(2), hidden(3));
+        let (left_keys, outputs) = (hidden(4), hidden(5));
+        let table = expressions.next().expect("the table's column is last");
+        let (orders, of_join) = numbers[6..].split_at(ordered_by.len());
+        let key = |(expression, flags): (_, &i32)| OrderedBy {
+            expression,
+            order: sort_key::of_flags(*flags),
+        };
+        LatestJoinPlan {
+            columns,
+            quals,
+            groups,
+            keys: ordered_by.into_iter().zip(orders).map(key).collect(),
+            join: HashJoinPlan::of_numbers(table_of(table), left_keys, outputs, of_join)
+                .expect("the plan of a join stores it"),
+            reasons: private_data::reasons(plan),
         }
     }
 
-    /// Adds the plan's lines to EXPLAIN.
-    ///
-    /// # Safety
-    /// The plan of the node that is explained.
-    pub unsafe fn explain(&self, explain: &Explain) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            explain.table(self.join.table);
-            explain.expressions(c"Group Key", &self.groups);
-            sort_key::explain_order(explain, &self.keys);
-            explain.text(c"Hash Join", &self.join.kinds());
-            explain.expressions(c"Join Key", &self.join.left_keys());
-            explain.quals(&self.quals);
-            explain.reasons(self.reasons);
-        }
+    /// Writes the plan's properties for EXPLAIN.
+    pub fn explain(&self, explain: &Explain) {
+        explain.table(self.join.table);
+        explain.expressions(c"Group Key", &self.groups);
+        sort_key::explain_order(explain, &self.keys);
+        explain.text(c"Hash Join", &self.join.kinds());
+        explain.expressions(c"Join Key", &self.join.left_keys());
+        explain.quals(&self.quals);
+        explain.reasons(self.reasons);
     }
 }

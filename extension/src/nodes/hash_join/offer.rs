@@ -1,13 +1,13 @@
 //! Offers hash joins to the planner: for joined rows, and below aggregations.
 //!
-//! Costs: PostgreSQL's own for the small side; a probe for each row that the small side's keys do not rule out. Where the
-//! lanes table is sealed by the key, that is about the rows that match, with a few vectors around them.
+//! The costs are PostgreSQL's own for the small side, and a probe for each row that the small side's keys do not rule out.
+//! If the lanes table is sorted by the key, these are about the matching rows and a few vectors around them.
 
 use lanes_columnar::limits::VECTOR_ROWS;
 use pgrx::pg_sys;
 
 use super::state::HashJoinState;
-use crate::custom_scan::node;
+use crate::custom_scan::callbacks;
 use crate::custom_scan::stand_in;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
@@ -18,15 +18,15 @@ use crate::planner::reasons::{self, About};
 use crate::table_options;
 use crate::vectorize::{self, Vectorize};
 
-/// Cost of looking up a row's key, in units of `cpu_operator_cost`.
+/// The cost of looking up a row's key, in units of `cpu_operator_cost`.
 const PROBE_SHARE: f64 = 0.2;
-/// Cost of taking in a row of the small side, in units of `cpu_operator_cost`.
+/// The cost of adding a row of the small side, in units of `cpu_operator_cost`.
 const BUILD_SHARE: f64 = 2.0;
 
-/// Offers the rows of a join, if it is one of a lanes table with something smaller.
+/// Offers the rows of a join of a lanes table with something smaller.
 ///
 /// # Safety
-/// As for a `set_join_pathlist_hook`.
+/// The arguments are those of a `set_join_pathlist_hook`.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
@@ -35,7 +35,7 @@ pub unsafe fn offer(
     kind: pg_sys::JoinType::Type,
     extra: *mut pg_sys::JoinPathExtraData,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         if vectorize::vectorize() == Vectorize::Off || !pg_sys::enable_hashjoin {
             return;
@@ -43,15 +43,15 @@ pub unsafe fn offer(
         let Some(sides) = Sides::of(root, joined, outer, inner, kind, (*extra).restrictlist) else {
             return;
         };
-        // The same star is found in each order of its joins. Offered once, it has driven out the plans that could
+        // The planner finds a star in each order of its joins. Once it was offered, it has replaced the plans that could
         // stand in for it.
         let is_star = sides.dimensions.len() > 1;
         let mut paths = nodes::list::<pg_sys::Path>((*joined).pathlist);
         if is_star && paths.any(|path| sides_of_path(path).is_some()) {
             return;
         }
-        // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them. Where
-        // joins are no star, another order of them may be vectorised all the same.
+        // `require` accepts PostgreSQL's joins above vectorised scans, so no reason is needed. Another order of joins that
+        // form no star may still be vectorised.
         let is_noted = vectorize::vectorize() != Vectorize::Require && !is_star;
         let index = (*sides.lanes).relid;
         if let Err(reason) = offer_rows(root, sides)
@@ -64,10 +64,10 @@ pub unsafe fn offer(
 
 unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translation<()> {
     let joined = sides.joined;
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let command = (*(*root).parse).commandType;
-        // Rows that are locked are joined once more when they have changed, one at a time.
+        // Locked rows are joined once more, one at a time, if they have changed.
         let locks = !(*root).rowMarks.is_null()
             || !matches!(
                 command,
@@ -92,8 +92,8 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
                 translator.attribute(output)?;
             }
         }
-        let path = node::path::<HashJoinState>(joined, (*joined).reltarget);
-        // Who wants more than its columns has them computed above it.
+        let path = callbacks::path::<HashJoinState>(joined, (*joined).reltarget);
+        // A query that needs more than columns computes it above the join.
         (*path).flags = 0;
         let small = small_paths(root, &join);
         let cost = Cost::of(root, &join, (*joined).rows, filters);
@@ -106,7 +106,7 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
         let keys = outputs;
         let none = std::ptr::null_mut();
         let by_hash = Joined::ByHash(&join.plan, none);
-        // What may fail for want of memory is not offered without something to fall back on.
+        // A join that may exceed its memory limit is offered only with a plan that can take over.
         let stand_in = match join.plan.is_divisible() {
             true => None,
             false => Some(stand_in::path(joined).ok_or("no other plan")?),
@@ -131,13 +131,13 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
     }
 }
 
-/// The quals of the lanes table as a list of expressions. The engine can evaluate all of them, as
+/// The conditions on the lanes table as a list of expressions. The engine can evaluate all of them, as
 /// [`Sides::of`] has checked.
 ///
 /// # Safety
-/// The planner's live structures.
+/// The planner's structures are live.
 pub unsafe fn filters(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let quals = quals(root, join.sides.lanes).into_iter();
         let clauses: Vec<_> = quals.map(|qual| (*qual).clause).collect();
@@ -145,24 +145,24 @@ pub unsafe fn filters(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut p
     }
 }
 
-/// What a join costs beside its small side's plan and its result.
+/// The costs of a join in addition to its small side's plan and its result.
 pub struct Cost {
-    /// Keeping the small side's rows.
+    /// The cost of keeping the small side's rows.
     pub build: f64,
-    /// Reading the lanes table, and looking up keys.
+    /// The cost of reading the lanes table and looking up keys.
     pub reading: f64,
 }
 
 impl Cost {
     /// # Safety
-    /// The planner's live structures; quals of the lanes table.
+    /// The planner's structures are live, and the conditions are those of the lanes table.
     pub unsafe fn of(
         root: *mut pg_sys::PlannerInfo,
         join: &HashJoin,
         joined_rows: f64,
         filters: *mut pg_sys::List,
     ) -> Cost {
-        // SAFETY: the caller's promise; settings of this session.
+        // SAFETY: the planner's structures are live; reads settings of this session.
         unsafe {
             let lanes = join.sides.lanes;
             let entry = tree::planner_entry(root, (*lanes).relid as i32);
@@ -181,7 +181,7 @@ impl Cost {
                 let rules_out = dimension.left_keys.first().is_some_and(is_leading)
                     && dimension.kind.needs_match();
                 if rules_out {
-                    // What matches, and a vector of other rows around the rows of each key.
+                    // The matching rows, and a vector of other rows around the rows of each key.
                     let around = rows * VECTOR_ROWS as f64;
                     share = share.min((joined_rows + around) / tuples);
                 }
@@ -201,9 +201,9 @@ impl Cost {
 /// The paths to the rows of each small side: its keys, then its outputs.
 ///
 /// # Safety
-/// The planner's live structures.
+/// The planner's structures are live.
 pub unsafe fn small_paths(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let mut paths = std::ptr::null_mut();
         let sides = join.sides.dimensions.iter().zip(&join.small_keys);
@@ -225,12 +225,12 @@ pub unsafe fn small_paths(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *m
     }
 }
 
-/// What reading all of these paths costs.
+/// The total cost of these paths.
 ///
 /// # Safety
-/// A list of live paths.
+/// The list has live paths.
 pub unsafe fn total_cost(paths: *mut pg_sys::List) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         nodes::list::<pg_sys::Path>(paths)
             .map(|path| (*path).total_cost)
@@ -255,18 +255,18 @@ impl Sides {
     }
 }
 
-/// Refuses a grouping expression over the small side whose values cannot be told apart by a hash.
+/// Refuses a grouping expression over the small side whose values have no hash.
 ///
 /// # Safety
-/// The planner's live structures.
+/// The planner's structures are live.
 ///
 /// # Errors
-/// Why it cannot be grouped by.
+/// The reason why the engine cannot group by the expression.
 pub unsafe fn check_group(
     clause: *mut pg_sys::SortGroupClause,
     expression: *mut pg_sys::Node,
 ) -> Translation<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         if pg_sys::contain_volatile_functions(expression) || nodes::contains_subplan(expression) {
             return Err("GROUP BY a joined value that is volatile or a subquery".into());

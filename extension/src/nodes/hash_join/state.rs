@@ -1,165 +1,145 @@
-//! `LanesHashJoin`: the rows of a lanes table joined by equality with something smaller, a slot for each joined row.
+//! `LanesHashJoin` under execution: a slot for each joined row.
 
 use std::ffi::CStr;
 
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::selection::Selection;
-use pgrx::pg_sys;
 
-use crate::custom_scan::names;
-use crate::custom_scan::node::{Node, Planned, Routines};
-use crate::custom_scan::{privilege, stand_in};
-use crate::expressions::scalar;
+use super::column_child;
+use crate::custom_scan::callbacks::{Callbacks, open_table};
+use crate::custom_scan::node::{NextRow, Node, Planned};
+use crate::custom_scan::{names, privilege, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::output::Output;
 use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
 use crate::nodes::engine::plan::{self, EnginePlan};
+use crate::pg::exec::child::Child;
+use crate::pg::exec::node::{CustomPlan, ExecNode};
+use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
+use crate::vectors::counters::Counters;
 use crate::vectors::prune::Filter;
-use crate::vectors::vector_source::{Counters, VectorSource};
+use crate::vectors::row_cursor::RowCursor;
+use crate::vectors::vector_source::VectorSource;
 
-static ROUTINES: Routines = Routines::of::<HashJoinState>();
+static CALLBACKS: Callbacks = Callbacks::of::<HashJoinState>();
 
-/// A join under execution.
+/// The node's state.
 #[derive(Default)]
 pub struct HashJoinState {
     counters: Counters,
     joined: JoinCounters,
     passed: u64,
     /// Whether PostgreSQL's own plan has taken over.
-    handed_over: bool,
+    has_handed_over: bool,
 }
 
-/// What exists from the first row on.
-pub struct Running {
+/// The join, from the first row on.
+pub struct RunningHashJoin {
     pub source: VectorSource,
     translator: Translator,
     filter: Filter,
     pub stage: HashStage,
     outputs: Vec<Output>,
-    /// Whether there is a batch whose rows have not all been found.
+    /// Whether there is a batch whose joined rows have not all been returned.
     has_batch: bool,
-    /// What gives the rows instead.
-    stand_in: Option<*mut pg_sys::PlanState>,
-    /// The rows of the vector whose small row was found and not returned yet, from `next` on.
+    /// The plan that returns the rows instead.
+    stand_in: Option<Child>,
+    /// The rows of the current vector that have found their current small rows.
     selection: Selection,
-    next: usize,
-    /// Whether these are small rows without a match, for which there is no row of the table.
+    /// Those of them that are still to be returned.
+    rows: RowCursor,
+    /// Whether the current rows are small rows without a match, which have no row of the table.
     pub has_no_left: bool,
-    /// A row of the table, for the attributes that are asked for.
-    values: Vec<pg_sys::Datum>,
-    nulls: Vec<bool>,
 }
 
 impl Node for HashJoinState {
     const NAME: &'static CStr = names::HASH_JOIN;
-    const ROUTINES: &'static Routines = &ROUTINES;
-    type Running = Running;
+    const CALLBACKS: &'static Callbacks = &CALLBACKS;
+    type Running = RunningHashJoin;
 
-    unsafe fn children(scan: *mut pg_sys::CustomScan) -> usize {
-        // SAFETY: the caller's promise.
-        unsafe { EnginePlan::of(scan).small_sides() }
+    fn children(plan: CustomPlan<'_>) -> usize {
+        EnginePlan::of(plan).small_sides()
     }
 
-    fn stand_in(running: &Running) -> Option<*mut pg_sys::PlanState> {
+    fn stand_in(running: &RunningHashJoin) -> Option<Child> {
         running.stand_in
     }
 
-    unsafe fn plan(planned: &Planned) {
-        // SAFETY: the planner's live structures.
-        unsafe { plan::plan_engine(planned) }
+    fn plan(planned: &Planned) {
+        plan::plan_engine(planned);
     }
 
-    unsafe fn begin(&mut self, node: *mut pg_sys::CustomScanState) {
-        // SAFETY: a node freshly initialised by PostgreSQL.
-        unsafe {
-            let plan = EnginePlan::of((*node).ss.ps.plan.cast());
-            privilege::check_execute(plan.expressions().into_iter());
+    fn begin(&mut self, node: ExecNode<'_>) {
+        let plan = EnginePlan::of(node.plan());
+        privilege::check_execute(plan.expressions().into_iter());
+    }
+
+    fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningHashJoin> {
+        let plan = EnginePlan::of(node.plan());
+        let table = open_table(node, plan.index);
+        let Some(join) = &plan.hash_join else {
+            return Err("no join".into());
+        };
+        let scalars = Scalars::Evaluated(node.plan_state());
+        let mut translator = Translator::of_joined(scalars, join.joined_columns(0));
+        let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+        let outputs = Output::of(&plan.keys, join, &translator)?;
+        let open = column_child::open;
+        let mut stage = HashStage::begin(join, node, open, &mut translator, &[], &[])?;
+        let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
+        source.want_only(translator.attributes());
+        let batch = stage.next_batch();
+        // Only joins whose plan has a stand-in can be too large.
+        self.has_handed_over = batch == Batch::TooLarge;
+        let hand_over = || stand_in::begin(node, join.dimensions.len());
+        if batch == Batch::Ready {
+            filter.key_sets = stage.key_sets();
         }
+        Ok(RunningHashJoin {
+            source,
+            translator,
+            filter,
+            stage,
+            outputs,
+            has_batch: batch == Batch::Ready,
+            stand_in: self.has_handed_over.then(hand_over),
+            selection: Selection::NONE,
+            rows: RowCursor::EMPTY,
+            has_no_left: false,
+        })
     }
 
-    unsafe fn start(&mut self, node: *mut pg_sys::CustomScanState) -> Translation<Running> {
-        // SAFETY: a node in execution; the table was locked when the plan was made ready.
-        unsafe {
-            let estate = (*node).ss.ps.state;
-            let plan = EnginePlan::of((*node).ss.ps.plan.cast());
-            let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
-            let Some(join) = &plan.hash_join else {
-                return Err("no join".into());
-            };
-            let state = &raw mut (*node).ss.ps;
-            scalar::reads(state, table);
-            let mut translator =
-                Translator::of_joined(Scalars::Evaluated(state), join.joined_columns(0));
-            let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
-            let outputs = Output::of(&plan.keys, join, &translator)?;
-            let mut stage = HashStage::begin(join, node, &mut translator, &[], &[])?;
-            let attributes = (*(*table).rd_att).natts as usize;
-            let zones_wanted = filter.zones_wanted.clone();
-            let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
-            source.want_only(translator.attributes());
-            let batch = stage.next_batch();
-            // Only joins that have a plan to stand in can be too large.
-            self.handed_over = batch == Batch::TooLarge;
-            let stand_in = self
-                .handed_over
-                .then(|| stand_in::begin(node, join.dimensions.len()));
-            if batch == Batch::Ready {
-                filter.key_sets = stage.key_sets();
-            }
-            Ok(Running {
-                source,
-                translator,
-                filter,
-                stage,
-                outputs,
-                has_batch: batch == Batch::Ready,
-                stand_in,
-                selection: Selection::NONE,
-                next: 0,
-                has_no_left: false,
-                values: vec![pg_sys::Datum::null(); attributes],
-                nulls: vec![true; attributes],
-            })
-        }
-    }
-
-    unsafe fn next(
+    fn next(
         &mut self,
-        running: &mut Running,
-        _node: *mut pg_sys::CustomScanState,
-        slot: *mut pg_sys::TupleTableSlot,
-    ) -> Evaluation<bool> {
-        // SAFETY: a node in execution, with its slot.
-        unsafe {
-            let next = running.next_row(&mut self.passed)?;
-            if let Some(row) = next {
-                running.fill(row, slot);
-            }
-            Ok(next.is_some())
-        }
+        running: &mut RunningHashJoin,
+        _node: ExecNode<'_>,
+        row: &mut SlotWriter<'_>,
+    ) -> Evaluation<NextRow> {
+        let Some(number) = running.next_row(&mut self.passed)? else {
+            return Ok(NextRow::End);
+        };
+        running.write(number, row);
+        Ok(NextRow::Written)
     }
 
-    fn note(&mut self, running: &mut Running) {
+    fn note(&mut self, running: &mut RunningHashJoin) {
         self.counters = running.source.counters();
         self.joined = running.stage.counters();
     }
 
-    unsafe fn end(running: Running) {
+    fn end(running: RunningHashJoin) {
         running.source.end();
     }
 
-    unsafe fn explain(&self, explain: &Explain) {
-        // SAFETY: the node's plan.
-        unsafe {
-            let plan = EnginePlan::of(explain.plan());
-            explain.table(plan.index);
-            plan.explain(explain);
-        }
+    fn explain(&self, explain: &Explain) {
+        let plan = EnginePlan::of(explain.plan());
+        explain.table(plan.index);
+        plan.explain(explain);
         if explain.is_analyze() {
             self.counters.explain(explain);
             self.joined.explain(explain);
-            if self.handed_over {
+            if self.has_handed_over {
                 explain.text(c"Handed Over", stand_in::SMALL_SIDE_TOO_LARGE);
             }
             explain.integer(c"Vector Rows Passed", self.passed);
@@ -168,44 +148,33 @@ impl Node for HashJoinState {
 }
 
 impl HashJoinState {
-    /// The next joined rows, all of one vector; none at the end.
+    /// The next joined rows, all of one vector; `None` at the end.
     ///
     /// # Errors
-    /// Those of keys and quals.
-    ///
-    /// # Safety
-    /// What runs is that of a node in execution.
-    pub unsafe fn next_rows(&mut self, running: &mut Running) -> Evaluation<Option<Selection>> {
-        // SAFETY: the caller's promise.
-        let has_rows = unsafe { running.next_rows(&mut self.passed)? };
+    /// The error that a key or a condition raises.
+    pub fn next_rows(&mut self, running: &mut RunningHashJoin) -> Evaluation<Option<Selection>> {
+        let has_rows = running.next_rows(&mut self.passed)?;
         Ok(has_rows.then_some(running.selection))
     }
 }
 
-impl Running {
+impl RunningHashJoin {
     /// The next joined row: a row of the source's vector, with the small row that the stage has found for it.
-    ///
-    /// # Safety
-    /// The node is in execution.
-    unsafe fn next_row(&mut self, passed: &mut u64) -> Evaluation<Option<usize>> {
+    #[inline]
+    fn next_row(&mut self, passed: &mut u64) -> Evaluation<Option<usize>> {
         loop {
-            if let Some(row) = self.selection.next(self.next) {
-                self.next = row + 1;
+            if let Some(row) = self.rows.next_row() {
                 return Ok(Some(row));
             }
-            self.next = 0;
-            // SAFETY: the caller's promise.
-            if unsafe { !self.next_rows(passed)? } {
+            if !self.next_rows(passed)? {
                 return Ok(None);
             }
+            self.rows = RowCursor::new(self.selection);
         }
     }
 
     /// Goes on to the next joined rows, all of one vector; false at the end.
-    ///
-    /// # Safety
-    /// The node is in execution.
-    unsafe fn next_rows(&mut self, passed: &mut u64) -> Evaluation<bool> {
+    fn next_rows(&mut self, passed: &mut u64) -> Evaluation<bool> {
         while self.has_batch {
             if self.has_no_left {
                 self.selection = Selection::NONE;
@@ -219,16 +188,7 @@ impl Running {
             }
             let scalars = &self.translator.scalars;
             if !self.has_no_left && self.source.advance(&mut self.filter, scalars) {
-                let Some(mut selection) = self.source.pass(&mut self.filter, scalars)? else {
-                    continue;
-                };
-                self.source.fill(Some(self.stage.looked_at()));
-                self.stage
-                    .find(&self.source.frame(scalars), &mut selection)?;
-                if !selection.is_empty() {
-                    self.source.fill(None);
-                    *passed += selection.count() as u64;
-                    self.selection = selection;
+                if self.find_rows(passed)? {
                     return Ok(true);
                 }
                 continue;
@@ -239,8 +199,7 @@ impl Running {
                 self.selection = Selection::first(unmatched);
                 return Ok(true);
             }
-            // SAFETY: the caller's promise.
-            self.has_batch = unsafe { self.stage.next_batch() } == Batch::Ready;
+            self.has_batch = self.stage.next_batch() == Batch::Ready;
             if self.has_batch {
                 self.filter.key_sets = self.stage.key_sets();
                 self.source.rewind(false);
@@ -249,32 +208,37 @@ impl Running {
         Ok(false)
     }
 
-    /// Writes a row; what the node never returns is NULL.
-    ///
-    /// # Safety
-    /// The slot has an attribute for each output; the row is one of the vector under way.
-    unsafe fn fill(&mut self, row: usize, slot: *mut pg_sys::TupleTableSlot) {
-        // SAFETY: the caller's promise; the lanes are alive until the next vector is asked for.
-        unsafe {
-            let count = (*(*slot).tts_tupleDescriptor).natts as usize;
-            let (outlet, place) = (self.source.outlet(), self.source.place(row));
-            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-            std::slice::from_raw_parts_mut(nulls, count).fill(true);
-            for (index, output) in self.outputs.iter().enumerate() {
-                let value = match output {
-                    Output::Attribute(_) if self.has_no_left => None,
-                    Output::Attribute(attribute) => {
-                        let (own, own_nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-                        (*outlet).read(place, *attribute, attribute + 1, own, own_nulls);
-                        (!self.nulls[*attribute]).then(|| self.values[*attribute])
-                    }
-                    Output::Small(output) => self.stage.value(*output, row),
-                };
-                if let Some(value) = value {
-                    *nulls.add(index) = false;
-                    *values.add(index) = value;
+    /// Finds the first small rows of the current vector's rows; false if none has one.
+    fn find_rows(&mut self, passed: &mut u64) -> Evaluation<bool> {
+        let scalars = &self.translator.scalars;
+        let Some(mut selection) = self.source.pass(&mut self.filter, scalars)? else {
+            return Ok(false);
+        };
+        self.source.fill(Some(self.stage.looked_at()));
+        self.stage
+            .find(&self.source.frame(scalars), &mut selection)?;
+        if selection.is_empty() {
+            return Ok(false);
+        }
+        self.source.fill(None);
+        *passed += selection.count() as u64;
+        self.selection = selection;
+        Ok(true)
+    }
+
+    /// Writes a row. Columns that the node never returns are NULL.
+    #[inline]
+    fn write(&self, row: usize, target: &mut SlotWriter<'_>) {
+        let (outlet, place) = (self.source.outlet(), self.source.place(row));
+        for (index, output) in self.outputs.iter().enumerate() {
+            match output {
+                Output::Attribute(_) if self.has_no_left => target.set(index, None),
+                Output::Attribute(attribute) => {
+                    target.set_pair(index, outlet.value(place, *attribute));
                 }
+                Output::Small(output) => target.set(index, self.stage.value(*output, row)),
             }
         }
+        target.clear_from(self.outputs.len());
     }
 }

@@ -1,4 +1,7 @@
-//! `LanesLatest`: the first row of each group of a table.
+//! `LanesLatest`: the first row of each group of a table, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC`.
+//!
+//! [`offer`] offers the node to the planner, and [`state`] executes it. The plan stores a
+//! [`RowPlan`](super::top_n::row_plan::RowPlan).
 
-pub mod plan;
+pub mod offer;
 pub mod state;

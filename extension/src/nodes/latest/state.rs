@@ -1,162 +1,180 @@
-//! `LanesLatest` under execution: one pass that finds the first row of each group, then a slot a row.
+//! `LanesLatest` under execution: one pass finds the first row of each group, then each row is a slot.
 
 use std::ffi::CStr;
 
 use lanes_columnar::aggregate::Aggregation;
 use lanes_columnar::order::BestOfGroup;
 use lanes_columnar::vector::Evaluation;
-use pgrx::pg_sys;
 
-use super::plan;
-use crate::custom_scan::node::{Node, Planned, Routines};
+use super::offer;
+use crate::custom_scan::callbacks::Callbacks;
+use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::privilege;
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, sort_key};
-use crate::nodes::scan::state::begin_table;
-use crate::nodes::top_n;
+use crate::nodes::scan::plan::begin_table;
+use crate::nodes::scan::row_filter::RowFilter;
 use crate::nodes::top_n::row_plan::RowPlan;
+use crate::pg::exec::expression::RowQual;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
 use crate::pg::nodes;
+use crate::vectors::counters::Counters;
 use crate::vectors::kept_rows::{KeptRows, ROWS_FETCHED};
 use crate::vectors::prune::Filter;
-use crate::vectors::vector_source::{Counters, VectorSource};
+use crate::vectors::vector_source::VectorSource;
 
-static ROUTINES: Routines = Routines::of::<LatestState>();
+static CALLBACKS: Callbacks = Callbacks::of::<LatestState>();
 
-/// A node under execution.
+/// The node's state.
 #[derive(Default)]
 pub struct LatestState {
-    /// Attributes that the plan asks for, ascending.
+    /// The attributes that the plan reads, ascending.
     attributes: Vec<usize>,
-    /// Quals that are not vectorised.
-    kept: *mut pg_sys::ExprState,
+    /// The conditions that PostgreSQL evaluates.
+    kept: RowQual,
     counters: Counters,
     passed: u64,
     bytes: usize,
 }
 
-/// The groups' rows.
-pub struct Found {
+/// The rows that the pass has found.
+pub struct FoundRows {
     source: VectorSource,
-    /// Their numbers, ascending, and how many of them were fetched.
+    /// The numbers of the rows, ascending.
     numbers: Vec<u64>,
+    /// How many rows were fetched.
     fetched: usize,
     rows: KeptRows,
 }
 
+/// The pass over the table.
+struct Pass {
+    translator: Translator,
+    filter: Filter,
+    row_filter: RowFilter,
+    groups: Aggregation,
+    best: BestOfGroup,
+}
+
 impl Node for LatestState {
     const NAME: &'static CStr = c"LanesLatest";
-    const ROUTINES: &'static Routines = &ROUTINES;
-    type Running = Found;
+    const CALLBACKS: &'static Callbacks = &CALLBACKS;
+    type Running = FoundRows;
 
-    unsafe fn plan(planned: &Planned) {
-        // SAFETY: the planner's live structures.
-        unsafe { plan::plan(planned) }
+    fn plan(planned: &Planned) {
+        offer::plan(planned);
     }
 
-    unsafe fn begin(&mut self, node: *mut pg_sys::CustomScanState) {
-        // SAFETY: a node freshly initialised by PostgreSQL.
-        unsafe {
-            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-            let plan = RowPlan::of(scan);
-            privilege::check_execute(std::iter::once((*scan).custom_exprs.cast()));
-            self.attributes = begin_table(node, plan.kept);
-            self.kept = pg_sys::ExecInitQual(plan.kept, node.cast());
-        }
+    fn begin(&mut self, node: ExecNode<'_>) {
+        let plan = RowPlan::of(node.plan());
+        privilege::check_execute(nodes::plan_list(node.plan().expressions()));
+        self.attributes = begin_table(node, plan.kept);
+        self.kept = node.initialise_qual(plan.kept);
     }
 
     /// Reads the table.
-    unsafe fn start(&mut self, node: *mut pg_sys::CustomScanState) -> Translation<Found> {
-        // SAFETY: a node in execution.
-        unsafe {
-            let estate = (*node).ss.ps.state;
-            let relation = (*node).ss.ss_currentRelation;
-            let plan = RowPlan::of((*node).ss.ps.plan.cast());
-            let mut translator = Translator::new(Scalars::Evaluated(&raw mut (*node).ss.ps));
-            let mut filter = Filter::of(&mut translator, nodes::list(plan.pushed))?;
-            let mut keys = Vec::new();
-            for group in &plan.groups {
-                keys.push(aggregate_call::key(&mut translator, *group)?.0);
-            }
-            let mut groups = Aggregation::new(keys, Vec::new());
-            let mut best = BestOfGroup::new(sort_key::keys(&mut translator, &plan.keys)?);
-            let zones_wanted = filter.zones_wanted.clone();
-            let mut source = VectorSource::begin(relation, (*estate).es_snapshot, zones_wanted);
-            let mut looked_at = translator.attributes();
-            if !self.kept.is_null() {
-                looked_at.extend_from_slice(&self.attributes);
-            }
-            source.want_only(looked_at);
-            source.rewind(best.is_backward());
-            let (scalars, attributes, kept) = (&translator.scalars, &self.attributes, self.kept);
-            while let Some(selection) = source
-                .next(&mut filter, scalars)
-                .unwrap_or_else(|failure| error::evaluation(failure))
-            {
-                let frame = source.frame(scalars);
-                self.passed += selection.count() as u64;
-                let (outlet, place) = (source.outlet(), source.place(0));
-                let accept = |row: usize| {
-                    let is_kept = kept.is_null()
-                        || top_n::state::accepts(node, attributes, kept, outlet, place + row);
-                    is_kept.then_some(0)
-                };
-                let first_row = source.row_number(place);
-                groups
-                    .grouping(&frame, &selection)
-                    .and_then(|(grouping, count)| {
-                        best.offer(&frame, first_row, &selection, &grouping, count, accept)
-                    })
-                    .unwrap_or_else(|failure| error::evaluation(failure));
-            }
-            let numbers: Vec<u64> = best.rows().into_iter().map(|(number, _)| number).collect();
-            self.bytes = groups.bytes() + best.bytes() + numbers.capacity() * size_of::<u64>();
-            Ok(Found {
-                source,
-                numbers,
-                fetched: 0,
-                rows: KeptRows::new(relation, attributes, (*estate).es_query_cxt),
-            })
+    fn start(&mut self, node: ExecNode<'_>) -> Translation<FoundRows> {
+        let mut pass = self.pass(node)?;
+        let table = node.scanned_table();
+        let mut source = VectorSource::begin(table, pass.filter.zones_wanted.clone());
+        let mut looked_at = pass.translator.attributes();
+        if !self.kept.is_empty() {
+            looked_at.extend_from_slice(&self.attributes);
         }
+        source.want_only(looked_at);
+        source.rewind(pass.best.is_backward());
+        self.passed += pass
+            .run(&mut source)
+            .unwrap_or_else(|failure| error::evaluation(failure));
+        let rows = pass.best.rows().into_iter();
+        let numbers: Vec<u64> = rows.map(|(number, _)| number).collect();
+        self.bytes =
+            pass.groups.bytes() + pass.best.bytes() + numbers.capacity() * size_of::<u64>();
+        pass.row_filter.free();
+        Ok(FoundRows {
+            source,
+            numbers,
+            fetched: 0,
+            rows: KeptRows::new(table, &self.attributes, node.query_memory()),
+        })
     }
 
-    unsafe fn next(
+    fn next(
         &mut self,
-        found: &mut Found,
-        _node: *mut pg_sys::CustomScanState,
-        slot: *mut pg_sys::TupleTableSlot,
-    ) -> Evaluation<bool> {
-        // SAFETY: an empty virtual slot of the table.
-        while !unsafe { found.rows.write_next(slot) } {
+        found: &mut FoundRows,
+        _node: ExecNode<'_>,
+        row: &mut SlotWriter<'_>,
+    ) -> Evaluation<NextRow> {
+        while !found.rows.write_next(row) {
             if found.fetched == found.numbers.len() {
-                return Ok(false);
+                return Ok(NextRow::End);
             }
             let to = (found.fetched + ROWS_FETCHED).min(found.numbers.len());
             let numbers = found.numbers[found.fetched..to].to_vec();
             found.rows.fetch(&mut found.source, numbers);
             found.fetched = to;
         }
-        Ok(true)
+        Ok(NextRow::Written)
     }
 
-    fn note(&mut self, found: &mut Found) {
+    fn note(&mut self, found: &mut FoundRows) {
         self.counters = found.source.counters();
     }
 
-    unsafe fn end(found: Found) {
+    fn end(found: FoundRows) {
         found.source.end();
-        // SAFETY: no slot holds a row.
-        unsafe { found.rows.free() }
+        found.rows.free();
     }
 
-    unsafe fn explain(&self, explain: &Explain) {
-        // SAFETY: the node's plan.
-        unsafe { RowPlan::of(explain.plan()).explain(explain) }
+    fn explain(&self, explain: &Explain) {
+        RowPlan::of(explain.plan()).explain(explain);
         if explain.is_analyze() {
             self.counters.explain(explain);
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.kilobytes(c"Memory", self.bytes);
         }
+    }
+}
+
+impl LatestState {
+    /// The pass before its first vector.
+    fn pass(&self, node: ExecNode<'_>) -> Translation<Pass> {
+        let plan = RowPlan::of(node.plan());
+        let mut translator = Translator::new(Scalars::Evaluated(node.plan_state()));
+        let filter = Filter::of(&mut translator, nodes::plan_list(plan.pushed))?;
+        let mut keys = Vec::new();
+        for group in &plan.groups {
+            keys.push(aggregate_call::key(&mut translator, *group)?.0);
+        }
+        let best = BestOfGroup::new(sort_key::keys(&mut translator, &plan.keys)?);
+        Ok(Pass {
+            translator,
+            filter,
+            row_filter: RowFilter::new(node, self.kept, &self.attributes),
+            groups: Aggregation::new(keys, Vec::new()),
+            best,
+        })
+    }
+}
+
+impl Pass {
+    /// Reads the table, and returns how many rows passed the pushed conditions.
+    fn run(&mut self, source: &mut VectorSource) -> Evaluation<u64> {
+        let mut passed = 0;
+        let scalars = &self.translator.scalars;
+        while let Some(selection) = source.next(&mut self.filter, scalars)? {
+            passed += selection.count() as u64;
+            let frame = source.frame(scalars);
+            let row_filter = &self.row_filter;
+            let accept = |row: usize| row_filter.passes(source, row).then_some(0);
+            let first_row = source.row_number(source.place(0));
+            let (grouping, count) = self.groups.grouping(&frame, &selection)?;
+            self.best
+                .offer(&frame, first_row, &selection, &grouping, count, accept)?;
+        }
+        Ok(passed)
     }
 }

@@ -1,8 +1,8 @@
-//! Finished groups as lanes: a lane an entry, 2,048 groups at a time.
+//! Finished groups as lanes: a lane for each entry, 2,048 groups at a time.
 //!
-//! A key that is a text is a lane of codes: its dictionary is the texts that the key has had, its codes are their
-//! numbers. All other entries are numbers or bools. Behind the entries follow the *number lanes* of keys: the number
-//! of each group's value, which stands for the value where a key is grouped by again.
+//! A text key is a lane of codes. Its dictionary contains the distinct texts of the key, and its codes are their numbers.
+//! All other entries are numbers or bools. The *number lanes* of keys follow the entries. They contain the number of each
+//! group's value, which replaces the value where a key is a grouping key again.
 
 use std::ops::Range;
 
@@ -18,52 +18,51 @@ use pgrx::pg_sys;
 
 use super::outputs::{Outputs, is_text};
 use crate::expressions::translate::{number_type, to_scalar};
-use crate::nodes::aggregate::results::Results;
+use crate::nodes::engine::results::Groups;
 use crate::pg::datum;
+use crate::pg::lane_buffer::LaneBuffer;
 
 /// The lanes of a vector of groups.
 pub struct GroupLanes {
     filled: Vec<FilledLane>,
     lanes: Vec<Lane>,
     dictionaries: Vec<DictionaryView>,
-    /// The dictionaries that lanes of codes refer to.
+    /// The dictionaries of the lanes of codes.
     texts: Vec<ItemList>,
 }
 
 /// A lane that is filled for each vector.
 struct FilledLane {
-    source: Source,
+    source: LaneSource,
     content: Content,
-    values: Box<[u64; VECTOR_ROWS]>,
+    values: LaneBuffer,
     validity: Box<[u64; VECTOR_WORDS]>,
-    /// The numbers of the values of a key.
+    /// The numbers of a key's values.
     numbers: Box<[u32; VECTOR_ROWS]>,
 }
 
-/// Where the values of a lane come from.
-enum Source {
-    /// The numbers of a key's values, none of which counts as NULL.
+/// The origin of a lane's values.
+enum LaneSource {
+    /// The numbers of a key's values. No number is NULL.
     KeyNumbers(usize),
-    /// A key's values, by their numbers.
+    /// The values of a key, by their numbers.
     Key(usize, Vec<Option<Scalar>>),
-    /// The answers of an aggregate.
+    /// The results of an aggregate.
     Aggregate(usize),
 }
 
-/// What a lane holds.
+/// The type of a lane's values.
 #[derive(Clone, Copy)]
 enum Content {
     Number(NumberType),
-    Truth,
+    Bool,
     Codes,
 }
 
 impl GroupLanes {
-    /// The lanes of these attributes: entries, and behind them the number lanes of keys.
-    ///
-    /// # Safety
-    /// Runs inside of a query; the groups are of the aggregation that has these outputs.
-    pub unsafe fn new(outputs: &Outputs, wanted: &[usize], below: &mut Results) -> GroupLanes {
+    /// The lanes of these attributes: entries, and after them the number lanes of keys. The groups are those of the
+    /// aggregation with these outputs.
+    pub fn new(outputs: &Outputs, wanted: &[usize], below: &mut Groups) -> GroupLanes {
         let attributes = outputs.entry_types.len() + outputs.keys;
         let mut lanes = GroupLanes {
             filled: Vec::new(),
@@ -72,16 +71,15 @@ impl GroupLanes {
             texts: Vec::new(),
         };
         for &attribute in wanted {
-            // SAFETY: the caller's promise.
-            unsafe { lanes.add(outputs, attribute, below) }
+            lanes.add(outputs, attribute, below);
         }
         lanes
     }
 
-    unsafe fn add(&mut self, outputs: &Outputs, attribute: usize, below: &mut Results) {
+    fn add(&mut self, outputs: &Outputs, attribute: usize, below: &mut Groups) {
         let (keys, entries) = (outputs.keys, outputs.entry_types.len());
         if attribute >= entries {
-            let source = Source::KeyNumbers(attribute - entries);
+            let source = LaneSource::KeyNumbers(attribute - entries);
             self.push(attribute, source, Content::Number(NumberType::I64));
             return;
         }
@@ -89,46 +87,48 @@ impl GroupLanes {
         let content = match number_type(type_of) {
             Some(number) => Content::Number(number),
             None if is_text(type_of) => Content::Codes,
-            None => Content::Truth,
+            None => Content::Bool,
         };
         if attribute >= keys {
-            self.push(attribute, Source::Aggregate(attribute - keys), content);
+            self.push(attribute, LaneSource::Aggregate(attribute - keys), content);
             return;
         }
-        // SAFETY: the caller's promise.
-        let datums = unsafe { below.key_datums(attribute) };
+        let datums = below.key_datums(attribute);
         if let Content::Codes = content {
-            // SAFETY: datums of texts.
-            self.texts.push(unsafe { texts(&datums) });
+            self.texts.push(texts(&datums));
         }
         let values = datums.iter().enumerate();
         let values = values.map(|(value, datum)| {
             datum.map(|datum| match content {
                 Content::Number(number) => to_scalar(number, datum),
-                Content::Truth => Scalar(u64::from(datum.value() & 0xff != 0)),
+                Content::Bool => Scalar(u64::from(datum.value() & 0xff != 0)),
                 Content::Codes => Scalar(value as u64),
             })
         });
-        self.push(attribute, Source::Key(attribute, values.collect()), content);
+        self.push(
+            attribute,
+            LaneSource::Key(attribute, values.collect()),
+            content,
+        );
     }
 
-    fn push(&mut self, attribute: usize, source: Source, content: Content) {
+    fn push(&mut self, attribute: usize, source: LaneSource, content: Content) {
         let lane = FilledLane {
             source,
             content,
-            values: Box::new([0; VECTOR_ROWS]),
+            values: LaneBuffer::new(),
             validity: Box::new([0; VECTOR_WORDS]),
             numbers: Box::new([0; VECTOR_ROWS]),
         };
-        let values = lane.values.as_ptr();
+        let values = lane.values.words().as_ptr();
         let data = match content {
             Content::Number(number) => LaneData::Fixed {
                 values: values.cast(),
                 stride: number.width() as u32,
             },
-            Content::Truth => LaneData::Bool(values),
+            Content::Bool => LaneData::Bool(values),
             Content::Codes => {
-                let texts = self.texts.last().expect("its texts came before");
+                let texts = self.texts.last().expect("the texts were added before");
                 self.dictionaries[attribute] = texts.view();
                 texts.lane(values.cast())
             }
@@ -140,14 +140,14 @@ impl GroupLanes {
         self.filled.push(lane);
     }
 
-    /// Fills the lanes with these groups, of which there is at most a vector.
-    pub fn fill(&mut self, groups: Range<usize>, below: &Results) {
+    /// Fills the lanes with at most a vector of groups.
+    pub fn fill(&mut self, groups: Range<usize>, below: &Groups) {
         for lane in &mut self.filled {
             lane.fill(groups.clone(), below);
         }
     }
 
-    /// A vector of so many groups.
+    /// The frame of a vector of groups.
     pub fn frame<'a>(&'a self, rows: usize, scalars: &'a [Option<Scalar>]) -> Frame<'a> {
         Frame {
             lanes: &self.lanes,
@@ -157,18 +157,14 @@ impl GroupLanes {
     }
 }
 
-/// A list of texts, with an empty one in the place of NULL, which no row refers to.
-///
-/// # Safety
-/// Datums of texts.
-unsafe fn texts(datums: &[Option<pg_sys::Datum>]) -> ItemList {
+/// A list of texts. The place of NULL contains an empty text, which no row refers to.
+fn texts(datums: &[Option<pg_sys::Datum>]) -> ItemList {
     let items: Vec<Vec<u8>> = datums
         .iter()
         .map(|datum| {
             let mut item = Vec::new();
             match datum {
-                // SAFETY: the caller's promise.
-                Some(datum) => unsafe { datum::text_item(*datum, &mut item) },
+                Some(datum) => datum::text_item(*datum, &mut item),
                 None => datum::item_from_payload(&[], true, &mut item),
             }
             item
@@ -178,14 +174,14 @@ unsafe fn texts(datums: &[Option<pg_sys::Datum>]) -> ItemList {
 }
 
 impl FilledLane {
-    fn fill(&mut self, groups: Range<usize>, below: &Results) {
+    fn fill(&mut self, groups: Range<usize>, below: &Groups) {
         self.validity.fill(0);
-        if let (Source::Aggregate(aggregate), Content::Number(number)) =
+        if let (LaneSource::Aggregate(aggregate), Content::Number(number)) =
             (&self.source, self.content)
             && number.width() == size_of::<u64>()
         {
             let mut out = Numbers {
-                values: &mut self.values[..],
+                values: self.values.words_mut(),
                 validity: &mut self.validity[..],
             };
             if below.numbers(*aggregate, groups.clone(), &mut out) {
@@ -194,25 +190,20 @@ impl FilledLane {
         }
         match self.content {
             Content::Number(number) => with_number!(number, T => {
-                let values = self.values.as_mut_ptr().cast::<T>();
-                self.fill_each(groups, below, |row, scalar| {
-                    // SAFETY: the buffer has room for a vector of numbers of any width.
-                    unsafe { *values.add(row) = T::of_scalar(scalar) }
+                self.fill_each(groups, below, |values, row, scalar| {
+                    values.set(row, T::of_scalar(scalar));
                 });
             }),
             Content::Codes => {
-                let values = self.values.as_mut_ptr().cast::<u32>();
-                self.fill_each(groups, below, |row, scalar| {
-                    // SAFETY: as above.
-                    unsafe { *values.add(row) = scalar.0 as u32 }
+                self.fill_each(groups, below, |values, row, scalar| {
+                    values.set(row, scalar.0 as u32 as i32);
                 });
             }
-            Content::Truth => {
-                let mut truths = [0; VECTOR_WORDS];
-                self.fill_each(groups, below, |row, scalar| {
-                    truths[row / 64] |= (scalar.0 & 1) << (row % 64);
+            Content::Bool => {
+                self.values.words_mut()[..VECTOR_WORDS].fill(0);
+                self.fill_each(groups, below, |values, row, scalar| {
+                    values.words_mut()[row / 64] |= (scalar.0 & 1) << (row % 64);
                 });
-                self.values[..VECTOR_WORDS].copy_from_slice(&truths);
             }
         }
     }
@@ -222,33 +213,33 @@ impl FilledLane {
     fn fill_each(
         &mut self,
         groups: Range<usize>,
-        below: &Results,
-        mut set: impl FnMut(usize, Scalar),
+        below: &Groups,
+        mut set: impl FnMut(&mut LaneBuffer, usize, Scalar),
     ) {
         let count = groups.len();
-        let validity = &mut self.validity;
+        let (values, validity) = (&mut self.values, &mut self.validity);
         let mut put = |row: usize, value: Option<Scalar>| {
             if let Some(scalar) = value {
                 validity[row / 64] |= 1 << (row % 64);
-                set(row, scalar);
+                set(values, row, scalar);
             }
         };
-        if let Source::KeyNumbers(key) | Source::Key(key, _) = &self.source {
+        if let LaneSource::KeyNumbers(key) | LaneSource::Key(key, _) = &self.source {
             below.key_numbers(*key, groups.clone(), &mut self.numbers[..count]);
         }
         let numbers = self.numbers[..count].iter().enumerate();
         match &self.source {
-            Source::KeyNumbers(_) => {
+            LaneSource::KeyNumbers(_) => {
                 numbers.for_each(|(row, number)| put(row, Some(Scalar(u64::from(*number)))));
             }
-            Source::Key(_, values) => {
+            LaneSource::Key(_, values) => {
                 numbers.for_each(|(row, number)| put(row, values[*number as usize]));
             }
-            Source::Aggregate(aggregate) => {
-                let answers = groups.map(|group| below.answer(group, *aggregate));
-                answers
+            LaneSource::Aggregate(aggregate) => {
+                let results = groups.map(|group| below.result(group, *aggregate));
+                results
                     .enumerate()
-                    .for_each(|(row, answer)| put(row, answer));
+                    .for_each(|(row, result)| put(row, result));
             }
         }
     }

@@ -1,11 +1,10 @@
-//! Offers `LanesNestedAggregate`: an aggregation of a sub-select that `LanesAggregate` carries out.
+//! Offers `LanesNestedAggregate`: an aggregation of a sub-select that `LanesAggregate` computes.
 
 use pgrx::pg_sys;
 
 use super::outputs::Outputs;
 use super::state::NestedState;
-use crate::custom_scan::node::{self, Node};
-use crate::custom_scan::stand_in;
+use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::aggregate_call;
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
@@ -16,7 +15,7 @@ use crate::nodes::engine::plan::{Joined, engine_private};
 use crate::pg::{nodes, ports, tree};
 use crate::planner::quals::VECTOR_SHARE;
 
-/// The aggregation of a sub-select, as it is planned.
+/// The aggregation of a sub-select, while it is planned.
 struct Below {
     /// The path of the sub-select in the query above.
     scan: *mut pg_sys::Path,
@@ -25,12 +24,12 @@ struct Below {
 }
 
 impl Below {
-    /// The cheapest path of a relation that is a sub-select whose rows are the groups of one of our nodes.
+    /// The cheapest path of a sub-select whose rows are the groups of a node of this extension.
     ///
     /// # Safety
-    /// The planner's live structures.
+    /// The planner's structures are live.
     unsafe fn of(root: *mut pg_sys::PlannerInfo, input: *mut pg_sys::RelOptInfo) -> Option<Below> {
-        // SAFETY: the caller's promise; casts follow tags.
+        // SAFETY: the planner's structures are live; casts follow tags.
         unsafe {
             let is_alone = (*input).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
                 && (*input).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
@@ -43,7 +42,7 @@ impl Below {
                 && (*input).baserestrictinfo.is_null()
                 && !(*entry).inh;
             let paths = nodes::list::<pg_sys::Path>((*input).pathlist).filter_map(|path| {
-                // Grouping expressions above it are the engine's.
+                // The engine evaluates grouping expressions above it itself.
                 let path = match (*path).type_ {
                     pg_sys::NodeTag::T_ProjectionPath => {
                         (*path.cast::<pg_sys::ProjectionPath>()).subpath
@@ -69,25 +68,25 @@ impl Below {
         }
     }
 
-    /// A part of what the path remembers: its numbers, or its targets.
-    unsafe fn remembered(&self, part: i32) -> *mut pg_sys::List {
-        // SAFETY: a path that `engine_private` made.
+    /// A list that the path stores.
+    unsafe fn stored(&self, part: i32) -> *mut pg_sys::List {
+        // SAFETY: `engine_private` made the path's lists.
         unsafe { ports::list_nth((*self.aggregation).custom_private, part) }
     }
 
-    /// How many keys and how many aggregates there are.
+    /// How many keys and aggregates there are.
     unsafe fn counts(&self) -> (usize, usize) {
-        // SAFETY: as above.
-        let numbers = unsafe { nodes::integers_of(ports::list_nth(self.remembered(0), 0)) };
+        // SAFETY: `engine_private` made the path's lists.
+        let numbers = unsafe { nodes::integers_of(ports::list_nth(self.stored(0), 0)) };
         (numbers[0] as usize, numbers[1] as usize)
     }
 
-    /// What the sub-select returns.
+    /// The columns of the sub-select.
     unsafe fn outputs(&self, index: u32) -> Outputs {
-        // SAFETY: as above.
+        // SAFETY: `engine_private` made the path's lists.
         unsafe {
             let (keys, calls) = self.counts();
-            let entries = nodes::list::<pg_sys::TargetEntry>(self.remembered(2));
+            let entries = nodes::list::<pg_sys::TargetEntry>(self.stored(2));
             let entries: Vec<_> = entries
                 .take(keys + calls)
                 .map(|entry| (*entry).expr.cast::<pg_sys::Node>())
@@ -97,9 +96,9 @@ impl Below {
         }
     }
 
-    /// The operator by which values of a key are distinct.
+    /// The operator that makes the values of a key distinct.
     unsafe fn equality(&self, key: usize) -> pg_sys::Oid {
-        // SAFETY: keys are in the order of these clauses.
+        // SAFETY: the keys are in the order of these clauses.
         unsafe {
             let query = (*self.root).parse;
             let clauses = match (*query).groupClause.is_null() {
@@ -111,39 +110,35 @@ impl Below {
         }
     }
 
-    /// The conditions of HAVING, if they are not on distinct rows.
+    /// The conditions of HAVING.
     unsafe fn having(&self) -> *mut pg_sys::List {
-        // SAFETY: the planner's live structures.
+        // SAFETY: the planner's structures are live.
         unsafe { (*(*self.root).parse).havingQual.cast() }
     }
 }
 
-/// Whether a path gives the groups of one of our nodes.
+/// Whether a path returns the groups of a node of this extension.
 unsafe fn is_groups(path: *mut pg_sys::Path) -> bool {
-    // SAFETY: a live path; the cast follows the tag.
+    // SAFETY: the planner's paths are live.
     unsafe {
-        let ours = [
-            &raw const AggregateState::ROUTINES.path,
-            &raw const NestedState::ROUTINES.path,
-        ];
-        (*path).type_ == pg_sys::NodeTag::T_CustomPath
-            && ours.contains(&(*path.cast::<pg_sys::CustomPath>()).methods)
+        let is_nested = || callbacks::path_of::<NestedState>(path).is_some();
+        callbacks::path_of::<AggregateState>(path).is_some() || is_nested()
     }
 }
 
-/// Offers to aggregate the groups of a sub-select, if there is such a sub-select.
+/// Offers to aggregate the groups of a sub-select. Nothing happens if the relation is no such sub-select.
 ///
 /// # Errors
-/// Why it cannot be done.
+/// The reason why the node cannot aggregate them.
 ///
 /// # Safety
-/// The planner's live structures.
+/// The planner's structures are live.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     input: *mut pg_sys::RelOptInfo,
     output: *mut pg_sys::RelOptInfo,
 ) -> Translation<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let Some(below) = Below::of(root, input) else {
             return Ok(());
@@ -170,10 +165,10 @@ pub unsafe fn offer(
         ungrouped_columns((*target).exprs.cast(), keys)?;
         ungrouped_columns((*query).havingQual, keys)?;
 
-        let path = node::path::<NestedState>(output, target);
+        let path = callbacks::path::<NestedState>(output, target);
         let stand_in = stand_in::path(output).ok_or("no other plan")?;
         let base = &mut (*path).path;
-        // As PostgreSQL's own: of two paths that cost about as much, it keeps the one that workers may execute.
+        // As PostgreSQL's own path: of two paths with about equal costs, the planner keeps the parallel-safe one.
         base.parallel_safe = (*output).consider_parallel
             && (*below.scan).parallel_safe
             && !stand_in::has_workers(stand_in);
@@ -192,12 +187,12 @@ pub unsafe fn offer(
     }
 }
 
-/// Checks that the engine can evaluate HAVING below.
+/// Refuses conditions of HAVING below that the engine cannot evaluate.
 unsafe fn having(below: &Below, index: u32, translator: &mut Translator) -> Translation<()> {
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let (keys, calls) = below.counts();
-        let entries = nodes::list::<pg_sys::TargetEntry>(below.remembered(2)).take(keys + calls);
+        let entries = nodes::list::<pg_sys::TargetEntry>(below.stored(2)).take(keys + calls);
         let entries: Vec<_> = entries.map(|entry| (*entry).expr.cast()).collect();
         let conditions = Outputs::of_path(index, below.having(), &entries, keys);
         for condition in conditions.columns() {
@@ -207,14 +202,14 @@ unsafe fn having(below: &Below, index: u32, translator: &mut Translator) -> Tran
     }
 }
 
-/// The expressions that are grouped by.
+/// The grouping expressions.
 unsafe fn keys(
     root: *mut pg_sys::PlannerInfo,
     below: &Below,
     outputs: &Outputs,
     translator: &mut Translator,
 ) -> Translation<*mut pg_sys::List> {
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let mut keys = std::ptr::null_mut();
         for clause in nodes::list::<pg_sys::SortGroupClause>((*(*root).parse).groupClause) {

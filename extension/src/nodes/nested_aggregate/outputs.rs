@@ -1,17 +1,18 @@
-//! Columns of a sub-select that aggregates, as expressions over the entries of that aggregation.
+//! The columns of a sub-select that aggregates, as expressions over the entries of that aggregation.
 //!
-//! While a query is planned, the sub-select's list has aggregates and keys as they were written. In a plan they are
-//! columns of the node's own list. Both become columns of the sub-select's relation that are numbered by entry.
+//! While a query is planned, the sub-select's list contains aggregates and keys as they were written. In a plan they are
+//! columns of the node's own list. Both become columns of the sub-select's relation, numbered by entry.
 
 use pgrx::pg_sys;
 
 use crate::expressions::translate::{Translation, number_type};
+use crate::pg::exec::node::CustomPlan;
 use crate::pg::names::type_name;
 use crate::pg::{nodes, tree};
 
 /// The columns of a sub-select.
 pub struct Outputs {
-    /// Each column as an expression over entries.
+    /// The columns as expressions over entries.
     columns: Vec<*mut pg_sys::Node>,
     /// The type of each entry.
     pub entry_types: Vec<pg_sys::Oid>,
@@ -20,17 +21,17 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The columns of a sub-select that is being planned: its list, and the entries of its aggregation.
+    /// The columns of a sub-select that is being planned, from its list and the entries of its aggregation.
     ///
     /// # Safety
-    /// Live expressions.
+    /// The expressions are live.
     pub unsafe fn of_path(
         index: u32,
         list: *mut pg_sys::List,
         entries: &[*mut pg_sys::Node],
         keys: usize,
     ) -> Outputs {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's expressions are live.
         unsafe {
             let columns = nodes::list::<pg_sys::Node>(list).map(|expression| {
                 let found = entries_within(index, expression, entries);
@@ -48,20 +49,17 @@ impl Outputs {
         }
     }
 
-    /// The columns of a sub-select whose plan is ready: that of an aggregation with so many keys.
-    ///
-    /// # Safety
-    /// A plan of such a node.
-    pub unsafe fn of_plan(index: u32, scan: *mut pg_sys::CustomScan, keys: usize) -> Outputs {
-        // SAFETY: the caller's promise; casts follow tags.
+    /// The columns of a sub-select whose plan is ready: that of an aggregation with this many keys.
+    pub fn of_plan(index: u32, plan: CustomPlan<'_>, keys: usize) -> Outputs {
+        // SAFETY: the plan's expressions are live.
         unsafe {
-            let targets = nodes::list::<pg_sys::TargetEntry>((*scan).scan.plan.targetlist);
+            let targets = nodes::list::<pg_sys::TargetEntry>(plan.target_list());
             let columns = targets.map(|target| over_entries(index, (*target).expr.cast()));
-            let entries = nodes::list::<pg_sys::TargetEntry>((*scan).custom_scan_tlist);
             Outputs {
                 columns: columns.collect(),
-                entry_types: entries
-                    .map(|entry| pg_sys::exprType((*entry).expr.cast()))
+                entry_types: plan
+                    .entries()
+                    .map(|entry| pg_sys::exprType(entry))
                     .collect(),
                 keys,
             }
@@ -71,16 +69,10 @@ impl Outputs {
     /// An expression over columns of the sub-select as one over entries.
     ///
     /// # Errors
-    /// If it has a column that is none of the sub-select's list.
-    ///
-    /// # Safety
-    /// A live expression.
-    pub unsafe fn over_entries(
-        &self,
-        expression: *mut pg_sys::Node,
-    ) -> Translation<*mut pg_sys::Node> {
+    /// The expression has a column that is not in the sub-select's list.
+    pub fn over_entries(&self, expression: *mut pg_sys::Node) -> Translation<*mut pg_sys::Node> {
         let mut is_strange = false;
-        // SAFETY: the caller's promise; casts follow tags.
+        // SAFETY: the expression is of a live query or plan; casts follow tags.
         unsafe {
             let replaced = tree::replaced(expression, &mut |node| {
                 let output = self.output_of(node)?;
@@ -94,12 +86,9 @@ impl Outputs {
         }
     }
 
-    /// The entry that a column of the sub-select is, if it is a key itself.
-    ///
-    /// # Safety
-    /// A live expression.
-    pub unsafe fn key_of(&self, expression: *mut pg_sys::Node) -> Option<usize> {
-        // SAFETY: the caller's promise; casts follow tags.
+    /// The entry of an expression that is a column of the sub-select and a key below.
+    pub fn key_of(&self, expression: *mut pg_sys::Node) -> Option<usize> {
+        // SAFETY: the expression is of a live query or plan; casts follow tags.
         unsafe {
             let column = self.columns[self.output_of(expression)??];
             if (*column).type_ != pg_sys::NodeTag::T_Var {
@@ -110,10 +99,10 @@ impl Outputs {
         }
     }
 
-    /// The place among the columns, if this is one; `Some(None)` is a column that is none of the list.
+    /// The place of a column of the sub-select; `Some(None)` for a column that is not in its list.
     #[allow(clippy::option_option)]
     unsafe fn output_of(&self, node: *mut pg_sys::Node) -> Option<Option<usize>> {
-        // SAFETY: the caller has a live expression; the cast follows the tag.
+        // SAFETY: the caller's expression is live; the cast follows the tag.
         unsafe {
             if (*node).type_ != pg_sys::NodeTag::T_Var {
                 return None;
@@ -124,10 +113,10 @@ impl Outputs {
         }
     }
 
-    /// Refuses entries of which there is no lane.
+    /// Refuses entries that lanes cannot contain.
     ///
     /// # Errors
-    /// If one of these entries is of another type than lanes have.
+    /// An entry has a type that no lane has.
     pub fn check(&self, wanted: &[usize]) -> Translation<()> {
         for entry in wanted {
             let type_of = self.entry_types[*entry];
@@ -146,19 +135,16 @@ impl Outputs {
     }
 }
 
-/// Whether texts of a type are equal if their bytes are.
+/// Whether values of a type are texts that are equal if their bytes are.
 pub fn is_text(type_of: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: looks the type up in the catalogue.
     let base = unsafe { pg_sys::getBaseType(type_of) };
     matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID)
 }
 
-/// An expression of a plan's list, whose columns are those of the node's own list, over entries.
-///
-/// # Safety
-/// A live expression of such a plan.
-pub unsafe fn over_entries(index: u32, expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the caller's promise; the cast follows the tag, and the copy is ours to change.
+/// An expression of a live plan, whose columns are those of the node's own list, as one over entries.
+pub fn over_entries(index: u32, expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: the expression is live; the copy is changed before anybody else knows it; the cast follows the tag.
     unsafe {
         let copy = tree::copy(expression);
         tree::walk_expression(copy, &mut |node, _| {
@@ -173,13 +159,13 @@ pub unsafe fn over_entries(index: u32, expression: *mut pg_sys::Node) -> *mut pg
 
 /// The parts of an expression that are entries, each with its column.
 ///
-/// A comparison may raise an ERROR, which a visitor must not. So parts that may be entries are found first.
+/// A comparison may raise an ERROR, which a visitor must not. So candidates are collected first, and compared then.
 unsafe fn entries_within(
     index: u32,
     expression: *mut pg_sys::Node,
     entries: &[*mut pg_sys::Node],
 ) -> Vec<(*mut pg_sys::Node, *mut pg_sys::Node)> {
-    // SAFETY: the caller's live expressions.
+    // SAFETY: the caller's expressions are live.
     unsafe {
         let tags: Vec<_> = entries.iter().map(|entry| (**entry).type_).collect();
         let mut candidates = Vec::new();
@@ -200,7 +186,7 @@ unsafe fn entries_within(
 
 /// The column of an entry, of the type of an expression.
 unsafe fn column(index: u32, entry: usize, like: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the caller has a live expression; makes a node.
+    // SAFETY: the caller's expression is live.
     unsafe {
         let (type_of, modifier) = (pg_sys::exprType(like), pg_sys::exprTypmod(like));
         let collation = pg_sys::exprCollation(like);

@@ -1,26 +1,26 @@
-//! Paths of `LanesScan`.
+//! The paths of `LanesScan`.
 
 use pgrx::pg_sys;
 
 use super::state::ScanState;
-use crate::custom_scan::node;
+use crate::custom_scan::callbacks;
 use crate::pg::{ports, tree};
 use crate::planner::quals::{Quals, VECTOR_SHARE};
 use crate::planner::selectivity;
 
-/// A path that scans a table by one process, and the pages that it is expected to read.
+/// The path of a scan by one process, and the pages that it is expected to read.
 ///
 /// # Safety
-/// The planner's live structures: a lanes table, and its quals.
+/// The relation is a live one of a lanes table, and the conditions are its own.
 pub unsafe fn scan_path(
     root: *mut pg_sys::PlannerInfo,
     relation: *mut pg_sys::RelOptInfo,
     quals: &Quals,
 ) -> (*mut pg_sys::CustomPath, f64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let Quals { pushed, kept } = *quals;
-        let path = node::path::<ScanState>(relation, (*relation).reltarget);
+        let path = callbacks::path::<ScanState>(relation, (*relation).reltarget);
         let base = &mut (*path).path;
         base.param_info =
             pg_sys::get_baserel_parampathinfo(root, relation, (*relation).lateral_relids);
@@ -47,14 +47,17 @@ pub unsafe fn scan_path(
     }
 }
 
-/// Offers to scan a table by several processes, each of which takes segments. `scan` is the path for one, which reads so many
-/// pages.
+/// Offers a scan by several processes, each of which takes segments. `scan` is the path for one process, which reads
+/// this many pages.
+///
+/// # Safety
+/// The relation and the path are live.
 pub unsafe fn offer_parallel_scan(
     relation: *mut pg_sys::RelOptInfo,
     scan: *mut pg_sys::CustomPath,
     pages: f64,
 ) {
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         if !(*relation).consider_parallel || !(*scan).path.param_info.is_null() {
             return;
@@ -66,7 +69,7 @@ pub unsafe fn offer_parallel_scan(
         }
         let path = tree::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
         *path = *scan;
-        // As PostgreSQL reckons: the leader has less time the more workers it hears from.
+        // PostgreSQL's own estimate: the leader has less time the more workers it receives rows from.
         let leader = 1.0 - 0.3 * f64::from(workers);
         let takes_part = pg_sys::parallel_leader_participation && leader > 0.0;
         let processes = f64::from(workers) + if takes_part { leader } else { 0.0 };

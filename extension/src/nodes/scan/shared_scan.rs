@@ -1,18 +1,18 @@
 //! What the participants of a parallel `LanesScan` share.
 //!
-//! Each takes the next segment that nobody has taken. A segment's visible rows are the same for all of them: they have
-//! the same snapshot, and the rows that it sees were all there before the first participant looked.
+//! Each participant takes the next segment that no other has taken. A segment's visible rows are the same for all
+//! participants: they use one snapshot, and the rows that it sees existed before the first participant began.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::table::scan::SharedSegments;
-use crate::vectors::vector_source::Counters;
+use crate::vectors::counters::Counters;
 
-/// Lies in the memory of a parallel query.
+/// The shared state, in the memory of a parallel query.
 #[repr(C)]
 #[derive(Default)]
 pub struct SharedScan {
-    /// Which segments are taken.
+    /// The segments that are taken.
     pub taken: SharedSegments,
     segments: AtomicU64,
     segments_skipped: AtomicU64,
@@ -28,12 +28,12 @@ pub struct SharedScan {
 }
 
 impl SharedScan {
-    /// Starts the scan over. No participant is scanning now.
+    /// Starts the scan over. No participant is scanning.
     pub fn restart(&self) {
         self.taken.restart();
     }
 
-    /// A worker is done: what it did, and how many rows passed the quals.
+    /// Adds a worker's counters, and the number of rows that passed its conditions.
     pub fn report(&self, counters: &Counters, passed: u64) {
         for (total, did) in [
             (&self.segments, counters.segments),
@@ -52,7 +52,7 @@ impl SharedScan {
         }
     }
 
-    /// What workers did since this was last asked, and how many rows passed the quals.
+    /// Takes the counters that workers have reported since the last call, and the number of rows that passed.
     pub fn collect(&self) -> (Counters, u64) {
         let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
         let counters = Counters {
@@ -65,7 +65,7 @@ impl SharedScan {
             cold_cache_hits: take(&self.cold_cache_hits),
             vectors: take(&self.vectors),
             vectors_skipped: take(&self.vectors_skipped),
-            // Parallel scans are under no join of ours.
+            // No join of this extension reads a parallel scan.
             vectors_without_keys: 0,
             rows: take(&self.rows),
         };

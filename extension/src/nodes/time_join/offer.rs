@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 use super::state::JoinState;
-use crate::custom_scan::node;
+use crate::custom_scan::callbacks;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_time::find::{self, Sides, TimeJoin};
 use crate::joins::by_time::nested_loop;
@@ -170,7 +170,7 @@ unsafe fn offer_rows(
                 false => drop(translator.attribute(output)?),
             }
         }
-        let path = node::path::<JoinState>(joined, (*joined).reltarget);
+        let path = callbacks::path::<JoinState>(joined, (*joined).reltarget);
         // Who wants more than its columns has them computed above it.
         (*path).flags = 0;
         let base = &mut (*path).path;

@@ -1,170 +1,160 @@
-//! `LanesTimeJoin`: the rows of a lanes table with what a join by time gives them, a slot a row.
+//! `LanesTimeJoin` under execution: a slot for each row of the join.
 //!
-//! Where the right side takes too much memory, PostgreSQL's own plan takes over ([`stand_in`]): for all rows, or where
-//! rows have been returned, for those of the vector under way and after it. That plan reads the left side by a
-//! `LanesScan`, which is told to begin there, so no row is returned twice.
+//! If the right side exceeds its memory limit, PostgreSQL's own plan takes over ([`stand_in`]). If rows were returned
+//! before, it takes over from the current vector on: that plan reads the left side by a `LanesScan`, which begins there.
 
 use std::ffi::CStr;
 
 use lanes_columnar::vector::frame::Frame;
-use lanes_columnar::vector::number::{Number, NumberType};
+use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::predicate::Predicate;
-use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
-use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
-use crate::custom_scan::names;
-use crate::custom_scan::node::{Node, Planned, Routines};
-use crate::custom_scan::{privilege, stand_in};
-use crate::expressions::scalar;
+use crate::custom_scan::callbacks::{Callbacks, open_table};
+use crate::custom_scan::node::{NextRow, Node, Planned};
+use crate::custom_scan::{names, privilege, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator, to_datum};
 use crate::joins::by_time::stage::JoinStage;
 use crate::nodes::engine::plan::{self, EnginePlan};
 use crate::nodes::scan;
+use crate::pg::exec::child::Child;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
+use crate::pg::operands;
+use crate::vectors::counters::Counters;
 use crate::vectors::prune::{Filter, predicates};
-use crate::vectors::vector_source::{Counters, VectorSource};
+use crate::vectors::row_cursor::RowCursor;
+use crate::vectors::vector_source::VectorSource;
 
-static ROUTINES: Routines = Routines::of::<JoinState>();
+static CALLBACKS: Callbacks = Callbacks::of::<JoinState>();
 
-/// A join under execution.
+/// The node's state.
 #[derive(Default)]
 pub struct JoinState {
     counters: Counters,
+    /// The counters of the right side, and the algorithm that found its rows.
     joined: Option<(Counters, &'static str)>,
     passed: u64,
     bytes: usize,
     /// Whether PostgreSQL's own plan has taken over.
-    handed_over: bool,
+    has_handed_over: bool,
 }
 
 /// A column of the result.
 enum Output {
     /// The table's attribute.
     Attribute(usize),
-    /// What the join gives, by its place.
+    /// A column of the join, by its place.
     Joined(NumberType, usize),
-    /// What is computed of that, and its values for the vector under way.
+    /// An expression over columns of the join, and its values for the current vector.
     Computed(Value, Operand),
 }
 
-/// What exists from the first row on.
-pub struct Running {
+impl Output {
+    /// The origin of each column.
+    fn of(columns: &[*mut pg_sys::Node], translator: &mut Translator) -> Translation<Vec<Output>> {
+        let mut outputs = Vec::new();
+        for column in columns {
+            outputs.push(if translator.is_given(*column) {
+                match translator.value(*column)? {
+                    Value::Joined(number, place) => Output::Joined(number, place),
+                    value => Output::Computed(value, Operand::Null),
+                }
+            } else {
+                Output::Attribute(translator.attribute(*column)?)
+            });
+        }
+        Ok(outputs)
+    }
+}
+
+/// The join, from the first row on.
+pub struct RunningTimeJoin {
     source: VectorSource,
     translator: Translator,
     filter: Filter,
-    /// `None`: it takes too much memory.
+    /// `None`: the right side exceeds its memory limit.
     join: Option<JoinStage>,
-    /// What gives the rows instead.
-    stand_in: Option<*mut pg_sys::PlanState>,
+    /// The plan that returns the rows instead.
+    stand_in: Option<Child>,
+    /// The conditions on the rows of the join.
     quals_above: Vec<Predicate>,
     outputs: Vec<Output>,
-    selection: Selection,
-    next: usize,
-    /// A row of the table, for the attributes that are asked for.
-    values: Vec<pg_sys::Datum>,
-    nulls: Vec<bool>,
+    rows: RowCursor,
 }
 
 impl Node for JoinState {
     const NAME: &'static CStr = names::TIME_JOIN;
-    const ROUTINES: &'static Routines = &ROUTINES;
-    type Running = Running;
+    const CALLBACKS: &'static Callbacks = &CALLBACKS;
+    type Running = RunningTimeJoin;
 
-    fn stand_in(running: &Running) -> Option<*mut pg_sys::PlanState> {
+    fn stand_in(running: &RunningTimeJoin) -> Option<Child> {
         running.stand_in
     }
 
-    unsafe fn plan(planned: &Planned) {
-        // SAFETY: the planner's live structures. The clauses are among the path's own.
-        unsafe { plan::plan_engine(planned) }
+    fn plan(planned: &Planned) {
+        plan::plan_engine(planned);
     }
 
-    unsafe fn begin(&mut self, node: *mut pg_sys::CustomScanState) {
-        // SAFETY: a node freshly initialised by PostgreSQL.
-        unsafe {
-            let plan = EnginePlan::of((*node).ss.ps.plan.cast());
-            privilege::check_execute(plan.expressions().into_iter());
-        }
+    fn begin(&mut self, node: ExecNode<'_>) {
+        let plan = EnginePlan::of(node.plan());
+        privilege::check_execute(plan.expressions().into_iter());
     }
 
-    unsafe fn start(&mut self, node: *mut pg_sys::CustomScanState) -> Translation<Running> {
-        // SAFETY: a node in execution; the table was locked when the plan was made ready.
-        unsafe {
-            let estate = (*node).ss.ps.state;
-            let plan = EnginePlan::of((*node).ss.ps.plan.cast());
-            let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
-            let Some(join) = &plan.join else {
-                return Err("no join".into());
-            };
-            let state = &raw mut (*node).ss.ps;
-            scalar::reads(state, table);
-            let mut translator =
-                Translator::of_joined(Scalars::Evaluated(state), join.joined_columns(plan.index));
-            let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
-            let mut outputs = Vec::new();
-            for column in &plan.keys {
-                outputs.push(if translator.is_given(*column) {
-                    match translator.value(*column)? {
-                        Value::Joined(number, place) => Output::Joined(number, place),
-                        value => Output::Computed(value, Operand::Null),
-                    }
-                } else {
-                    Output::Attribute(translator.attribute(*column)?)
-                });
-            }
-            let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
-            let join = JoinStage::begin(join, state, &mut translator)?;
-            let attributes = (*(*table).rd_att).natts as usize;
-            let zones_wanted = filter.zones_wanted.clone();
-            let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
-            source.want_only(translator.attributes());
-            self.handed_over = join.is_none();
-            let stand_in = self.handed_over.then(|| hand_over(node, 0));
-            Ok(Running {
-                source,
-                translator,
-                filter,
-                join,
-                stand_in,
-                quals_above,
-                outputs,
-                selection: Selection::NONE,
-                next: 0,
-                values: vec![pg_sys::Datum::null(); attributes],
-                nulls: vec![true; attributes],
-            })
-        }
+    fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningTimeJoin> {
+        let plan = EnginePlan::of(node.plan());
+        let table = open_table(node, plan.index);
+        let Some(join) = &plan.join else {
+            return Err("no join".into());
+        };
+        let scalars = Scalars::Evaluated(node.plan_state());
+        let mut translator = Translator::of_joined(scalars, join.joined_columns(plan.index));
+        let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+        let outputs = Output::of(&plan.keys, &mut translator)?;
+        let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
+        let join = JoinStage::begin(join, node, &mut translator)?;
+        let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
+        source.want_only(translator.attributes());
+        self.has_handed_over = join.is_none();
+        Ok(RunningTimeJoin {
+            source,
+            translator,
+            filter,
+            join,
+            stand_in: self.has_handed_over.then(|| hand_over(node, 0)),
+            quals_above,
+            outputs,
+            rows: RowCursor::EMPTY,
+        })
     }
 
-    unsafe fn next(
+    fn next(
         &mut self,
-        running: &mut Running,
-        node: *mut pg_sys::CustomScanState,
-        slot: *mut pg_sys::TupleTableSlot,
-    ) -> Evaluation<bool> {
+        running: &mut RunningTimeJoin,
+        node: ExecNode<'_>,
+        row: &mut SlotWriter<'_>,
+    ) -> Evaluation<NextRow> {
         let next = match running.next_row(&mut self.passed) {
             Err(EvaluationError::TooMuchMemory) => {
                 self.note(running);
                 running.join = None;
-                self.handed_over = true;
-                let row = running.source.row_number(running.source.place(0));
-                // SAFETY: the node is in execution.
-                running.stand_in = Some(unsafe { hand_over(node, row) });
+                self.has_handed_over = true;
+                let first = running.source.row_number(running.source.place(0));
+                running.stand_in = Some(hand_over(node, first));
                 None
             }
             next => next?,
         };
-        if let Some(row) = next {
-            // SAFETY: the node's slot, and a row of the vector under way.
-            unsafe { running.fill(row, slot) }
+        if let Some(number) = next {
+            running.write(number, row);
         }
-        Ok(next.is_some())
+        Ok(NextRow::written(next.is_some()))
     }
 
-    fn note(&mut self, running: &mut Running) {
+    fn note(&mut self, running: &mut RunningTimeJoin) {
         self.counters = running.source.counters();
         if let Some(join) = &mut running.join {
             self.bytes = join.bytes();
@@ -172,17 +162,14 @@ impl Node for JoinState {
         }
     }
 
-    unsafe fn end(running: Running) {
+    fn end(running: RunningTimeJoin) {
         running.source.end();
     }
 
-    unsafe fn explain(&self, explain: &Explain) {
-        // SAFETY: the node's plan.
-        unsafe {
-            let plan = EnginePlan::of(explain.plan());
-            explain.table(plan.index);
-            plan.explain(explain);
-        }
+    fn explain(&self, explain: &Explain) {
+        let plan = EnginePlan::of(explain.plan());
+        explain.table(plan.index);
+        plan.explain(explain);
         if explain.is_analyze() {
             self.counters.explain(explain);
             if let Some((counters, algorithm)) = &self.joined {
@@ -190,96 +177,84 @@ impl Node for JoinState {
             }
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.kilobytes(c"Memory", self.bytes);
-            if self.handed_over {
+            if self.has_handed_over {
                 explain.text(c"Handed Over", stand_in::RIGHT_SIDE_TOO_LARGE);
             }
         }
     }
 }
 
-/// PostgreSQL's own plan, which gives what rows of the left side from this one on find.
-///
-/// # Safety
-/// A node in execution.
-unsafe fn hand_over(node: *mut pg_sys::CustomScanState, row: u64) -> *mut pg_sys::PlanState {
-    // SAFETY: the caller's promise; the child is a join, perhaps with a projection above it, of a scan of the left
-    // side.
-    unsafe {
-        let join = stand_in::begin(node, 0);
-        let mut left = join;
-        while !(*left).lefttree.is_null() {
-            left = (*left).lefttree;
-        }
-        scan::state::begin_at(left, row);
-        join
+/// PostgreSQL's own plan, for the rows of the left side from this one on. The plan is a join, perhaps below a projection,
+/// whose left side is a scan of the left table.
+fn hand_over(node: ExecNode<'_>, first_row: u64) -> Child {
+    let join = stand_in::begin(node, 0);
+    let mut left = join;
+    while let Some(below) = left.left() {
+        left = below;
     }
+    scan::state::begin_at(left, first_row);
+    join
 }
 
-impl Running {
+impl RunningTimeJoin {
     /// The next row of the join, relative to the source's vector.
+    #[inline]
     fn next_row(&mut self, passed: &mut u64) -> Evaluation<Option<usize>> {
         loop {
-            if let Some(row) = self.selection.next(self.next) {
-                self.next = row + 1;
+            if let Some(row) = self.rows.next_row() {
                 return Ok(Some(row));
             }
-            let Some(join) = &mut self.join else {
+            if !self.next_vector(passed)? {
                 return Ok(None);
-            };
-            let scalars = &self.translator.scalars;
-            let Some(mut selection) = self.source.next(&mut self.filter, scalars)? else {
-                return Ok(None);
-            };
-            let frame = self.source.frame(scalars);
-            join.find(&frame, &mut selection)?;
-            let given = join.operands();
-            let frame = Frame {
-                joined: given,
-                ..frame
-            };
-            // The sub-select computes its columns before anybody asks about them.
-            for output in &mut self.outputs {
-                if let Output::Computed(value, operand) = output {
-                    *operand = value.evaluate(&frame, &selection)?;
-                }
             }
-            narrow(&mut self.quals_above, &frame, &mut selection)?;
-            *passed += selection.count() as u64;
-            (self.selection, self.next) = (selection, 0);
         }
     }
 
-    /// Writes a row; what the node never returns is NULL.
-    ///
-    /// # Safety
-    /// The slot has an attribute for each output; the row is one of the vector under way.
-    unsafe fn fill(&mut self, row: usize, slot: *mut pg_sys::TupleTableSlot) {
-        // SAFETY: the caller's promise; the lanes are alive until the next vector is asked for.
-        unsafe {
-            let count = (*(*slot).tts_tupleDescriptor).natts as usize;
-            let (outlet, place) = (self.source.outlet(), self.source.place(row));
-            let given = self.join.as_ref().map_or(&[][..], JoinStage::operands);
-            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-            std::slice::from_raw_parts_mut(nulls, count).fill(true);
-            for (index, output) in self.outputs.iter().enumerate() {
-                let (number, operand) = match output {
-                    Output::Attribute(attribute) => {
-                        let (own, own_nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-                        (*outlet).read(place, *attribute, attribute + 1, own, own_nulls);
-                        *values.add(index) = self.values[*attribute];
-                        *nulls.add(index) = self.nulls[*attribute];
-                        continue;
-                    }
-                    Output::Joined(number, place) => (*number, given[*place]),
-                    Output::Computed(value, operand) => (value.number(), *operand),
-                };
-                if operand.is_valid(row) {
-                    *nulls.add(index) = false;
-                    *values.add(index) = with_number!(number, T => {
-                        to_datum(number, operand.get::<T>(row).to_scalar())
-                    });
-                }
+    /// Goes on to the next vector, and finds the joined rows of its rows; false at the end.
+    fn next_vector(&mut self, passed: &mut u64) -> Evaluation<bool> {
+        let Some(join) = &mut self.join else {
+            return Ok(false);
+        };
+        let scalars = &self.translator.scalars;
+        let Some(mut selection) = self.source.next(&mut self.filter, scalars)? else {
+            return Ok(false);
+        };
+        let frame = self.source.frame(scalars);
+        join.find(&frame, &mut selection)?;
+        let given = join.operands();
+        let frame = Frame {
+            joined: given,
+            ..frame
+        };
+        // The sub-select computes its columns before any condition above it is evaluated.
+        for output in &mut self.outputs {
+            if let Output::Computed(value, operand) = output {
+                *operand = value.evaluate(&frame, &selection)?;
             }
         }
+        narrow(&mut self.quals_above, &frame, &mut selection)?;
+        *passed += selection.count() as u64;
+        self.rows = RowCursor::new(selection);
+        Ok(true)
+    }
+
+    /// Writes a row. Columns that the node never returns are NULL.
+    #[inline]
+    fn write(&self, row: usize, target: &mut SlotWriter<'_>) {
+        let (outlet, place) = (self.source.outlet(), self.source.place(row));
+        let given = self.join.as_ref().map_or(&[][..], JoinStage::operands);
+        for (index, output) in self.outputs.iter().enumerate() {
+            let (number, operand) = match output {
+                Output::Attribute(attribute) => {
+                    target.set_pair(index, outlet.value(place, *attribute));
+                    continue;
+                }
+                Output::Joined(number, place) => (*number, given[*place]),
+                Output::Computed(value, operand) => (value.number(), *operand),
+            };
+            let value = operands::value(number, operand, row);
+            target.set(index, value.map(|value| to_datum(number, value)));
+        }
+        target.clear_from(self.outputs.len());
     }
 }

@@ -1,40 +1,37 @@
-//! What a plan that gives whole rows remembers: [`LanesTopN`](super::plan), [`LanesLatest`](crate::nodes::latest::plan).
+//! What a plan that returns whole rows stores: [`LanesTopN`](super), [`LanesLatest`](crate::nodes::latest).
 //!
 //! | numbers | custom_exprs |
 //! |---|---|
-//! | rows of a first pass, how many pushed quals, kept quals, groups, then flags a key | pushed quals, kept quals, groups, keys |
+//! | rows of the first pass; counts of pushed conditions, kept conditions and groups; flags of each key | pushed conditions, kept conditions, groups, keys |
 
 use pgrx::pg_sys;
 
-use crate::custom_scan;
-use crate::custom_scan::private_data::Remembered;
+use crate::custom_scan::private_data::{self, PrivateData};
 use crate::expressions::sort_key::{self, OrderedBy};
+use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports, tree};
 
-/// The plan, taken apart.
+/// The plan.
 pub struct RowPlan {
-    /// Rows that the first pass should keep, where there are passes.
+    /// How many rows the first pass keeps, where there are passes.
     pub first_pass: i32,
-    /// Vectorised quals.
+    /// The conditions that the engine evaluates.
     pub pushed: *mut pg_sys::List,
-    /// Quals that are evaluated a row at a time.
+    /// The conditions that PostgreSQL evaluates for each row.
     pub kept: *mut pg_sys::List,
-    /// What rows are grouped by.
+    /// The grouping expressions.
     pub groups: Vec<*mut pg_sys::Node>,
-    /// What they are ordered by.
+    /// The sort keys.
     pub keys: Vec<OrderedBy>,
-    /// Why something is not vectorised, as strings.
+    /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
 }
 
 impl RowPlan {
-    /// What a path remembers of it; the reasons come with the plan.
-    ///
-    /// # Safety
-    /// Lists and expressions are live.
-    pub unsafe fn remembered(&self, index: u32) -> Remembered {
-        // SAFETY: the caller's promise.
+    /// The data that a path stores. The plan adds the reasons.
+    pub fn private_data(&self, index: u32) -> PrivateData {
+        // SAFETY: the planner's lists and expressions are live.
         unsafe {
             let keys: Vec<_> = self.keys.iter().map(|key| key.expression).collect();
             let mut expressions = pg_sys::list_concat_copy(self.pushed, self.kept);
@@ -46,7 +43,7 @@ impl RowPlan {
                 self.groups.len() as i32,
             ];
             numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
-            Remembered {
+            PrivateData {
                 index,
                 numbers,
                 nodes: std::ptr::null_mut(),
@@ -56,21 +53,18 @@ impl RowPlan {
         }
     }
 
-    /// Reads it back. Lists are made in the current memory context.
-    ///
-    /// # Safety
-    /// A plan that remembers it.
-    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> RowPlan {
-        // SAFETY: the caller's promise.
+    /// The plan that a node stores. Its lists are made in the current memory context.
+    pub fn of(plan: CustomPlan<'_>) -> RowPlan {
+        let numbers = private_data::numbers(plan);
+        // SAFETY: the plan's lists are live.
         unsafe {
-            let numbers = custom_scan::private_data::numbers(scan);
             let (pushed, kept, groups) = (numbers[1], numbers[2], numbers[3]);
             let part = |from: i32, count: i32| {
-                let rest = pg_sys::list_copy_tail((*scan).custom_exprs, from);
+                let rest = pg_sys::list_copy_tail(plan.expressions(), from);
                 pg_sys::list_truncate(rest, count)
             };
             let mut expressions =
-                nodes::list::<pg_sys::Node>((*scan).custom_exprs).skip((pushed + kept) as usize);
+                nodes::list::<pg_sys::Node>(plan.expressions()).skip((pushed + kept) as usize);
             let found = expressions.by_ref().take(groups as usize).collect();
             let key = |(expression, flags): (_, &i32)| OrderedBy {
                 expression,
@@ -82,16 +76,19 @@ impl RowPlan {
                 kept: part(pushed, kept),
                 groups: found,
                 keys: expressions.zip(&numbers[4..]).map(key).collect(),
-                reasons: custom_scan::private_data::reasons(scan),
+                reasons: private_data::reasons(plan),
             }
         }
     }
 
-    /// What EXPLAIN says of it.
-    ///
-    /// # Safety
-    /// The plan of the node that is explained.
-    pub unsafe fn explain(&self, explain: &Explain) {
+    /// All conditions, in a new list.
+    pub fn all_quals(&self) -> *mut pg_sys::List {
+        // SAFETY: the plan's lists are live.
+        unsafe { pg_sys::list_concat_copy(self.pushed, self.kept) }
+    }
+
+    /// Writes the plan's properties for EXPLAIN.
+    pub fn explain(&self, explain: &Explain) {
         // SAFETY: the caller's promise.
         unsafe {
             explain.expressions(c"Group Key", &self.groups);

@@ -1,158 +1,150 @@
-//! `LanesTopN` under execution: rows that pass the quals, in order.
+//! `LanesTopN` under execution: the rows that pass the conditions, in order.
 //!
 //! ```text
-//! pass: vectors from the end where the first rows are expected ── zones ── pushed quals ──► best rows (kept quals last)
-//!       best rows ── fetched by number ──► a slot a row
-//! asked for more: another pass, which keeps more rows, beginning after the last one
+//! pass: vectors from the end where the first rows are expected ── zones ── pushed conditions ──► best rows
+//!       a row that would become one of the best ── other conditions
+//!       best rows ── fetched by number ──► a slot for each row
+//! more rows requested: another pass, which keeps more rows and begins after the last one
 //! ```
-//! Who asks for no more than the first pass keeps, as a LIMIT does, pays for one. Memory is bounded by `work_mem`.
+//! A LIMIT requests no more rows than the first pass keeps, so it costs one pass. The memory limit is `work_mem`.
 
 use std::ffi::CStr;
 
 use lanes_columnar::order::BestRows;
 use lanes_columnar::vector::Evaluation;
-use pgrx::pg_sys;
 
-use super::plan;
+use super::offer::{self, PASS_GROWTH};
 use super::row_plan::RowPlan;
-use crate::custom_scan::node::{Node, Planned, Routines};
+use crate::custom_scan::callbacks::Callbacks;
+use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::expressions::sort_key;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::scan::state::begin_table;
-use crate::pg::datum::RowOutlet;
+use crate::nodes::scan::plan::begin_table;
+use crate::nodes::scan::row_filter::RowFilter;
+use crate::pg::exec::expression::RowQual;
+use crate::pg::exec::memory::work_memory_limit;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
-use crate::pg::{nodes, ports};
+use crate::pg::nodes;
+use crate::vectors::counters::Counters;
 use crate::vectors::kept_rows::KeptRows;
 use crate::vectors::prune::Filter;
-use crate::vectors::vector_source::{Counters, VectorSource};
+use crate::vectors::vector_source::VectorSource;
 
-static ROUTINES: Routines = Routines::of::<TopNState>();
+static CALLBACKS: Callbacks = Callbacks::of::<TopNState>();
 
-/// A node under execution.
+/// The node's state.
 #[derive(Default)]
 pub struct TopNState {
-    /// Attributes that the plan asks for, ascending.
+    /// The attributes that the plan reads, ascending.
     attributes: Vec<usize>,
-    /// Quals that are not vectorised.
-    kept: *mut pg_sys::ExprState,
-    /// All quals, for rows that come from elsewhere (`EvalPlanQual`).
-    recheck: *mut pg_sys::ExprState,
+    /// The conditions that PostgreSQL evaluates.
+    kept: RowQual,
+    /// All conditions, for rows that PostgreSQL rechecks.
+    recheck: RowQual,
     counters: Counters,
     passed: u64,
     passes: u64,
     bytes: usize,
 }
 
-/// What exists from the first row on.
-pub struct Running {
+/// The passes, from the first row on.
+pub struct RunningTopN {
     source: VectorSource,
     translator: Translator,
     filter: Filter,
+    row_filter: RowFilter,
     best: BestRows,
     rows: KeptRows,
-    /// Attributes that a pass looks at.
+    /// The attributes that a pass reads.
     looked_at: Vec<usize>,
-    /// Rows that the next pass keeps, and the most that one may keep.
+    /// How many rows the next pass keeps, and the most that a pass may keep.
     pass_rows: usize,
     pass_rows_max: usize,
-    /// Whether a pass may find more rows.
-    more: bool,
+    /// Whether another pass may find rows.
+    has_more: bool,
 }
 
 impl Node for TopNState {
     const NAME: &'static CStr = c"LanesTopN";
-    const ROUTINES: &'static Routines = &ROUTINES;
+    const CALLBACKS: &'static Callbacks = &CALLBACKS;
     const IS_RECHECKED: bool = true;
-    type Running = Running;
+    type Running = RunningTopN;
 
-    unsafe fn plan(planned: &Planned) {
-        // SAFETY: the planner's live structures.
-        unsafe { plan::plan(planned) }
+    fn plan(planned: &Planned) {
+        offer::plan(planned);
     }
 
-    unsafe fn begin(&mut self, node: *mut pg_sys::CustomScanState) {
-        // SAFETY: a node freshly initialised by PostgreSQL.
-        unsafe {
-            let plan = RowPlan::of((*node).ss.ps.plan.cast());
-            self.attributes = begin_table(node, plan.kept);
-            self.kept = pg_sys::ExecInitQual(plan.kept, node.cast());
-            let all = pg_sys::list_concat_copy(plan.pushed, plan.kept);
-            self.recheck = pg_sys::ExecInitQual(all, node.cast());
+    fn begin(&mut self, node: ExecNode<'_>) {
+        let plan = RowPlan::of(node.plan());
+        self.attributes = begin_table(node, plan.kept);
+        self.kept = node.initialise_qual(plan.kept);
+        self.recheck = node.initialise_qual(plan.all_quals());
+    }
+
+    fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningTopN> {
+        let plan = RowPlan::of(node.plan());
+        let mut translator = Translator::new(Scalars::Evaluated(node.plan_state()));
+        let filter = Filter::of(&mut translator, nodes::plan_list(plan.pushed))?;
+        let best = BestRows::new(sort_key::keys(&mut translator, &plan.keys)?);
+        let table = node.scanned_table();
+        let rows = KeptRows::new(table, &self.attributes, node.query_memory());
+        let row_bytes = BestRows::ROW_BYTES + rows.row_bytes() + node.plan().width();
+        let pass_rows_max = (work_memory_limit() / row_bytes).max(1);
+        let mut looked_at = translator.attributes();
+        if !self.kept.is_empty() {
+            looked_at.extend_from_slice(&self.attributes);
         }
+        Ok(RunningTopN {
+            source: VectorSource::begin(table, filter.zones_wanted.clone()),
+            looked_at,
+            translator,
+            filter,
+            row_filter: RowFilter::new(node, self.kept, &self.attributes),
+            best,
+            rows,
+            pass_rows: (plan.first_pass as usize).min(pass_rows_max),
+            pass_rows_max,
+            has_more: true,
+        })
     }
 
-    unsafe fn start(&mut self, node: *mut pg_sys::CustomScanState) -> Translation<Running> {
-        // SAFETY: a node in execution.
-        unsafe {
-            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-            let estate = (*node).ss.ps.state;
-            let plan = RowPlan::of(scan);
-            let mut translator = Translator::new(Scalars::Evaluated(&raw mut (*node).ss.ps));
-            let filter = Filter::of(&mut translator, nodes::list(plan.pushed))?;
-            let best = BestRows::new(sort_key::keys(&mut translator, &plan.keys)?);
-            let relation = (*node).ss.ss_currentRelation;
-            let rows = KeptRows::new(relation, &self.attributes, (*estate).es_query_cxt);
-            let width = (*scan).scan.plan.plan_width.max(0) as usize;
-            let row_bytes = BestRows::ROW_BYTES + rows.row_bytes() + width;
-            let pass_rows_max = (pg_sys::work_mem as usize * 1024 / row_bytes).max(1);
-            let mut looked_at = translator.attributes();
-            if !self.kept.is_null() {
-                looked_at.extend_from_slice(&self.attributes);
-            }
-            let zones_wanted = filter.zones_wanted.clone();
-            Ok(Running {
-                source: VectorSource::begin(relation, (*estate).es_snapshot, zones_wanted),
-                looked_at,
-                translator,
-                filter,
-                best,
-                rows,
-                pass_rows: (plan.first_pass as usize).min(pass_rows_max),
-                pass_rows_max,
-                more: true,
-            })
-        }
-    }
-
-    unsafe fn next(
+    fn next(
         &mut self,
-        running: &mut Running,
-        node: *mut pg_sys::CustomScanState,
-        slot: *mut pg_sys::TupleTableSlot,
-    ) -> Evaluation<bool> {
-        // SAFETY: a node in execution; the slot is a virtual one of the table.
-        unsafe {
-            loop {
-                if running.rows.write_next(slot) {
-                    return Ok(true);
-                }
-                if !running.more {
-                    return Ok(false);
-                }
-                self.passed += running.pass(node, &self.attributes, self.kept)?;
-                self.passes += 1;
-                self.bytes = self.bytes.max(running.bytes());
+        running: &mut RunningTopN,
+        _node: ExecNode<'_>,
+        row: &mut SlotWriter<'_>,
+    ) -> Evaluation<NextRow> {
+        loop {
+            if running.rows.write_next(row) {
+                return Ok(NextRow::Written);
             }
+            if !running.has_more {
+                return Ok(NextRow::End);
+            }
+            self.passed += running.pass()?;
+            self.passes += 1;
+            self.bytes = self.bytes.max(running.bytes());
         }
     }
 
-    fn recheck(&self) -> *mut pg_sys::ExprState {
+    fn recheck(&self) -> RowQual {
         self.recheck
     }
 
-    fn note(&mut self, running: &mut Running) {
+    fn note(&mut self, running: &mut RunningTopN) {
         self.counters = running.source.counters();
     }
 
-    unsafe fn end(running: Running) {
+    fn end(running: RunningTopN) {
         running.source.end();
-        // SAFETY: no slot holds a row.
-        unsafe { running.rows.free() }
+        running.rows.free();
+        running.row_filter.free();
     }
 
-    unsafe fn explain(&self, explain: &Explain) {
-        // SAFETY: the node's plan.
-        unsafe { RowPlan::of(explain.plan()).explain(explain) }
+    fn explain(&self, explain: &Explain) {
+        RowPlan::of(explain.plan()).explain(explain);
         if explain.is_analyze() {
             self.counters.explain(explain);
             explain.integer(c"Vector Rows Passed", self.passed);
@@ -162,14 +154,9 @@ impl Node for TopNState {
     }
 }
 
-impl Running {
-    /// Finds the next rows; gives how many rows passed the pushed quals.
-    unsafe fn pass(
-        &mut self,
-        node: *mut pg_sys::CustomScanState,
-        attributes: &[usize],
-        kept: *mut pg_sys::ExprState,
-    ) -> Evaluation<u64> {
+impl RunningTopN {
+    /// Finds the next rows, and returns how many rows passed the pushed conditions.
+    fn pass(&mut self) -> Evaluation<u64> {
         let mut passed = 0;
         let scalars = &self.translator.scalars;
         let zoned = self.best.zone_attribute();
@@ -189,52 +176,19 @@ impl Running {
             };
             let frame = self.source.frame(scalars);
             passed += selection.count() as u64;
-            let (outlet, place) = (self.source.outlet(), self.source.place(0));
-            let accept = |row: usize| {
-                // SAFETY: a node of ours; the lanes of the vector are alive.
-                kept.is_null() || unsafe { accepts(node, attributes, kept, outlet, place + row) }
-            };
-            let first_row = self.source.row_number(place);
+            let (source, row_filter) = (&self.source, &self.row_filter);
+            let accept = |row: usize| row_filter.passes(source, row);
+            let first_row = source.row_number(source.place(0));
             self.best.offer(&frame, first_row, &selection, accept)?;
         }
         let found = self.best.take();
-        self.more = found.more;
+        self.has_more = found.more;
         self.rows.fetch(&mut self.source, found.rows);
-        self.pass_rows = (self.pass_rows * plan::PASS_GROWTH).min(self.pass_rows_max);
+        self.pass_rows = (self.pass_rows * PASS_GROWTH).min(self.pass_rows_max);
         Ok(passed)
     }
 
     fn bytes(&self) -> usize {
         self.best.bytes() + self.rows.bytes()
-    }
-}
-
-/// Whether a row passes the quals that are not vectorised.
-///
-/// # Safety
-/// A node of ours under execution, of a scan of a table; the row lies at this place of the lanes, which are alive.
-pub unsafe fn accepts(
-    node: *mut pg_sys::CustomScanState,
-    attributes: &[usize],
-    kept: *mut pg_sys::ExprState,
-    outlet: *const RowOutlet,
-    place: usize,
-) -> bool {
-    // SAFETY: the caller has a node of ours and the lanes of the row; the slot has room for all attributes.
-    unsafe {
-        let slot = (*node).ss.ss_ScanTupleSlot;
-        let context = (*node).ss.ps.ps_ExprContext;
-        ports::MemoryContextReset((*context).ecxt_per_tuple_memory);
-        ports::ExecClearTuple(slot);
-        for &attribute in attributes {
-            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-            (*outlet).read(place, attribute, attribute + 1, values, nulls);
-        }
-        (*slot).tts_tableOid = (*(*node).ss.ss_currentRelation).rd_id;
-        ports::ExecStoreVirtualTuple(slot);
-        (*context).ecxt_scantuple = slot;
-        let passes = nodes::exec_qual(kept, context);
-        ports::ExecClearTuple(slot);
-        passes
     }
 }

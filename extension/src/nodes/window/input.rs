@@ -1,6 +1,6 @@
-//! What `LanesWindow` reads: the rows of a table that pass its quals, a vector at a time, with what its functions take.
+//! The input of `LanesWindow`: the rows of a table that pass its conditions, vector by vector, with the arguments of the
+//! functions.
 
-use lanes_columnar::aggregate::ema::order_key;
 use lanes_columnar::aggregate::{Aggregation, Grouping};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::{Number, NumberType, Scalar};
@@ -8,58 +8,59 @@ use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, Weight, WeightFault};
 use lanes_columnar::window::{Function, Window};
-use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
-use super::plan::{Kind, WindowPlan};
+use super::plan::{WindowFunction, WindowPlan};
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator, to_scalar};
-use crate::pg::ports;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::table::QueryTable;
+use crate::pg::{operands, ports};
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::VectorSource;
 
-/// A time as it is ordered: NULL is later than all others.
+/// A time in its order: whether it is NULL, which is later than all values, and the value.
 pub type Time = (bool, i64);
 
-/// The rows under way.
+/// The input.
 pub struct WindowInput {
     pub source: VectorSource,
     translator: Translator,
     filter: Filter,
     groups: Aggregation,
     time: Value,
-    /// What each function takes: x, and perhaps a time.
+    /// The arguments of each function: x, and for some functions a time.
     arguments: Vec<(Value, Option<Value>)>,
-    /// All attributes that are looked at.
+    /// All attributes that are read.
     attributes: Vec<usize>,
     pub vector: Vector,
-    /// Rows that passed the quals.
+    /// How many rows have passed the conditions.
     pub passed: u64,
 }
 
-/// The vector under way.
+/// The current vector.
 pub struct Vector {
-    /// The rows that passed.
+    /// The rows that pass the conditions.
     pub rows: Selection,
-    /// The partition of each.
+    /// The partition of each row.
     pub partitions: Vec<u32>,
-    /// Times as they are ordered, of the rows that have one.
+    /// The times of the rows whose time is not NULL.
     times: Vec<i64>,
     timed: Selection,
-    /// What each function takes.
-    taken: Vec<(Taken, Option<Taken>)>,
+    /// The arguments of each function.
+    arguments: Vec<(Argument, Option<Argument>)>,
 }
 
-/// An argument of a function.
-struct Taken {
+/// An argument of a function, for all rows of the vector.
+struct Argument {
     number: NumberType,
     operand: Operand,
     valid: Selection,
 }
 
-impl Taken {
-    fn of(value: &Value, operand: Operand, rows: &Selection) -> Taken {
-        Taken {
+impl Argument {
+    fn of(value: &Value, operand: Operand, rows: &Selection) -> Argument {
+        Argument {
             number: value.number(),
             operand,
             valid: operand.valid(rows),
@@ -67,18 +68,13 @@ impl Taken {
     }
 
     fn get(&self, row: usize) -> Option<Scalar> {
-        if !self.valid.contains(row) {
-            return None;
-        }
-        // SAFETY: the operand is of this type, and has a number for each row of the vector under way.
-        Some(with_number!(self.number, T => unsafe {
-            self.operand.get::<T>(row).to_scalar()
-        }))
+        let is_valid = self.valid.contains(row);
+        is_valid.then(|| operands::scalar(self.number, self.operand, row))
     }
 }
 
 impl Vector {
-    /// The time of a row that passed.
+    /// The time of a row that passes.
     #[inline]
     pub fn time(&self, row: usize) -> Time {
         match self.timed.contains(row) {
@@ -87,23 +83,20 @@ impl Vector {
         }
     }
 
-    /// What a function takes of a row that passed.
+    /// The arguments of a function for a row that passes.
     #[inline]
     pub fn arguments(&self, function: usize, row: usize) -> (Option<Scalar>, Option<Scalar>) {
-        let (x, time) = &self.taken[function];
+        let (x, time) = &self.arguments[function];
         (x.get(row), time.as_ref().and_then(|time| time.get(row)))
     }
 
     fn read_times(&mut self, number: NumberType, time: Operand) {
         self.timed = time.valid(&self.rows);
-        let times = &mut self.times;
-        with_number!(number, T => self.timed.for_each(|row| {
-            // SAFETY: as above.
-            times[row] = order_key(unsafe { time.get::<T>(row) });
-        }));
+        operands::order_keys(number, time, &self.timed, &mut self.times);
     }
 
-    /// Whether no row is earlier than one before it, the first than the `last` of the vectors before.
+    /// Whether no row is earlier than the row before it. `last` is the time of the row before the vector, and becomes that
+    /// of the vector's last row.
     fn follows(&self, last: &mut Time) -> bool {
         let (mut latest, mut falls) = (*last, false);
         self.rows.for_each(|row| {
@@ -117,22 +110,22 @@ impl Vector {
 }
 
 impl WindowInput {
-    /// Parameters have their values now; `columns` are the attributes that are returned. Gives the functions too.
+    /// The input before its first vector, and the functions. `columns` are the attributes that are returned.
     ///
-    /// # Safety
-    /// A node under execution with its plan; `table` is open.
-    pub unsafe fn begin(
+    /// # Errors
+    /// The reason why the engine cannot evaluate an expression.
+    pub fn begin(
         plan: &WindowPlan,
-        state: *mut pg_sys::PlanState,
-        table: pg_sys::Relation,
+        node: ExecNode<'_>,
+        table: QueryTable,
         columns: &[usize],
     ) -> Translation<(WindowInput, Vec<Window>)> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the plan's expressions are live.
         unsafe {
-            let mut translator = Translator::new(Scalars::Evaluated(state));
+            let mut translator = Translator::new(Scalars::Evaluated(node.plan_state()));
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let time = translator.value(plan.time)?;
-            // A first pass reads no more than these.
+            // The attributes that the first pass reads.
             let of_time = translator.attributes();
             let mut keys = Vec::new();
             for key in &plan.keys {
@@ -144,10 +137,12 @@ impl WindowInput {
                 let argument = |i| ports::list_nth::<pg_sys::Node>(call.args, i);
                 let x = translator.value(argument(0))?;
                 let mut time = None;
-                let function = match Kind::of(call) {
-                    Some(Kind::Ema) => Function::Ema(weight(&mut translator, argument(1))?),
-                    Some(Kind::Delta) => Function::Delta(x.number()),
-                    Some(Kind::Rate) => {
+                let function = match WindowFunction::of(call) {
+                    Some(WindowFunction::Ema) => {
+                        Function::Ema(weight(&mut translator, argument(1))?)
+                    }
+                    Some(WindowFunction::Delta) => Function::Delta(x.number()),
+                    Some(WindowFunction::Rate) => {
                         time = Some(translator.value(argument(1))?);
                         Function::Rate
                     }
@@ -158,9 +153,7 @@ impl WindowInput {
             }
             let mut attributes = translator.attributes();
             attributes.extend_from_slice(columns);
-            let (snapshot, zones_wanted) =
-                ((*(*state).state).es_snapshot, filter.zones_wanted.clone());
-            let mut source = VectorSource::begin(table, snapshot, zones_wanted);
+            let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
             source.begin_look_ahead(of_time);
             let input = WindowInput {
                 source,
@@ -175,7 +168,7 @@ impl WindowInput {
                     partitions: vec![0; VECTOR_ROWS],
                     times: vec![0; VECTOR_ROWS],
                     timed: Selection::NONE,
-                    taken: Vec::new(),
+                    arguments: Vec::new(),
                 },
                 passed: 0,
             };
@@ -183,10 +176,10 @@ impl WindowInput {
         }
     }
 
-    /// Reads the times of all rows, and starts over: whether they come in the order of time.
+    /// Reads the times of all rows, starts over, and returns whether the rows are in the order of time.
     ///
     /// # Errors
-    /// Those of the quals and of the time's expression.
+    /// The error that a condition or the time raises.
     pub fn is_in_order(&mut self) -> Evaluation<bool> {
         let mut last = (false, i64::MIN);
         let mut in_order = true;
@@ -197,7 +190,7 @@ impl WindowInput {
         Ok(in_order)
     }
 
-    /// Goes on to the next vector with rows that pass, and reads their times.
+    /// Goes on to the next vector with rows that pass, and reads their times; false at the end.
     fn next_rows(&mut self) -> Evaluation<bool> {
         let scalars = &self.translator.scalars;
         ports::CHECK_FOR_INTERRUPTS();
@@ -211,10 +204,10 @@ impl WindowInput {
         Ok(true)
     }
 
-    /// Goes on to the next vector; false at the end.
+    /// Goes on to the next vector, and evaluates partitions and arguments; false at the end.
     ///
     /// # Errors
-    /// Those of the expressions.
+    /// The error that an expression raises.
     pub fn next(&mut self, windows: &mut [Window]) -> Evaluation<bool> {
         if !self.next_rows()? {
             return Ok(false);
@@ -233,18 +226,18 @@ impl WindowInput {
         for window in windows {
             window.resize(partitions);
         }
-        vector.taken.clear();
+        vector.arguments.clear();
         for (x, time) in &mut self.arguments {
             let operand = x.evaluate(&frame, &vector.rows)?;
-            let x = Taken::of(x, operand, &vector.rows);
+            let x = Argument::of(x, operand, &vector.rows);
             let time = match time {
                 None => None,
                 Some(time) => {
                     let operand = time.evaluate(&frame, &vector.rows)?;
-                    Some(Taken::of(time, operand, &vector.rows))
+                    Some(Argument::of(time, operand, &vector.rows))
                 }
             };
-            vector.taken.push((x, time));
+            vector.arguments.push((x, time));
         }
         Ok(true)
     }
@@ -254,36 +247,33 @@ impl WindowInput {
         self.groups.groups()
     }
 
-    /// Bytes that they take.
+    /// Bytes of the partitions.
     pub fn bytes(&self) -> usize {
         self.groups.bytes()
     }
 }
 
-/// The alpha of an average.
+/// The alpha of a moving average, or the error of its parameter.
 unsafe fn weight(
     translator: &mut Translator,
     node: *mut pg_sys::Node,
 ) -> Translation<Evaluation<f64>> {
-    // SAFETY: the plan's live expression, without columns.
-    unsafe {
-        let number = translator.value(node)?.number();
-        let scalar = translator
-            .constant(node)?
-            .map(|datum| to_scalar(number, datum));
-        let (weight, parameter) = match number {
-            NumberType::I32 => (
-                Weight::Span,
-                scalar.map(|scalar| f64::from(i32::of_scalar(scalar))),
-            ),
-            _ => (Weight::Alpha, scalar.map(f64::of_scalar)),
-        };
-        let fault = |fault| Err(EvaluationError::Weight(weight, fault));
-        Ok(match parameter {
-            None => fault(WeightFault::Null),
-            Some(parameter) => weight
-                .alpha(parameter)
-                .map_or_else(|| fault(WeightFault::Illegal(parameter.to_scalar())), Ok),
-        })
-    }
+    let number = translator.value(node)?.number();
+    let scalar = translator
+        .constant(node)?
+        .map(|datum| to_scalar(number, datum));
+    let (weight, parameter) = match number {
+        NumberType::I32 => (
+            Weight::Span,
+            scalar.map(|scalar| f64::from(i32::of_scalar(scalar))),
+        ),
+        _ => (Weight::Alpha, scalar.map(f64::of_scalar)),
+    };
+    let fault = |fault| Err(EvaluationError::Weight(weight, fault));
+    Ok(match parameter {
+        None => fault(WeightFault::Null),
+        Some(parameter) => weight
+            .alpha(parameter)
+            .map_or_else(|| fault(WeightFault::Illegal(parameter.to_scalar())), Ok),
+    })
 }

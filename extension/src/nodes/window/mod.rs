@@ -1,8 +1,25 @@
-//! `LanesWindow`: the rows of a table in the order of time, with window functions of this extension.
+//! `LanesWindow`: the rows of a table in the order of time, with `lanes.ema`, `lanes.delta` and `lanes.rate`.
+//!
+//! ```text
+//! offer ── path ──► plan ──► input: vectors, partitions, arguments ──► values: a state for each function and partition
+//!                                       └── row_order: which row is next ◄── rows: rows that wait or are sorted
+//! ```
+//! | module | content |
+//! |---|---|
+//! | [`offer`] | offers the node to the planner, with its costs |
+//! | [`plan`] | what the plan stores |
+//! | [`state`] | the node under execution |
+//! | [`input`] | the rows that pass the conditions, with the arguments of the functions |
+//! | [`values`] | the functions with their states and results |
+//! | [`row_order`] | the order in which rows are processed and returned |
+//! | [`rows`] | rows that are put aside |
+//!
+//! Invariant: the functions process the rows of a partition in the order of time, and rows of equal times in row order.
 
 pub mod input;
+pub mod offer;
 pub mod plan;
+pub mod row_order;
 pub mod rows;
-pub mod run;
 pub mod state;
 pub mod values;

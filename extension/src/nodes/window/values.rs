@@ -1,4 +1,4 @@
-//! The functions of `LanesWindow` with their states, and what they say of the rows of a vector.
+//! The functions of `LanesWindow`, with their states and the results for the rows of a vector.
 
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::Scalar;
@@ -10,15 +10,15 @@ use pgrx::pg_sys;
 use super::input::{Vector, WindowInput};
 use crate::expressions::translate::to_datum;
 
-/// All functions of a node.
+/// The functions of a node.
 pub struct Values {
     pub windows: Vec<Window>,
     results: Vec<Results>,
     /// Whether rows of one time and partition have one average.
-    pub peers: bool,
+    pub has_peers: bool,
 }
 
-/// What a function said of the rows of the vector under way.
+/// The results of a function for the rows of the current vector.
 struct Results {
     values: Vec<u64>,
     present: Selection,
@@ -44,23 +44,23 @@ impl Results {
 }
 
 impl Values {
-    /// `peers` is whether the frame reaches to a row's last peer.
-    pub fn new(windows: Vec<Window>, peers: bool) -> Values {
+    /// The functions before the first row. `has_peers` says whether the frame reaches to a row's last peer.
+    pub fn new(windows: Vec<Window>, has_peers: bool) -> Values {
         let results = windows.iter().map(|_| Results {
             values: vec![0; VECTOR_ROWS],
             present: Selection::NONE,
         });
         Values {
-            peers: peers && windows.iter().any(Window::is_of_frame),
+            has_peers: has_peers && windows.iter().any(Window::is_of_frame),
             results: results.collect(),
             windows,
         }
     }
 
-    /// Takes rows of a vector; then those of one time have the average of the last of them, if there are peers.
+    /// Processes rows of a vector. If there are peers, all rows of one time get the average of the last one.
     ///
     /// # Errors
-    /// What a function cannot say, and of which row.
+    /// The first row for which a function fails, and its error.
     pub fn take(
         &mut self,
         vector: &Vector,
@@ -69,7 +69,7 @@ impl Values {
         let mut failed: Option<(usize, EvaluationError)> = None;
         for (function, window) in self.windows.iter_mut().enumerate() {
             let results = &mut self.results[function];
-            let of_peers = self.peers && window.is_of_frame();
+            let of_peers = self.has_peers && window.is_of_frame();
             let taken = take(function, window, results, of_peers, vector, rows);
             if let Err(failure) = taken
                 && failed.is_none_or(|earlier| failure.0 < earlier.0)
@@ -80,10 +80,10 @@ impl Values {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Takes a row that is in no vector.
+    /// Processes a row that is in no vector.
     ///
     /// # Errors
-    /// What the function cannot say.
+    /// The error of the function.
     pub fn step(
         &mut self,
         function: usize,
@@ -94,40 +94,37 @@ impl Values {
         self.windows[function].step(partition as usize, x, time)
     }
 
-    /// What a function said of a row of the vector.
+    /// The result of a function for a row of the vector.
     pub fn result(&self, function: usize, row: usize) -> Option<Scalar> {
         self.results[function].get(row)
     }
 
-    /// The average of a partition now, if the function is one of peers; otherwise what it said.
+    /// The current average of a partition, if the function is an average over a frame; otherwise the `result`.
     pub fn of_peers(
         &self,
         function: usize,
         partition: u32,
-        said: Option<Scalar>,
+        result: Option<Scalar>,
     ) -> Option<Scalar> {
         let window = &self.windows[function];
         match window.is_of_frame() {
             true => window.average(partition as usize),
-            false => said,
+            false => result,
         }
     }
 
-    /// A result as a datum, and whether it is NULL.
-    pub fn datum(&self, function: usize, result: Option<Scalar>) -> (pg_sys::Datum, bool) {
-        match result {
-            Some(scalar) => (to_datum(self.windows[function].number(), scalar), false),
-            None => (pg_sys::Datum::null(), true),
-        }
+    /// A result as a datum; `None` is NULL.
+    pub fn datum(&self, function: usize, result: Option<Scalar>) -> Option<pg_sys::Datum> {
+        result.map(|scalar| to_datum(self.windows[function].number(), scalar))
     }
 
-    /// Bytes that all take.
+    /// Bytes of the states and of the partitions.
     pub fn bytes(&self, input: &WindowInput) -> usize {
         input.bytes() + self.windows.iter().map(Window::bytes).sum::<usize>()
     }
 }
 
-/// The same for one function.
+/// Processes rows of a vector by one function.
 fn take(
     function: usize,
     window: &mut Window,
@@ -139,14 +136,14 @@ fn take(
     let step = |window: &mut Window, results: &mut Results, row: usize| {
         let (x, time) = vector.arguments(function, row);
         let partition = vector.partitions[row] as usize;
-        let said = window.step(partition, x, time.map(|time| time.0 as i64));
-        results.set(row, said.map_err(|failure| (row, failure))?);
+        let result = window.step(partition, x, time.map(|time| time.0 as i64));
+        results.set(row, result.map_err(|failure| (row, failure))?);
         Ok(())
     };
     if !of_peers {
         return rows.try_for_each(|row| step(window, results, row));
     }
-    // Of the rows of one time: the first, the time, and how many they are.
+    // The first row of the current time, the time, and the number of its rows so far.
     let (mut first, mut time, mut count) = (0, None, 0);
     let settle = |window: &Window, results: &mut Results, from: usize, to: usize| {
         let mut next = rows.next(from);

@@ -1,8 +1,8 @@
-//! Search in windows whose rows lie in the order of an attribute: for the vectors that have the values sought,
-//! and for the rows of these values within a vector.
+//! Binary search in windows whose rows are sorted by an attribute: first for the vectors that contain the wanted values,
+//! then for the rows within a vector.
 //!
-//! Comparisons with constants, lists, and the keys of a join seek values. A sealed segment of a table with
-//! `order_by` has its rows in such an order. So a few series of many are found without a look at all vectors.
+//! The wanted values are constants of comparisons, lists, and the keys of a join. The rows of a sealed segment are sorted
+//! if the table has `order_by`. So a query for a few of many series reads only their vectors.
 
 use std::ops::Range;
 
@@ -12,15 +12,15 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::Scalar;
 
 use super::VectorSource;
-use crate::vectors::prune::{Filter, KeySearch};
+use crate::vectors::prune::{Filter, MatchPlace};
 
 impl VectorSource {
-    /// Passes vectors behind the one under way, which was ruled out: those that the order of the rows rules out too.
+    /// Skips the vectors after the current one, which was ruled out, that the order of the rows rules out too.
     ///
-    /// A vector whose upper bound is below the value sought has only lesser values, and so have all vectors before
-    /// it. Only such vectors, and vectors before them, are passed. So bounds need not be tight.
+    /// A vector whose upper bound is below the wanted value contains lesser values alone, and so do all vectors before it.
+    /// Only such vectors are skipped, so bounds need not be tight.
     pub fn seek(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) {
-        let (Some(attribute), false) = (self.search_attribute, self.backward) else {
+        let (Some(attribute), false) = (self.sorted_by, self.backward) else {
             return;
         };
         let Some(last) = self.ranges.last() else {
@@ -32,14 +32,14 @@ impl VectorSource {
             return;
         };
         let next = match filter.seek(attribute, &zone, scalars) {
-            KeySearch::Here => return,
-            KeySearch::Below => end,
-            KeySearch::From(key) => {
+            MatchPlace::Here => return,
+            MatchPlace::Below => end,
+            MatchPlace::From(wanted) => {
                 let is_lesser = |vector: usize| {
                     let window = self.scan.window();
                     let zone = window.and_then(|window| window.zone(attribute, vector));
                     let greatest = zone.and_then(|zone| place(zone.maximum));
-                    greatest.is_some_and(|greatest| greatest < key)
+                    greatest.is_some_and(|greatest| greatest < wanted)
                 };
                 first_not_lesser(here + 1..end, is_lesser)
             }
@@ -47,12 +47,12 @@ impl VectorSource {
         self.leap(next);
     }
 
-    /// Where the rows lie in the order of the values sought, leaves out the rows of the vector under way before the
-    /// first of these values and behind the last. False, with the vector as it was, if no visible row is left.
+    /// Where rows are sorted by the attribute that is searched, removes the rows of the current vector before the first
+    /// wanted value and after the last. False, with the vector unchanged, if no visible row is left.
     ///
     /// The vector still begins at a word of its bitmaps. Its zones are no longer exact.
-    pub fn narrow_to_keys(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) -> bool {
-        let span = self.search_attribute.and_then(|attribute| {
+    pub fn narrow_to_matches(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) -> bool {
+        let span = self.sorted_by.and_then(|attribute| {
             let zone = self.zone(attribute)?;
             let (least, greatest) = filter.span(attribute, &zone, scalars)?;
             let (minimum, maximum) = (zone.minimum.signed()?, zone.maximum.signed()?);
@@ -62,7 +62,7 @@ impl VectorSource {
             return true;
         };
         self.fill(Some(&[attribute]));
-        // Before the first visible row, rows of another run may lie.
+        // Rows of another run may lie before the first visible row.
         let first = self.visible.first_row();
         let (place, count) = (self.place + first, self.rows - first);
         let Some(lane) = IntegerLane::of(&self.lanes[attribute], place, count) else {
@@ -91,7 +91,7 @@ impl VectorSource {
         true
     }
 
-    /// Goes on behind the vectors before this one of the window.
+    /// Skips the vectors of the window before this one.
     fn leap(&mut self, vector: usize) {
         let passed = vector.saturating_sub(self.place / VECTOR_ROWS + 1);
         if passed == 0 {
@@ -102,24 +102,24 @@ impl VectorSource {
         let row = self.first_row + (vector * VECTOR_ROWS) as u64;
         let behind = self.ranges[self.range..].partition_point(|range| range.to <= row);
         self.range += behind;
-        // The vector under way is the one before it now.
+        // The current vector is now the one before it.
         self.place = (vector - 1) * VECTOR_ROWS;
     }
 }
 
-/// Integers of some rows in ascending order, without NULLs.
+/// The integers of consecutive rows, in ascending order and without NULLs.
 enum IntegerLane<'a> {
     Narrow(&'a [i32]),
     Wide(&'a [i64]),
 }
 
 impl IntegerLane<'_> {
-    /// Those of a lane at some places that are filled.
+    /// The integers of a lane at places that are filled; `None` if the lane has no integers.
     fn of(lane: &Lane, place: usize, rows: usize) -> Option<IntegerLane<'_>> {
         let LaneData::Fixed { values, stride } = lane.data else {
             return None;
         };
-        // SAFETY: the lane has a value of that width at each place, and they stay as they are while the window is open.
+        // SAFETY: the lane has a value of that width at each place, which does not change while the window is open.
         unsafe {
             match stride {
                 4 => {
@@ -135,7 +135,7 @@ impl IntegerLane<'_> {
         }
     }
 
-    /// The first row whose integer is not below this one.
+    /// The first row with an integer of at least `least`.
     fn first_from(&self, least: i64) -> usize {
         match self {
             IntegerLane::Narrow(all) => all.partition_point(|value| i64::from(*value) < least),
@@ -143,7 +143,7 @@ impl IntegerLane<'_> {
         }
     }
 
-    /// The first row whose integer is above this one.
+    /// The first row with an integer above `greatest`.
     fn first_above(&self, greatest: i64) -> usize {
         match self {
             IntegerLane::Narrow(all) => all.partition_point(|value| i64::from(*value) <= greatest),
@@ -152,7 +152,7 @@ impl IntegerLane<'_> {
     }
 }
 
-/// The first of some vectors that is not known to be lesser, or their end, by looks at ever greater distances.
+/// The first vector that is not known to be lesser, or the end of the range, by exponential search.
 fn first_not_lesser(vectors: Range<usize>, is_lesser: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (vectors.start, 1);
     let mut high = vectors.end;

@@ -1,13 +1,14 @@
-//! `LanesLatest`: the first row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC`; path and plan.
+//! Offers `LanesLatest`.
 //!
-//! The path gives the groups' rows in no order; a stock Sort above it, if one is asked for, has a row a group to sort.
-//! Of rows of a group that tie, which one wins is not defined in SQL. Here it is the last one in row order if the first
-//! key of the order is descending, the first one otherwise.
+//! The path returns the groups' rows in no order. If the query wants an order, a stock Sort above the node sorts a row for
+//! each group. SQL does not define which of the tied rows of a group wins. The node chooses the last one in row order if
+//! the first sort key is descending, and otherwise the first one.
 
 use pgrx::pg_sys;
 
 use super::state::LatestState;
-use crate::custom_scan::node::{self, Planned};
+use crate::custom_scan::callbacks;
+use crate::custom_scan::node::Planned;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, sort_key};
 use crate::nodes::top_n::row_plan::RowPlan;
@@ -16,22 +17,22 @@ use crate::planner::quals;
 use crate::planner::quals::Quals;
 use crate::planner::{lanes_table, reasons};
 
-/// Bytes that a group takes, about.
+/// Approximate bytes of a group.
 const GROUP_BYTES: f64 = 150.0;
 
-/// Offers to find the rows of a DISTINCT ON.
+/// Offers the rows of a DISTINCT ON.
 ///
 /// # Errors
-/// Why it cannot be done.
+/// The reason why the node cannot return them.
 ///
 /// # Safety
-/// The planner's live structures; `input` is a lanes table, of which the query asks for rows that are distinct.
+/// The planner's structures are live, and `input` is a lanes table of which the query needs distinct rows.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     input: *mut pg_sys::RelOptInfo,
     output: *mut pg_sys::RelOptInfo,
 ) -> Translation<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let query = &*(*root).parse;
         check(query)?;
@@ -73,12 +74,12 @@ pub unsafe fn offer(
             return Err("its groups would not fit in memory (see work_mem)".into());
         }
 
-        let path = node::path::<LatestState>(output, target);
+        let path = callbacks::path::<LatestState>(output, target);
         let base = &mut (*path).path;
         base.rows = rows;
         let operator = pg_sys::cpu_operator_cost;
         let work = f64::from(ports::list_length(pushed)) * quals::VECTOR_SHARE;
-        // A look-up and a comparison for each row that passes.
+        // Each row that passes costs a look-up and a comparison.
         let each = (groups.len() + keys.len()) as f64 * quals::VECTOR_SHARE;
         base.startup_cost = (*target).cost.startup
             + f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
@@ -87,7 +88,7 @@ pub unsafe fn offer(
             + rows * f64::from(ports::list_length(kept)) * operator;
         base.total_cost =
             base.startup_cost + rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        let remembered = RowPlan {
+        let plan = RowPlan {
             first_pass: 0,
             pushed: pg_sys::extract_actual_clauses(pushed, false),
             kept: pg_sys::extract_actual_clauses(kept, false),
@@ -95,7 +96,7 @@ pub unsafe fn offer(
             keys,
             reasons: std::ptr::null_mut(),
         };
-        (*path).custom_private = remembered.remembered((*input).relid).of_path();
+        (*path).custom_private = plan.private_data((*input).relid).to_path_list();
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
@@ -118,15 +119,12 @@ pub fn check(query: &pg_sys::Query) -> Translation<()> {
     Ok(())
 }
 
-/// Makes the plan of a path.
-///
-/// # Safety
-/// The planner's live structures, and a path made above.
-pub unsafe fn plan(planned: &Planned) {
-    // SAFETY: the caller's promise.
+/// Fills in the plan of a path that [`offer`] made.
+pub fn plan(planned: &Planned) {
+    // SAFETY: the planner's structures are live.
     unsafe {
-        let index = planned.take_over();
-        planned.note_reasons(index, None);
+        let index = planned.take_path_lists();
+        planned.store_reasons(index, None);
         (*planned.scan).scan.scanrelid = index;
     }
 }

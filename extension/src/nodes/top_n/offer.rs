@@ -1,28 +1,29 @@
-//! `LanesTopN`: from sort keys to path to plan.
+//! Offers `LanesTopN`.
 //!
-//! The path is one of the table, with path keys: like that of an index it gives all rows in order, so stock nodes may
-//! stand above it (Limit, Incremental Sort for further keys, Merge Append for partitions, Nested Loop). It is offered
-//! only to queries with a LIMIT, and its cost grows with the passes that more rows take.
+//! The path is one of the table and has a sort order, as a path of an index has: it returns all rows in order. So stock
+//! nodes may be above it (Limit, Incremental Sort for further keys, Merge Append for partitions, Nested Loop). It is
+//! offered only to queries with a LIMIT, and its cost grows with the passes that more rows need.
 
 use pgrx::pg_sys;
 
 use super::row_plan::RowPlan;
 use super::state::TopNState;
-use crate::custom_scan::node::{self, Planned};
+use crate::custom_scan::callbacks;
+use crate::custom_scan::node::Planned;
 use crate::expressions::sort_key;
 use crate::expressions::translate::Translator;
 use crate::pg::ports;
 use crate::planner::quals;
 use crate::planner::reasons::{self, About};
 
-/// Rows that the first pass keeps where it is not known how many are asked for.
+/// How many rows the first pass keeps where the number of requested rows is not known.
 const FIRST_PASS_MIN: f64 = 64.0;
-/// By how much a pass keeps more than the one before it.
+/// By which factor a pass keeps more rows than the one before it.
 pub const PASS_GROWTH: usize = 8;
 
-/// Whether a query wants the first rows only, and gets them as the table has them.
-unsafe fn wants_first_rows(root: *mut pg_sys::PlannerInfo) -> bool {
-    // SAFETY: the planner's live structures.
+/// Whether a query needs only the first rows, unchanged from the table.
+unsafe fn needs_first_rows(root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: the planner's structures are live.
     unsafe {
         let query = &*(*root).parse;
         let limit = query.limitCount;
@@ -41,11 +42,11 @@ unsafe fn wants_first_rows(root: *mut pg_sys::PlannerInfo) -> bool {
     }
 }
 
-/// Offers to give the rows of a table in the order that the query wants. `scan` is the path of a plain scan, `pushed`
-/// the quals that are vectorised, `kept` those that are not.
+/// Offers the rows of a table in the query's order. `scan` is the path of a plain scan. The engine evaluates the `pushed`
+/// conditions, PostgreSQL the `kept` ones.
 ///
 /// # Safety
-/// The planner's live structures.
+/// The planner's structures are live.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     relation: *mut pg_sys::RelOptInfo,
@@ -54,9 +55,9 @@ pub unsafe fn offer(
     pushed: *mut pg_sys::List,
     kept: *mut pg_sys::List,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
-        if (*root).query_pathkeys.is_null() || !wants_first_rows(root) {
+        if (*root).query_pathkeys.is_null() || !needs_first_rows(root) {
             return;
         }
         let (mut keys, refusal) =
@@ -79,19 +80,19 @@ pub unsafe fn offer(
             pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
         let first_pass = rows_of_first_pass((*root).limit_tuples, has_all_keys && is_alone);
 
-        let path = node::path::<TopNState>(relation, (*relation).reltarget);
+        let path = callbacks::path::<TopNState>(relation, (*relation).reltarget);
         (*path).path = (*scan).path;
         let base = &mut (*path).path;
         base.pathkeys =
             pg_sys::list_truncate(pg_sys::list_copy((*root).query_pathkeys), keys.len() as i32);
-        // Keeping fewer rows than that costs no less.
+        // A pass that keeps fewer rows costs no less.
         cost(
             base,
             relation,
             first_pass.max(FIRST_PASS_MIN as i32),
             keys.len(),
         );
-        let remembered = RowPlan {
+        let plan = RowPlan {
             first_pass,
             pushed,
             kept: std::ptr::null_mut(),
@@ -99,14 +100,14 @@ pub unsafe fn offer(
             keys,
             reasons: std::ptr::null_mut(),
         };
-        (*path).custom_private = remembered.remembered((*relation).relid).of_path();
+        (*path).custom_private = plan.private_data((*relation).relid).to_path_list();
         pg_sys::add_path(relation, path.cast());
     }
 }
 
-/// How many rows the first pass keeps, where PostgreSQL knows that so many are wanted (0 or less: it does not). A node
-/// above that drops rows, as a join may, or sorts by further keys asks for more than are wanted: the limit is not
-/// `exact`.
+/// How many rows the first pass keeps. `limit` is the number of rows that PostgreSQL expects to need; 0 or less if it
+/// does not know. The limit is not `exact` below a node that drops rows, as a join may, or that sorts by further keys:
+/// such a node requests more rows.
 fn rows_of_first_pass(limit: f64, exact: bool) -> i32 {
     let rows = match (limit > 0.0, exact) {
         (true, true) => limit,
@@ -116,14 +117,14 @@ fn rows_of_first_pass(limit: f64, exact: bool) -> i32 {
     rows.min(f64::from(i32::MAX)) as i32
 }
 
-/// From the cost of a plain scan: a pass over the table before the first row, and more of them for more rows.
+/// Adds to the cost of a plain scan: a pass over the table before the first row, and further passes for more rows.
 unsafe fn cost(
     base: &mut pg_sys::Path,
     relation: *mut pg_sys::RelOptInfo,
     first_pass: i32,
     keys: usize,
 ) {
-    // SAFETY: a live relation; settings of this session.
+    // SAFETY: the relation is live; reads settings of this session.
     unsafe {
         let target = (*(*relation).reltarget).cost;
         let operator = pg_sys::cpu_operator_cost;
@@ -133,13 +134,13 @@ unsafe fn cost(
         let row_bytes = f64::from((*(*relation).reltarget).width) + ROW_BYTES;
         let most = (f64::from(pg_sys::work_mem) * 1024.0 / row_bytes).max(FIRST_PASS_MIN);
         let (mut passes, mut pass) = (1.0, f64::from(first_pass).min(most));
-        let mut given = pass;
-        while given < base.rows && pass < most {
+        let mut returned = pass;
+        while returned < base.rows && pass < most {
             pass = (pass * PASS_GROWTH as f64).min(most);
-            given += pass;
+            returned += pass;
             passes += 1.0;
         }
-        passes += ((base.rows - given) / most).max(0.0).ceil();
+        passes += ((base.rows - returned) / most).max(0.0).ceil();
         let sorting = f64::from(first_pass).min(base.rows).max(2.0);
         let heap = 2.0 * operator * sorting * sorting.log2();
         base.total_cost = base.startup_cost + passes * scan + base.rows * row + heap;
@@ -147,22 +148,19 @@ unsafe fn cost(
     }
 }
 
-/// What a kept row takes beside its values, about.
+/// Approximate bytes of a kept row in addition to its values.
 const ROW_BYTES: f64 = 150.0;
 
-/// Makes the plan of a path.
-///
-/// # Safety
-/// The planner's live structures, and a path made above.
-pub unsafe fn plan(planned: &Planned) {
-    // SAFETY: the caller's promise.
+/// Fills in the plan of a path that [`offer`] made.
+pub fn plan(planned: &Planned) {
+    // SAFETY: the planner's structures are live, and the path stores its lists.
     unsafe {
-        let index = planned.take_over();
-        // The path has the vectorised quals as the planner holds them.
-        let mut plan = RowPlan::of(planned.scan);
-        (plan.pushed, plan.kept) = planned.quals(plan.pushed);
-        planned.remember(&plan.remembered(index));
-        planned.note_reasons(index, None);
+        let index = planned.take_path_lists();
+        // The path stores the pushed conditions as the planner's `RestrictInfo`.
+        let mut plan = RowPlan::of(planned.plan());
+        (plan.pushed, plan.kept) = planned.split_quals(plan.pushed);
+        planned.store(&plan.private_data(index));
+        planned.store_reasons(index, None);
         (*planned.scan).scan.scanrelid = index;
     }
 }

@@ -1,0 +1,341 @@
+//! The whole query as the engine executes it: conditions, join, grouping keys and aggregates.
+
+use lanes_columnar::aggregate::{Aggregate, Aggregation, Key};
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::number::{NumberType, Scalar};
+use lanes_columnar::vector::predicate::Predicate;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::{Operand, Value};
+use lanes_columnar::vector::{Evaluation, narrow};
+use pgrx::pg_sys;
+
+use super::undecoded::UndecodedKeys;
+use super::zone_runs::ZoneRuns;
+use crate::expressions::aggregate_call::{self, KeyShape, Shape};
+use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::translate::{Asked, Scalars, Translation, Translator};
+use crate::joins::by_key::conditions;
+use crate::joins::by_key::stage::{Batch, HashStage};
+use crate::joins::by_time::stage::JoinStage;
+use crate::nodes::engine::plan::EnginePlan;
+use crate::nodes::hash_join::column_child;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::ports;
+use crate::vectors::prune::{Filter, Prune, predicates};
+use crate::vectors::vector_source::VectorSource;
+
+/// The query.
+pub struct Program {
+    pub translator: Translator,
+    pub filter: Filter,
+    /// The join by time.
+    pub join: Option<JoinStage>,
+    pub hash_join: Option<HashStage>,
+    /// The conditions on the rows of a join by time.
+    quals_above: Vec<Predicate>,
+    pub aggregation: Aggregation,
+    /// The shapes of the keys and of the aggregates.
+    pub keys: Vec<KeyShape>,
+    pub shapes: Vec<Shape>,
+    /// The attributes whose zones keys and aggregates read.
+    zones_wanted: Vec<usize>,
+    /// All conditions, if zones alone can prove that rows pass them.
+    comparisons: Option<Vec<Prune>>,
+    /// The attributes that everything but the conditions on the table reads.
+    looked_at: Vec<usize>,
+    undecoded: UndecodedKeys,
+}
+
+/// The grouping keys and the aggregates, translated.
+struct Grouping {
+    keys: Vec<Key>,
+    key_shapes: Vec<KeyShape>,
+    aggregates: Vec<Aggregate>,
+    shapes: Vec<Shape>,
+    zones_wanted: Vec<usize>,
+    /// Keys that may not need their column's values, each with the attribute.
+    undecoded: Vec<(usize, usize)>,
+}
+
+impl Grouping {
+    /// The grouping expressions over a small side have codes, which a frame contains first.
+    fn of(
+        plan: &EnginePlan,
+        translator: &mut Translator,
+        arrival: Arrival,
+    ) -> Translation<Grouping> {
+        let mut grouping = Grouping {
+            keys: Vec::new(),
+            key_shapes: Vec::new(),
+            aggregates: Vec::new(),
+            shapes: Vec::new(),
+            zones_wanted: Vec::new(),
+            undecoded: Vec::new(),
+        };
+        let mut codes = 0;
+        for node in &plan.keys {
+            if plan.is_small(*node) {
+                let code = Value::Joined(NumberType::I64, codes);
+                grouping.keys.push(Key::Number(code));
+                grouping.key_shapes.push(KeyShape::Joined(codes));
+                codes += 1;
+                continue;
+            }
+            let (key, shape) = aggregate_call::key(translator, *node)?;
+            grouping.zones_wanted.extend(key.zone_attribute());
+            let attribute = key.zone_attribute().or(key.repeats_attribute());
+            let place = grouping.keys.len();
+            let undecoded = attribute.map(|attribute| (place, attribute));
+            grouping.undecoded.extend(undecoded);
+            grouping.keys.push(key);
+            grouping.key_shapes.push(shape);
+        }
+        for call in &plan.calls {
+            let (aggregate, shape) = aggregate_call::aggregate(translator, *call, arrival)?;
+            grouping.zones_wanted.extend(aggregate.zone_attribute());
+            grouping.aggregates.push(aggregate);
+            grouping.shapes.push(shape);
+        }
+        Ok(grouping)
+    }
+}
+
+impl Program {
+    /// The program of a plan, before the first vector. `None`: the right side of a join by time exceeds its memory limit.
+    ///
+    /// # Errors
+    /// The reason why the engine cannot evaluate an expression.
+    pub fn of(
+        plan: &EnginePlan,
+        node: ExecNode<'_>,
+        arrival: Arrival,
+    ) -> Translation<Option<Program>> {
+        let grouped = plan.small_keys();
+        let conditions = plan.hash_join.as_ref().map_or(Vec::new(), |join| {
+            conditions::of_filters(join, plan.calls.iter().copied())
+        });
+        let scalars = Scalars::Evaluated(node.plan_state());
+        let mut translator = translator(plan, scalars, grouped.len(), &conditions);
+        let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+        let of_quals = translator.asked();
+        let grouping = Grouping::of(plan, &mut translator, arrival)?;
+        let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
+        let mut join = None;
+        if let Some(plan) = &plan.join {
+            join = JoinStage::begin(plan, node, &mut translator)?;
+            if join.is_none() {
+                return Ok(None);
+            }
+        }
+        let mut hash_join = None;
+        if let Some(join) = &plan.hash_join {
+            let open = column_child::open;
+            let stage = HashStage::begin(join, node, open, &mut translator, &grouped, &conditions)?;
+            hash_join = Some(stage);
+        }
+        let asked = translator.asked_since(&of_quals);
+        let has_all_rows = join.is_none() && hash_join.is_none() && quals_above.is_empty();
+        let comparisons = filter.comparisons().filter(|_| has_all_rows);
+        let joins = (join, hash_join, quals_above);
+        let table = (translator, filter, comparisons);
+        Ok(Some(Program::assemble(table, joins, grouping, asked)))
+    }
+
+    fn assemble(
+        (translator, filter, comparisons): (Translator, Filter, Option<Vec<Prune>>),
+        (join, hash_join, quals_above): (Option<JoinStage>, Option<HashStage>, Vec<Predicate>),
+        mut grouping: Grouping,
+        asked: Asked,
+    ) -> Program {
+        let has_once = |&(_, attribute): &(usize, usize)| asked.has_once(attribute);
+        grouping.undecoded.retain(has_once);
+        Program {
+            comparisons,
+            looked_at: asked.attributes(),
+            translator,
+            filter,
+            join,
+            hash_join,
+            quals_above,
+            aggregation: Aggregation::new(grouping.keys, grouping.aggregates),
+            keys: grouping.key_shapes,
+            shapes: grouping.shapes,
+            zones_wanted: grouping.zones_wanted,
+            undecoded: UndecodedKeys::of(grouping.undecoded.into_iter()),
+        }
+    }
+
+    /// The attributes whose zones the program reads, ascending.
+    pub fn take_zones_wanted(&mut self) -> Vec<usize> {
+        let mut zones_wanted = std::mem::take(&mut self.zones_wanted);
+        zones_wanted.extend_from_slice(&self.filter.zones_wanted);
+        zones_wanted.sort_unstable();
+        zones_wanted.dedup();
+        zones_wanted
+    }
+
+    /// Goes on to the next vector; false at the end. Sealed rows are not read if their zones contain all that the query
+    /// needs of them. Such rows count as `passed`.
+    pub fn advance(
+        &mut self,
+        source: &mut VectorSource,
+        scalars: &[Option<Scalar>],
+        passed: &mut u64,
+    ) -> bool {
+        let Some(comparisons) = &self.comparisons else {
+            return source.advance(&mut self.filter, scalars);
+        };
+        let zone_runs = ZoneRuns::new(comparisons, scalars, &mut self.aggregation, passed);
+        source.advance_past(&mut self.filter, scalars, Some(&zone_runs))
+    }
+
+    /// Aggregates the current vector, and returns how many rows passed.
+    ///
+    /// # Errors
+    /// The error that an expression raises, rows out of order, or too much memory.
+    pub fn add(
+        &mut self,
+        source: &mut VectorSource,
+        scalars: &[Option<Scalar>],
+    ) -> Evaluation<usize> {
+        if self.comparisons.is_some() && source.all_pass(&self.filter) {
+            return self.add_all(source, scalars);
+        }
+        let Some(mut selection) = source.pass(&mut self.filter, scalars)? else {
+            return Ok(0);
+        };
+        if self.hash_join.is_some() {
+            return self.add_joined(source, scalars, selection);
+        }
+        source.fill(Some(&self.looked_at));
+        let frame = source.frame(scalars);
+        let mut joined: &[Operand] = &[];
+        if let Some(join) = &mut self.join {
+            join.find(&frame, &mut selection)?;
+            joined = join.operands();
+        }
+        let frame = Frame { joined, ..frame };
+        narrow(&mut self.quals_above, &frame, &mut selection)?;
+        let passed = selection.count();
+        self.aggregation.add_counted(&frame, &selection, passed)?;
+        Ok(passed)
+    }
+
+    /// Aggregates all visible rows of the current vector.
+    fn add_all(
+        &mut self,
+        source: &mut VectorSource,
+        scalars: &[Option<Scalar>],
+    ) -> Evaluation<usize> {
+        let looked_at = &self.looked_at;
+        let undecoded = &mut self.undecoded;
+        let filled = undecoded.filled(looked_at, &self.aggregation, source, scalars);
+        source.fill(Some(filled));
+        let (visible, rows) = source.visible();
+        let frame = Frame {
+            substitutes: &self.undecoded.columns,
+            ..source.frame(scalars)
+        };
+        self.aggregation.add_counted(&frame, visible, rows)?;
+        Ok(rows)
+    }
+
+    /// Aggregates rows of the current vector with each small row that they find, and returns the number of joined rows.
+    fn add_joined(
+        &mut self,
+        source: &mut VectorSource,
+        scalars: &[Option<Scalar>],
+        mut selection: Selection,
+    ) -> Evaluation<usize> {
+        let Some(stage) = &mut self.hash_join else {
+            return Ok(0);
+        };
+        source.fill(Some(stage.looked_at()));
+        stage.find(&source.frame(scalars), &mut selection)?;
+        if selection.is_empty() {
+            return Ok(0);
+        }
+        source.fill(Some(&self.looked_at));
+        let mut passed = 0;
+        while !selection.is_empty() {
+            stage.gather(&selection);
+            let frame = Frame {
+                joined: stage.operands(),
+                ..source.frame(scalars)
+            };
+            let count = selection.count();
+            self.aggregation.add_counted(&frame, &selection, count)?;
+            passed += count;
+            stage.find_next(&source.frame(scalars), &mut selection)?;
+        }
+        Ok(passed)
+    }
+
+    /// Aggregates the small rows of the batch that no row of the table has found, where the join returns them. Returns
+    /// their number.
+    ///
+    /// # Errors
+    /// The error that an expression raises.
+    pub fn add_unmatched(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
+        let Some(stage) = &mut self.hash_join else {
+            return Ok(0);
+        };
+        let mut passed = 0;
+        loop {
+            let rows = stage.next_unmatched();
+            if rows == 0 {
+                return Ok(passed);
+            }
+            let selection = Selection::first(rows);
+            stage.gather(&selection);
+            let frame = Frame {
+                joined: stage.operands(),
+                ..Frame::of_nulls(rows, scalars)
+            };
+            self.aggregation.add_counted(&frame, &selection, rows)?;
+            passed += rows;
+            ports::CHECK_FOR_INTERRUPTS();
+        }
+    }
+
+    /// Goes on to the next batch of a hash join. Without such a join there is one batch.
+    pub fn next_batch(&mut self, is_first: bool) -> Batch {
+        let Some(stage) = &mut self.hash_join else {
+            return if is_first { Batch::Ready } else { Batch::None };
+        };
+        let batch = stage.next_batch();
+        if batch == Batch::Ready {
+            self.filter.key_sets = stage.key_sets();
+        }
+        batch
+    }
+
+    /// Stops before the end of the table.
+    pub fn stop(&mut self, source: VectorSource) {
+        if let Some(join) = &mut self.join {
+            join.end();
+        }
+        source.end();
+    }
+
+    /// Bytes of a join by time.
+    pub fn join_bytes(&self) -> usize {
+        self.join.as_ref().map_or(0, JoinStage::bytes)
+    }
+}
+
+/// The translator of a plan's expressions. A frame has this many codes of grouping expressions over small sides.
+fn translator(
+    plan: &EnginePlan,
+    scalars: Scalars,
+    codes: usize,
+    conditions: &[*mut pg_sys::Node],
+) -> Translator {
+    match (&plan.join, &plan.hash_join) {
+        (Some(join), _) => Translator::of_joined(scalars, join.joined_columns(plan.index)),
+        (None, Some(join)) => {
+            Translator::of_joined(scalars, join.joined_columns(codes)).with_conditions(conditions)
+        }
+        (None, None) => Translator::new(scalars),
+    }
+}

@@ -1,0 +1,176 @@
+//! The groups of an aggregation as rows.
+
+use std::ops::Range;
+
+use lanes_columnar::aggregate::{Aggregation, KeyValue, Numbers};
+use lanes_columnar::vector::number::Scalar;
+use pgrx::pg_sys;
+
+use super::group_order::GroupOrder;
+use crate::custom_scan::node::NextRow;
+use crate::expressions::aggregate_call::{KeyShape, Shape};
+use crate::expressions::result_datum;
+use crate::pg::exec::child::Child;
+use crate::pg::exec::memory::Memory;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::slot::SlotWriter;
+
+/// The groups, or the plan that returns them instead.
+pub enum Results {
+    Groups(Box<Groups>),
+    /// PostgreSQL's own plan.
+    StandIn(Child),
+}
+
+impl Results {
+    /// The plan that returns the groups instead.
+    pub fn stand_in(&self) -> Option<Child> {
+        match self {
+            Results::Groups(_) => None,
+            Results::StandIn(child) => Some(*child),
+        }
+    }
+
+    /// The groups.
+    pub fn groups(&mut self) -> Option<&mut Groups> {
+        match self {
+            Results::Groups(groups) => Some(groups),
+            Results::StandIn(_) => None,
+        }
+    }
+
+    /// Returns to the first group. False if parameters have changed, or another plan returns the groups. Equal
+    /// parameters and an equal snapshot give equal groups.
+    pub fn rewind(&mut self, node: ExecNode<'_>) -> bool {
+        let groups = self
+            .groups()
+            .filter(|_| node.changed_parameters().is_null());
+        let is_rewound = groups.is_some();
+        groups.into_iter().for_each(|groups| groups.next = 0);
+        is_rewound
+    }
+
+    /// Writes the next group to a node's row, with values that live as long as the row.
+    pub fn write_next(&mut self, node: ExecNode<'_>, row: &mut SlotWriter<'_>) -> NextRow {
+        let is_written = match self {
+            Results::Groups(groups) => {
+                let memory = node.context().memory();
+                memory.enter(|| groups.write_next(row))
+            }
+            Results::StandIn(_) => false,
+        };
+        NextRow::written(is_written)
+    }
+}
+
+/// The finished groups.
+pub struct Groups {
+    aggregation: Aggregation,
+    keys: Vec<KeyShape>,
+    shapes: Vec<Shape>,
+    /// The values of grouping expressions over small sides, by code.
+    joined: Vec<Vec<Option<pg_sys::Datum>>>,
+    /// For each key whose datums are shared by groups, the datums by the number of the value.
+    shared: Vec<Option<Vec<Option<pg_sys::Datum>>>>,
+    /// The memory of shared datums. It lives until the node starts again.
+    memory: Memory,
+    next: usize,
+    /// The groups in the order in which they are returned; `None` for the order of their numbers.
+    order: Option<Vec<u32>>,
+}
+
+impl Groups {
+    /// The groups of an aggregation, with the shapes of its keys and of its aggregates.
+    pub fn new(
+        aggregation: Aggregation,
+        (keys, shapes): (Vec<KeyShape>, Vec<Shape>),
+        joined: Vec<Vec<Option<pg_sys::Datum>>>,
+        memory: Memory,
+        order: Option<GroupOrder>,
+    ) -> Groups {
+        let shared = keys.iter().enumerate().map(|(key, shape)| {
+            // A numeric costs more to make than to look up, unless it belongs to a single group.
+            let values = aggregation.key_values(key);
+            let is_shared = values <= aggregation.groups() / 2;
+            (matches!(shape, KeyShape::Epoch(_)) && is_shared).then(|| vec![None; values])
+        });
+        Groups {
+            shared: shared.collect(),
+            order: order.map(|order| order.sorted(&aggregation)),
+            aggregation,
+            keys,
+            shapes,
+            joined,
+            memory,
+            next: 0,
+        }
+    }
+
+    /// Writes the keys and results of the next group; false if there is none. Columns that the node never returns are
+    /// NULL. Values are allocated in the current memory context.
+    fn write_next(&mut self, row: &mut SlotWriter<'_>) -> bool {
+        if self.next == self.aggregation.groups() {
+            return false;
+        }
+        let group = match &self.order {
+            Some(order) => order[self.next] as usize,
+            None => self.next,
+        };
+        self.next += 1;
+        for index in 0..row.width() {
+            let value = match index.checked_sub(self.keys.len()) {
+                None => self.key_datum(self.aggregation.key_number(group, index), index),
+                Some(aggregate) => self.shapes.get(aggregate).and_then(|shape| {
+                    result_datum::datum(self.aggregation.answer(group, aggregate), *shape)
+                }),
+            };
+            row.set(index, value);
+        }
+        true
+    }
+
+    /// The value of a key that has this number.
+    fn key_datum(&mut self, number: u32, key: usize) -> Option<pg_sys::Datum> {
+        let shape = self.keys[key];
+        let value = self.aggregation.key_value(number, key);
+        if let (KeyValue::Number(code), KeyShape::Joined(joined)) = (value, shape) {
+            return self.joined[joined][code.0 as usize];
+        }
+        let Some(shared) = &mut self.shared[key] else {
+            return result_datum::key_datum(value, shape);
+        };
+        let shared = &mut shared[number as usize];
+        if shared.is_none() {
+            *shared = self.memory.enter(|| result_datum::key_datum(value, shape));
+        }
+        *shared
+    }
+
+    /// How many groups there are.
+    pub fn count(&self) -> usize {
+        self.aggregation.groups()
+    }
+
+    /// Writes the numbers of the groups' values of a key.
+    pub fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
+        self.aggregation.key_numbers(key, groups, out);
+    }
+
+    /// Writes the results of an aggregate for these groups; false if it does not store them as numbers.
+    pub fn numbers(&self, aggregate: usize, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
+        self.aggregation.numbers(aggregate, groups, out)
+    }
+
+    /// All values of a key, by their numbers. They live until the node starts again.
+    pub fn key_datums(&mut self, key: usize) -> Vec<Option<pg_sys::Datum>> {
+        let values = 0..self.aggregation.key_values(key) as u32;
+        let memory = self.memory;
+        memory.enter(|| values.map(|number| self.key_datum(number, key)).collect())
+    }
+
+    /// The result of an aggregate for a group, if it is a number or a bool.
+    pub fn result(&self, group: usize, aggregate: usize) -> Option<Scalar> {
+        let result = self.aggregation.answer(group, aggregate);
+        result_datum::scalar(result, self.shapes[aggregate])
+    }
+}

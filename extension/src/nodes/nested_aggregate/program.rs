@@ -1,0 +1,108 @@
+//! A nested aggregation as the engine executes it.
+
+use std::ops::Range;
+
+use lanes_columnar::aggregate::{Aggregation, Key};
+use lanes_columnar::vector::number::{NumberType, Scalar};
+use lanes_columnar::vector::predicate::Predicate;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::Value;
+use lanes_columnar::vector::{Evaluation, narrow};
+
+use super::group_lanes::GroupLanes;
+use super::outputs::{Outputs, over_entries};
+use crate::expressions::aggregate_call::{self, KeyShape, Shape};
+use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::engine::plan::EnginePlan;
+use crate::nodes::engine::results::Groups;
+use crate::pg::exec::node::{CustomPlan, ExecNode};
+use crate::pg::nodes;
+use crate::vectors::prune::predicates;
+
+/// The aggregation.
+pub struct Program {
+    /// The conditions of HAVING below.
+    having: Vec<Predicate>,
+    pub aggregation: Aggregation,
+    /// The shapes of the keys and of the aggregates.
+    pub keys: Vec<KeyShape>,
+    pub shapes: Vec<Shape>,
+    /// The keys below that are grouping keys here, by the codes of their shapes.
+    pub grouped: Vec<usize>,
+    scalars: Vec<Option<Scalar>>,
+    /// The attributes that are read: entries, and after them the number lanes of keys.
+    pub wanted: Vec<usize>,
+}
+
+impl Program {
+    /// The program of a plan over the plan below it.
+    ///
+    /// # Errors
+    /// The reason why the engine cannot evaluate an expression.
+    pub fn of(
+        plan: &EnginePlan,
+        outputs: &Outputs,
+        node: ExecNode<'_>,
+        below: CustomPlan<'_>,
+    ) -> Translation<Program> {
+        let scalars = Scalars::Evaluated(node.plan_state());
+        let mut translator = Translator::of_other_table(scalars);
+        let conditions = nodes::plan_list(below.quals());
+        let conditions = conditions.map(|condition| over_entries(plan.index, condition));
+        let having = predicates(&mut translator, conditions)?;
+        let (mut keys, mut key_shapes, mut grouped) = (Vec::new(), Vec::new(), Vec::new());
+        for expression in &plan.keys {
+            if let Some(key) = outputs.key_of(*expression) {
+                let lane = outputs.entry_types.len() + key;
+                keys.push(Key::Number(Value::Column(NumberType::I64, lane)));
+                key_shapes.push(KeyShape::Joined(grouped.len()));
+                grouped.push(key);
+                continue;
+            }
+            let expression = outputs.over_entries(*expression)?;
+            let (key, shape) = aggregate_call::key(&mut translator, expression)?;
+            keys.push(key);
+            key_shapes.push(shape);
+        }
+        let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
+        for call in &plan.calls {
+            let call = outputs.over_entries(call.cast())?;
+            let (aggregate, shape) =
+                aggregate_call::aggregate(&mut translator, call.cast(), Arrival::Any)?;
+            aggregates.push(aggregate);
+            shapes.push(shape);
+        }
+        let mut wanted = translator.attributes();
+        wanted.extend(grouped.iter().map(|key| outputs.entry_types.len() + key));
+        Ok(Program {
+            having,
+            aggregation: Aggregation::new(keys, aggregates),
+            keys: key_shapes,
+            shapes,
+            grouped,
+            scalars: translator.scalars,
+            wanted,
+        })
+    }
+
+    /// Aggregates at most a vector of groups, and returns how many passed HAVING below.
+    ///
+    /// # Errors
+    /// The error that an expression raises.
+    pub fn add(
+        &mut self,
+        groups: Range<usize>,
+        lanes: &mut GroupLanes,
+        below: &Groups,
+    ) -> Evaluation<usize> {
+        let rows = groups.len();
+        lanes.fill(groups, below);
+        let frame = lanes.frame(rows, &self.scalars);
+        let mut selection = Selection::first(rows);
+        narrow(&mut self.having, &frame, &mut selection)?;
+        let passed = selection.count();
+        self.aggregation.add_counted(&frame, &selection, passed)?;
+        Ok(passed)
+    }
+}

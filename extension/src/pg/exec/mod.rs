@@ -1,0 +1,31 @@
+//! Views of the executor's structures: nodes, slots, expressions, memory contexts.
+//!
+//! ```text
+//! callback ── ExecNode (this call's node) ──► CustomPlan: what the plan contains
+//!                  │                      ──► QueryTable: an open table and the query's snapshot
+//!                  ├──► Child: a plan below the node, row by row
+//!                  ├──► RowContext + RowExpression, RowQual: evaluation of PostgreSQL's expressions
+//!                  ├──► Slot, SlotWriter: rows in and out
+//!                  └──► Memory: where what is allocated lives
+//! ```
+//! A callback makes an [`ExecNode`](node::ExecNode) once; everything else comes from it. The code behind the callback is
+//! safe.
+//!
+//! Invariants:
+//! - An `ExecNode` does not outlive its callback. All other handles may be kept in the node's state. They stay valid
+//!   until the node ends, because PostgreSQL allocates what they refer to in the query's memory.
+//! - A `Datum` is made by PostgreSQL or by this folder, and code outside only moves it. So functions here that read a
+//!   `Datum` of a known type are safe.
+//! - Functions that run once a row are inlined and call PostgreSQL through function pointers, without an error boundary.
+//!   An ERROR passes them as PostgreSQL's own jump, so their callers own nothing that needs dropping. Functions whose
+//!   names end in `_guarded` have a boundary, which turns the ERROR into a panic.
+
+pub mod child;
+pub mod expression;
+pub mod hashed_type;
+pub mod memory;
+pub mod node;
+pub mod parallel;
+pub mod row_store;
+pub mod slot;
+pub mod table;

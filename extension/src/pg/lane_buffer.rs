@@ -1,0 +1,41 @@
+//! The memory of a lane that this process fills: values of any width for a vector.
+
+use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::vector::number::Number;
+
+/// Room for a vector of values of up to 64 bits.
+pub struct LaneBuffer(Box<[u64; VECTOR_ROWS]>);
+
+impl LaneBuffer {
+    /// A buffer of zeros.
+    pub fn new() -> LaneBuffer {
+        LaneBuffer(Box::new([0; VECTOR_ROWS]))
+    }
+
+    /// The buffer as 64-bit values.
+    pub fn words(&self) -> &[u64; VECTOR_ROWS] {
+        &self.0
+    }
+
+    /// The buffer as 64-bit values.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.0[..]
+    }
+
+    /// Sets the value of a row, where values lie side by side.
+    #[inline]
+    pub fn set<T: LaneValue>(&mut self, row: usize, value: T) {
+        assert!(row < VECTOR_ROWS, "a row outside of the vector");
+        // SAFETY: the buffer has room for a vector of values of this width, which is at most that of a word.
+        unsafe { self.0.as_mut_ptr().cast::<T>().add(row).write(value) }
+    }
+}
+
+/// A value of a lane.
+///
+/// # Safety
+/// The type has at most 8 bytes, no greater alignment, and no invalid bit patterns.
+pub unsafe trait LaneValue: Copy {}
+
+// SAFETY: the engine's numbers and the codes of a dictionary are plain numbers of at most 8 bytes.
+unsafe impl<T: Number> LaneValue for T {}

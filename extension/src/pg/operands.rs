@@ -1,0 +1,33 @@
+//! Values of the engine's operands, row by row.
+//!
+//! An operand is made for a vector, and has a number of its type for each row of the vector. It is read before the vector
+//! that it was made for is left.
+
+use lanes_columnar::aggregate::ema::order_key;
+use lanes_columnar::vector::number::{Number, NumberType, Scalar};
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::Operand;
+use lanes_columnar::with_number;
+
+/// The number of a row, which is not NULL.
+#[inline]
+pub fn scalar(number: NumberType, operand: Operand, row: usize) -> Scalar {
+    // SAFETY: the operand has a number of this type for each row of its vector.
+    with_number!(number, T => unsafe { operand.get::<T>(row).to_scalar() })
+}
+
+/// The number of a row; `None` is NULL.
+#[inline]
+pub fn value(number: NumberType, operand: Operand, row: usize) -> Option<Scalar> {
+    // SAFETY: the operand has a number for each row of its vector.
+    let is_valid = unsafe { operand.is_valid(row) };
+    is_valid.then(|| scalar(number, operand, row))
+}
+
+/// Writes the numbers of the selected rows, which are not NULL, as integers in the same order.
+pub fn order_keys(number: NumberType, operand: Operand, rows: &Selection, keys: &mut [i64]) {
+    with_number!(number, T => rows.for_each(|row| {
+        // SAFETY: the operand has a number of this type for each row of its vector.
+        keys[row] = order_key(unsafe { operand.get::<T>(row) });
+    }));
+}
