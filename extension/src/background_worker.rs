@@ -27,10 +27,10 @@ use pgrx::prelude::*;
 use crate::gucs;
 use crate::labels::maintain;
 use crate::maintenance::shorten::Effort;
-use crate::maintenance::vacuum_report::Told;
+use crate::maintenance::vacuum_report::Audience;
 use crate::maintenance::{self, vacuum};
-use crate::pg::{names, ports};
-use crate::table_am::routine;
+use crate::pg::table::OpenedTable;
+use crate::pg::{names, table_catalog};
 
 unsafe extern "C-unwind" {
     // Core's handler of SIGTERM, without the bindings' error boundary: it only sets flags.
@@ -82,7 +82,7 @@ pub extern "C-unwind" fn lanes_sealing_launcher(_argument: pg_sys::Datum) {
         if gucs::seal_naptime().is_none() {
             continue;
         }
-        for database in BackgroundWorker::transaction(databases) {
+        for database in BackgroundWorker::transaction(table_catalog::databases) {
             if BackgroundWorker::sigterm_received() {
                 return;
             }
@@ -101,30 +101,6 @@ pub extern "C-unwind" fn lanes_sealing_launcher(_argument: pg_sys::Datum) {
             }
         }
     }
-}
-
-/// The databases that may be connected to.
-fn databases() -> Vec<pg_sys::Oid> {
-    let mut found = Vec::new();
-    // SAFETY: inside a transaction; the scan is of a shared catalogue, as the autovacuum launcher does it.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as i32;
-        let catalogue = pg_sys::table_open(pg_sys::DatabaseRelationId, lock);
-        let scan = pg_sys::table_beginscan_catalog(catalogue, 0, std::ptr::null_mut());
-        loop {
-            let tuple = pg_sys::heap_getnext(scan, pg_sys::ScanDirection::ForwardScanDirection);
-            if tuple.is_null() {
-                break;
-            }
-            let database: pg_sys::Form_pg_database = pg_sys::GETSTRUCT(tuple).cast();
-            if (*database).datallowconn && !(*database).datistemplate {
-                found.push((*database).oid);
-            }
-        }
-        ports::table_endscan(scan);
-        pg_sys::table_close(catalogue, lock);
-    }
-    found
 }
 
 /// A sealer's main function; its argument is the database.
@@ -157,7 +133,7 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
             pgrx::debug1!("lanes: no new columns for metric \"{metric}\": {failure}");
         }
     }
-    for table in BackgroundWorker::transaction(tables) {
+    for table in BackgroundWorker::transaction(table_catalog::lanes_tables) {
         if let Err(failure) = attempt(|| visit(table)) {
             let name = BackgroundWorker::transaction(|| names::table_name(table));
             pgrx::log!("lanes: could not seal \"{name}\": {failure}");
@@ -204,53 +180,16 @@ fn message(failure: &CaughtError) -> String {
     report.message().to_owned()
 }
 
-/// The lanes tables of the database that have files of their own; none without the extension.
-pub fn tables() -> Vec<pg_sys::Oid> {
-    // SAFETY: inside a transaction; a catalogue scan as above.
-    unsafe {
-        let method = pg_sys::get_am_oid(c"lanes".as_ptr(), true);
-        let mut found = Vec::new();
-        if method == pg_sys::InvalidOid {
-            return found;
-        }
-        let lock = pg_sys::AccessShareLock as i32;
-        let catalogue = pg_sys::table_open(pg_sys::RelationRelationId, lock);
-        let scan = pg_sys::table_beginscan_catalog(catalogue, 0, std::ptr::null_mut());
-        loop {
-            let tuple = pg_sys::heap_getnext(scan, pg_sys::ScanDirection::ForwardScanDirection);
-            if tuple.is_null() {
-                break;
-            }
-            let class: pg_sys::Form_pg_class = pg_sys::GETSTRUCT(tuple).cast();
-            let is_ours = (*class).relam == method
-                && (*class).relpersistence != pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
-                && matches!((*class).relkind as u8, b'r' | b'm');
-            if is_ours {
-                found.push((*class).oid);
-            }
-        }
-        ports::table_endscan(scan);
-        pg_sys::table_close(catalogue, lock);
-        found
-    }
-}
-
-/// Does what is due in a table, if nobody else is at it.
+/// Does what is due in a table, unless somebody else works on it. Its lock is kept until the transaction ends.
 fn visit(table: pg_sys::Oid) {
-    let mode = pg_sys::ShareUpdateExclusiveLock as i32;
-    // SAFETY: inside a transaction; the lock is held until it ends.
-    unsafe {
-        if !pg_sys::ConditionalLockRelationOid(table, mode) {
-            return;
-        }
-        let relation = pg_sys::try_relation_open(table, pg_sys::NoLock as i32);
-        if relation.is_null() {
-            return;
-        }
-        if (*relation).rd_tableam == routine::routine() && maintenance::upkeep::is_due(relation) {
-            let effort = ports::vacuum_truncate(relation).then_some(Effort::BACKGROUND);
-            vacuum::vacuum(relation, Told::Nobody, effort);
-        }
-        pg_sys::relation_close(relation, pg_sys::NoLock as i32);
+    let mode = pg_sys::ShareUpdateExclusiveLock;
+    let Some(opened) = OpenedTable::try_open_at_once(table, mode) else {
+        return;
+    };
+    let opened = opened.keep_lock();
+    let table = opened.get();
+    if table.is_lanes() && maintenance::upkeep::is_due(table) {
+        let effort = table.vacuum_truncate().then_some(Effort::BACKGROUND);
+        vacuum::vacuum(table, Audience::Nobody, effort);
     }
 }

@@ -4,7 +4,7 @@ use lanes_columnar::vector::EvaluationError;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
-use crate::functions::ema;
+pub mod ema;
 
 /// Raises an ERROR with a hint.
 pub fn raise(code: PgSqlErrorCode, message: impl Into<String>, hint: impl Into<String>) -> ! {

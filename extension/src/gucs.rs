@@ -1,13 +1,12 @@
 //! Server settings.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::time::Duration;
 
-use pgrx::{
-    GucContext, GucFlags, GucRegistry, GucSetting, PgSqlErrorCode, PostgresGucEnum, pg_sys,
-};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PgSqlErrorCode, PostgresGucEnum};
 
 use crate::error;
+use crate::pg::server;
 
 /// Megabytes of shared memory for the arena.
 static ARENA_SIZE: GucSetting<i32> = GucSetting::<i32>::new(256);
@@ -104,16 +103,6 @@ pub fn cold_cache_bytes() -> u64 {
     COLD_CACHE_SIZE.get() as u64 * 1024 * 1024
 }
 
-/// What the server's configuration says of the arena's size, which PostgreSQL has not judged before the setting is
-/// defined.
-fn arena_size_given() -> Option<CString> {
-    // SAFETY: the string is copied at once.
-    unsafe {
-        let given = pg_sys::GetConfigOption(c"lanes.arena_size".as_ptr(), true, false);
-        (!given.is_null()).then(|| CStr::from_ptr(given).to_owned())
-    }
-}
-
 /// Refuses to start a server whose arena cannot be as large as it is told to be: PostgreSQL only warns of a wrong value
 /// for the setting of a library, and takes the default; of too much shared memory it complains with a hint at its own
 /// settings.
@@ -121,27 +110,15 @@ fn check_arena_size(given: Option<&CStr>) {
     let Some(given) = given else {
         return;
     };
-    let mut megabytes = 0;
-    // SAFETY: a C string and a place for the result; no hint is asked for.
-    let is_size = unsafe {
-        let unit = pg_sys::GUC_UNIT_MB as i32;
-        pg_sys::parse_int(given.as_ptr(), &mut megabytes, unit, std::ptr::null_mut())
-    };
-    if !is_size || !(1..=ARENA_MEGABYTES_MAX).contains(&megabytes) {
+    let megabytes = server::parse_megabytes(given).unwrap_or_default();
+    if !(1..=ARENA_MEGABYTES_MAX).contains(&megabytes) {
         error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("lanes.arena_size cannot be \"{}\"", given.to_string_lossy()),
             "Give a size from 1MB to 1TB, in kB, MB, GB or TB: lanes.arena_size = '256MB'.",
         );
     }
-    // SAFETY: calls without pointers.
-    let (pages, page_bytes) = unsafe {
-        (
-            libc::sysconf(libc::_SC_PHYS_PAGES),
-            libc::sysconf(libc::_SC_PAGESIZE),
-        )
-    };
-    let machine = pages.saturating_mul(page_bytes) / (1024 * 1024);
+    let machine = server::machine_megabytes();
     if machine > 0 && i64::from(megabytes) > machine {
         error::raise(
             PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
@@ -155,7 +132,8 @@ fn check_arena_size(given: Option<&CStr>) {
 
 /// Defines the settings. Called from `_PG_init`.
 pub fn register() {
-    let given = arena_size_given();
+    // PostgreSQL has not checked the text before the setting is defined.
+    let given = server::configured(c"lanes.arena_size");
     GucRegistry::define_int_guc(
         c"lanes.arena_size",
         c"Shared memory that holds the columns of lanes tables.",

@@ -27,7 +27,7 @@ use lanes_wire::BatchView;
 use pgrx::prelude::*;
 
 use refusal::Refusal;
-use target::{Target, Way};
+use target::{AppendTarget, Route};
 
 use crate::pg;
 
@@ -40,17 +40,17 @@ fn append(target: pg_sys::Oid, batch: &[u8]) -> i64 {
 
 fn append_batch(table: pg_sys::Oid, batch: &[u8]) -> Result<u64, Refusal> {
     let batch = BatchView::verify(batch)?;
-    let target = Target::open(table)?;
+    let target = AppendTarget::open(table)?;
     let sources = target.sources(&batch)?;
     if batch.rows() == 0 {
         return Ok(0);
     }
-    match target.way(&batch, &sources)? {
-        Way::Direct(columns) => {
+    match target.route(&batch, &sources)? {
+        Route::Direct(columns) => {
             direct::append(&target, &batch, &columns)?;
             Ok(batch.rows() as u64)
         }
-        Way::Copy { because } => {
+        Route::Copy { because } => {
             debug1!(
                 "lanes.append into \"{}\" goes through COPY: {because}",
                 target.name()

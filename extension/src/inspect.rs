@@ -6,11 +6,13 @@ use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error;
-use crate::pg::{ports, shmem};
+use crate::pg::table::OpenTable;
+use crate::pg::table::OpenedTable;
+use crate::pg::{shmem, table_catalog};
 use crate::storage::directory::{FLAG_DEAD, FLAG_REMOTE, FLAG_SEALED};
 use crate::storage::metapage::Meta;
-use crate::table::runs::{Runs, Shape};
-use crate::table_am::routine;
+use crate::table::runs::Runs;
+use crate::table::shape::TableShape;
 
 mod space;
 mod stored;
@@ -68,17 +70,8 @@ fn arena_of(
         name!(segment_evictions, i64),
     ),
 > {
-    // SAFETY: as for `segments`.
-    let stats = unsafe {
-        let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
-        check_readable(table, "lanes.arena()");
-        let stats = Meta::load(table).and_then(|meta| {
-            let runs = Runs::of(table, &meta, Shape::of((*table).rd_att).fingerprint);
-            runs.cached().map(|cached| cached.stats())
-        });
-        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
-        stats
-    };
+    let opened = open_readable(target, "lanes.arena()");
+    let stats = runs_of(opened.get()).and_then(|runs| runs.cached().map(|cached| cached.stats()));
     TableIterator::new(stats.map(|stats| {
         (
             (stats.bytes_max > 0).then_some(stats.bytes_max as i64),
@@ -135,14 +128,8 @@ fn segments(
         name!(bytes_stored, i64),
     ),
 > {
-    // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
-    let rows = unsafe {
-        let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
-        check_readable(table, "lanes.arena_segments()");
-        let rows = segment_rows(table);
-        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
-        rows
-    };
+    let opened = open_readable(target, "lanes.arena_segments()");
+    let rows = segment_rows(opened.get());
     TableIterator::new(rows.into_iter().map(|row| {
         (
             row.segment as i64,
@@ -157,43 +144,34 @@ fn segments(
     }))
 }
 
-/// Raises an ERROR unless it is a lanes table that the caller may read.
-///
-/// # Safety
-/// `table` is open.
-unsafe fn check_readable(table: pg_sys::Relation, function: &str) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*table).rd_tableam != routine::routine() {
-            let name = ports::RelationGetRelationName(table);
-            error::raise(
-                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-                format!("\"{name}\" is not a lanes table"),
-                format!("{function} takes a table that was created USING lanes."),
-            );
-        }
-        let granted = pg_sys::pg_class_aclcheck(
-            (*table).rd_id,
-            pg_sys::GetUserId(),
-            pg_sys::ACL_SELECT as pg_sys::AclMode,
-        );
-        if granted != pg_sys::AclResult::ACLCHECK_OK {
-            pg_sys::aclcheck_error(
-                granted,
-                pg_sys::ObjectType::OBJECT_TABLE,
-                (*(*table).rd_rel).relname.data.as_ptr(),
-            );
-        }
-    }
+/// Opens a table for a function; an ERROR unless it is a lanes table that the caller may read.
+fn open_readable(table: pg_sys::Oid, function: &str) -> OpenedTable {
+    let opened = OpenedTable::open(table, pg_sys::AccessShareLock);
+    check_readable(opened.get(), function);
+    opened
 }
 
-/// # Safety
-/// `table` is an open lanes table.
-unsafe fn segment_rows(table: pg_sys::Relation) -> Vec<SegmentRow> {
-    // SAFETY: the caller's promise.
-    let Some(runs) = (unsafe {
-        Meta::load(table).map(|meta| Runs::of(table, &meta, Shape::of((*table).rd_att).fingerprint))
-    }) else {
+/// Raises an ERROR unless a table is a lanes table that the caller may read.
+fn check_readable(table: OpenTable<'_>, function: &str) {
+    if !table.is_lanes() {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a lanes table", table.name()),
+            format!("{function} takes a table that was created USING lanes."),
+        );
+    }
+    table_catalog::check_privilege(table, pg_sys::ACL_SELECT, &[]);
+}
+
+/// The runs of a table; `None` if nothing was ever written to it.
+fn runs_of(table: OpenTable<'_>) -> Option<Runs> {
+    let meta = Meta::load(table)?;
+    let shape = TableShape::of(table.descriptor());
+    Some(Runs::of(table, &meta, shape.fingerprint))
+}
+
+fn segment_rows(table: OpenTable<'_>) -> Vec<SegmentRow> {
+    let Some(runs) = runs_of(table) else {
         return Vec::new();
     };
     let mut rows: Vec<SegmentRow> = Vec::new();

@@ -56,7 +56,9 @@ pub extern "C-unwind" fn _PG_init() {
     gucs::register();
     background_worker::register();
     pg::slot::register();
-    pg::shmem::register();
+    remote::requests::register();
+    pg::shmem::register(gucs::arena_bytes());
+    table_am::routine::register();
     vectorize::register();
     nodes::register();
     planner::reasons::register();

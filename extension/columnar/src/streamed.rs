@@ -202,7 +202,7 @@ impl Streamed {
         let runs = self.runs.iter().enumerate();
         runs.filter_map(|(index, open)| match &open.run.image {
             ImageBytes::Own(image) => Some((index, &**image)),
-            ImageBytes::Kept(_) => None,
+            ImageBytes::Kept { .. } => None,
         })
     }
 

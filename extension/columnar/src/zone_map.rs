@@ -27,6 +27,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::bits;
+use crate::column::Column;
 use crate::kind::{LaneKind, Number};
 use crate::lane::{Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
@@ -235,6 +236,16 @@ pub unsafe fn compute(lane: &Lane, kind: LaneKind, rows: Range<usize>) -> Zone {
         first += count;
     }
     zone
+}
+
+/// The zone of rows of a column, by one pass over their values.
+///
+/// # Panics
+/// If the column has fewer rows.
+pub fn of_column(column: &Column, rows: Range<usize>) -> Zone {
+    assert!(rows.end <= column.rows(), "{rows:?} of {}", column.rows());
+    // SAFETY: the column is borrowed, so it stays and does not change, and it has these rows.
+    unsafe { compute(&column.lane(), column.kind(), rows) }
 }
 
 /// The zone of at most [`VECTOR_ROWS`] rows, like [`compute`].

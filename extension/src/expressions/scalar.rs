@@ -11,6 +11,8 @@
 use pgrx::pg_sys;
 
 use super::value_predicate::Room;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
 use crate::pg::{nodes, tree};
 use crate::table::scan;
 
@@ -184,7 +186,11 @@ unsafe fn has_row(plan: *mut pg_sys::PlanState) -> bool {
     // SAFETY: the caller's node, in execution.
     unsafe {
         let table = table(plan);
-        table.is_null() || scan::has_row(table, (*(*plan).state).es_snapshot)
+        table.is_null()
+            || scan::has_row(
+                OpenTable::new(table),
+                Snapshot::new((*(*plan).state).es_snapshot),
+            )
     }
 }
 

@@ -7,11 +7,10 @@
 //! would be NaN. A NULL x carries the average on. NaN and infinities stay in it.
 
 use lanes_columnar::aggregate::ema::step;
-use lanes_columnar::vector::number::Number;
-use lanes_columnar::vector::{Weight, WeightFault};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use lanes_columnar::vector::Weight;
+use pgrx::pg_sys;
 
-use crate::error;
+use crate::error::ema::{null_parameter, refuse_alpha, refuse_change, refuse_span};
 use crate::pg::call::{Call, float8_datum};
 
 crate::sql_callables! {
@@ -114,56 +113,6 @@ fn finish(call: &Call) -> Option<pg_sys::Datum> {
     // SAFETY: a state of this aggregate.
     let ema = unsafe { *call.state::<Ema>(0)? };
     ema.value().map(float8_datum)
-}
-
-/// The ERROR for an alpha that is none.
-pub fn refuse_alpha(alpha: f64) -> ! {
-    error::raise(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("alpha of lanes.ema must be greater than 0 and at most 1, not {alpha}"),
-        "A number of rows is given as an integer: lanes.ema(x, 100).",
-    )
-}
-
-/// The ERROR for a span that is none.
-pub fn refuse_span(span: i32) -> ! {
-    error::raise(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("span of lanes.ema must be at least 1, not {span}"),
-        "The span is a number of rows: alpha = 2 / (span + 1).",
-    )
-}
-
-/// The ERROR for a `name`, alpha or span, that is not that of the rows before.
-fn refuse_change(name: &str) -> ! {
-    error::raise(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("{name} of lanes.ema changed within a group"),
-        format!("Give a constant, or group by the column that gives {name}."),
-    )
-}
-
-/// The ERROR for what a vectorised average found wrong with its weight.
-pub fn refuse(weight: Weight, fault: WeightFault) -> ! {
-    let name = match weight {
-        Weight::Alpha => "alpha",
-        Weight::Span => "span",
-    };
-    match (weight, fault) {
-        (_, WeightFault::Null) => null_parameter(name),
-        (_, WeightFault::Changed) => refuse_change(name),
-        (Weight::Alpha, WeightFault::Illegal(alpha)) => refuse_alpha(f64::of_scalar(alpha)),
-        (Weight::Span, WeightFault::Illegal(span)) => refuse_span(f64::of_scalar(span) as i32),
-    }
-}
-
-/// The ERROR for a NULL `name`, alpha or span.
-pub fn null_parameter(name: &str) -> ! {
-    error::raise(
-        PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        format!("{name} of lanes.ema must not be NULL"),
-        "Give alpha in (0, 1], or a span of at least 1.",
-    )
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::table::pending_rows::{self, Gathers};
 use crate::table::scan::spare_memory;
-use crate::table_am::insert_buffer::{self, Gathers};
 
 /// The depth of a run that is within no other.
 const OUTERMOST: usize = 1;
@@ -62,12 +62,12 @@ unsafe extern "C-unwind" fn begin(query: *mut pg_sys::QueryDesc) -> usize {
         Gathers::Nothing
     };
     spare_memory::query_begins();
-    insert_buffer::begin(gathers)
+    pending_rows::begin(gathers)
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn end(depth: usize) {
-    insert_buffer::end(depth);
+    pending_rows::end(depth);
     if depth == OUTERMOST {
         spare_memory::queries_ended();
     }
@@ -103,7 +103,7 @@ unsafe extern "C-unwind" fn transaction_ended(
         event,
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
     ) {
-        insert_buffer::forget(0);
+        pending_rows::forget(0);
         spare_memory::queries_ended();
     }
 }
@@ -117,6 +117,6 @@ unsafe extern "C-unwind" fn subtransaction_ended(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         // SAFETY: a plain call; the aborting subtransaction is still the current one.
-        insert_buffer::forget(unsafe { pg_sys::GetCurrentTransactionNestLevel() });
+        pending_rows::forget(unsafe { pg_sys::GetCurrentTransactionNestLevel() });
     }
 }

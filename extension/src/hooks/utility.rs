@@ -7,8 +7,9 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::pg::definitions::Definitions;
 use crate::pg::ports;
-use crate::table_am::insert_buffer::{self, Gathers};
+use crate::table::pending_rows::{self, Gathers};
 use crate::table_am::{refuse, routine};
 use crate::table_options;
 
@@ -54,7 +55,7 @@ enum Afterwards {
     /// Store our parameters of the table that was created under this name.
     Store {
         table: *mut pg_sys::RangeVar,
-        ours: *mut pg_sys::List,
+        ours: Definitions<'static>,
     },
     /// Follow a column of a table, and of those that inherit it, that has got another name.
     Rename {
@@ -64,9 +65,9 @@ enum Afterwards {
     /// Put back what was set aside, then apply the changes.
     Restore {
         table: pg_sys::Oid,
-        aside: *mut pg_sys::List,
-        set: *mut pg_sys::List,
-        reset: *mut pg_sys::List,
+        aside: Definitions<'static>,
+        set: Definitions<'static>,
+        reset: Definitions<'static>,
     },
 }
 
@@ -138,7 +139,7 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                         |tree| &raw mut (*tree.cast::<pg_sys::CreateStmt>()).options,
                     );
                 }
-                table_options::refuse_elsewhere((*create).options);
+                table_options::refuse_elsewhere(Definitions::new((*create).options));
             }
             pg_sys::NodeTag::T_CreateTableAsStmt => {
                 let create: *mut pg_sys::CreateTableAsStmt = node.cast();
@@ -150,13 +151,13 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                         |tree| &raw mut (*(*tree.cast::<pg_sys::CreateTableAsStmt>()).into).options,
                     );
                 }
-                table_options::refuse_elsewhere((*(*create).into).options);
+                table_options::refuse_elsewhere(Definitions::new((*(*create).into).options));
             }
             pg_sys::NodeTag::T_AlterTableStmt => {
                 let alter: *mut pg_sys::AlterTableStmt = node.cast();
                 let plan = alter_table(planned, alter);
                 return Plan {
-                    frame: insert_buffer::begin(Gathers::BulkRows),
+                    frame: pending_rows::begin(Gathers::BulkRows),
                     changed: find((*alter).relation),
                     ..plan
                 };
@@ -216,7 +217,7 @@ unsafe fn refuse_publication(objects: *mut pg_sys::List) {
 )]
 unsafe extern "C-unwind" fn after(plan: Plan) {
     if plan.frame > 0 {
-        insert_buffer::end(plan.frame);
+        pending_rows::end(plan.frame);
     }
     // SAFETY: the lists live in the statement's memory context.
     unsafe {
@@ -226,7 +227,7 @@ unsafe extern "C-unwind" fn after(plan: Plan) {
                 pg_sys::CommandCounterIncrement();
                 let table = find_created(table);
                 if is_lanes(table) {
-                    let none = std::ptr::null_mut();
+                    let none = Definitions::empty();
                     table_options::check(table, none, ours, none);
                     table_options::store(table, ours, false);
                 }
@@ -255,7 +256,7 @@ unsafe extern "C-unwind" fn after(plan: Plan) {
             }
         }
         if plan.changed != pg_sys::InvalidOid {
-            table_options::drop_unfit(plan.changed, is_lanes);
+            table_options::drop_unfit(plan.changed, |table| is_lanes(table));
         }
     }
 }
@@ -357,11 +358,11 @@ unsafe fn create_table(
     unsafe {
         let planned = own_copy(planned);
         let options = options_of((*planned).utilityStmt);
-        let (ours, others) = table_options::split(*options);
+        let (ours, others) = table_options::split(Definitions::new(*options));
         table_options::warn_of_useless(others);
-        *options = others;
+        *options = others.as_ptr();
         let existed = if_not_exists && find(name) != pg_sys::InvalidOid;
-        let afterwards = if ports::list_length(ours) > 0 && !existed {
+        let afterwards = if !ours.is_empty() && !existed {
             Afterwards::Store { table: name, ours }
         } else {
             Afterwards::Nothing
@@ -402,7 +403,7 @@ unsafe fn alter_table(
         pg_sys::LockRelationOid(table, pg_sys::ShareUpdateExclusiveLock as i32);
         let planned = own_copy(planned);
         let tree: *mut pg_sys::AlterTableStmt = (*planned).utilityStmt.cast();
-        let (mut set, mut reset) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut set, mut reset) = (Definitions::empty(), Definitions::empty());
         for i in 0..ports::list_length((*tree).cmds) {
             let command: *mut pg_sys::AlterTableCmd = ports::list_nth((*tree).cmds, i);
             let target = match (*command).subtype {
@@ -410,12 +411,12 @@ unsafe fn alter_table(
                 pg_sys::AlterTableType::AT_ResetRelOptions => &mut reset,
                 _ => continue,
             };
-            let (ours, others) = table_options::split((*command).def.cast());
+            let (ours, others) = table_options::split(Definitions::new((*command).def.cast()));
             if (*command).subtype == pg_sys::AlterTableType::AT_SetRelOptions {
                 table_options::warn_of_useless(others);
             }
-            (*command).def = others.cast();
-            *target = pg_sys::list_concat(*target, ours);
+            (*command).def = others.as_ptr().cast();
+            ours.iter().for_each(|definition| target.push(definition));
         }
         let aside = table_options::stored(table);
         table_options::check(table, aside, set, reset);
@@ -441,7 +442,7 @@ unsafe fn refuse_setting(commands: *mut pg_sys::List) {
         for i in 0..ports::list_length(commands) {
             let command: *mut pg_sys::AlterTableCmd = ports::list_nth(commands, i);
             if (*command).subtype == pg_sys::AlterTableType::AT_SetRelOptions {
-                table_options::refuse_elsewhere((*command).def.cast());
+                table_options::refuse_elsewhere(Definitions::new((*command).def.cast()));
             }
         }
     }

@@ -3,14 +3,13 @@
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
 use lanes_wire::{BatchView, ColumnView, Values};
-use pgrx::pg_sys;
 
 use super::convert::{self, Conversion};
 use super::refusal::Refusal;
-use super::target::{Filling, Target};
-use crate::pg::{datum, ports, text};
+use super::target::{AppendTarget, Filling};
+use crate::pg::{datum, ports, text, transaction};
 use crate::table::append::RUN_ROWS_MAX;
-use crate::table_am::insert;
+use crate::table::insert;
 
 // Chunks of a batch begin at whole words of its bitmaps.
 const _: () = assert!(RUN_ROWS_MAX.is_multiple_of(64));
@@ -18,18 +17,13 @@ const _: () = assert!(RUN_ROWS_MAX.is_multiple_of(64));
 /// Appends the batch as one run for each [`RUN_ROWS_MAX`] rows, all of the current command; the first row's number and the rows of
 /// each run.
 pub fn append(
-    target: &Target,
+    target: &AppendTarget,
     batch: &BatchView<'_>,
     fillings: &[Filling],
 ) -> Result<Vec<(u64, usize)>, Refusal> {
-    let relation = target.relation();
-    // SAFETY: the target is open, and locked for writing; an assigned command id makes this command's rows its own.
-    let (kinds, command) = unsafe {
-        (
-            datum::kinds((*relation).rd_att),
-            pg_sys::GetCurrentCommandId(true),
-        )
-    };
+    let table = target.table();
+    let kinds = datum::kinds(table.descriptor());
+    let command = transaction::writing_command();
     let mut feeds: Vec<Feed<'_>> = fillings
         .iter()
         .zip(&kinds)
@@ -54,9 +48,7 @@ pub fn append(
                 Feed::Column(feed) => feed.pour(column, first, rows)?,
             }
         }
-        // SAFETY: the columns were made from the table's kinds and hold `rows` rows each.
-        let first_row =
-            unsafe { insert::insert_columns(relation, &kinds, &columns, rows, command, 0) };
+        let first_row = insert::insert_columns(table, &kinds, &columns, rows, command, 0);
         runs.push((first_row, rows));
     }
     Ok(runs)

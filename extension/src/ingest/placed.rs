@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 
 use super::direct;
 use super::refusal::Refusal;
-use super::target::{Filling, Target, Way};
+use super::target::{AppendTarget, Filling, Route};
 use crate::pg;
 use crate::storage::metapage::Meta;
 
@@ -24,18 +24,18 @@ fn append_placed(target: pg_sys::Oid, batch: &[u8]) -> Vec<i64> {
 
 fn place(table: pg_sys::Oid, batch: &[u8]) -> Result<Vec<i64>, Refusal> {
     let batch = BatchView::verify(batch)?;
-    let target = Target::open(table)?;
+    let target = AppendTarget::open(table)?;
     let sources = target.sources(&batch)?;
     let not_placed = |because| Refusal::NotPlaced {
         table: target.name(),
         because,
     };
-    if !target.is_logged() {
+    if !target.table().is_permanent() {
         return Err(not_placed("the table is not logged"));
     }
-    let columns = match target.way(&batch, &sources)? {
-        Way::Direct(columns) => columns,
-        Way::Copy { because } => return Err(not_placed(because)),
+    let columns = match target.route(&batch, &sources)? {
+        Route::Direct(columns) => columns,
+        Route::Copy { because } => return Err(not_placed(because)),
     };
     // Appended again from the log, the default might be another.
     if columns
@@ -50,8 +50,7 @@ fn place(table: pg_sys::Oid, batch: &[u8]) -> Result<Vec<i64>, Refusal> {
         return Ok(Vec::new());
     }
     let runs = direct::append(&target, &batch, &columns)?;
-    // SAFETY: the target is open.
-    let meta = unsafe { Meta::load(target.relation()) };
+    let meta = Meta::load(target.table());
     let storage_id = meta.map_or(0, |meta| meta.storage_id);
     let mut placed = vec![storage_id as i64];
     placed.extend(

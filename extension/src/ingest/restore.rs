@@ -16,93 +16,86 @@ use lanes_columnar::kind::LaneKind;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::target::Target;
+use super::target::AppendTarget;
 use crate::error;
-use crate::pg::{datum, ports, text};
-use crate::table::runs::Shape;
-use crate::table_am::{insert, routine};
+use crate::pg::descriptor::{Attribute, base_type};
+use crate::pg::{datum, text, transaction};
+use crate::table::insert;
+use crate::table::shape::TableShape;
 
 /// Inserts the rows of a segment's image; returns how many.
 #[pg_extern(sql = false)]
 fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
-    let target = Target::open(target).unwrap_or_else(|refusal| refusal.report());
+    let target = AppendTarget::open(target).unwrap_or_else(|refusal| refusal.report());
     target.check_table_privilege();
-    let relation = target.relation();
-    // SAFETY: the target is open, and locked for writing.
-    unsafe {
-        if (*relation).rd_tableam != routine::routine() {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-                format!(
-                    "\"{}\" is no lanes table",
-                    ports::RelationGetRelationName(relation)
-                ),
-                "Only rows of lanes tables are kept in segments.",
-            );
+    let table = target.table();
+    if !table.is_lanes() {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a lanes table", table.name()),
+            "Only rows of lanes tables are kept in segments.",
+        );
+    }
+    let parsed = match Image::parse(image) {
+        Ok(parsed) => parsed,
+        Err(failure) => refuse(&failure.to_string()),
+    };
+    if parsed.rows() == 0 {
+        return 0;
+    }
+    let shape = TableShape::of(table.descriptor());
+    check_items(&parsed, &shape);
+    if parsed.columns() > shape.kinds.len() {
+        refuse("it has more columns");
+    }
+    let mut columns = shape.columns();
+    for (index, column) in columns.iter_mut().enumerate() {
+        let kind = shape.kinds[index];
+        let mut missing = shape.missing[index].clone();
+        if missing.is_none() && index >= parsed.columns() {
+            missing = target.value_of_all(index, kind);
         }
-        let parsed = match Image::parse(image) {
-            Ok(parsed) => parsed,
-            Err(failure) => refuse(&failure.to_string()),
-        };
-        if parsed.rows() == 0 {
-            return 0;
+        let rows = 0..parsed.rows();
+        let decoded = parsed.decode_range(index, kind, missing.as_deref(), rows, column);
+        if let Err(failure) = decoded {
+            refuse(&format!("column {}: {failure}", index + 1));
         }
-        let shape = Shape::of((*relation).rd_att);
-        let is_sound = |column: usize, item: &[u8]| {
-            let is_text = matches!(
-                shape.kinds.get(column),
-                Some(LaneKind::Varlena {
-                    dictionary: true,
-                    ..
-                })
-            );
-            datum::is_item(item) && (!is_text || text::is_server_text(datum::payload_of_item(item)))
-        };
-        if let Err(failure) = parsed.verify_sealed(is_sound) {
-            refuse(&failure.to_string());
+        if has_names(table.descriptor().attribute(index)) && !do_names_end(column) {
+            refuse(&format!("column {}: a name has no end", index + 1));
         }
-        if parsed.columns() > shape.kinds.len() {
-            refuse("it has more columns");
-        }
-        let mut columns = shape.columns();
-        for (index, column) in columns.iter_mut().enumerate() {
-            let kind = shape.kinds[index];
-            let mut missing = shape.missing[index].clone();
-            if missing.is_none() && index >= parsed.columns() {
-                missing = target.value_of_all(index, kind);
-            }
-            let rows = 0..parsed.rows();
-            let decoded = parsed.decode_range(index, kind, missing.as_deref(), rows, column);
-            if let Err(failure) = decoded {
-                refuse(&format!("column {}: {failure}", index + 1));
-            }
-            if has_names((*relation).rd_att, index) && !do_names_end(column) {
-                refuse(&format!("column {}: a name has no end", index + 1));
-            }
-        }
-        let command = pg_sys::GetCurrentCommandId(true);
-        insert::insert_columns(relation, &shape.kinds, &columns, parsed.rows(), command, 0);
-        parsed.rows() as i64
+    }
+    let command = transaction::writing_command();
+    insert::insert_columns(table, &shape.kinds, &columns, parsed.rows(), command, 0);
+    parsed.rows() as i64
+}
+
+/// Refuses an image unless all that decoding relies on is sound.
+fn check_items(parsed: &Image<'_>, shape: &TableShape) {
+    let is_sound = |column: usize, item: &[u8]| {
+        let is_text = matches!(
+            shape.kinds.get(column),
+            Some(LaneKind::Varlena {
+                dictionary: true,
+                ..
+            })
+        );
+        datum::is_item(item) && (!is_text || text::is_server_text(datum::payload_of_item(item)))
+    };
+    if let Err(failure) = parsed.verify_sealed(is_sound) {
+        refuse(&failure.to_string());
     }
 }
 
 /// Whether a column is of type name or of a domain over it.
-///
-/// # Safety
-/// `descriptor` is a live tuple descriptor with such a column.
-unsafe fn has_names(descriptor: pg_sys::TupleDesc, column: usize) -> bool {
-    // SAFETY: the caller's promise; a catalogue look-up of an existing type, a dropped column has none.
-    unsafe {
-        let attribute = ports::TupleDescAttr(descriptor, column);
-        !attribute.attisdropped && pg_sys::getBaseType(attribute.atttypid) == pg_sys::NAMEOID
-    }
+fn has_names(attribute: &Attribute) -> bool {
+    !attribute.attisdropped && base_type(attribute.atttypid) == pg_sys::NAMEOID
 }
 
-/// Whether all names of a column end within their bytes, as whoever reads one expects.
+/// Whether all names of a column end within their bytes, as readers of a name expect.
 fn do_names_end(column: &Column) -> bool {
-    let (lane, last) = (column.lane(), pg_sys::NAMEDATALEN as usize - 1);
-    // SAFETY: the column is alive, and has these rows, of a type of so many bytes.
-    (0..column.rows()).all(|row| unsafe { lane.is_null(row) || *lane.pointer(row).add(last) == 0 })
+    let last = pg_sys::NAMEDATALEN as usize - 1;
+    (0..column.rows())
+        .all(|row| datum::fixed_bytes(column, row).is_none_or(|name| name.get(last) == Some(&0)))
 }
 
 fn refuse(failure: &str) -> ! {

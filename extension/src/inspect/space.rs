@@ -5,6 +5,7 @@ use pgrx::prelude::*;
 
 use super::check_readable;
 use crate::pg::ports::BLCKSZ;
+use crate::pg::table::OpenedTable;
 use crate::storage::extent;
 use crate::storage::metapage::Meta;
 
@@ -21,17 +22,12 @@ fn stored_space(
         name!(bytes_free_at_end, i64),
     ),
 > {
-    // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
-    let survey = unsafe {
-        let table = pg_sys::try_relation_open(target, pg_sys::AccessShareLock as i32);
-        if table.is_null() {
-            return TableIterator::new(None);
-        }
+    let opened = OpenedTable::try_open(target, pg_sys::AccessShareLock);
+    let survey = opened.and_then(|opened| {
+        let table = opened.get();
         check_readable(table, "lanes.stored_space()");
-        let survey = Meta::load(table).map(|_| extent::survey(table));
-        pg_sys::relation_close(table, pg_sys::AccessShareLock as i32);
-        survey
-    };
+        Meta::load(table).map(|_| extent::survey(table))
+    });
     TableIterator::new(survey.map(|(length, free)| {
         let bytes = |blocks: u32| i64::from(blocks) * BLCKSZ as i64;
         let at_end = free

@@ -13,16 +13,19 @@ use lanes_columnar::zone_map::{self, Bound, Zone};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::maintenance::{self, seal_plan};
-use crate::pg::{names, ports};
+use crate::maintenance::seal_plan;
+use crate::pg::descriptor::attribute_name;
+use crate::pg::table::{OpenTable, OpenedTable};
+use crate::pg::{ports, table_catalog, type_io};
 use crate::remote::cold_cache;
 use crate::remote::key::Key;
 use crate::storage::directory::FLAG_SEALED;
 use crate::storage::tombstone::kind;
-use crate::table;
+use crate::table::decode::{self, Remote};
+use crate::table::pending_rows;
 use crate::table::reader::{Content, Reader};
-use crate::table::runs::Remote;
 use crate::table::visibility::{XidStatus, xid_status};
+use crate::table_options::time_column;
 
 /// A time of a row, in microseconds since 2000-01-01, of the time zone UTC or of none.
 type Time = i64;
@@ -74,19 +77,11 @@ fn stored_segments(
         name!(in_cold_cache, Option<bool>),
     ),
 > {
-    // SAFETY: an ERROR leaves closing to the resource owner.
-    let rows = unsafe {
-        let lock = pg_sys::AccessShareLock as i32;
-        let relation = pg_sys::try_relation_open(target, lock);
-        if relation.is_null() {
-            Vec::new()
-        } else {
-            super::check_readable(relation, "lanes.stored_segments()");
-            let rows = rows_of(relation);
-            pg_sys::relation_close(relation, lock);
-            rows
-        }
-    };
+    let opened = OpenedTable::try_open(target, pg_sys::AccessShareLock);
+    let rows = opened.map_or_else(Vec::new, |opened| {
+        super::check_readable(opened.get(), "lanes.stored_segments()");
+        rows_of(opened.get())
+    });
     TableIterator::new(rows.into_iter().map(|row| {
         let columns = row.columns.as_ref();
         (
@@ -111,90 +106,80 @@ fn stored_segments(
     }))
 }
 
-/// # Safety
-/// `relation` is an open lanes table.
-unsafe fn rows_of(relation: pg_sys::Relation) -> Vec<Stored> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut reader = Reader::open(relation);
-        let Some(content) = reader.content.take() else {
-            return Vec::new();
-        };
-        let row_security = pg_sys::check_enable_rls((*relation).rd_id, pg_sys::InvalidOid, true);
-        let hides_rows = row_security == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32;
-        let clock = Clock::of(relation).filter(|_| !hides_rows);
-        let mut rows = Vec::new();
-        let mut open: Option<Open> = None;
-        for index in 0..content.runs.len() {
-            let run = content.runs.get(index);
-            if run.flags & FLAG_SEALED != 0 {
+fn rows_of(table: OpenTable<'_>) -> Vec<Stored> {
+    pending_rows::flush_table(table.oid());
+    let mut reader = Reader::open(table);
+    let Some(content) = reader.content.take() else {
+        return Vec::new();
+    };
+    let hides_rows = table_catalog::applies_row_security(table.oid(), true);
+    let clock = Clock::of(table).filter(|_| !hides_rows);
+    let mut rows = Vec::new();
+    let mut open: Option<Open> = None;
+    for index in 0..content.runs.len() {
+        let run = content.runs.get(index);
+        if run.flags & FLAG_SEALED != 0 {
+            rows.extend(
+                open.take()
+                    .map(|open| open.measure(&reader, &content, clock)),
+            );
+            rows.extend(sealed(table, &content, run.first_row, clock));
+            ports::CHECK_FOR_INTERRUPTS();
+            continue;
+        }
+        if seal_plan::is_dead(&run) {
+            continue;
+        }
+        let (mut from, end) = (run.first_row, run.end_row());
+        while from < end {
+            let segment = segment_of(from);
+            let to = end.min(segment_first_row(segment) + u64::from(segment_rows_max(segment)));
+            if open
+                .as_ref()
+                .is_none_or(|open| segment_of(open.first_row) != segment)
+            {
                 rows.extend(
                     open.take()
                         .map(|open| open.measure(&reader, &content, clock)),
                 );
-                rows.extend(sealed(relation, &content, run.first_row, clock));
                 ports::CHECK_FOR_INTERRUPTS();
-                continue;
             }
-            if seal_plan::is_dead(&run) {
-                continue;
-            }
-            let (mut from, end) = (run.first_row, run.end_row());
-            while from < end {
-                let segment = segment_of(from);
-                let to = end.min(segment_first_row(segment) + u64::from(segment_rows_max(segment)));
-                if open
-                    .as_ref()
-                    .is_none_or(|open| segment_of(open.first_row) != segment)
-                {
-                    rows.extend(
-                        open.take()
-                            .map(|open| open.measure(&reader, &content, clock)),
-                    );
-                    ports::CHECK_FOR_INTERRUPTS();
-                }
-                let open = open.get_or_insert(Open {
-                    first_row: from,
-                    ..Open::default()
-                });
-                open.end_row = to;
-                open.rows += to - from;
-                open.runs += 1;
-                // A run that spans segments counts in each by its share of rows.
-                open.bytes += u64::from(run.bytes) * (to - from) / u64::from(run.rows);
-                from = to;
-            }
+            let open = open.get_or_insert(Open {
+                first_row: from,
+                ..Open::default()
+            });
+            open.end_row = to;
+            open.rows += to - from;
+            open.runs += 1;
+            // A run that spans segments counts in each by its share of rows.
+            open.bytes += u64::from(run.bytes) * (to - from) / u64::from(run.rows);
+            from = to;
         }
-        rows.extend(open.map(|open| open.measure(&reader, &content, clock)));
-        rows
     }
+    rows.extend(open.map(|open| open.measure(&reader, &content, clock)));
+    rows
 }
 
 /// A sealed segment.
-///
-/// # Safety
-/// `relation` is an open lanes table with this content.
-unsafe fn sealed(
-    relation: pg_sys::Relation,
+fn sealed(
+    table: OpenTable<'_>,
     content: &Content,
     first_row: u64,
     clock: Option<Clock>,
 ) -> Option<Stored> {
-    // SAFETY: the caller's promise.
-    let (part, segment) = unsafe { content.parts.segment(relation, first_row) }?;
+    let (part, segment) = content.parts.segment(table, first_row)?;
     let key = Key::of(content.meta.storage_id, part.origin as u32, first_row);
     let is_remote = part.is_remote();
     let is_noted = segment
         .columns
         .iter()
         .any(|column| column.encoding.name().is_some());
-    // SAFETY: as above.
     let columns = segment
         .columns
         .iter()
         .enumerate()
-        .filter_map(|(place, column)| unsafe {
-            let name = column_name(relation, place)?;
+        .filter_map(|(place, column)| {
+            let name = column_name(table, place)?;
             Some((name, column.encoding.name(), column.bytes))
         });
     let time = clock.and_then(|clock| Some((clock, segment.zones.get(clock.column)?)));
@@ -232,14 +217,11 @@ struct Open {
 }
 
 impl Open {
-    /// # Safety
-    /// The runs are of the table that is read.
-    unsafe fn measure(self, reader: &Reader, content: &Content, clock: Option<Clock>) -> Stored {
+    fn measure(self, reader: &Reader<'_>, content: &Content, clock: Option<Clock>) -> Stored {
         let (from, to) = (self.first_row, self.end_row);
-        // SAFETY: the caller's promise. What lies between runs and in dead ones is NULL.
-        let decoded = unsafe {
-            table::runs::decode_rows(
-                reader.relation,
+        let decoded = {
+            decode::decode_rows(
+                reader.table,
                 &reader.shape,
                 &content.runs,
                 from,
@@ -255,8 +237,7 @@ impl Open {
             .sum();
         let time = clock.and_then(|clock| Some((clock, decoded.columns.get(clock.column)?)));
         let times = time.and_then(|(clock, column)| {
-            // SAFETY: the column is alive and has these rows.
-            let zone = unsafe { zone_map::compute(&column.lane(), column.kind(), rows) };
+            let zone = zone_map::of_column(column, rows);
             clock.times(&zone)
         });
         Stored {
@@ -283,18 +264,13 @@ struct Clock {
 }
 
 impl Clock {
-    /// # Safety
-    /// `relation` is open.
-    unsafe fn of(relation: pg_sys::Relation) -> Option<Clock> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let column = maintenance::upkeep::time_column(relation)?;
-            let attribute = ports::TupleDescAttr((*relation).rd_att, column);
-            Some(Clock {
-                column,
-                is_local: attribute.atttypid == pg_sys::TIMESTAMPOID,
-            })
-        }
+    fn of(table: OpenTable<'_>) -> Option<Clock> {
+        let column = time_column::of(table)?;
+        let attribute = table.descriptor().attribute(column);
+        Some(Clock {
+            column,
+            is_local: attribute.atttypid == pg_sys::TIMESTAMPOID,
+        })
     }
 
     /// The least and the greatest time of a zone, if there is one.
@@ -312,12 +288,7 @@ impl Clock {
         if !self.is_local {
             return Some(time);
         }
-        let argument = pg_sys::Datum::from(time);
-        // SAFETY: the cast's function takes a timestamp, and gives a timestamptz.
-        let converted = unsafe {
-            pgrx::direct_function_call_as_datum(pg_sys::timestamp_timestamptz, &[Some(argument)])
-        }?;
-        Some(converted.value() as i64)
+        type_io::timestamp_to_utc(time)
     }
 }
 
@@ -348,19 +319,9 @@ fn resident(content: &Content, from: u64, to: u64) -> u64 {
 }
 
 /// The name of a column; `None`: there is no such column any more.
-///
-/// # Safety
-/// `relation` is open.
-unsafe fn column_name(relation: pg_sys::Relation, place: usize) -> Option<String> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let descriptor = (*relation).rd_att;
-        if place >= (*descriptor).natts as usize {
-            return None;
-        }
-        let attribute = ports::TupleDescAttr(descriptor, place);
-        (!attribute.attisdropped)
-            .then(|| names::text(attribute.attname.data.as_ptr()))
-            .flatten()
-    }
+fn column_name(table: OpenTable<'_>, place: usize) -> Option<String> {
+    let mut attributes = table.descriptor().attributes();
+    let attribute = attributes.nth(place)?;
+    let name = || attribute_name(attribute).to_string_lossy().into_owned();
+    (!attribute.attisdropped).then(name)
 }

@@ -21,11 +21,13 @@ use super::shorten::Effort;
 use crate::error;
 use crate::pg::lock::SpaceLock;
 use crate::pg::ports;
+use crate::pg::table::OpenTable;
 use crate::storage::chain::Chain;
 use crate::storage::extent::{self, Allocation, Extent};
 use crate::storage::metapage::Meta;
 use crate::storage::part::{LivePart, PartEntry};
 use crate::storage::{data_page, part_image};
+use crate::table::generation;
 use crate::table::reader::{Content, Reader};
 
 /// Blocks that one VACUUM moves at most: 64 MB.
@@ -48,55 +50,47 @@ type Moves = BTreeMap<u64, Vec<u64>>;
 /// Moves parts down if that is worth the effort. The caller is the table's only VACUUM; `unlinked` are the pages that
 /// it has taken out of chains. Whether there was something to move: the caller then takes a transaction id
 /// ([`seal::let_settle`]).
-///
-/// # Safety
-/// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
-pub unsafe fn move_down(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let moves = plan(relation, unlinked, effort);
-        let is_any = !moves.is_empty();
-        for (number, segments) in moves {
-            let mut reader = Reader::open(relation);
-            let Some(content) = reader.content.take() else {
-                break;
-            };
-            let mut live = content.parts.live().iter();
-            if let Some(part) = live.find(|part| part.entry.number == number) {
-                move_part(relation, &content, part, &segments);
-            }
-            ports::CHECK_FOR_INTERRUPTS();
-            // An ALTER TABLE, say, goes first.
-            let mode = pg_sys::ShareUpdateExclusiveLock as i32;
-            if pg_sys::LockHasWaitersRelation(relation, mode) {
-                break;
-            }
+pub fn move_down(table: OpenTable<'_>, unlinked: &[u32], effort: Effort) -> bool {
+    let moves = plan(table, unlinked, effort);
+    let is_any = !moves.is_empty();
+    for (number, segments) in moves {
+        let mut reader = Reader::open(table);
+        let Some(content) = reader.content.take() else {
+            break;
+        };
+        let mut live = content.parts.live().iter();
+        if let Some(part) = live.find(|part| part.entry.number == number) {
+            move_part(table, &content, part, &segments);
         }
-        is_any
+        ports::CHECK_FOR_INTERRUPTS();
+        // An ALTER TABLE, say, goes first.
+        if table.has_waiters(pg_sys::ShareUpdateExclusiveLock) {
+            break;
+        }
     }
+    is_any
 }
 
-unsafe fn plan(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) -> Moves {
+fn plan(table: OpenTable<'_>, unlinked: &[u32], effort: Effort) -> Moves {
     let mut moves = Moves::new();
-    // SAFETY: `move_down`'s caller promised an open table.
-    unsafe {
-        if Meta::load(relation).is_none() {
+    {
+        if Meta::load(table).is_none() {
             return moves;
         }
-        let (length, free) = extent::survey(relation);
+        let (length, free) = extent::survey(table);
         if !effort.is_worth(free.iter().map(|e| e.blocks).sum(), length) {
             return moves;
         }
-        let mut reader = Reader::open(relation);
+        let mut reader = Reader::open(table);
         let Some(content) = reader.content.take() else {
             return moves;
         };
         let mut passable = unlinked.to_vec();
         for chain in Chain::ALL {
-            passable.extend(chain.blocks(relation, &content.meta));
+            passable.extend(chain.blocks(table, &content.meta));
         }
         passable.sort_unstable();
-        let pieces = pieces(relation, &content);
+        let pieces = pieces(table, &content);
         let planned = choose(length, &free, &passable, &pieces);
         if !effort.is_worth(planned.gained, length) {
             return moves;
@@ -109,7 +103,7 @@ unsafe fn plan(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) -> 
 }
 
 /// What can be moved, the last in the file first.
-unsafe fn pieces(relation: pg_sys::Relation, content: &Content) -> Vec<Piece> {
+fn pieces(table: OpenTable<'_>, content: &Content) -> Vec<Piece> {
     let mut pieces = Vec::new();
     // What old snapshots may still read instead would stay where it is, and what is fading goes soon.
     let settled = content.parts.live().iter().filter(|p| p.entry.xid == 0);
@@ -125,8 +119,7 @@ unsafe fn pieces(relation: pg_sys::Relation, content: &Content) -> Vec<Piece> {
         };
         add(entry.block, entry.bytes as usize, None);
         if !entry.is_remote() {
-            // SAFETY: `move_down`'s caller promised an open table.
-            for segment in &unsafe { part.index(relation) }.segments {
+            for segment in &part.index(table).segments {
                 let own = part_image::own_bytes(entry, segment.bytes);
                 if own > 0 {
                     add(segment.block, own, Some(segment.first_row));
@@ -198,65 +191,54 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
 }
 
 /// Moves the own pages of some segments of a part, and its stream.
-unsafe fn move_part(
-    relation: pg_sys::Relation,
-    content: &Content,
-    part: &LivePart,
-    segments: &[u64],
-) {
-    // SAFETY: `move_down`'s caller promised an open table; nobody else adds parts.
-    unsafe {
-        let space = SpaceLock::share(relation);
-        let mut index = part.index(relation).as_ref().clone();
-        let rests = part_image::read_rests(relation, &part.entry).unwrap_or_else(|failure| {
-            error::corrupt(&format!(
-                "the part at row {}: {failure}",
-                part.entry.first_row
-            ))
-        });
-        let mut image = Vec::new();
-        let moved = |first_row: &u64| segments.contains(first_row);
-        for segment in index.segments.iter_mut().filter(|s| moved(&s.first_row)) {
-            let own = part_image::own_bytes(&part.entry, segment.bytes);
-            let blocks = data_page::blocks_for(own);
-            // Others took it meanwhile: the image stays where it is.
-            let Some(target) = extent::allocate_below(relation, blocks, segment.block) else {
-                continue;
-            };
-            image.clear();
-            if let Err(failure) = data_page::read(relation, segment.block, 0..own, &mut image) {
-                error::corrupt(&format!(
-                    "the segment at row {}: {failure}",
-                    segment.first_row
-                ));
-            }
-            data_page::write(relation, target, &image);
-            segment.block = target.first;
-        }
-        let bytes = part_image::stream(&index, rests.as_deref());
-        let target = place_of_stream(relation, part, bytes.len());
-        data_page::write(relation, target, &bytes);
-        let entry = PartEntry {
-            block: target.first,
-            bytes: bytes.len() as u32,
-            ..part.entry
+fn move_part(table: OpenTable<'_>, content: &Content, part: &LivePart, segments: &[u64]) {
+    let space = SpaceLock::share(table);
+    let mut index = part.index(table).as_ref().clone();
+    let rests = part_image::read_rests(table, &part.entry).unwrap_or_else(|failure| {
+        error::corrupt(&format!(
+            "the part at row {}: {failure}",
+            part.entry.first_row
+        ))
+    });
+    let mut image = Vec::new();
+    let moved = |first_row: &u64| segments.contains(first_row);
+    for segment in index.segments.iter_mut().filter(|s| moved(&s.first_row)) {
+        let own = part_image::own_bytes(&part.entry, segment.bytes);
+        let blocks = data_page::blocks_for(own);
+        // Others took it meanwhile: the image stays where it is.
+        let Some(target) = extent::allocate_below(table, blocks, segment.block) else {
+            continue;
         };
-        let meta = &content.meta;
-        let generation = seal::add_parts(relation, meta, &mut [entry], Numbers::AsBefore);
-        drop(space);
-        if let Some(earlier) = content.runs.cached() {
-            seal::hand_over(relation, earlier, meta.generation, generation, None);
+        image.clear();
+        if let Err(failure) = data_page::read(table, segment.block, 0..own, &mut image) {
+            error::corrupt(&format!(
+                "the segment at row {}: {failure}",
+                segment.first_row
+            ));
         }
+        data_page::write(table, target, &image);
+        segment.block = target.first;
+    }
+    let bytes = part_image::stream(&index, rests.as_deref());
+    let target = place_of_stream(table, part, bytes.len());
+    data_page::write(table, target, &bytes);
+    let entry = PartEntry {
+        block: target.first,
+        bytes: bytes.len() as u32,
+        ..part.entry
+    };
+    let meta = &content.meta;
+    let generation = seal::add_parts(table, meta, &mut [entry], Numbers::AsBefore);
+    drop(space);
+    if let Some(earlier) = content.runs.cached() {
+        generation::hand_over(table, earlier, meta.generation, generation, None);
     }
 }
 
-unsafe fn place_of_stream(relation: pg_sys::Relation, part: &LivePart, bytes: usize) -> Allocation {
+fn place_of_stream(table: OpenTable<'_>, part: &LivePart, bytes: usize) -> Allocation {
     let blocks = data_page::blocks_for(bytes);
-    // SAFETY: `move_down`'s caller promised an open table; the space lock is held.
-    unsafe {
-        extent::allocate_below(relation, blocks, part.entry.block)
-            .unwrap_or_else(|| extent::allocate(relation, blocks))
-    }
+    extent::allocate_below(table, blocks, part.entry.block)
+        .unwrap_or_else(|| extent::allocate(table, blocks))
 }
 
 #[cfg(test)]

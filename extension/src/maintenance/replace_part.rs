@@ -12,78 +12,65 @@
 
 use lanes_columnar::digest::Digest;
 use lanes_columnar::image::Image;
-use pgrx::pg_sys;
 
 use super::seal::{self, Numbers};
 use crate::error;
 use crate::pg::lock::SpaceLock;
 use crate::pg::ports;
+use crate::pg::table::OpenTable;
 use crate::storage::part::{FLAG_PACKED, FLAG_REMOTE, LivePart, PartEntry};
 use crate::storage::part_image;
+use crate::table::generation;
 use crate::table::reader::Content;
 
 /// Makes a part remote. All of its images are durable elsewhere, under the keys that its origin gives them.
-///
-/// # Safety
-/// `relation` is an open lanes table, locked in ShareUpdateExclusive mode; the part is a live one of `content`, which was
-/// read under that lock.
-pub unsafe fn make_remote(relation: pg_sys::Relation, content: &Content, part: &LivePart) {
-    // SAFETY: the caller's promise: nobody else adds parts.
-    unsafe {
-        let remote = part.index(relation).to_remote(&digests(relation, part));
-        let stream = part_image::stream(&remote, None);
-        let space = SpaceLock::share(relation);
-        let (block, bytes) = part_image::write_stream(relation, &stream);
-        let entry = PartEntry {
-            block,
-            bytes,
-            flags: part.entry.flags & !FLAG_PACKED | FLAG_REMOTE,
-            ..part.entry
-        };
-        let meta = &content.meta;
-        let generation = seal::add_parts(relation, meta, &mut [entry], Numbers::AsBefore);
-        drop(space);
-        if let Some(earlier) = content.runs.cached() {
-            seal::hand_over(relation, earlier, meta.generation, generation, None);
-        }
+pub fn make_remote(table: OpenTable<'_>, content: &Content, part: &LivePart) {
+    let remote = part.index(table).to_remote(&digests(table, part));
+    let stream = part_image::stream(&remote, None);
+    let space = SpaceLock::share(table);
+    let (block, bytes) = part_image::write_stream(table, &stream);
+    let entry = PartEntry {
+        block,
+        bytes,
+        flags: part.entry.flags & !FLAG_PACKED | FLAG_REMOTE,
+        ..part.entry
+    };
+    let meta = &content.meta;
+    let generation = seal::add_parts(table, meta, &mut [entry], Numbers::AsBefore);
+    drop(space);
+    if let Some(earlier) = content.runs.cached() {
+        generation::hand_over(table, earlier, meta.generation, generation, None);
     }
 }
 
 /// The digests of a local part's images, as its pages have them: whoever took them away is not asked.
-unsafe fn digests(relation: pg_sys::Relation, part: &LivePart) -> Vec<Digest> {
-    // SAFETY: `make_remote`'s caller promised an open table.
-    unsafe {
-        let index = part.index(relation);
-        let mut image = Vec::new();
-        let digest = |place: usize| {
-            image.clear();
-            let first_row = index.segments[place].first_row;
-            let is_read = read_checked(relation, part, place, &mut image);
-            if let Err(failure) = is_read {
-                error::corrupt(&format!("the segment at row {first_row}: {failure}"));
-            }
-            ports::CHECK_FOR_INTERRUPTS();
-            Digest::of(&image)
-        };
-        (0..index.segments.len()).map(digest).collect()
-    }
+fn digests(table: OpenTable<'_>, part: &LivePart) -> Vec<Digest> {
+    let index = part.index(table);
+    let mut image = Vec::new();
+    let digest = |place: usize| {
+        image.clear();
+        let first_row = index.segments[place].first_row;
+        let is_read = read_checked(table, part, place, &mut image);
+        if let Err(failure) = is_read {
+            error::corrupt(&format!("the segment at row {first_row}: {failure}"));
+        }
+        ports::CHECK_FOR_INTERRUPTS();
+        Digest::of(&image)
+    };
+    (0..index.segments.len()).map(digest).collect()
 }
 
 /// Appends an image of a local part to `image`. One that is damaged must not take the place of a page that tells where
 /// the damage is.
-///
-/// # Safety
-/// `relation` is the open lanes table that the part is a live and local one of.
-pub unsafe fn read_checked(
-    relation: pg_sys::Relation,
+pub fn read_checked(
+    table: OpenTable<'_>,
     part: &LivePart,
     place: usize,
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let index = part.index(relation);
-        part_image::read_image(relation, &part.entry, index, place, image)?;
+    {
+        let index = part.index(table);
+        part_image::read_image(table, &part.entry, index, place, image)?;
     }
     Image::parse(image).map(drop).map_err(|e| e.to_string())
 }

@@ -34,26 +34,25 @@ use std::time::Duration;
 use lanes_columnar::column::Column;
 use lanes_columnar::encoding::key_starts;
 use lanes_columnar::image;
-use lanes_columnar::limits::{SEGMENT_ROWS, segment_of};
+use lanes_columnar::limits::SEGMENT_ROWS;
 use lanes_columnar::part::{PartIndex, SealedSegment};
 use lanes_columnar::sort::{same_keys, sort_rows};
 use lanes_columnar::zone_map;
 use pgrx::pg_sys;
 
 use super::seal_plan::{self, Limits, Range};
+use crate::error;
 use crate::pg::lock::{RowNumbersLock, SpaceLock};
 use crate::pg::page::{LockedPage, PageChange};
-use crate::pg::ports;
-use crate::pg::shmem::{self, ArenaLocks};
+use crate::pg::table::OpenTable;
+use crate::pg::{ports, server, transaction};
 use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::storage::part::{self, FLAG_FADING, FLAG_PACKED, PartEntry};
 use crate::storage::tombstone::Tail;
 use crate::storage::{extent, part_image};
+use crate::table::decode::{self, Remote};
+use crate::table::generation::hand_over;
 use crate::table::reader::{Content, Reader};
-use crate::table::runs::Remote;
-use crate::table::visibility::is_vacuum;
-use crate::table_am::relation::next_row;
-use crate::{error, table};
 
 /// How a table's rows are to lie.
 #[derive(Default)]
@@ -88,115 +87,105 @@ pub struct Sealed {
 }
 
 /// Seals what is to be sealed. The caller is the table's only VACUUM or sealer.
-///
-/// # Safety
-/// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
-pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -> Sealed {
+pub fn seal(table: OpenTable<'_>, order: &Order, limits: &Limits) -> Sealed {
     let mut sealed = Sealed::default();
     let mut has_waited_in_vain = false;
     // From where to go on after a range that is in use, and up to the end as it was at first: sealing what came meanwhile, little as
     // it is, and what comes while that is done would go on for ever, and the less a series has of a part, the more it takes.
     let mut rows = 0..u64::MAX;
-    // SAFETY: the caller's promise.
-    unsafe {
-        loop {
-            let mut reader = Reader::open(relation);
-            let Some(content) = reader.content.take() else {
-                return sealed;
-            };
-            let horizon = seal_plan::horizon(relation);
-            rows.end = rows.end.min(content.runs.end_row());
-            let next = seal_plan::next(&content, &reader.shape, horizon, limits, &rows);
-            let Some(mut range) = next else {
-                return sealed;
-            };
-            let is_urgent = !has_waited_in_vain
-                && seal_plan::open_rows(&content) / QUEUE_TIMES >= limits.rows_min;
-            let patience = match is_urgent {
-                true => Patience::Queue,
-                false => Patience::Chance,
-            };
-            match seal_range(relation, &reader, &content, &mut range, order, patience) {
-                Some(rows) => {
-                    sealed.parts += 1;
-                    sealed.rows += rows;
-                }
-                None => {
-                    sealed.busy += 1;
-                    has_waited_in_vain |= is_urgent;
-                    rows.start = range.end_row;
-                }
+    loop {
+        let mut reader = Reader::open(table);
+        let Some(content) = reader.content.take() else {
+            return sealed;
+        };
+        let horizon = table.oldest_non_removable_xid();
+        rows.end = rows.end.min(content.runs.end_row());
+        let next = seal_plan::next(&content, &reader.shape, horizon, limits, &rows);
+        let Some(mut range) = next else {
+            return sealed;
+        };
+        let is_urgent =
+            !has_waited_in_vain && seal_plan::open_rows(&content) / QUEUE_TIMES >= limits.rows_min;
+        let patience = match is_urgent {
+            true => Patience::Queue,
+            false => Patience::Chance,
+        };
+        match seal_range(table, &reader, &content, &mut range, order, patience) {
+            Some(rows) => {
+                sealed.parts += 1;
+                sealed.rows += rows;
             }
-            ports::CHECK_FOR_INTERRUPTS();
-            // An ALTER TABLE, say, goes first; the next round will find the rest.
-            let mode = pg_sys::ShareUpdateExclusiveLock as i32;
-            if !limits.thorough && pg_sys::LockHasWaitersRelation(relation, mode) {
-                return sealed;
+            None => {
+                sealed.busy += 1;
+                has_waited_in_vain |= is_urgent;
+                rows.start = range.end_row;
             }
+        }
+        ports::CHECK_FOR_INTERRUPTS();
+        // An ALTER TABLE, say, goes first; the next round will find the rest.
+        if !limits.thorough && table.has_waiters(pg_sys::ShareUpdateExclusiveLock) {
+            return sealed;
         }
     }
 }
 
 /// Seals one range, whose list of rows it takes; how many rows it has now. `None`: its rows are in use.
-unsafe fn seal_range(
-    relation: pg_sys::Relation,
-    reader: &Reader,
+fn seal_range(
+    table: OpenTable<'_>,
+    reader: &Reader<'_>,
     content: &Content,
     range: &mut Range,
     order: &Order,
     patience: Patience,
 ) -> Option<u64> {
-    // SAFETY: `seal`'s caller promised an open table.
-    unsafe {
-        // Whoever has it now will most likely have it after all the work too.
-        drop(lock_numbers(relation, 1, patience)?);
-        let decoded = table::runs::decode_rows(
-            relation,
-            &reader.shape,
-            &content.runs,
-            range.first_row,
-            range.end_row,
-            Remote::Recall,
-        );
-        debug_assert_eq!(decoded.first_row, range.first_row);
-        let mut rows = std::mem::take(&mut range.rows);
-        let keys: Vec<&Column> = order
-            .keys
-            .iter()
-            .map(|&key| &decoded.columns[key])
-            .collect();
-        let mut fading = Vec::new();
-        if !keys.is_empty() {
-            sort_rows(&keys, &mut rows);
-            if order.dedup {
-                fading = take_all_but_last(&keys, &mut rows);
-            }
+    // Whoever has it now will most likely have it after all the work too.
+    drop(lock_numbers(table, 1, patience)?);
+    let decoded = decode::decode_rows(
+        table,
+        &reader.shape,
+        &content.runs,
+        range.first_row,
+        range.end_row,
+        Remote::Recall,
+    );
+    debug_assert_eq!(decoded.first_row, range.first_row);
+    let mut rows = std::mem::take(&mut range.rows);
+    let keys: Vec<&Column> = order
+        .keys
+        .iter()
+        .map(|&key| &decoded.columns[key])
+        .collect();
+    let mut fading = Vec::new();
+    if !keys.is_empty() {
+        sort_rows(&keys, &mut rows);
+        if order.dedup {
+            fading = take_all_but_last(&keys, &mut rows);
         }
-        let space = SpaceLock::share(relation);
-        // The last key is mostly time: a series is what the others have in common.
-        let series = match order.keys.split_last() {
-            Some((_, [])) | None => &[],
-            Some((_, series)) => series,
-        };
-        let write = |first_row, rows: &[u32]| {
-            let mut rests = Vec::new();
-            let columns = &decoded.columns;
-            let segments = write_segments(relation, first_row, columns, rows, series, &mut rests);
-            let stream = part_image::stream(&PartIndex { segments }, Some(&rests));
-            let (block, bytes) = part_image::write_stream(relation, &stream);
-            Written {
-                rows: rows.len() as u64,
-                block,
-                bytes,
-            }
-        };
-        let faded = (!fading.is_empty()).then(|| write(range.first_row, &fading));
-        let kept = write(range.first_row + fading.len() as u64, &rows);
-        drop(decoded);
-        let swapped = swap(relation, content, range, faded, kept, patience);
-        drop(space);
-        swapped.then_some(kept.rows)
     }
+    let space = SpaceLock::share(table);
+    // The last key is mostly time: a series is what the others have in common.
+    let series = match order.keys.split_last() {
+        Some((_, [])) | None => &[],
+        Some((_, series)) => series,
+    };
+    let write = |first_row, rows: &[u32]| {
+        let mut rests = Vec::new();
+        let columns = &decoded.columns;
+        let segments = write_segments(table, first_row, columns, rows, series, &mut rests);
+        let stream = part_image::stream(&PartIndex { segments }, Some(&rests));
+        let (block, bytes) = part_image::write_stream(table, &stream);
+        Written {
+            rows: rows.len() as u64,
+            block,
+            bytes,
+        }
+    };
+    let faded = (!fading.is_empty()).then(|| write(range.first_row, &fading));
+    let kept = write(range.first_row + fading.len() as u64, &rows);
+    drop(decoded);
+    let swapped = swap(table, content, range, faded, kept, patience);
+    drop(space);
+    swapped.then_some(kept.rows)
 }
 
 /// Of neighbours with the same keys, only the last stays. The others, in their order.
@@ -225,8 +214,8 @@ struct Written {
 
 /// Writes the rows named, in that order, as segments from a first row on, cut where the cache's are. What of their images
 /// does not fill a page goes to `rests`.
-unsafe fn write_segments(
-    relation: pg_sys::Relation,
+fn write_segments(
+    table: OpenTable<'_>,
     first_row: u64,
     columns: &[Column],
     rows: &[u32],
@@ -241,8 +230,7 @@ unsafe fn write_segments(
         let gathered: Vec<Column> = columns.iter().map(|c| c.gather(here)).collect();
         // Of the rows themselves, not of what their encoding tells: queries are answered by their bounds and counts.
         let zones = gathered.iter().map(|column| {
-            // SAFETY: the column is alive and unchanged, and has these rows.
-            let zone = unsafe { zone_map::compute(&column.lane(), column.kind(), 0..here.len()) };
+            let zone = zone_map::of_column(column, 0..here.len());
             zone_map::Zone {
                 exact: false,
                 ..zone
@@ -261,8 +249,7 @@ unsafe fn write_segments(
         segments.push(SealedSegment {
             first_row: row,
             rows: here.len() as u32,
-            // SAFETY: `seal`'s caller promised an open table; the space lock is held.
-            block: unsafe { part_image::write_image(relation, &image, rests) },
+            block: part_image::write_image(table, &image, rests),
             bytes: image.len() as u32,
             zones,
             columns,
@@ -276,112 +263,102 @@ unsafe fn write_segments(
 }
 
 /// Drops all rows of a range for everybody who begins to read from now on. False: rows of it are in use.
-///
-/// # Safety
-/// As for [`seal`]; the range is made of whole parts or runs.
-pub unsafe fn drop_range(relation: pg_sys::Relation, content: &Content, range: &Range) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        swap(
-            relation,
-            content,
-            range,
-            None,
-            Written::default(),
-            Patience::Queue,
-        )
-    }
+pub fn drop_range(table: OpenTable<'_>, content: &Content, range: &Range) -> bool {
+    swap(
+        table,
+        content,
+        range,
+        None,
+        Written::default(),
+        Patience::Queue,
+    )
 }
 
-/// Tries to get the row numbers lock so often, a hundredth of a second apart.
+/// How often the row numbers lock is tried at most.
 const SWAP_ATTEMPTS: usize = 20;
+/// The time between two attempts.
+const SWAP_PAUSE: Duration = Duration::from_millis(10);
 
 /// The row numbers lock, for as long as its value lives; a private table has none. `None`: others have it.
-unsafe fn lock_numbers(
-    relation: pg_sys::Relation,
+fn lock_numbers(
+    table: OpenTable<'_>,
     attempts: usize,
     patience: Patience,
-) -> Option<Option<RowNumbersLock>> {
-    // SAFETY: `seal`'s caller promised an open table.
-    unsafe {
-        if ports::RelationUsesLocalBuffers(relation) {
-            return Some(None);
-        }
-        for attempt in 0..attempts {
-            if attempt > 0 {
-                pg_sys::pg_usleep(10_000);
-                ports::CHECK_FOR_INTERRUPTS();
-            }
-            if let Some(lock) = RowNumbersLock::try_exclusive(relation) {
-                return Some(Some(lock));
-            }
-        }
-        if patience == Patience::Chance {
-            return None;
-        }
-        // Somebody who has the lock may wait for the table, which this process has locked: nobody shall be told of a deadlock
-        // for that.
-        let deadlock_timeout = u64::try_from(pg_sys::DeadlockTimeout).unwrap_or_default();
-        let wait_max = QUEUE_MAX.min(Duration::from_millis(deadlock_timeout / 2));
-        RowNumbersLock::exclusive_within(relation, wait_max).map(Some)
+) -> Option<Option<RowNumbersLock<'_>>> {
+    if table.uses_local_buffers() {
+        return Some(None);
     }
+    for attempt in 0..attempts {
+        if attempt > 0 {
+            server::sleep(SWAP_PAUSE);
+            ports::CHECK_FOR_INTERRUPTS();
+        }
+        if let Some(lock) = RowNumbersLock::try_exclusive(table) {
+            return Some(Some(lock));
+        }
+    }
+    if patience == Patience::Chance {
+        return None;
+    }
+    // Somebody who has the lock may wait for the table, which this process has locked: nobody shall be told of a deadlock
+    // for that.
+    let wait_max = QUEUE_MAX.min(server::deadlock_timeout() / 2);
+    RowNumbersLock::exclusive_within(table, wait_max).map(Some)
 }
 
 /// Makes the range the part of the rows that are kept, after that of those that are fading, if there are some. False: rows of
 /// the range are in use.
-unsafe fn swap(
-    relation: pg_sys::Relation,
+fn swap(
+    table: OpenTable<'_>,
     content: &Content,
     range: &Range,
     fading: Option<Written>,
     kept: Written,
     patience: Patience,
 ) -> bool {
-    // SAFETY: `seal`'s caller promised an open table and to be its only sealer.
-    unsafe {
-        let Some(_numbers) = lock_numbers(relation, SWAP_ATTEMPTS, patience) else {
-            return false;
-        };
-        let meta = &content.meta;
-        let before = seal_plan::tombstones_within(&content.tombstones.borrow(), range);
-        let tombstones = Tail::lock(relation, meta);
-        content
-            .tombstones
-            .borrow_mut()
-            .read_on(relation, meta, Some(&tombstones));
-        if seal_plan::tombstones_within(&content.tombstones.borrow(), range) != before {
-            return false;
-        }
-        // Standbys first cancel queries that do not see all of these rows yet, or still see deleted ones.
-        if let Some(newest) = seal_plan::newest_xid(content, range)
-            && ports::RelationNeedsWAL(relation)
-        {
-            ports::log_snapshot_conflict(relation, newest);
-        }
-        let next_tombstone = tombstones.next_number();
-        let entry = |first_row, end_row, written: Written, flags| PartEntry {
-            first_row,
-            end_row,
-            rows: written.rows,
-            next_tombstone,
-            origin: 0,
-            number: 0,
-            block: written.block,
-            bytes: written.bytes,
-            xid: 0,
-            flags: FLAG_PACKED | flags,
-        };
-        let first_kept = range.first_row + fading.map_or(0, |fading| fading.rows);
-        let fading = fading.map(|fading| entry(range.first_row, first_kept, fading, FLAG_FADING));
-        let kept = entry(first_kept, range.end_row, kept, 0);
-        let mut entries: Vec<PartEntry> = fading.into_iter().chain([kept]).collect();
-        let generation = add_parts(relation, meta, &mut entries, Numbers::Anew);
-        drop(tombstones);
-        if let Some(earlier) = content.runs.cached() {
-            hand_over(relation, earlier, meta.generation, generation, Some(range));
-        }
-        true
+    let Some(_numbers) = lock_numbers(table, SWAP_ATTEMPTS, patience) else {
+        return false;
+    };
+    let meta = &content.meta;
+    let before = seal_plan::tombstones_within(&content.tombstones.borrow(), range);
+    let tombstones = Tail::lock(table, meta);
+    content
+        .tombstones
+        .borrow_mut()
+        .read_on(table, meta, Some(&tombstones));
+    if seal_plan::tombstones_within(&content.tombstones.borrow(), range) != before {
+        return false;
     }
+    // Standbys first cancel queries that do not see all of these rows yet, or still see deleted ones.
+    if let Some(newest) = seal_plan::newest_xid(content, range)
+        && table.needs_wal()
+    {
+        table.log_snapshot_conflict(newest);
+    }
+    let next_tombstone = tombstones.next_number();
+    let entry = |first_row, end_row, written: Written, flags| PartEntry {
+        first_row,
+        end_row,
+        rows: written.rows,
+        next_tombstone,
+        origin: 0,
+        number: 0,
+        block: written.block,
+        bytes: written.bytes,
+        xid: 0,
+        flags: FLAG_PACKED | flags,
+    };
+    let first_kept = range.first_row + fading.map_or(0, |fading| fading.rows);
+    let fading = fading.map(|fading| entry(range.first_row, first_kept, fading, FLAG_FADING));
+    let kept = entry(first_kept, range.end_row, kept, 0);
+    let mut entries: Vec<PartEntry> = fading.into_iter().chain([kept]).collect();
+    let generation = add_parts(table, meta, &mut entries, Numbers::Anew);
+    drop(tombstones);
+    if let Some(earlier) = content.runs.cached() {
+        let rows = range.first_row..range.end_row;
+        hand_over(table, earlier, meta.generation, generation, Some(rows));
+    }
+    true
 }
 
 /// What a new part does to the numbers of its rows.
@@ -395,111 +372,60 @@ pub enum Numbers {
 
 /// Adds entries of ranges that do not overlap to the chain of parts and raises the generation, all in one record; the new
 /// generation.
-///
-/// # Safety
-/// As for [`seal`].
-pub unsafe fn add_parts(
-    relation: pg_sys::Relation,
+pub fn add_parts(
+    table: OpenTable<'_>,
     meta: &Meta,
     entries: &mut [PartEntry],
     numbers: Numbers,
 ) -> u64 {
-    // SAFETY: `seal`'s caller promised an open table and to be its only sealer, so the chain does not change. Lock order:
-    // tail of parts, then metapage.
-    unsafe {
-        let tail = (meta.part_tail != 0).then(|| LockedPage::exclusive(relation, meta.part_tail));
-        let fresh = match &tail {
-            Some(tail) if part::has_room(tail.bytes(), entries.len()) => None,
-            _ => {
-                let block = extent::allocate(relation, 1).first;
-                Some(LockedPage::zeroed(relation, block))
-            }
-        };
-        let meta_page = LockedPage::exclusive(relation, META_BLOCK);
-        // Whoever began to read the old state, which still stands, has a snapshot no younger than this: of what runs now,
-        // this transaction, if it has an id that snapshots heed; or of what begins next. VACUUM's own they do not.
-        let own = pg_sys::GetTopTransactionIdIfAny().into_inner();
-        let xid = match own {
-            own if own != 0 && !is_vacuum() => own,
-            _ => pg_sys::ReadNextFullTransactionId().value as u32,
-        };
-        let mut change = PageChange::begin(relation);
-        let bytes = change.edit(&meta_page);
-        let mut generation = meta.generation;
-        for entry in entries.iter_mut() {
-            generation = metapage::raise_generation(bytes);
-            (entry.number, entry.xid) = (generation, xid);
-            if numbers == Numbers::Anew {
-                entry.origin = generation;
-            }
+    let tail = (meta.part_tail != 0).then(|| LockedPage::exclusive(table, meta.part_tail));
+    let fresh = match &tail {
+        Some(tail) if part::has_room(tail.bytes(), entries.len()) => None,
+        _ => {
+            let block = extent::allocate(table, 1).first;
+            Some(LockedPage::zeroed(table, block))
         }
+    };
+    let meta_page = LockedPage::exclusive(table, META_BLOCK);
+    // Whoever began to read the old state, which still stands, has a snapshot no younger than this: of what runs now,
+    // this transaction, if it has an id that snapshots heed; or of what begins next. VACUUM's own they do not.
+    let own = transaction::top_xid().filter(|_| !transaction::is_vacuum());
+    let xid = own.unwrap_or_else(transaction::next_xid);
+    let mut change = PageChange::begin(table);
+    let bytes = change.edit(&meta_page);
+    let mut generation = meta.generation;
+    for entry in entries.iter_mut() {
+        generation = metapage::raise_generation(bytes);
+        (entry.number, entry.xid) = (generation, xid);
         if numbers == Numbers::Anew {
-            metapage::count_sealing(bytes);
+            entry.origin = generation;
         }
-        let push = |bytes: &mut [u8]| entries.iter().for_each(|entry| part::push(bytes, entry));
-        if let Some(fresh) = &fresh {
-            metapage::set_part_tail(bytes, fresh.block());
-            if tail.is_none() {
-                metapage::set_part_head(bytes, fresh.block());
-            }
-            let bytes = change.create(fresh);
-            part::initialise_page(bytes);
-            push(bytes);
-            if let Some(tail) = &tail {
-                part::set_next(change.edit(tail), fresh.block());
-            }
-        } else if let Some(tail) = &tail {
-            push(change.edit(tail));
-        }
-        change.finish();
-        generation
     }
+    if numbers == Numbers::Anew {
+        metapage::count_sealing(bytes);
+    }
+    let push = |bytes: &mut [u8]| entries.iter().for_each(|entry| part::push(bytes, entry));
+    if let Some(fresh) = &fresh {
+        metapage::set_part_tail(bytes, fresh.block());
+        if tail.is_none() {
+            metapage::set_part_head(bytes, fresh.block());
+        }
+        let bytes = change.create(fresh);
+        part::initialise_page(bytes);
+        push(bytes);
+        if let Some(tail) = &tail {
+            part::set_next(change.edit(tail), fresh.block());
+        }
+    } else if let Some(tail) = &tail {
+        push(change.edit(tail));
+    }
+    change.finish();
+    generation
 }
 
 /// Takes a transaction id, after the last part's: once it and all that is older is over the parts are settled, even if
 /// nobody else writes. Not before the last part is added: in VACUUM, the id that it has is no bound for what others may
 /// read.
-///
-/// # Safety
-/// A transaction is under way, in which a lanes table was sealed.
-pub unsafe fn let_settle() {
-    // SAFETY: the caller's promise.
-    unsafe { pg_sys::GetCurrentTransactionId() };
-}
-
-/// Tells the arena of a new generation, which keeps all segments but those of the range that was sealed.
-///
-/// # Safety
-/// `relation` is the open lanes table that `earlier` caches.
-pub unsafe fn hand_over(
-    relation: pg_sys::Relation,
-    earlier: &lanes_columnar::Relation<ArenaLocks>,
-    from: u64,
-    generation: u64,
-    sealed: Option<&Range>,
-) {
-    let Some(arena) = shmem::arena() else {
-        return;
-    };
-    if earlier.generation() != from {
-        return;
-    }
-    let Some(later) = arena.open(earlier.key(), generation) else {
-        return;
-    };
-    // SAFETY: the caller's promise.
-    let Some(last_row) = unsafe { next_row(relation) }.checked_sub(1) else {
-        return;
-    };
-    if earlier.runs() == 0 {
-        return;
-    }
-    let first = segment_of(earlier.run(0).first_row);
-    let covered = sealed.map(|range| segment_of(range.first_row)..=segment_of(range.end_row - 1));
-    let is_kept = |segment: &u32| {
-        covered
-            .as_ref()
-            .is_none_or(|covered| !covered.contains(segment))
-    };
-    later.adopt_segments(earlier, (first..=segment_of(last_row)).filter(is_kept));
+pub fn let_settle() {
+    transaction::current_xid();
 }

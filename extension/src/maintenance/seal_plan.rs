@@ -11,13 +11,12 @@
 //!    parts that retention will drop whole do not go on taking in newer rows.
 
 use lanes_columnar::arena::RunEntry;
-use pgrx::pg_sys;
 
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN, FLAG_SEALED};
 use crate::storage::tombstone::{Tombstone, Tombstones, kind};
 use crate::table::reader::Content;
-use crate::table::runs::Shape;
+use crate::table::shape::TableShape;
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
 
 /// Parts of a size that are merged at least.
@@ -156,7 +155,7 @@ pub fn newest_xid(content: &Content, range: &Range) -> Option<u32> {
 /// The next range to seal, of what begins within some rows; `None` when there is nothing to do.
 pub fn next(
     content: &Content,
-    shape: &Shape,
+    shape: &TableShape,
     horizon: u32,
     limits: &Limits,
     rows: &std::ops::Range<u64>,
@@ -166,13 +165,13 @@ pub fn next(
 }
 
 /// Whether there is a range to seal.
-pub fn is_any(content: &Content, shape: &Shape, horizon: u32, limits: &Limits) -> bool {
+pub fn is_any(content: &Content, shape: &TableShape, horizon: u32, limits: &Limits) -> bool {
     next_units(content, shape, horizon, limits, &(0..u64::MAX)).is_some()
 }
 
 fn next_units(
     content: &Content,
-    shape: &Shape,
+    shape: &TableShape,
     horizon: u32,
     limits: &Limits,
     rows: &std::ops::Range<u64>,
@@ -240,7 +239,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn of(shape: &Shape, limits: &Limits) -> Memory {
+    fn of(shape: &TableShape, limits: &Limits) -> Memory {
         // The row's number, and twice its widest key while it is sorted.
         let sorting = 4 + 2 * 16;
         Memory {
@@ -406,15 +405,6 @@ fn range_of(content: &Content, horizon: u32, units: &[Unit]) -> Range {
         end_row,
         rows,
     }
-}
-
-/// The oldest transaction that some snapshot may not see.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn horizon(relation: pg_sys::Relation) -> u32 {
-    // SAFETY: the caller's promise.
-    unsafe { pg_sys::GetOldestNonRemovableTransactionId(relation) }.into_inner()
 }
 
 #[cfg(test)]

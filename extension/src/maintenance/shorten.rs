@@ -20,19 +20,19 @@
 //! - *Unknown blocks*, which a writer took and then failed, are on no list: they stay until a sweep has found them.
 
 use lanes_columnar::arena::Relation;
-use pgrx::pg_sys;
 
-use super::seal;
 use crate::pg::lock::SoleUse;
 use crate::pg::page::{self, LockedPage, PageChange};
-use crate::pg::ports::{self, PAGE_HEADER_BYTES};
+use crate::pg::ports::PAGE_HEADER_BYTES;
 use crate::pg::shmem::{self, ArenaLocks};
+use crate::pg::table::OpenTable;
+use crate::pg::transaction;
 use crate::storage::chain::Chain;
 use crate::storage::directory::{self, FLAG_INLINE};
 use crate::storage::extent::{self, Extent};
 use crate::storage::metapage::{self, META_BLOCK, Meta};
-use crate::table;
-use crate::table::runs::Shape;
+use crate::table::shape::TableShape;
+use crate::table::{generation, shape};
 
 /// Pages of chains that are moved at most: others wait for the table meanwhile.
 const MOVED_MAX: u32 = 64;
@@ -79,21 +79,17 @@ impl Effort {
 struct Chains([(Chain, Vec<u32>); 3]);
 
 impl Chains {
-    unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Chains {
-        // SAFETY: `shorten`'s caller promised an open table.
-        Chains(Chain::ALL.map(|chain| (chain, unsafe { chain.blocks(relation, meta) })))
+    fn of(table: OpenTable<'_>, meta: &Meta) -> Chains {
+        Chains(Chain::ALL.map(|chain| (chain, chain.blocks(table, meta))))
     }
 
     /// Notes pages that were added since; nobody else takes any away.
-    unsafe fn read_on(&mut self, relation: pg_sys::Relation, meta: &Meta) {
+    fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta) {
         for (chain, pages) in &mut self.0 {
             let last = pages.pop();
-            // SAFETY: `shorten`'s caller promised an open table.
-            unsafe {
-                match last {
-                    Some(last) => chain.walk_from(relation, last, |block, _| pages.push(block)),
-                    None => *pages = chain.blocks(relation, meta),
-                }
+            match last {
+                Some(last) => chain.walk_from(table, last, |block, _| pages.push(block)),
+                None => *pages = chain.blocks(table, meta),
             }
         }
     }
@@ -113,39 +109,33 @@ impl Chains {
 
 /// Shortens the file if that is worth the effort. The caller is the table's only VACUUM; `unlinked` are the pages that
 /// it has taken out of chains.
-///
-/// # Safety
-/// `relation` is an open lanes table, locked in ShareUpdateExclusive mode, which this process does not read just now.
-pub unsafe fn shorten(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let Some(meta) = Meta::load(relation) else {
-            return;
-        };
-        let (length, free) = extent::survey(relation);
-        let most = blocks_of(&free) + unlinked.len() as u32;
-        if !effort.is_worth(most, length) {
-            return;
-        }
-        let mut unlinked = unlinked.to_vec();
-        unlinked.sort_unstable();
-        let mut chains = Chains::of(relation, &meta);
-        let cut = lowest_cut(length, &free, &unlinked, &chains.sorted());
-        if !effort.is_worth(length - cut, length) {
-            return;
-        }
-        let Some(_sole) = SoleUse::within(relation, effort.attempts) else {
-            return;
-        };
-        let Some(meta) = Meta::load(relation) else {
-            return;
-        };
-        chains.read_on(relation, &meta);
-        let (length, free) = extent::survey(relation);
-        let cut = lowest_cut(length, &free, &unlinked, &chains.sorted());
-        if effort.is_worth(length - cut, length) {
-            cut_off(relation, &meta, chains, free, cut);
-        }
+pub fn shorten(table: OpenTable<'_>, unlinked: &[u32], effort: Effort) {
+    let Some(meta) = Meta::load(table) else {
+        return;
+    };
+    let (length, free) = extent::survey(table);
+    let most = blocks_of(&free) + unlinked.len() as u32;
+    if !effort.is_worth(most, length) {
+        return;
+    }
+    let mut unlinked = unlinked.to_vec();
+    unlinked.sort_unstable();
+    let mut chains = Chains::of(table, &meta);
+    let cut = lowest_cut(length, &free, &unlinked, &chains.sorted());
+    if !effort.is_worth(length - cut, length) {
+        return;
+    }
+    let Some(_sole) = SoleUse::within(table, effort.attempts) else {
+        return;
+    };
+    let Some(meta) = Meta::load(table) else {
+        return;
+    };
+    chains.read_on(table, &meta);
+    let (length, free) = extent::survey(table);
+    let cut = lowest_cut(length, &free, &unlinked, &chains.sorted());
+    if effort.is_worth(length - cut, length) {
+        cut_off(table, &meta, chains, free, cut);
     }
 }
 
@@ -186,63 +176,50 @@ fn lowest_cut(length: u32, free: &[Extent], unlinked: &[u32], movable: &[u32]) -
 }
 
 /// Moves what has to be moved, and cuts the file.
-unsafe fn cut_off(
-    relation: pg_sys::Relation,
-    meta: &Meta,
-    chains: Chains,
-    mut free: Vec<Extent>,
-    cut: u32,
-) {
-    // SAFETY: `shorten`'s caller promised an open table, and has it for itself.
-    unsafe {
-        let cached = cached(relation, meta);
-        let mut generation = meta.generation;
-        for (chain, mut pages) in chains.0 {
-            for place in 0..pages.len() {
-                if pages[place] < cut {
-                    continue;
-                }
-                let Some(target) = extent::take(&mut free, 1, cut) else {
-                    return;
-                };
-                let neighbours = Neighbours {
-                    before: place.checked_sub(1).map(|before| pages[before]),
-                    is_last: place + 1 == pages.len(),
-                };
-                generation =
-                    move_page(relation, chain, pages[place], target, neighbours, &mut free);
-                pages[place] = target;
+fn cut_off(table: OpenTable<'_>, meta: &Meta, chains: Chains, mut free: Vec<Extent>, cut: u32) {
+    let cached = cached(table, meta);
+    let mut generation = meta.generation;
+    for (chain, mut pages) in chains.0 {
+        for place in 0..pages.len() {
+            if pages[place] < cut {
+                continue;
             }
+            let Some(target) = extent::take(&mut free, 1, cut) else {
+                return;
+            };
+            let neighbours = Neighbours {
+                before: place.checked_sub(1).map(|before| pages[before]),
+                is_last: place + 1 == pages.len(),
+            };
+            generation = move_page(table, chain, pages[place], target, neighbours, &mut free);
+            pages[place] = target;
         }
-        if let Some(earlier) = &cached
-            && generation != meta.generation
-        {
-            seal::hand_over(relation, earlier, meta.generation, generation, None);
-        }
-        let mut free = extent::within(free, cut);
-        let page = LockedPage::exclusive(relation, META_BLOCK);
-        let mut change = PageChange::begin(relation);
-        extent::write(change.edit(&page), &mut free);
-        change.finish();
-        drop(page);
-        if ports::RelationNeedsWAL(relation) {
-            pg_sys::XLogFlush(pg_sys::XactLastRecEnd);
-        }
-        pg_sys::RelationTruncate(relation, cut);
     }
+    if let Some(earlier) = &cached
+        && generation != meta.generation
+    {
+        generation::hand_over(table, earlier, meta.generation, generation, None);
+    }
+    let mut free = extent::within(free, cut);
+    let page = LockedPage::exclusive(table, META_BLOCK);
+    let mut change = PageChange::begin(table);
+    extent::write(change.edit(&page), &mut free);
+    change.finish();
+    drop(page);
+    if table.needs_wal() {
+        transaction::flush_wal();
+    }
+    table.truncate(cut);
 }
 
 /// What the arena has of the table as it is.
-unsafe fn cached(relation: pg_sys::Relation, meta: &Meta) -> Option<Relation<ArenaLocks>> {
-    // SAFETY: `shorten`'s caller promised an open table.
-    unsafe {
-        if ports::RelationUsesLocalBuffers(relation) {
-            return None;
-        }
-        let shape = Shape::of((*relation).rd_att);
-        let key = table::runs::arena_key(relation, meta, shape.fingerprint);
-        shmem::arena()?.open(key, meta.generation)
+fn cached(table: OpenTable<'_>, meta: &Meta) -> Option<Relation<ArenaLocks>> {
+    if table.uses_local_buffers() {
+        return None;
     }
+    let shape = TableShape::of(table.descriptor());
+    let key = shape::arena_key(table, meta, shape.fingerprint);
+    shmem::arena()?.open(key, meta.generation)
 }
 
 /// What a page of a chain lies between.
@@ -252,45 +229,42 @@ struct Neighbours {
 }
 
 /// Moves a page of a chain to a block that `free`, what is free from now on, has just given; the new generation.
-unsafe fn move_page(
-    relation: pg_sys::Relation,
+fn move_page(
+    table: OpenTable<'_>,
     chain: Chain,
     from: u32,
     to: u32,
     neighbours: Neighbours,
     free: &mut Vec<Extent>,
 ) -> u64 {
-    // SAFETY: `shorten`'s caller promised an open table, and has it for itself.
-    unsafe {
-        let old = LockedPage::share(relation, from);
-        let new = LockedPage::zeroed(relation, to);
-        let before = neighbours
-            .before
-            .map(|before| LockedPage::exclusive(relation, before));
-        let meta = LockedPage::exclusive(relation, META_BLOCK);
-        let mut change = PageChange::begin(relation);
-        let bytes = change.create(&new);
-        bytes[PAGE_HEADER_BYTES..].copy_from_slice(&old.bytes()[PAGE_HEADER_BYTES..]);
-        page::set_lower(bytes, page::lower(old.bytes()));
-        page::set_upper(bytes, page::upper(old.bytes()));
-        if chain == Chain::Directory {
-            directory::set_block_of(bytes, FLAG_INLINE, to);
-        }
-        if let Some(before) = &before {
-            chain.set_next(change.edit(before), to);
-        }
-        let bytes = change.edit(&meta);
-        if before.is_none() {
-            chain.set_head(bytes, to);
-        }
-        if neighbours.is_last {
-            chain.set_tail(bytes, to);
-        }
-        extent::write(bytes, free);
-        let generation = metapage::raise_generation(bytes);
-        change.finish();
-        generation
+    let old = LockedPage::share(table, from);
+    let new = LockedPage::zeroed(table, to);
+    let before = neighbours
+        .before
+        .map(|before| LockedPage::exclusive(table, before));
+    let meta = LockedPage::exclusive(table, META_BLOCK);
+    let mut change = PageChange::begin(table);
+    let bytes = change.create(&new);
+    bytes[PAGE_HEADER_BYTES..].copy_from_slice(&old.bytes()[PAGE_HEADER_BYTES..]);
+    page::set_lower(bytes, page::lower(old.bytes()));
+    page::set_upper(bytes, page::upper(old.bytes()));
+    if chain == Chain::Directory {
+        directory::set_block_of(bytes, FLAG_INLINE, to);
     }
+    if let Some(before) = &before {
+        chain.set_next(change.edit(before), to);
+    }
+    let bytes = change.edit(&meta);
+    if before.is_none() {
+        chain.set_head(bytes, to);
+    }
+    if neighbours.is_last {
+        chain.set_tail(bytes, to);
+    }
+    extent::write(bytes, free);
+    let generation = metapage::raise_generation(bytes);
+    change.finish();
+    generation
 }
 
 #[cfg(test)]

@@ -23,12 +23,12 @@
 use std::collections::HashMap;
 
 use lanes_columnar::arena::{Position, RunEntry};
-use pgrx::pg_sys;
 
 use super::shorten::{self, Effort};
-use super::{relocate, seal, seal_plan, upkeep};
+use super::{relocate, seal, upkeep};
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
+use crate::pg::table::OpenTable;
 use crate::storage::chain::Chain;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
@@ -36,10 +36,11 @@ use crate::storage::part::{self, PartEntry, Parts};
 use crate::storage::tombstone::{self, Tombstone, kind};
 use crate::storage::{reclaim, unlink};
 use crate::table::generation::{self, Arena};
-use crate::table::runs::{Runs, Shape};
+use crate::table::runs::Runs;
+use crate::table::shape::TableShape;
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
 
-use super::vacuum_report::{Report, Told};
+use super::vacuum_report::{Audience, Report};
 
 /// (entry of its page, its number in the whole directory, new flags)
 type RunChange = (usize, u32, u32);
@@ -87,59 +88,53 @@ impl Plan {
 }
 
 /// `relation_vacuum`. With `effort`, the file may be shortened.
-///
-/// # Safety
-/// `relation` is a lanes table locked in ShareUpdateExclusive mode.
-pub unsafe fn vacuum(relation: pg_sys::Relation, told: Told, effort: Option<Effort>) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let horizon = seal_plan::horizon(relation);
-        let mut report = Report::begin(relation, told, horizon);
-        let mut unlinked = Vec::new();
-        if let Some(meta) = Meta::load(relation) {
-            let plan = plan(relation, &meta, horizon);
-            report.rows_live = plan.rows_live;
-            report.rows_dead = plan.rows_dead;
-            if let Some(oldest) = plan
-                .oldest_left
-                .filter(|oldest| xid_precedes(*oldest, horizon))
+pub fn vacuum(table: OpenTable<'_>, audience: Audience, effort: Option<Effort>) {
+    let horizon = table.oldest_non_removable_xid();
+    let mut report = Report::begin(table, audience, horizon);
+    let mut unlinked = Vec::new();
+    if let Some(meta) = Meta::load(table) {
+        let plan = plan(table, &meta, horizon);
+        report.rows_live = plan.rows_live;
+        report.rows_dead = plan.rows_dead;
+        if let Some(oldest) = plan
+            .oldest_left
+            .filter(|oldest| xid_precedes(*oldest, horizon))
+        {
+            report.frozen = oldest;
+        }
+        if !plan.runs.is_empty() || !plan.tombstones.is_empty() || !plan.parts.is_empty() {
+            if let Some(newest) = plan.newest_touched
+                && table.needs_wal()
             {
-                report.frozen = oldest;
+                table.log_snapshot_conflict(newest);
             }
-            if !plan.runs.is_empty() || !plan.tombstones.is_empty() || !plan.parts.is_empty() {
-                if let Some(newest) = plan.newest_touched
-                    && ports::RelationNeedsWAL(relation)
-                {
-                    ports::log_snapshot_conflict(relation, newest);
-                }
-                apply_runs(relation, &meta, &plan);
-                generation::raise(relation, Arena::Follows);
-                apply_tombstones(relation, &plan);
-                apply_parts(relation, &plan);
-                generation::raise(relation, Arena::Follows);
-            }
-            unlinked = unlink_dead_pages(relation, &meta);
-            if let Some(meta) = Meta::load(relation) {
-                reclaim::sweep(relation, &meta, &unlinked);
-            }
+            apply_runs(table, &meta, &plan);
+            generation::raise(table, Arena::Follows);
+            apply_tombstones(table, &plan);
+            apply_parts(table, &plan);
+            generation::raise(table, Arena::Follows);
         }
-        // After that, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
-        report.sealed = upkeep::seal(relation, false);
-        let mut is_changed = report.sealed.parts > 0;
-        if let Some(effort) = effort {
-            is_changed |= relocate::move_down(relation, &unlinked, effort);
+        unlinked = unlink_dead_pages(table, &meta);
+        if let Some(meta) = Meta::load(table) {
+            reclaim::sweep(table, &meta, &unlinked);
         }
-        if is_changed {
-            seal::let_settle();
-        }
-        if let Some(effort) = effort {
-            shorten::shorten(relation, &unlinked, effort);
-        }
-        report.send(relation);
     }
+    // After that, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
+    report.sealed = upkeep::seal(table, false);
+    let mut is_changed = report.sealed.parts > 0;
+    if let Some(effort) = effort {
+        is_changed |= relocate::move_down(table, &unlinked, effort);
+    }
+    if is_changed {
+        seal::let_settle();
+    }
+    if let Some(effort) = effort {
+        shorten::shorten(table, &unlinked, effort);
+    }
+    report.send(table);
 }
 
-unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
+fn plan(table: OpenTable<'_>, meta: &Meta, horizon: u32) -> Plan {
     let mut plan = Plan {
         horizon,
         runs: Vec::new(),
@@ -150,14 +145,13 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
         rows_live: 0,
         rows_dead: 0,
     };
-    // SAFETY: the caller holds the table open and is its only VACUUM.
-    unsafe {
-        let parts = Parts::of(relation, meta);
-        let frozen_deletions = plan_tombstones(relation, meta, &parts, &mut plan);
-        plan_parts(relation, meta, &parts, &frozen_deletions, &mut plan);
+    {
+        let parts = Parts::of(table, meta);
+        let frozen_deletions = plan_tombstones(table, meta, &parts, &mut plan);
+        plan_parts(table, meta, &parts, &frozen_deletions, &mut plan);
         let mut number = 0u32;
         directory::walk(
-            relation,
+            table,
             meta.directory_head,
             Position { block: 0, index: 0 },
             |block, entries, _| {
@@ -181,7 +175,7 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
                 true
             },
         );
-        void_tombstones_of_dead_rows(&mut plan, relation, meta, &parts);
+        void_tombstones_of_dead_rows(&mut plan, table, meta, &parts);
     }
     plan
 }
@@ -196,8 +190,8 @@ fn rows_gone(frozen_deletions: &FrozenDeletions, first_row: u64, end_row: u64) -
 }
 
 /// Counts the rows of parts, and finds out what to settle.
-unsafe fn plan_parts(
-    relation: pg_sys::Relation,
+fn plan_parts(
+    table: OpenTable<'_>,
     meta: &Meta,
     parts: &Parts,
     frozen_deletions: &FrozenDeletions,
@@ -213,24 +207,21 @@ unsafe fn plan_parts(
         plan.rows_dead += gone;
         plan.rows_live += part.rows - gone;
     }
-    // SAFETY: the caller holds the table open and is its only VACUUM.
-    unsafe {
-        part::walk(relation, meta, |block, entries| {
-            let mut changes = Vec::new();
-            for (index, old) in entries.iter().enumerate() {
-                let new = parts.settle(old, |xid| xid_precedes(xid, plan.horizon));
-                if new != *old {
-                    plan.touch_if_normal(old.xid);
-                    changes.push((index, new));
-                } else if old.xid != 0 {
-                    plan.leave(old.xid);
-                }
+    part::walk(table, meta, |block, entries| {
+        let mut changes = Vec::new();
+        for (index, old) in entries.iter().enumerate() {
+            let new = parts.settle(old, |xid| xid_precedes(xid, plan.horizon));
+            if new != *old {
+                plan.touch_if_normal(old.xid);
+                changes.push((index, new));
+            } else if old.xid != 0 {
+                plan.leave(old.xid);
             }
-            if !changes.is_empty() {
-                plan.parts.push((block, changes));
-            }
-        });
-    }
+        }
+        if !changes.is_empty() {
+            plan.parts.push((block, changes));
+        }
+    });
 }
 
 /// The flags that a run should have that a part covers: scans that began before the part may still read it.
@@ -277,8 +268,8 @@ fn plan_run(plan: &mut Plan, run: &RunEntry, gone: u64) -> u32 {
     flags
 }
 
-unsafe fn plan_tombstones(
-    relation: pg_sys::Relation,
+fn plan_tombstones(
+    table: OpenTable<'_>,
     meta: &Meta,
     parts: &Parts,
     plan: &mut Plan,
@@ -286,8 +277,7 @@ unsafe fn plan_tombstones(
     let mut frozen_deletions = Vec::new();
     let mut next = Some(meta.tombstone_head);
     while let Some(block) = next {
-        // SAFETY: the caller holds the table open; chain links name existing blocks.
-        let page = unsafe { LockedPage::share(relation, block) };
+        let page = LockedPage::share(table, block);
         let first_number = tombstone::number(page.bytes(), 0);
         let entries: Vec<Tombstone> = (0..tombstone::count(page.bytes()))
             .map(|i| tombstone::entry(page.bytes(), i))
@@ -350,12 +340,7 @@ fn plan_tombstone(plan: &mut Plan, old: &Tombstone) -> Tombstone {
 }
 
 /// Deletions of rows whose run is dead (now or before) say nothing any more.
-unsafe fn void_tombstones_of_dead_rows(
-    plan: &mut Plan,
-    relation: pg_sys::Relation,
-    meta: &Meta,
-    parts: &Parts,
-) {
+fn void_tombstones_of_dead_rows(plan: &mut Plan, table: OpenTable<'_>, meta: &Meta, parts: &Parts) {
     let mut dead: Vec<(u64, u64)> = Vec::new();
     let new_flags: HashMap<u32, u32> = plan
         .runs
@@ -363,10 +348,9 @@ unsafe fn void_tombstones_of_dead_rows(
         .flat_map(|(_, changes)| changes.iter().map(|(_, number, flags)| (*number, *flags)))
         .collect();
     let mut number = 0u32;
-    // SAFETY: the caller holds the table open.
-    unsafe {
+    {
         directory::walk(
-            relation,
+            table,
             meta.directory_head,
             Position { block: 0, index: 0 },
             |_, entries, _| {
@@ -394,8 +378,7 @@ unsafe fn void_tombstones_of_dead_rows(
     let mut changes: HashMap<u32, Vec<(usize, Tombstone)>> = plan.tombstones.drain(..).collect();
     let mut next = Some(meta.tombstone_head);
     while let Some(block) = next {
-        // SAFETY: the caller holds the table open; chain links name existing blocks.
-        let page = unsafe { LockedPage::share(relation, block) };
+        let page = LockedPage::share(table, block);
         for index in 0..tombstone::count(page.bytes()) {
             let old = tombstone::entry(page.bytes(), index);
             let running = old.xmax != 0
@@ -418,89 +401,77 @@ unsafe fn void_tombstones_of_dead_rows(
 
 /// Changes directory entries, in pages and then in the arena. The arena is told of every flag that stands in a page, not
 /// only of today's changes: a VACUUM that was cancelled half-way may have left some untold.
-unsafe fn apply_runs(relation: pg_sys::Relation, meta: &Meta, plan: &Plan) {
-    // SAFETY: the caller holds the table open; entries keep their places.
-    unsafe {
-        for (block, changes) in &plan.runs {
-            let page = LockedPage::exclusive(relation, *block);
-            let mut change = PageChange::begin(relation);
-            let bytes = change.edit(&page);
-            for (index, _, flags) in changes {
-                directory::set_flags(bytes, *index, *flags);
-            }
-            change.finish();
-            drop(page);
-            ports::CHECK_FOR_INTERRUPTS();
+fn apply_runs(table: OpenTable<'_>, meta: &Meta, plan: &Plan) {
+    for (block, changes) in &plan.runs {
+        let page = LockedPage::exclusive(table, *block);
+        let mut change = PageChange::begin(table);
+        let bytes = change.edit(&page);
+        for (index, _, flags) in changes {
+            directory::set_flags(bytes, *index, *flags);
         }
-        let runs = Runs::of(relation, meta, Shape::of((*relation).rd_att).fingerprint);
-        let Some(cached) = runs.cached() else { return };
-        let (mut index, count) = (0u32, cached.runs());
-        let head = Position { block: 0, index: 0 };
-        let parts = Parts::of(relation, meta);
-        directory::walk(relation, meta.directory_head, head, |_, entries, _| {
-            let listed = |run: &&RunEntry| parts.of_row(run.first_row).is_none();
-            for run in entries.iter().filter(listed) {
-                // By row, not by number: the arena may know runs whose pages were unlinked.
-                while index < count && cached.run(index).first_row < run.first_row {
-                    index += 1;
-                }
-                if index < count && cached.run(index).first_row == run.first_row {
-                    cached.set_flags(index, run.flags & (FLAG_DEAD | FLAG_FROZEN));
-                }
+        change.finish();
+        drop(page);
+        ports::CHECK_FOR_INTERRUPTS();
+    }
+    let runs = Runs::of(table, meta, TableShape::of(table.descriptor()).fingerprint);
+    let Some(cached) = runs.cached() else { return };
+    let (mut index, count) = (0u32, cached.runs());
+    let head = Position { block: 0, index: 0 };
+    let parts = Parts::of(table, meta);
+    directory::walk(table, meta.directory_head, head, |_, entries, _| {
+        let listed = |run: &&RunEntry| parts.of_row(run.first_row).is_none();
+        for run in entries.iter().filter(listed) {
+            // By row, not by number: the arena may know runs whose pages were unlinked.
+            while index < count && cached.run(index).first_row < run.first_row {
+                index += 1;
             }
-            index < count
-        });
+            if index < count && cached.run(index).first_row == run.first_row {
+                cached.set_flags(index, run.flags & (FLAG_DEAD | FLAG_FROZEN));
+            }
+        }
+        index < count
+    });
+}
+
+fn apply_tombstones(table: OpenTable<'_>, plan: &Plan) {
+    for (block, changes) in &plan.tombstones {
+        let page = LockedPage::exclusive(table, *block);
+        let mut change = PageChange::begin(table);
+        let bytes = change.edit(&page);
+        for (index, tombstone) in changes {
+            tombstone::set_entry(bytes, *index, tombstone);
+        }
+        change.finish();
+        drop(page);
+        ports::CHECK_FOR_INTERRUPTS();
     }
 }
 
-unsafe fn apply_tombstones(relation: pg_sys::Relation, plan: &Plan) {
-    // SAFETY: the caller holds the table open; entries keep their places.
-    unsafe {
-        for (block, changes) in &plan.tombstones {
-            let page = LockedPage::exclusive(relation, *block);
-            let mut change = PageChange::begin(relation);
-            let bytes = change.edit(&page);
-            for (index, tombstone) in changes {
-                tombstone::set_entry(bytes, *index, tombstone);
-            }
-            change.finish();
-            drop(page);
-            ports::CHECK_FOR_INTERRUPTS();
+fn apply_parts(table: OpenTable<'_>, plan: &Plan) {
+    for (block, changes) in &plan.parts {
+        let page = LockedPage::exclusive(table, *block);
+        let mut change = PageChange::begin(table);
+        let bytes = change.edit(&page);
+        for (index, entry) in changes {
+            part::set_entry(bytes, *index, entry);
         }
-    }
-}
-
-unsafe fn apply_parts(relation: pg_sys::Relation, plan: &Plan) {
-    // SAFETY: the caller holds the table open; entries keep their places.
-    unsafe {
-        for (block, changes) in &plan.parts {
-            let page = LockedPage::exclusive(relation, *block);
-            let mut change = PageChange::begin(relation);
-            let bytes = change.edit(&page);
-            for (index, entry) in changes {
-                part::set_entry(bytes, *index, entry);
-            }
-            change.finish();
-            drop(page);
-            ports::CHECK_FOR_INTERRUPTS();
-        }
+        change.finish();
+        drop(page);
+        ports::CHECK_FOR_INTERRUPTS();
     }
 }
 
 /// Takes pages that say nothing any more out of all chains.
-unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta) -> Vec<u32> {
-    // SAFETY: the caller holds the table open and is its only VACUUM.
-    unsafe {
-        let mut unlinked = unlink::unlink_dead_pages(relation, meta, Chain::Tombstones);
-        unlinked.extend(unlink::unlink_dead_pages(relation, meta, Chain::Parts));
-        if !unlinked.is_empty() {
-            generation::raise(relation, Arena::Follows);
-        }
-        let directory = unlink::unlink_dead_pages(relation, meta, Chain::Directory);
-        if !directory.is_empty() {
-            generation::raise(relation, Arena::StartsOver);
-        }
-        unlinked.extend(directory);
-        unlinked
+fn unlink_dead_pages(table: OpenTable<'_>, meta: &Meta) -> Vec<u32> {
+    let mut unlinked = unlink::unlink_dead_pages(table, meta, Chain::Tombstones);
+    unlinked.extend(unlink::unlink_dead_pages(table, meta, Chain::Parts));
+    if !unlinked.is_empty() {
+        generation::raise(table, Arena::Follows);
     }
+    let directory = unlink::unlink_dead_pages(table, meta, Chain::Directory);
+    if !directory.is_empty() {
+        generation::raise(table, Arena::StartsOver);
+    }
+    unlinked.extend(directory);
+    unlinked
 }

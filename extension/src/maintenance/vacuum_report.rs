@@ -5,8 +5,9 @@ use std::time::Instant;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 use super::seal::Sealed;
-use crate::pg::ports;
-use crate::storage::{extent, metapage};
+use crate::pg::server;
+use crate::pg::table::OpenTable;
+use crate::storage::extent;
 
 /// A report that is being written.
 pub struct Report {
@@ -17,13 +18,13 @@ pub struct Report {
     pub sealed: Sealed,
     /// Blocks of the file when VACUUM began.
     blocks_before: u32,
-    told: Told,
+    audience: Audience,
     began: Instant,
 }
 
 /// Whom a VACUUM tells what it has done.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Told {
+pub enum Audience {
     /// Nobody but the log at its most talkative.
     Nobody,
     /// The client, by `VACUUM (VERBOSE)`.
@@ -32,33 +33,26 @@ pub enum Told {
     Log(i32),
 }
 
-impl Told {
+impl Audience {
     /// Whom the parameters of a VACUUM ask to be told.
-    pub fn of(parameters: &pg_sys::VacuumParams) -> Told {
+    pub fn of(parameters: &pg_sys::VacuumParams) -> Audience {
         if parameters.options & pg_sys::VACOPT_VERBOSE != 0 {
-            return Told::Client;
+            return Audience::Client;
         }
-        // SAFETY: a variable of this process.
-        let kind = unsafe { pg_sys::MyBackendType };
-        let is_automatic = kind == pg_sys::BackendType::B_AUTOVAC_WORKER;
+        let is_automatic = server::is_autovacuum_worker();
         match is_automatic && parameters.log_min_duration >= 0 {
-            true => Told::Log(parameters.log_min_duration),
-            false => Told::Nobody,
+            true => Audience::Log(parameters.log_min_duration),
+            false => Audience::Nobody,
         }
     }
 }
 
 impl Report {
     /// Begins a report: transactions before `horizon` are going to be frozen.
-    ///
-    /// # Safety
-    /// `relation` is an open lanes table.
-    pub unsafe fn begin(relation: pg_sys::Relation, told: Told, horizon: u32) -> Report {
-        // SAFETY: the caller's promise.
-        let blocks_before = unsafe { metapage::blocks(relation) };
-        if told == Told::Client {
-            // SAFETY: the caller's promise.
-            let name = unsafe { full_name(relation) };
+    pub fn begin(table: OpenTable<'_>, audience: Audience, horizon: u32) -> Report {
+        let blocks_before = table.blocks();
+        if audience == Audience::Client {
+            let name = table.full_name();
             pgrx::info!("vacuuming \"{name}\"");
         }
         Report {
@@ -67,47 +61,37 @@ impl Report {
             rows_dead: 0,
             sealed: Sealed::default(),
             blocks_before,
-            told,
+            audience,
             began: Instant::now(),
         }
     }
 
-    /// Brings the report into the catalogue and the statistics, and tells those who asked for it.
-    ///
-    /// # Safety
-    /// The table is still open.
-    pub unsafe fn send(&self, relation: pg_sys::Relation) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let blocks = metapage::blocks(relation);
-            ports::update_relation_stats(relation, blocks, self.rows_live as f64, self.frozen);
-            ports::pgstat_report_vacuum(relation, self.rows_live);
-            let took = self.began.elapsed().as_millis();
-            let is_told = match self.told {
-                Told::Log(least) => took >= least as u128,
-                _ => true,
-            };
-            if is_told {
-                self.tell(relation);
-            }
+    /// Sends the report to the catalogue, the statistics and its audience. The caller is the table's only VACUUM.
+    pub fn send(&self, table: OpenTable<'_>) {
+        table.report_vacuum(self.rows_live, self.frozen);
+        let took = self.began.elapsed().as_millis();
+        let is_heard = match self.audience {
+            Audience::Log(least) => took >= least as u128,
+            _ => true,
+        };
+        if is_heard {
+            self.print(table);
         }
     }
 
-    unsafe fn tell(&self, relation: pg_sys::Relation) {
-        // SAFETY: the table is open; one without blocks has no list of free ones.
-        let (name, (blocks, free)) = unsafe {
-            let survey = match metapage::blocks(relation) {
-                0 => (0, Vec::new()),
-                _ => extent::survey(relation),
-            };
-            (full_name(relation), survey)
+    fn print(&self, table: OpenTable<'_>) {
+        let name = table.full_name();
+        // A file without blocks has no list of free ones.
+        let (blocks, free) = match table.blocks() {
+            0 => (0, Vec::new()),
+            _ => extent::survey(table),
         };
         let free: u32 = free.iter().map(|extent| extent.blocks).sum();
         let Sealed { parts, rows, busy } = self.sealed;
-        let (level, done) = match self.told {
-            Told::Nobody => (PgLogLevel::DEBUG1, "vacuuming"),
-            Told::Client => (PgLogLevel::INFO, "vacuuming"),
-            Told::Log(_) => (PgLogLevel::LOG, "automatic vacuum of"),
+        let (level, done) = match self.audience {
+            Audience::Nobody => (PgLogLevel::DEBUG1, "vacuuming"),
+            Audience::Client => (PgLogLevel::INFO, "vacuuming"),
+            Audience::Log(_) => (PgLogLevel::LOG, "automatic vacuum of"),
         };
         let left = match busy {
             0 => String::new(),
@@ -127,25 +111,5 @@ impl Report {
                 self.frozen
             )
         );
-    }
-}
-
-/// A table's name with its database and schema, as PostgreSQL's own VACUUM writes it.
-unsafe fn full_name(relation: pg_sys::Relation) -> String {
-    // SAFETY: the caller's table is open; names are palloc'd, or null for what was dropped meanwhile.
-    unsafe {
-        let text = |name: *const std::ffi::c_char| match name.is_null() {
-            true => "?".to_owned(),
-            false => std::ffi::CStr::from_ptr(name)
-                .to_string_lossy()
-                .into_owned(),
-        };
-        let schema = pg_sys::get_namespace_name((*(*relation).rd_rel).relnamespace);
-        format!(
-            "{}.{}.{}",
-            text(pg_sys::get_database_name(pg_sys::MyDatabaseId)),
-            text(schema),
-            ports::RelationGetRelationName(relation)
-        )
     }
 }

@@ -7,14 +7,17 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::pg::ports;
+use crate::error;
+use crate::maintenance::replace_part;
+use crate::pg::table::{OpenTable, OpenedTable};
+use crate::pg::{table_catalog, transaction};
 use crate::remote::key::Key;
 use crate::storage::metapage::Meta;
 use crate::storage::part::{self, LivePart, PartEntry, Parts};
 use crate::storage::part_image;
+use crate::table::pending_rows;
 use crate::table::reader::{Content, Reader};
-use crate::table_am::routine;
-use crate::{background_worker, error, maintenance, table_options};
+use crate::table_options::{self, time_column};
 
 /// One row of `lanes.offload_list()`.
 struct Due {
@@ -41,11 +44,11 @@ fn offload_list(
     ),
 > {
     let mut due: Vec<Due> = Vec::new();
-    // SAFETY: inside a transaction.
-    unsafe {
-        if !pg_sys::RecoveryInProgress() {
-            for table in background_worker::tables() {
-                due_of(table, &mut due);
+    if !transaction::is_in_recovery() {
+        for table in table_catalog::lanes_tables() {
+            // A table that is locked exclusively just now is left for the next call.
+            if let Some(opened) = OpenedTable::try_open_at_once(table, pg_sys::AccessShareLock) {
+                add_due(opened.get(), &mut due);
             }
         }
     }
@@ -69,59 +72,41 @@ fn offload_list(
     TableIterator::new(rows)
 }
 
-/// Adds what is due of a table, unless it is locked exclusively just now.
-///
-/// # Safety
-/// Runs inside a transaction.
-unsafe fn due_of(table: pg_sys::Oid, due: &mut Vec<Due>) {
-    // SAFETY: the caller's promise; the table is closed again, and its lock released.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as i32;
-        if !pg_sys::ConditionalLockRelationOid(table, lock) {
-            return;
+/// Adds the parts of a table that are due.
+fn add_due(table: OpenTable<'_>, due: &mut Vec<Due>) {
+    let Some(age) = hot_age(table) else {
+        return;
+    };
+    let (Some(time), Some(meta)) = (time_column::of(table), Meta::load(table)) else {
+        return;
+    };
+    let before = transaction::now() - age;
+    for part in Parts::of(table, &meta).live() {
+        let entry = &part.entry;
+        if entry.is_remote() || entry.is_fading() {
+            continue;
         }
-        let relation = pg_sys::try_relation_open(table, pg_sys::NoLock as i32);
-        if relation.is_null() {
-            pg_sys::UnlockRelationOid(table, lock);
-            return;
-        }
-        if is_offloadable(relation)
-            && let Some(age) = table_options::of(table).hot
-            && let Some(time) = maintenance::upkeep::time_column(relation)
-            && let Some(meta) = Meta::load(relation)
-        {
-            let before = pg_sys::GetCurrentTimestamp() - age;
-            for part in Parts::of(relation, &meta).live() {
-                let entry = &part.entry;
-                if entry.is_remote() || entry.is_fading() {
-                    continue;
-                }
-                let newest = maintenance::upkeep::newest_time(relation, part, time);
-                if let Some(newest) = newest.filter(|&newest| newest < before) {
-                    let index = part.index(relation);
-                    let segments = index.segments.iter().map(|segment| {
-                        let key = Key::of(meta.storage_id, entry.origin as u32, segment.first_row);
-                        (
-                            segment.first_row,
-                            segment.rows,
-                            segment.bytes,
-                            key.to_string(),
-                        )
-                    });
-                    due.push(Due {
-                        table,
-                        part: entry.origin,
-                        newest,
-                        segments: segments.collect(),
-                    });
-                }
-            }
-        }
-        pg_sys::relation_close(relation, lock);
+        let Some(newest) = part
+            .newest_time(table, time)
+            .filter(|&newest| newest < before)
+        else {
+            continue;
+        };
+        let key_of = |first_row| Key::of(meta.storage_id, entry.origin as u32, first_row);
+        let segments = part.index(table).segments.iter().map(|segment| {
+            let key = key_of(segment.first_row).to_string();
+            (segment.first_row, segment.rows, segment.bytes, key)
+        });
+        due.push(Due {
+            table: table.oid(),
+            part: entry.origin,
+            newest,
+            segments: segments.collect(),
+        });
     }
 }
 
-/// The rows that a live part takes the place of.
+/// The range of rows that a live part stands for.
 #[pg_extern(sql = false)]
 fn part_rows(
     target: pg_sys::Oid,
@@ -134,123 +119,88 @@ fn part_rows(
         name!(end_row, i64),
     ),
 > {
-    let mut rows = Vec::new();
-    // SAFETY: the table is closed again; an ERROR leaves that to the resource owner.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as i32;
-        let relation = pg_sys::try_relation_open(target, lock);
-        if !relation.is_null() {
-            if is_offloadable(relation)
-                && let Some(meta) = Meta::load(relation)
-                && let Some(part) = live_part(&Parts::of(relation, &meta), part as u64)
-            {
-                let entry = &part.entry;
-                rows.push((
-                    meta.storage_id as i64,
-                    entry.first_row as i64,
-                    entry.end_row as i64,
-                ));
-            }
-            pg_sys::relation_close(relation, lock);
-        }
-    }
-    TableIterator::new(rows)
+    let opened = OpenedTable::try_open(target, pg_sys::AccessShareLock);
+    let row = opened.and_then(|opened| {
+        let table = opened.get();
+        let meta = is_offloadable(table).then(|| Meta::load(table)).flatten()?;
+        let parts = Parts::of(table, &meta);
+        let entry = &live_part(&parts, part as u64)?.entry;
+        let (first_row, end_row) = (entry.first_row as i64, entry.end_row as i64);
+        Some((meta.storage_id as i64, first_row, end_row))
+    });
+    TableIterator::new(row)
 }
 
 /// The bytes of a segment that `lanes.offload_list()` named.
 #[pg_extern(sql = false)]
 fn segment_image(target: pg_sys::Oid, part: i64, first_row: i64) -> Vec<u8> {
-    // SAFETY: the table is closed again; an ERROR leaves that to the resource owner.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as i32;
-        let relation = pg_sys::try_relation_open(target, lock);
-        let gone = || -> ! {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!(
-                    "there is no local segment at row {first_row} in part {part} of that table any more"
-                ),
-                "Ask lanes.offload_list() again: the part was merged, dropped or offloaded.",
-            )
-        };
-        if relation.is_null() {
-            gone();
-        }
-        let image = if may_be_taken(relation) {
-            local_image(relation, part as u64, first_row as u64)
-        } else {
-            None
-        };
-        pg_sys::relation_close(relation, lock);
-        image.unwrap_or_else(|| gone())
-    }
+    let opened = OpenedTable::try_open(target, pg_sys::AccessShareLock);
+    let image = opened.and_then(|opened| {
+        let table = opened.get();
+        hot_age(table)?;
+        local_image(table, part as u64, first_row as u64)
+    });
+    image.unwrap_or_else(|| {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("part {part} of the table has no local segment at row {first_row} any more"),
+            "The part was merged, dropped or offloaded. Call lanes.offload_list() again.",
+        )
+    })
 }
 
-unsafe fn local_image(relation: pg_sys::Relation, origin: u64, first_row: u64) -> Option<Vec<u8>> {
-    // SAFETY: `segment_image`'s table is open.
-    unsafe {
-        let parts = Parts::of(relation, &Meta::load(relation)?);
-        let part = live_part(&parts, origin).filter(|part| !part.entry.is_remote())?;
-        let index = part.index(relation);
-        let place = index
-            .segments
-            .binary_search_by_key(&first_row, |segment| segment.first_row)
-            .ok()?;
-        let mut image = Vec::with_capacity(index.segments[place].bytes as usize);
-        // The statement's snapshot keeps VACUUM from settling a part that took this one's place since.
-        if let Err(failure) =
-            maintenance::replace_part::read_checked(relation, part, place, &mut image)
-        {
-            error::corrupt(&format!("the segment at row {first_row}: {failure}"));
-        }
-        Some(image)
+fn local_image(table: OpenTable<'_>, origin: u64, first_row: u64) -> Option<Vec<u8>> {
+    let parts = Parts::of(table, &Meta::load(table)?);
+    let part = live_part(&parts, origin).filter(|part| !part.entry.is_remote())?;
+    let index = part.index(table);
+    let place = index
+        .segments
+        .binary_search_by_key(&first_row, |segment| segment.first_row)
+        .ok()?;
+    let mut image = Vec::with_capacity(index.segments[place].bytes as usize);
+    // The statement's snapshot keeps VACUUM from settling a part that took this one's place since.
+    if let Err(failure) = replace_part::read_checked(table, part, place, &mut image) {
+        error::corrupt(&format!("the segment at row {first_row}: {failure}"));
     }
+    Some(image)
 }
 
 /// All segments of a part are durable elsewhere.
 #[pg_extern(sql = false)]
 fn offload_commit(target: pg_sys::Oid, part: i64) -> bool {
-    // SAFETY: the table is closed again and its lock kept until the transaction ends.
-    unsafe {
-        if pg_sys::RecoveryInProgress() {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
-                "a standby cannot offload",
-                "Run lanes.offload_commit() on the primary; its standbys follow.",
-            );
-        }
-        let lock = pg_sys::ShareUpdateExclusiveLock as i32;
-        let relation = pg_sys::try_relation_open(target, lock);
-        if relation.is_null() {
-            return false;
-        }
-        let is_remote = match Reader::open(relation).content.take() {
-            Some(content) => commit(relation, &content, part as u64),
-            None => false,
-        };
-        pg_sys::relation_close(relation, pg_sys::NoLock as i32);
-        is_remote
+    if transaction::is_in_recovery() {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+            "a standby cannot offload",
+            "Run lanes.offload_commit() on the primary; its standbys follow.",
+        );
     }
+    let Some(opened) = OpenedTable::try_open(target, pg_sys::ShareUpdateExclusiveLock) else {
+        return false;
+    };
+    // The lock is kept until the transaction ends.
+    let opened = opened.keep_lock();
+    let table = opened.get();
+    pending_rows::flush_table(table.oid());
+    let content = Reader::open(table).content.take();
+    content.is_some_and(|content| commit(table, &content, part as u64))
 }
 
-unsafe fn commit(relation: pg_sys::Relation, content: &Content, origin: u64) -> bool {
-    // SAFETY: `offload_commit`'s table is open and locked.
-    unsafe {
-        match live_part(&content.parts, origin) {
-            // Its answer was lost.
-            Some(part) if part.entry.is_remote() => true,
-            Some(part) if may_be_taken(relation) => {
-                maintenance::replace_part::make_remote(relation, content, part);
-                // An id of our own, after the part's: once it and all that is older is over the local part is done with,
-                // even if nobody else writes.
-                pg_sys::GetCurrentTransactionId();
-                true
-            }
-            // Dropped since; but somebody may still read it, and its objects are not orphans yet.
-            _ => remote_parts(relation, &content.meta)
-                .iter()
-                .any(|entry| entry.origin == origin),
+fn commit(table: OpenTable<'_>, content: &Content, origin: u64) -> bool {
+    match live_part(&content.parts, origin) {
+        // An earlier call succeeded, and its answer was lost.
+        Some(part) if part.entry.is_remote() => true,
+        Some(part) if hot_age(table).is_some() => {
+            replace_part::make_remote(table, content, part);
+            // This transaction gets an id after the part's. Once it and all older transactions are over, the local part
+            // is settled, even if nobody else writes.
+            transaction::current_xid();
+            true
         }
+        // The part was dropped since. Its objects are no orphans as long as somebody may read it.
+        _ => remote_parts(table, &content.meta)
+            .iter()
+            .any(|entry| entry.origin == origin),
     }
 }
 
@@ -263,61 +213,44 @@ fn live_part(parts: &Parts, origin: u64) -> Option<&LivePart> {
 #[pg_extern(sql = false)]
 fn remote_keys() -> SetOfIterator<'static, String> {
     let mut keys = Vec::new();
-    // SAFETY: inside a transaction; tables are closed again. A table that is locked exclusively is waited for: none may be
-    // left out.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as i32;
-        for table in background_worker::tables() {
-            let relation = pg_sys::try_relation_open(table, lock);
-            if relation.is_null() {
-                continue;
+    for table in table_catalog::lanes_tables() {
+        // A table that is locked exclusively is waited for, as no key may be left out.
+        let Some(opened) = OpenedTable::try_open(table, pg_sys::AccessShareLock) else {
+            continue;
+        };
+        let table = opened.get();
+        let Some(meta) = is_offloadable(table).then(|| Meta::load(table)).flatten() else {
+            continue;
+        };
+        for entry in remote_parts(table, &meta) {
+            for segment in part_image::read_index(table, &entry).segments {
+                let key = Key::of(meta.storage_id, entry.origin as u32, segment.first_row);
+                keys.push(key.to_string());
             }
-            if is_offloadable(relation)
-                && let Some(meta) = Meta::load(relation)
-            {
-                for entry in remote_parts(relation, &meta) {
-                    for segment in part_image::read_index(relation, &entry).segments {
-                        let key = Key::of(meta.storage_id, entry.origin as u32, segment.first_row);
-                        keys.push(key.to_string());
-                    }
-                }
-            }
-            pg_sys::relation_close(relation, lock);
         }
     }
     SetOfIterator::new(keys)
 }
 
 /// Remote parts that somebody may still read: those that a later part covers are read until they are dead.
-///
-/// # Safety
-/// `relation` is the open lanes table that `meta` was read from.
-unsafe fn remote_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<PartEntry> {
+fn remote_parts(table: OpenTable<'_>, meta: &Meta) -> Vec<PartEntry> {
     let mut remote = Vec::new();
-    // SAFETY: the caller's promise.
-    unsafe {
-        part::walk(relation, meta, |_, entries| {
-            let counts = |e: &&PartEntry| e.is_remote() && e.flags & part::FLAG_DEAD == 0;
-            remote.extend(entries.iter().filter(counts).copied());
-        });
-    }
+    part::walk(table, meta, |_, entries| {
+        let counts = |e: &&PartEntry| e.is_remote() && e.flags & part::FLAG_DEAD == 0;
+        remote.extend(entries.iter().filter(counts).copied());
+    });
     remote
 }
 
-/// # Safety
-/// `relation` is open.
-pub unsafe fn is_offloadable(relation: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*relation).rd_tableam == routine::routine() && !ports::RelationUsesLocalBuffers(relation)
-    }
+/// Whether a table is a lanes table whose segments may be put into object storage.
+pub fn is_offloadable(table: OpenTable<'_>) -> bool {
+    table.is_lanes() && !table.uses_local_buffers()
 }
 
-/// Whether the table's owner wants its segments to be offloaded.
-///
-/// # Safety
-/// `relation` is open.
-unsafe fn may_be_taken(relation: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { is_offloadable(relation) && table_options::of((*relation).rd_id).hot.is_some() }
+/// The age from which on the table's owner wants segments to be offloaded, in microseconds.
+fn hot_age(table: OpenTable<'_>) -> Option<i64> {
+    let is_offloadable = is_offloadable(table);
+    is_offloadable
+        .then(|| table_options::of(table.oid()).hot)
+        .flatten()
 }

@@ -7,7 +7,8 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::due;
-use crate::background_worker;
+use crate::pg::table::{OpenTable, OpenedTable};
+use crate::pg::table_catalog;
 use crate::storage::directory::{self, FLAG_DEAD};
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
@@ -28,57 +29,45 @@ fn local_rows() -> TableIterator<
     ),
 > {
     let mut rows = Vec::new();
-    // SAFETY: inside a transaction; tables are closed again. A table that is locked exclusively is waited for: what is left out
-    // counts as gone.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as i32;
-        for table in background_worker::tables() {
-            let relation = pg_sys::try_relation_open(table, lock);
-            if relation.is_null() {
-                continue;
-            }
-            if due::is_offloadable(relation) {
-                let (storage_id, mut ranges) = ranges(relation);
-                if ranges.is_empty() {
-                    ranges.push((0, 0));
-                }
-                let rows_of =
-                    |(from, to): Range| (table, storage_id as i64, from as i64, to as i64);
-                rows.extend(ranges.into_iter().map(rows_of));
-            }
-            pg_sys::relation_close(relation, lock);
+    for table in table_catalog::lanes_tables() {
+        // A table that is locked exclusively is waited for, as rows that are not listed count as gone.
+        let Some(opened) = OpenedTable::try_open(table, pg_sys::AccessShareLock) else {
+            continue;
+        };
+        if !due::is_offloadable(opened.get()) {
+            continue;
         }
+        let (storage_id, mut ranges) = ranges(opened.get());
+        if ranges.is_empty() {
+            ranges.push((0, 0));
+        }
+        let rows_of = |(from, to): Range| (table, storage_id as i64, from as i64, to as i64);
+        rows.extend(ranges.into_iter().map(rows_of));
     }
     TableIterator::new(rows)
 }
 
 /// The storage id and the ranges; 0 and none of a table that was never written to.
-///
-/// # Safety
-/// `relation` is an open lanes table.
-unsafe fn ranges(relation: pg_sys::Relation) -> (u64, Vec<Range>) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let Some(meta) = Meta::load(relation) else {
-            return (0, Vec::new());
-        };
-        // Runs first: what is sealed meanwhile is then found twice rather than not at all.
-        let mut found: Vec<Range> = Vec::new();
-        let all = Position::default();
-        directory::walk(relation, meta.directory_head, all, |_, entries, _| {
-            let live = entries.iter().filter(|run| run.flags & FLAG_DEAD == 0);
-            found.extend(live.map(|run| (run.first_row, run.end_row())));
-            true
-        });
-        // As of now, which is after the runs were read.
-        let meta = Meta::load(relation).unwrap_or(meta);
-        let parts = Parts::of(relation, &meta);
-        found.retain(|run| parts.of_row(run.0).is_none());
-        let local = parts.live().iter().map(|part| &part.entry);
-        let local = local.filter(|entry| !entry.is_remote() && entry.bytes != 0);
-        found.extend(local.map(|entry| (entry.first_row, entry.end_row)));
-        (meta.storage_id, joined(found))
-    }
+fn ranges(table: OpenTable<'_>) -> (u64, Vec<Range>) {
+    let Some(meta) = Meta::load(table) else {
+        return (0, Vec::new());
+    };
+    // Runs first: what is sealed meanwhile is then found twice rather than not at all.
+    let mut found: Vec<Range> = Vec::new();
+    let all = Position::default();
+    directory::walk(table, meta.directory_head, all, |_, entries, _| {
+        let live = entries.iter().filter(|run| run.flags & FLAG_DEAD == 0);
+        found.extend(live.map(|run| (run.first_row, run.end_row())));
+        true
+    });
+    // As of now, which is after the runs were read.
+    let meta = Meta::load(table).unwrap_or(meta);
+    let parts = Parts::of(table, &meta);
+    found.retain(|run| parts.of_row(run.0).is_none());
+    let local = parts.live().iter().map(|part| &part.entry);
+    let local = local.filter(|entry| !entry.is_remote() && entry.bytes != 0);
+    found.extend(local.map(|entry| (entry.first_row, entry.end_row)));
+    (meta.storage_id, joined(found))
 }
 
 /// Ranges in order, those that meet or overlap made one.

@@ -4,8 +4,9 @@ use pgrx::PgSqlErrorCode;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 
+use crate::pg::{server, transaction};
 use crate::remote::cold_cache;
-use crate::remote::key::{Key, own_database};
+use crate::remote::key::Key;
 use crate::remote::requests::{self, Cause};
 use crate::{error, gucs};
 
@@ -15,7 +16,7 @@ const WAIT_MAX: i64 = 3_600_000_000;
 /// Keys of segments of this database that backends wait for.
 #[pg_extern(sql = false)]
 fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
-    let keys = requests::next(own_database(), wait_micros(&timeout));
+    let keys = requests::next(server::database(), wait_micros(&timeout));
     SetOfIterator::new(keys.into_iter().map(|key| key.to_string()))
 }
 
@@ -24,22 +25,13 @@ fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
 #[pg_extern(sql = false)]
 fn recall_wait(timeout: Option<Interval>, info: pg_sys::FunctionCallInfo) {
     let wait = timeout.as_ref().map_or(0, wait_micros);
-    // SAFETY: the call's own information; a procedure that was called at the top ends the transaction of its call as
-    // PL/pgSQL's COMMIT does.
-    unsafe {
-        let context = (*info).context;
-        let is_call = !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_CallContext;
-        if !is_call || (*context.cast::<pg_sys::CallContext>()).atomic {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
-                "lanes.recall_wait() cannot run inside a transaction block or a function",
-                "Its wait begins with a COMMIT: CALL it as a statement of its own.",
-            );
-        }
-        pg_sys::SPI_connect_ext(pg_sys::SPI_OPT_NONATOMIC as i32);
-        pg_sys::SPI_commit();
-        requests::wait(own_database(), wait);
-        pg_sys::SPI_finish();
+    let waited = transaction::commit_before(info, || requests::wait(server::database(), wait));
+    if waited.is_none() {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+            "lanes.recall_wait() cannot run inside a transaction block or a function",
+            "It begins with a COMMIT: CALL it as a statement of its own.",
+        );
     }
 }
 

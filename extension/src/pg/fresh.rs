@@ -24,6 +24,7 @@ use super::page::LockedPage;
 use super::ports::{self, BLCKSZ};
 #[cfg(feature = "pg15")]
 use super::room;
+use super::table::OpenTable;
 use crate::error;
 
 const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
@@ -47,10 +48,7 @@ thread_local! {
 }
 
 /// Lengthens the main fork by `blocks >= 1` blocks, which read as zeros, from block `length` on.
-///
-/// # Safety
-/// `relation` is open, has `length` blocks, and the caller alone may lengthen it.
-pub unsafe fn lengthen(relation: pg_sys::Relation, length: u32, blocks: u32) {
+pub fn lengthen(table: OpenTable<'_>, length: u32, blocks: u32) {
     let Some(end) = length
         .checked_add(blocks)
         .filter(|end| *end < pg_sys::InvalidBlockNumber)
@@ -61,9 +59,9 @@ pub unsafe fn lengthen(relation: pg_sys::Relation, length: u32, blocks: u32) {
             "Partition the table.",
         )
     };
-    // SAFETY: the caller's promise; the page is only read.
+    // SAFETY: the table is open; the page of zeros is only read.
     unsafe {
-        let smgr = ports::RelationGetSmgr(relation);
+        let smgr = ports::RelationGetSmgr(table.as_ptr());
         #[cfg(not(feature = "pg15"))]
         pg_sys::smgrzeroextend(smgr, MAIN, length, (end - length) as i32, false);
         #[cfg(feature = "pg15")]
@@ -76,21 +74,20 @@ pub unsafe fn lengthen(relation: pg_sys::Relation, length: u32, blocks: u32) {
 }
 
 /// Writes consecutive fresh pages. Dropped before [`finish`](Self::finish), it forgets the pages of the last group.
-pub struct FreshPages {
-    relation: pg_sys::Relation,
+pub struct FreshPages<'a> {
+    table: OpenTable<'a>,
     /// Block of the group's first page.
     first: u32,
     pages: Vec<PageImage>,
     filled: usize,
 }
 
-impl FreshPages {
-    /// # Safety
-    /// `relation` is open and outlives the value. The blocks from `first` on that will be filled were made by [`lengthen`], and
-    /// belong to the caller alone; nothing has read them.
-    pub unsafe fn begin(relation: pg_sys::Relation, first: u32) -> FreshPages {
+impl<'a> FreshPages<'a> {
+    /// Begins to write the blocks from `first` on. They were made by [`lengthen`] and belong to the caller alone; nothing
+    /// has read them.
+    pub fn begin(table: OpenTable<'a>, first: u32) -> FreshPages<'a> {
         FreshPages {
-            relation,
+            table,
             first,
             pages: SPARE.take(),
             filled: 0,
@@ -134,9 +131,9 @@ impl FreshPages {
         for (index, page) in pages.iter_mut().enumerate().take(count) {
             *page = self.page(index);
         }
-        // SAFETY: `begin`'s caller promised an open relation with such blocks; the pages are initialised and our own.
+        // SAFETY: the table is open; the pages are initialised and our own.
         unsafe {
-            let smgr = ports::RelationGetSmgr(self.relation);
+            let smgr = ports::RelationGetSmgr(self.table.as_ptr());
             for (index, (&page, &block)) in pages.iter().zip(&blocks).enumerate().take(count) {
                 // A spare page still has the position of the record that it was logged by.
                 (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn = pg_sys::PageXLogRecPtr::default();
@@ -150,8 +147,8 @@ impl FreshPages {
                     pg_sys::smgrwritev(smgr, MAIN, block, &mut buffer, 1, !is_last_of_file);
                 }
             }
-            if ports::RelationNeedsWAL(self.relation) {
-                let mut locator = ports::relation_locator(self.relation);
+            if self.table.needs_wal() {
+                let mut locator = self.table.file();
                 pg_sys::log_newpages(
                     &mut locator,
                     MAIN,
@@ -164,27 +161,19 @@ impl FreshPages {
         }
         self.first += count as u32;
         self.filled = 0;
-        // SAFETY: as above; the pages hold what the file holds.
-        unsafe { refresh_buffers(self.relation, &blocks[..count], &pages[..count]) }
+        for (&block, page) in blocks.iter().zip(&self.pages).take(count) {
+            refresh_buffer(self.table, block, &page.0);
+        }
     }
 }
 
-/// Gives pages to the buffers that hold their blocks as they were before.
-///
-/// # Safety
-/// `relation` is open; the blocks exist and belong to the caller; each page is as the file has it.
-unsafe fn refresh_buffers(relation: pg_sys::Relation, blocks: &[u32], pages: &[pg_sys::Page]) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        // Nobody else can read those of a temporary table.
-        if ports::RelationUsesLocalBuffers(relation) {
-            return;
-        }
-        for (&block, &page) in blocks.iter().zip(pages) {
-            // Asked for its first step alone, which looks whether there is a buffer.
-            if pg_sys::PrefetchBuffer(relation, MAIN, block).recent_buffer != 0 {
-                LockedPage::exclusive(relation, block).replace(page);
-            }
-        }
+/// Gives a page, as the file holds it, to the buffer that holds its block as it was before, if there is one. Nobody else
+/// can read the pages of a temporary table.
+fn refresh_buffer(table: OpenTable<'_>, block: u32, page: &[u8]) {
+    // SAFETY: the table is open. Only the first step of a prefetch matters here: it looks for a buffer.
+    let has_buffer =
+        || unsafe { pg_sys::PrefetchBuffer(table.as_ptr(), MAIN, block) }.recent_buffer != 0;
+    if !table.uses_local_buffers() && has_buffer() {
+        LockedPage::exclusive(table, block).replace(page);
     }
 }

@@ -6,42 +6,63 @@ use std::time::Duration;
 use pgrx::{PgSqlErrorCode, PgTryBuilder, pg_sys};
 
 use super::ports;
+use super::table::OpenTable;
 
 /// The relation's *space lock*: page lock 0 of the relation. Writers share it from allocating blocks until their
 /// directory entry names them; the sweep that looks for unreferenced blocks takes it exclusively, so that blocks in
 /// flight are never taken for free ones.
-pub struct SpaceLock {
-    relation: pg_sys::Relation,
+pub struct SpaceLock<'a> {
+    table: OpenTable<'a>,
     mode: i32,
 }
 
-impl SpaceLock {
-    /// # Safety
-    /// `relation` is open and outlives the lock.
-    pub unsafe fn share(relation: pg_sys::Relation) -> SpaceLock {
-        // SAFETY: the caller's promise.
-        unsafe { Self::take(relation, pg_sys::ShareLock as i32) }
+impl<'a> SpaceLock<'a> {
+    pub fn share(table: OpenTable<'a>) -> SpaceLock<'a> {
+        Self::take(table, pg_sys::ShareLock as i32)
     }
 
-    /// # Safety
-    /// `relation` is open and outlives the lock.
-    pub unsafe fn exclusive(relation: pg_sys::Relation) -> SpaceLock {
-        // SAFETY: the caller's promise.
-        unsafe { Self::take(relation, pg_sys::ExclusiveLock as i32) }
+    pub fn exclusive(table: OpenTable<'a>) -> SpaceLock<'a> {
+        Self::take(table, pg_sys::ExclusiveLock as i32)
     }
 
-    unsafe fn take(relation: pg_sys::Relation, mode: i32) -> SpaceLock {
-        // SAFETY: the caller's promise.
-        unsafe { pg_sys::LockPage(relation, 0, mode) };
-        SpaceLock { relation, mode }
+    fn take(table: OpenTable<'a>, mode: i32) -> SpaceLock<'a> {
+        // SAFETY: the table is open.
+        unsafe { pg_sys::LockPage(table.as_ptr(), 0, mode) };
+        SpaceLock { table, mode }
     }
 }
 
-impl Drop for SpaceLock {
+impl Drop for SpaceLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: taken in `take`; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockPage(self.relation, 0, self.mode) }
+            unsafe { pg_sys::UnlockPage(self.table.as_ptr(), 0, self.mode) }
+        }
+    }
+}
+
+/// The lock on lengthening a table's file before there is a metapage.
+pub struct ExtensionLock<'a> {
+    table: OpenTable<'a>,
+}
+
+impl<'a> ExtensionLock<'a> {
+    /// Waits for the lock.
+    pub fn acquire(table: OpenTable<'a>) -> ExtensionLock<'a> {
+        // SAFETY: the table is open.
+        unsafe {
+            pg_sys::LockRelationForExtension(table.as_ptr(), pg_sys::ExclusiveLock as i32);
+        }
+        ExtensionLock { table }
+    }
+}
+
+impl Drop for ExtensionLock<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let mode = pg_sys::ExclusiveLock as i32;
+            // SAFETY: taken in `acquire`; an abort releases it by the resource owner instead.
+            unsafe { pg_sys::UnlockRelationForExtension(self.table.as_ptr(), mode) }
         }
     }
 }
@@ -49,8 +70,8 @@ impl Drop for SpaceLock {
 /// The relation's *row numbers lock*: page lock 1 of the relation. Whoever finds rows in order to change or lock them, by
 /// their numbers, shares it until its transaction ends; sealing numbers rows anew and takes it exclusively for that moment,
 /// if it can be had soon. So a number that was found still means the same row when it is used.
-pub struct RowNumbersLock {
-    relation: pg_sys::Relation,
+pub struct RowNumbersLock<'a> {
+    table: OpenTable<'a>,
     /// Only this resource owner can give it back.
     owner: pg_sys::ResourceOwner,
 }
@@ -58,43 +79,34 @@ pub struct RowNumbersLock {
 /// The page that stands for it.
 const ROW_NUMBERS_PAGE: u32 = 1;
 
-impl RowNumbersLock {
+impl<'a> RowNumbersLock<'a> {
     /// Shares it until the transaction ends.
-    ///
-    /// # Safety
-    /// `relation` is open.
-    pub unsafe fn share_until_commit(relation: pg_sys::Relation) {
-        // SAFETY: the caller's promise.
-        unsafe { pg_sys::LockPage(relation, ROW_NUMBERS_PAGE, pg_sys::ShareLock as i32) };
+    pub fn share_until_commit(table: OpenTable<'a>) {
+        // SAFETY: the table is open.
+        unsafe { pg_sys::LockPage(table.as_ptr(), ROW_NUMBERS_PAGE, pg_sys::ShareLock as i32) };
     }
 
     /// `None`: others hold it.
-    ///
-    /// # Safety
-    /// `relation` is open and outlives the lock.
-    pub unsafe fn try_exclusive(relation: pg_sys::Relation) -> Option<RowNumbersLock> {
+    pub fn try_exclusive(table: OpenTable<'a>) -> Option<RowNumbersLock<'a>> {
         let mode = pg_sys::ExclusiveLock as i32;
-        // SAFETY: the caller's promise.
+        // SAFETY: the table is open.
         let (taken, owner) = unsafe {
-            let taken = pg_sys::ConditionalLockPage(relation, ROW_NUMBERS_PAGE, mode);
+            let taken = pg_sys::ConditionalLockPage(table.as_ptr(), ROW_NUMBERS_PAGE, mode);
             (taken, pg_sys::CurrentResourceOwner)
         };
         // Not a value that is made first: dropping it would give back what nobody has.
-        taken.then(|| RowNumbersLock { relation, owner })
+        taken.then(|| RowNumbersLock { table, owner })
     }
 
     /// Waits for it in its queue, so that whoever wants to share it from now on stands behind. `None`: those who share it have
     /// not ended within `wait_max`, or `lock_timeout` if that is shorter; then nobody waits any more.
-    ///
-    /// # Safety
-    /// `relation` is open and outlives the lock.
-    pub unsafe fn exclusive_within(
-        relation: pg_sys::Relation,
+    pub fn exclusive_within(
+        table: OpenTable<'a>,
         wait_max: Duration,
-    ) -> Option<RowNumbersLock> {
+    ) -> Option<RowNumbersLock<'a>> {
         let mode = pg_sys::ExclusiveLock as i32;
         let wait_max = i32::try_from(wait_max.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: the caller's promise. The error that ends the wait leaves nothing behind once its subtransaction is
+        // SAFETY: the table is open. The error that ends the wait leaves nothing behind once its subtransaction is
         // rolled back; the setting is this backend's own, and is put back whatever happens.
         unsafe {
             let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
@@ -106,7 +118,7 @@ impl RowNumbersLock {
                 setting => setting.min(wait_max.max(1)),
             };
             let wait = AssertUnwindSafe(|| {
-                pg_sys::LockPage(relation, ROW_NUMBERS_PAGE, mode);
+                pg_sys::LockPage(table.as_ptr(), ROW_NUMBERS_PAGE, mode);
                 true
             });
             let taken = PgTryBuilder::new(wait)
@@ -122,14 +134,14 @@ impl RowNumbersLock {
             pg_sys::MemoryContextSwitchTo(context);
             pg_sys::CurrentResourceOwner = owner;
             taken.then(|| RowNumbersLock {
-                relation,
+                table,
                 owner: pg_sys::CurTransactionResourceOwner,
             })
         }
     }
 }
 
-impl Drop for RowNumbersLock {
+impl Drop for RowNumbersLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let mode = pg_sys::ExclusiveLock as i32;
@@ -138,7 +150,7 @@ impl Drop for RowNumbersLock {
             unsafe {
                 let current = pg_sys::CurrentResourceOwner;
                 pg_sys::CurrentResourceOwner = self.owner;
-                pg_sys::UnlockPage(self.relation, ROW_NUMBERS_PAGE, mode);
+                pg_sys::UnlockPage(self.table.as_ptr(), ROW_NUMBERS_PAGE, mode);
                 pg_sys::CurrentResourceOwner = current;
             }
         }
@@ -147,36 +159,33 @@ impl Drop for RowNumbersLock {
 
 /// The relation for oneself: its lock in AccessExclusive mode, as VACUUM of a heap takes it to shorten the file. Standbys take it
 /// too, until the transaction has ended.
-pub struct SoleUse {
-    relation: pg_sys::Relation,
+pub struct SoleUse<'a> {
+    table: OpenTable<'a>,
 }
 
-impl SoleUse {
+impl<'a> SoleUse<'a> {
     /// Between two attempts to get it.
     const PAUSE_MICROS: std::ffi::c_long = 50_000;
 
     /// Tries so often, a moment apart. `None`: others use the relation all the time, or wait for it.
-    ///
-    /// # Safety
-    /// `relation` is open, locked in ShareUpdateExclusive mode, and outlives the value.
-    pub unsafe fn within(relation: pg_sys::Relation, attempts: u32) -> Option<SoleUse> {
+    pub fn within(table: OpenTable<'a>, attempts: u32) -> Option<SoleUse<'a>> {
         let (own, sole) = (
             pg_sys::ShareUpdateExclusiveLock as i32,
             pg_sys::AccessExclusiveLock as i32,
         );
         for attempt in 0..attempts {
-            // SAFETY: the caller's promise.
+            // SAFETY: the table is open.
             unsafe {
                 if attempt > 0 {
                     pg_sys::pg_usleep(Self::PAUSE_MICROS);
                     ports::CHECK_FOR_INTERRUPTS();
                 }
                 // An ALTER TABLE, say, goes first.
-                if pg_sys::LockHasWaitersRelation(relation, own) {
+                if pg_sys::LockHasWaitersRelation(table.as_ptr(), own) {
                     return None;
                 }
-                if pg_sys::ConditionalLockRelation(relation, sole) {
-                    return Some(SoleUse { relation });
+                if pg_sys::ConditionalLockRelation(table.as_ptr(), sole) {
+                    return Some(SoleUse { table });
                 }
             }
         }
@@ -184,66 +193,53 @@ impl SoleUse {
     }
 }
 
-impl Drop for SoleUse {
+impl Drop for SoleUse<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let mode = pg_sys::AccessExclusiveLock as i32;
             // SAFETY: taken above; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockRelation(self.relation, mode) }
+            unsafe { pg_sys::UnlockRelation(self.table.as_ptr(), mode) }
         }
     }
 }
 
 /// The heavyweight lock on one row that those who must wait for its writer queue behind, so that none starves.
-pub struct RowQueueLock {
-    relation: pg_sys::Relation,
+pub struct RowQueueLock<'a> {
+    table: OpenTable<'a>,
     tid: pg_sys::ItemPointerData,
     mode: i32,
 }
 
-impl RowQueueLock {
-    /// # Safety
-    /// `relation` is open and outlives the lock.
-    pub unsafe fn acquire(
-        relation: pg_sys::Relation,
+impl<'a> RowQueueLock<'a> {
+    pub fn acquire(
+        table: OpenTable<'a>,
         tid: pg_sys::ItemPointerData,
         mode: i32,
-    ) -> RowQueueLock {
+    ) -> RowQueueLock<'a> {
         let mut pointer = tid;
-        // SAFETY: the caller's promise.
-        unsafe { pg_sys::LockTuple(relation, &mut pointer, mode) };
-        RowQueueLock {
-            relation,
-            tid,
-            mode,
-        }
+        // SAFETY: the table is open.
+        unsafe { pg_sys::LockTuple(table.as_ptr(), &mut pointer, mode) };
+        RowQueueLock { table, tid, mode }
     }
 
     /// `None`: another holds it.
-    ///
-    /// # Safety
-    /// `relation` is open and outlives the lock.
-    pub unsafe fn try_acquire(
-        relation: pg_sys::Relation,
+    pub fn try_acquire(
+        table: OpenTable<'a>,
         tid: pg_sys::ItemPointerData,
         mode: i32,
-    ) -> Option<RowQueueLock> {
+    ) -> Option<RowQueueLock<'a>> {
         let mut pointer = tid;
-        // SAFETY: the caller's promise.
-        let taken = unsafe { ports::ConditionalLockTuple(relation, &mut pointer, mode) };
-        taken.then(|| RowQueueLock {
-            relation,
-            tid,
-            mode,
-        })
+        // SAFETY: the table is open.
+        let taken = unsafe { ports::ConditionalLockTuple(table.as_ptr(), &mut pointer, mode) };
+        taken.then(|| RowQueueLock { table, tid, mode })
     }
 }
 
-impl Drop for RowQueueLock {
+impl Drop for RowQueueLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: taken above; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockTuple(self.relation, &mut self.tid, self.mode) }
+            unsafe { pg_sys::UnlockTuple(self.table.as_ptr(), &mut self.tid, self.mode) }
         }
     }
 }

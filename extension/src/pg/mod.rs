@@ -1,23 +1,34 @@
-//! The fence around Postgres's C interface: what leaves this folder is typed and owns what it holds.
+//! The fence around PostgreSQL's C interface: what leaves this folder is typed and owns what it holds.
 //!
-//! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL), [`fresh`] (pages past
-//! the file's end) → [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
-//! [`datum`], [`slot`], [`kind`] (values in and out, and compared) → [`tree`], [`nodes`] (query trees; expressions and plan nodes) → [`names`] (what all of them are called in messages).
+//! | room | what it offers |
+//! |---|---|
+//! | [`ports`] | C macros, declarations that the bindings lack, differences between versions |
+//! | [`table`], [`table_work`], [`descriptor`] | open tables as values, what statements do to them, their row types |
+//! | [`page`], [`fresh`] | locked pages and WAL-logged changes of them; pages past the file's end |
+//! | [`lock`], [`shmem`], [`condition_variable`] | heavyweight locks as values; shared memory and its locks; waking others |
+//! | [`snapshot`], [`transaction`] | what a statement sees; what became of transactions |
+//! | [`datum`], [`slot`], [`kind`] | values in and out, rows, comparisons |
+//! | [`catalog`], [`table_catalog`], [`definitions`], [`type_io`], [`copy`] | look-ups, parameters of statements, values as text, COPY |
+//! | [`tree`], [`nodes`], [`executor`], [`statement`] | query trees, plan nodes, the executor, SQL of our own |
+//! | [`call`], [`call_ports`] | SQL functions |
+//! | [`text`], [`text_predicate`], [`names`] | encodings, comparisons of texts, names in messages |
+//! | [`server`], [`malloc`] | the server and this process; memory that is kept for the next batch |
 //!
-//! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back
-//! into the ERROR. Guards in this folder therefore run `Drop` while an ERROR passes. By then Postgres has reset
-//! its interrupt-holdoff count, so releasing a lightweight lock would make that count wrap around: guards leave
-//! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
-//! panicking, and release them themselves otherwise.
-//!
-//! [`text`] converts encodings, [`text_test`] compares texts. [`statement`] executes SQL of ours.
-//! [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
+//! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back into the
+//! ERROR. So guards of this folder run `Drop` while an ERROR passes. By then PostgreSQL has reset its interrupt-holdoff
+//! count, and releasing a lightweight lock would make that count wrap around. Guards therefore leave pins, locks and open
+//! tables to the transaction's abort (`LWLockReleaseAll`, resource owners) while the thread is panicking, and release them
+//! themselves otherwise.
 
 pub mod call;
 pub mod call_ports;
 pub mod catalog;
 pub mod columns;
+pub mod condition_variable;
+pub mod copy;
 pub mod datum;
+pub mod definitions;
+pub mod descriptor;
 pub mod exec;
 pub mod executor;
 pub mod explain;
@@ -33,9 +44,16 @@ pub mod page;
 pub mod ports;
 #[cfg(feature = "pg15")]
 mod room;
+pub mod server;
 pub mod shmem;
 pub mod slot;
+pub mod snapshot;
 pub mod statement;
+pub mod table;
+pub mod table_catalog;
+pub mod table_work;
 pub mod text;
 pub mod text_predicate;
+pub mod transaction;
 pub mod tree;
+pub mod type_io;

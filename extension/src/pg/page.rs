@@ -1,139 +1,137 @@
-//! Pages: pinned, share- or exclusively locked buffers as values, and WAL-logged changes to them.
+//! Pages: pinned buffers with a shared or exclusive lock as values, and WAL-logged changes of them.
 //!
-//! Lock order, everywhere: tombstone tail → directory tail → metapage → the arena's relation lock → its allocator
-//! lock. Data pages are locked alone.
+//! Lock order: tombstone tail → directory tail → metapage → the arena's relation lock → the arena's allocator
+//! lock. A data page is locked while nothing else is.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 
 use pgrx::pg_sys;
 
-use super::ports::{self, BLCKSZ, P_NEW, PAGE_HEADER_BYTES};
+use super::ports::{BLCKSZ, P_NEW, PAGE_HEADER_BYTES};
+use super::table::OpenTable;
 
 thread_local! {
-    /// The ring of [`LockedPage::share_in_passing`], once there is one.
+    /// The buffers of [`LockedPage::share_in_passing`]; null before its first use.
     static RING: Cell<pg_sys::BufferAccessStrategy> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// A pinned, content-locked buffer. Dropping releases lock and pin, except while an ERROR passes (see [`super`]).
+/// A pinned buffer whose content is locked. Dropping releases lock and pin, except while an ERROR passes (see [`super`]).
 pub struct LockedPage {
     buffer: pg_sys::Buffer,
+    is_exclusive: bool,
 }
 
 impl LockedPage {
-    /// Reads and share-locks a block of the main fork.
-    ///
-    /// # Safety
-    /// `relation` is open; the block exists.
-    pub unsafe fn share(relation: pg_sys::Relation, block: u32) -> LockedPage {
-        let mode = pg_sys::BUFFER_LOCK_SHARE as i32;
-        // SAFETY: the caller's promise.
-        unsafe { Self::read(relation, block, mode, std::ptr::null_mut()) }
+    /// Reads and share-locks a block of the main fork. A block past the file's end is an ERROR.
+    #[inline]
+    pub fn share(table: OpenTable<'_>, block: u32) -> LockedPage {
+        Self::read(table, block, false, std::ptr::null_mut())
     }
 
-    /// The same for a block that is not worth a buffer beyond this look: of those that no buffer holds yet, a few buffers in turn
-    /// hold one after another, as in a scan of a large table.
-    ///
-    /// # Safety
-    /// `relation` is open; the block exists.
-    pub unsafe fn share_in_passing(relation: pg_sys::Relation, block: u32) -> LockedPage {
-        let mode = pg_sys::BUFFER_LOCK_SHARE as i32;
-        // SAFETY: the caller's promise. The ring has the numbers of buffers, not pins, and stays as long as the backend.
-        unsafe {
-            if RING.get().is_null() {
+    /// Reads and share-locks a block that is not worth a buffer beyond this look. Blocks that no buffer holds yet share a
+    /// few buffers in turn, as in a scan of a large table.
+    pub fn share_in_passing(table: OpenTable<'_>, block: u32) -> LockedPage {
+        if RING.get().is_null() {
+            // SAFETY: the ring holds numbers of buffers, not pins, and stays as long as the backend.
+            unsafe {
                 let before = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
                 RING.set(pg_sys::GetAccessStrategy(
                     pg_sys::BufferAccessStrategyType::BAS_BULKREAD,
                 ));
                 pg_sys::MemoryContextSwitchTo(before);
             }
-            Self::read(relation, block, mode, RING.get())
         }
+        Self::read(table, block, false, RING.get())
     }
 
-    /// Reads and exclusively locks a block of the main fork.
-    ///
-    /// # Safety
-    /// `relation` is open; the block exists.
-    pub unsafe fn exclusive(relation: pg_sys::Relation, block: u32) -> LockedPage {
-        let mode = pg_sys::BUFFER_LOCK_EXCLUSIVE as i32;
-        // SAFETY: the caller's promise.
-        unsafe { Self::read(relation, block, mode, std::ptr::null_mut()) }
+    /// Reads and exclusively locks a block of the main fork. A block past the file's end is an ERROR.
+    #[inline]
+    pub fn exclusive(table: OpenTable<'_>, block: u32) -> LockedPage {
+        Self::read(table, block, true, std::ptr::null_mut())
     }
 
-    unsafe fn read(
-        relation: pg_sys::Relation,
+    fn read(
+        table: OpenTable<'_>,
         block: u32,
-        mode: i32,
+        is_exclusive: bool,
         ring: pg_sys::BufferAccessStrategy,
     ) -> LockedPage {
-        // SAFETY: the caller's promise.
-        unsafe {
+        let mode = match is_exclusive {
+            true => pg_sys::BUFFER_LOCK_EXCLUSIVE,
+            false => pg_sys::BUFFER_LOCK_SHARE,
+        };
+        // SAFETY: the table is open; the ring is null or lives as long as the backend.
+        let buffer = unsafe {
             let buffer = pg_sys::ReadBufferExtended(
-                relation,
+                table.as_ptr(),
                 pg_sys::ForkNumber::MAIN_FORKNUM,
                 block,
                 pg_sys::ReadBufferMode::RBM_NORMAL,
                 ring,
             );
-            pg_sys::LockBuffer(buffer, mode);
-            LockedPage { buffer }
+            pg_sys::LockBuffer(buffer, mode as i32);
+            buffer
+        };
+        LockedPage {
+            buffer,
+            is_exclusive,
         }
     }
 
-    /// An existing block whose old content does not matter, zeroed and exclusively locked.
-    ///
-    /// # Safety
-    /// `relation` is open; the block exists and nobody refers to it.
-    pub unsafe fn zeroed(relation: pg_sys::Relation, block: u32) -> LockedPage {
-        // SAFETY: the caller's promise.
+    /// Zeroes and exclusively locks an existing block whose old content does not matter. Nobody refers to the block.
+    pub fn zeroed(table: OpenTable<'_>, block: u32) -> LockedPage {
+        // SAFETY: the table is open.
         let buffer = unsafe {
             pg_sys::ReadBufferExtended(
-                relation,
+                table.as_ptr(),
                 pg_sys::ForkNumber::MAIN_FORKNUM,
                 block,
                 pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK,
                 std::ptr::null_mut(),
             )
         };
-        LockedPage { buffer }
+        LockedPage {
+            buffer,
+            is_exclusive: true,
+        }
     }
 
-    /// A new block at the end of the relation, zeroed and exclusively locked.
-    ///
-    /// # Safety
-    /// `relation` is open and the caller alone may extend it (it holds the metapage exclusively, or the relation's
-    /// extension lock before there is one).
-    pub unsafe fn extend(relation: pg_sys::Relation) -> LockedPage {
-        // SAFETY: the caller's promise.
-        unsafe {
-            #[cfg(feature = "pg15")]
-            let buffer = {
-                let buffer = pg_sys::ReadBufferExtended(
-                    relation,
-                    pg_sys::ForkNumber::MAIN_FORKNUM,
-                    P_NEW,
-                    pg_sys::ReadBufferMode::RBM_NORMAL,
-                    std::ptr::null_mut(),
-                );
-                pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
-                buffer
+    /// Adds a zeroed block at the end of the file and locks it exclusively. The caller alone may extend the file: it holds
+    /// the metapage exclusively, or the extension lock before there is a metapage.
+    pub fn extend(table: OpenTable<'_>) -> LockedPage {
+        // SAFETY: the table is open.
+        #[cfg(feature = "pg15")]
+        let buffer = unsafe {
+            let buffer = pg_sys::ReadBufferExtended(
+                table.as_ptr(),
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                P_NEW,
+                pg_sys::ReadBufferMode::RBM_NORMAL,
+                std::ptr::null_mut(),
+            );
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+            buffer
+        };
+        // SAFETY: the table is open, and its entry is all of the target that is set.
+        #[cfg(not(feature = "pg15"))]
+        let buffer = unsafe {
+            let _ = P_NEW;
+            let target = pg_sys::BufferManagerRelation {
+                rel: table.as_ptr(),
+                ..Default::default()
             };
-            #[cfg(not(feature = "pg15"))]
-            let buffer = {
-                let _ = P_NEW;
-                let target = pg_sys::BufferManagerRelation {
-                    rel: relation,
-                    ..Default::default()
-                };
-                pg_sys::ExtendBufferedRel(
-                    target,
-                    pg_sys::ForkNumber::MAIN_FORKNUM,
-                    std::ptr::null_mut(),
-                    (pg_sys::ExtendBufferedFlags::EB_SKIP_EXTENSION_LOCK
-                        | pg_sys::ExtendBufferedFlags::EB_LOCK_FIRST) as u32,
-                )
-            };
-            LockedPage { buffer }
+            pg_sys::ExtendBufferedRel(
+                target,
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                std::ptr::null_mut(),
+                (pg_sys::ExtendBufferedFlags::EB_SKIP_EXTENSION_LOCK
+                    | pg_sys::ExtendBufferedFlags::EB_LOCK_FIRST) as u32,
+            )
+        };
+        LockedPage {
+            buffer,
+            is_exclusive: true,
         }
     }
 
@@ -153,17 +151,18 @@ impl LockedPage {
 
     /// Whether the page was never initialised (all zero).
     pub fn is_new(&self) -> bool {
-        header_u16(
+        get_u16(
             self.bytes(),
             std::mem::offset_of!(pg_sys::PageHeaderData, pd_upper),
         ) == 0
     }
 
-    /// Writes a page that is WAL-logged later as a whole (see [`log_fresh`]) or never.
-    ///
-    /// # Safety
-    /// The page is exclusively locked and nobody refers to the block yet.
-    pub unsafe fn overwrite(&mut self, fill: impl FnOnce(&mut [u8])) {
+    /// Writes a whole page that is WAL-logged later (see [`log_fresh`]) or never. Nobody refers to the block yet.
+    pub fn overwrite(&mut self, fill: impl FnOnce(&mut [u8])) {
+        assert!(
+            self.is_exclusive,
+            "only an exclusively locked page is written"
+        );
         // SAFETY: pinned and exclusively locked; the slice ends before the lock is released.
         unsafe {
             let page = pg_sys::BufferGetPage(self.buffer);
@@ -173,15 +172,16 @@ impl LockedPage {
         }
     }
 
-    /// Makes the page what the file already has; so there is nothing to write or to log.
-    ///
-    /// # Safety
-    /// The page is exclusively locked; `image` is a whole page.
-    pub unsafe fn replace(&mut self, image: pg_sys::Page) {
-        // SAFETY: the caller's promise; pinned, so the page stays.
+    /// Makes the page what the file already holds, so there is nothing to write or to log.
+    pub fn replace(&mut self, image: &[u8]) {
+        assert!(
+            self.is_exclusive,
+            "only an exclusively locked page is written"
+        );
+        // SAFETY: pinned and exclusively locked, and of this size.
         unsafe {
             let page = pg_sys::BufferGetPage(self.buffer);
-            std::ptr::copy_nonoverlapping(image.cast_const(), page, BLCKSZ);
+            std::slice::from_raw_parts_mut(page.cast::<u8>(), BLCKSZ).copy_from_slice(image);
         }
     }
 }
@@ -195,16 +195,13 @@ impl Drop for LockedPage {
     }
 }
 
-/// WAL-logs a range of freshly written blocks as full images, 32 a record.
-///
-/// # Safety
-/// `relation` is open; the blocks were written by [`LockedPage::overwrite`].
-pub unsafe fn log_fresh(relation: pg_sys::Relation, first: u32, blocks: u32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if ports::RelationNeedsWAL(relation) {
+/// WAL-logs a range of blocks that were just written by [`LockedPage::overwrite`] as full images, 32 in each record.
+pub fn log_fresh(table: OpenTable<'_>, first: u32, blocks: u32) {
+    if table.needs_wal() {
+        // SAFETY: the table is open.
+        unsafe {
             pg_sys::log_newpage_range(
-                relation,
+                table.as_ptr(),
                 pg_sys::ForkNumber::MAIN_FORKNUM,
                 first,
                 first + blocks,
@@ -214,41 +211,44 @@ pub unsafe fn log_fresh(relation: pg_sys::Relation, first: u32, blocks: u32) {
     }
 }
 
-/// One atomic, WAL-logged change of up to four locked pages, by core's generic WAL records. Nothing happens to the
-/// pages before [`PageChange::finish`]; dropping it earlier forgets the change.
-pub struct PageChange {
+/// One atomic, WAL-logged change of up to four locked pages, by core's generic WAL records. The pages change in
+/// [`PageChange::finish`]; dropping the value earlier discards the change.
+pub struct PageChange<'a> {
     state: *mut pg_sys::GenericXLogState,
+    table: PhantomData<OpenTable<'a>>,
 }
 
-impl PageChange {
-    /// # Safety
-    /// `relation` is open and stays so until the change is finished.
-    pub unsafe fn begin(relation: pg_sys::Relation) -> PageChange {
+impl<'a> PageChange<'a> {
+    /// Begins a change of pages of a table.
+    pub fn begin(table: OpenTable<'a>) -> PageChange<'a> {
         PageChange {
-            // SAFETY: the caller's promise.
-            state: unsafe { pg_sys::GenericXLogStart(relation) },
+            // SAFETY: the table stays open as long as the change.
+            state: unsafe { pg_sys::GenericXLogStart(table.as_ptr()) },
+            table: PhantomData,
         }
     }
 
     /// The working copy of a page that is exclusively locked.
-    pub fn edit<'a>(&'a mut self, page: &LockedPage) -> &'a mut [u8] {
-        // SAFETY: the page is locked; the copy lives in the change's state until finish.
-        unsafe {
-            let copy = pg_sys::GenericXLogRegisterBuffer(self.state, page.buffer, 0);
-            std::slice::from_raw_parts_mut(copy.cast::<u8>(), BLCKSZ)
-        }
+    pub fn edit<'b>(&'b mut self, page: &LockedPage) -> &'b mut [u8] {
+        self.copy_of(page, 0)
     }
 
-    /// The same for a page whose old content does not matter: initialised, and logged as a whole.
-    pub fn create<'a>(&'a mut self, page: &LockedPage) -> &'a mut [u8] {
-        // SAFETY: as above; PageInit writes within BLCKSZ.
+    /// The working copy of a page whose old content does not matter: initialised, and logged as a whole.
+    pub fn create<'b>(&'b mut self, page: &LockedPage) -> &'b mut [u8] {
+        let copy = self.copy_of(page, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32);
+        // SAFETY: the copy is a page of BLCKSZ bytes.
+        unsafe { pg_sys::PageInit(copy.as_mut_ptr().cast(), BLCKSZ, 0) };
+        copy
+    }
+
+    fn copy_of<'b>(&'b mut self, page: &LockedPage, flags: i32) -> &'b mut [u8] {
+        assert!(
+            page.is_exclusive,
+            "only an exclusively locked page is written"
+        );
+        // SAFETY: the page is locked; the copy lives in the change's state until finish.
         unsafe {
-            let copy = pg_sys::GenericXLogRegisterBuffer(
-                self.state,
-                page.buffer,
-                pg_sys::GENERIC_XLOG_FULL_IMAGE as i32,
-            );
-            pg_sys::PageInit(copy, BLCKSZ, 0);
+            let copy = pg_sys::GenericXLogRegisterBuffer(self.state, page.buffer, flags);
             std::slice::from_raw_parts_mut(copy.cast::<u8>(), BLCKSZ)
         }
     }
@@ -261,18 +261,13 @@ impl PageChange {
     }
 }
 
-impl Drop for PageChange {
+impl Drop for PageChange<'_> {
     fn drop(&mut self) {
         if !self.state.is_null() && !std::thread::panicking() {
             // SAFETY: the state was not finished; during an ERROR its memory context frees it.
             unsafe { pg_sys::GenericXLogAbort(self.state) }
         }
     }
-}
-
-/// Reads a little-endian u16 of a page.
-pub fn header_u16(page: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([page[at], page[at + 1]])
 }
 
 /// Reads a u32 of a page.
@@ -283,6 +278,16 @@ pub fn get_u32(page: &[u8], at: usize) -> u32 {
 /// Reads a u64 of a page.
 pub fn get_u64(page: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(page[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Reads a u16 of a page.
+pub fn get_u16(page: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([page[at], page[at + 1]])
+}
+
+/// Writes a u16 to a page.
+pub fn put_u16(page: &mut [u8], at: usize, value: u16) {
+    page[at..at + 2].copy_from_slice(&value.to_ne_bytes());
 }
 
 /// Writes a u32 to a page.
@@ -297,12 +302,12 @@ pub fn put_u64(page: &mut [u8], at: usize, value: u64) {
 
 /// `pd_lower`: the end of what is used from the front.
 pub fn lower(page: &[u8]) -> usize {
-    header_u16(page, std::mem::offset_of!(pg_sys::PageHeaderData, pd_lower)) as usize
+    get_u16(page, std::mem::offset_of!(pg_sys::PageHeaderData, pd_lower)) as usize
 }
 
 /// `pd_upper`: the start of what is used from the back.
 pub fn upper(page: &[u8]) -> usize {
-    header_u16(page, std::mem::offset_of!(pg_sys::PageHeaderData, pd_upper)) as usize
+    get_u16(page, std::mem::offset_of!(pg_sys::PageHeaderData, pd_upper)) as usize
 }
 
 /// Sets `pd_lower`; the hole between lower and upper is not WAL-logged.

@@ -1,58 +1,60 @@
-//! Shared memory, of the arena and of requests for remote segments: requested at postmaster start, mapped by every backend, guarded by lightweight locks.
+//! Shared memory: the arena, and further areas that other rooms register. It is requested when the postmaster starts and
+//! mapped by every backend. Lightweight locks guard it.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::cell::UnsafeCell;
+use std::ffi::CStr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use lanes_columnar::arena::{Arena, Locks};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::gucs;
-use crate::remote::requests::Shared as Requests;
-
-/// Relation locks are striped: a relation's lock is the one its hash picks.
+/// Relations share this many locks: the hash of a relation picks its lock.
 const RELATION_LOCKS: usize = 64;
-/// Relations that the arena can know at a time; further ones push out the coldest.
+/// Relations that the arena can hold at a time; further ones evict the coldest.
 const RELATIONS_MAX: u32 = 4096;
-/// The allocator's, the relations', the requests'.
-const LOCKS_ALL: usize = RELATION_LOCKS + 2;
-const TRANCHE: &std::ffi::CStr = c"lanes";
+/// Locks of the arena: the allocator's and the relations'. The locks of the other areas follow.
+const ARENA_LOCKS: usize = RELATION_LOCKS + 1;
+const TRANCHE: &CStr = c"lanes";
 
 static MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-static REQUESTS: AtomicPtr<Requests> = AtomicPtr::new(std::ptr::null_mut());
+static ARENA_BYTES: AtomicUsize = AtomicUsize::new(0);
 static LOCKS: AtomicPtr<pg_sys::LWLockPadded> = AtomicPtr::new(std::ptr::null_mut());
+/// The areas beside the arena, in the order of their locks.
+static AREAS: Mutex<Vec<&'static dyn AnyArea>> = Mutex::new(Vec::new());
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Lightweight locks of the arena: number 0 is the allocator's, the next are relations'. Order: a relation's, then
-/// the allocator's. The last lock of the tranche is that of the requests.
+/// Lightweight locks of the arena: lock 0 is the allocator's, the next are the relations'. A relation's lock is taken before
+/// the allocator's.
 #[derive(Clone, Copy)]
 pub struct ArenaLocks;
 
-impl ArenaLocks {
-    fn with<R>(index: usize, body: impl FnOnce() -> R) -> R {
-        // SAFETY: the tranche has LOCKS_ALL locks; the bodies are pure memory work that cannot raise.
-        unsafe {
-            let lock = &raw mut (*LOCKS.load(Ordering::Relaxed).add(index)).lock;
-            pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
-            let result = body();
-            pg_sys::LWLockRelease(lock);
-            result
-        }
+/// Runs `body`, pure memory work that cannot raise an ERROR, while it holds a lock of the tranche.
+fn with_lock<R>(index: usize, body: impl FnOnce() -> R) -> R {
+    // SAFETY: the tranche has a lock of each index that this file uses; it exists since the server's start.
+    unsafe {
+        let lock = &raw mut (*LOCKS.load(Ordering::Relaxed).add(index)).lock;
+        pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+        let result = body();
+        pg_sys::LWLockRelease(lock);
+        result
     }
 }
 
 impl Locks for ArenaLocks {
     fn with_allocator<R>(&self, body: impl FnOnce() -> R) -> R {
-        Self::with(0, body)
+        with_lock(0, body)
     }
 
     fn with_relation<R>(&self, hash: u64, body: impl FnOnce() -> R) -> R {
-        Self::with(1 + (hash % RELATION_LOCKS as u64) as usize, body)
+        with_lock(1 + (hash % RELATION_LOCKS as u64) as usize, body)
     }
 }
 
-/// The arena; `None` before the server has set it up (while libraries are loaded, in single-user mode of old).
+/// The arena; `None` before the server has set it up, as while libraries are loaded.
 pub fn arena() -> Option<Arena<ArenaLocks>> {
     let memory = MEMORY.load(Ordering::Relaxed);
     if memory.is_null() {
@@ -63,12 +65,11 @@ pub fn arena() -> Option<Arena<ArenaLocks>> {
     Some(unsafe { Arena::attach(memory, ArenaLocks) })
 }
 
-/// Sees to it, once a process, that what it has pinned is given back when it ends in the middle of a wait.
+/// Makes the process, once, release its pins when it exits in the middle of a wait.
 fn release_at_exit() {
     static PROCESS: AtomicU32 = AtomicU32::new(0);
-    // The postmaster's children inherit its memory, but not what it does at its exit.
-    // SAFETY: a plain read.
-    let process = unsafe { pg_sys::MyProcPid } as u32;
+    // Children of the postmaster inherit its memory, but not its exit callbacks.
+    let process = super::server::process_id() as u32;
     if PROCESS.load(Ordering::Relaxed) == process {
         return;
     }
@@ -85,18 +86,99 @@ unsafe extern "C-unwind" fn release_pins(_code: i32, _argument: pg_sys::Datum) {
     }
 }
 
-/// The requests for remote segments.
-pub fn requests() -> *mut Requests {
-    REQUESTS.load(Ordering::Relaxed)
+/// What lies in the shared memory of an [`Area`].
+struct AreaMemory<S, G> {
+    shared: S,
+    guarded: UnsafeCell<G>,
 }
 
-/// Runs `body`, pure memory work that cannot raise, with the lock of the requests.
-pub fn with_requests_locked<R>(body: impl FnOnce() -> R) -> R {
-    ArenaLocks::with(LOCKS_ALL - 1, body)
+/// An area of shared memory: a value that processes use together, and one that a lightweight lock guards.
+pub struct Area<S: 'static, G: 'static> {
+    name: &'static CStr,
+    initial: fn() -> (S, G),
+    memory: AtomicPtr<AreaMemory<S, G>>,
+    /// The index of its lock.
+    lock: AtomicUsize,
 }
 
-/// Registers the shared-memory hooks. Called from `_PG_init`, in the postmaster.
-pub fn register() {
+/// An area of any type.
+trait AnyArea: Sync {
+    fn bytes(&self) -> usize;
+
+    /// Finds the area's memory, and writes the initial values to fresh memory.
+    ///
+    /// # Safety
+    /// The startup hook calls this, under the lock that guards the list of areas.
+    unsafe fn attach(&self, lock: usize);
+}
+
+impl<S: Sync, G: Send> Area<S, G> {
+    /// An area whose fresh memory gets the `initial` values.
+    pub const fn new(name: &'static CStr, initial: fn() -> (S, G)) -> Area<S, G> {
+        Area {
+            name,
+            initial,
+            memory: AtomicPtr::new(std::ptr::null_mut()),
+            lock: AtomicUsize::new(0),
+        }
+    }
+
+    /// Requests the area at the server's start. Called from `_PG_init`, before [`register`].
+    pub fn add(&'static self) {
+        if let Ok(mut areas) = AREAS.lock() {
+            areas.push(self);
+        }
+    }
+
+    fn memory(&self) -> &'static AreaMemory<S, G> {
+        // SAFETY: set by the startup hook to initialised memory that stays mapped for the life of the process.
+        unsafe { self.memory.load(Ordering::Relaxed).as_ref() }
+            .expect("the server was started with the library")
+    }
+
+    /// The value that processes use together.
+    pub fn shared(&self) -> &'static S {
+        &self.memory().shared
+    }
+
+    /// Runs `body`, pure memory work that cannot raise an ERROR, with the guarded value, while it holds the lock.
+    pub fn locked<R>(&self, body: impl FnOnce(&mut G) -> R) -> R {
+        let guarded = &self.memory().guarded;
+        with_lock(self.lock.load(Ordering::Relaxed), || {
+            // SAFETY: the lock keeps all other processes from this value.
+            body(unsafe { &mut *guarded.get() })
+        })
+    }
+}
+
+impl<S: Sync, G: Send> AnyArea for Area<S, G> {
+    fn bytes(&self) -> usize {
+        size_of::<AreaMemory<S, G>>()
+    }
+
+    unsafe fn attach(&self, lock: usize) {
+        let mut found = false;
+        // SAFETY: the memory was requested, is aligned to cache lines, and nobody uses it before this returns.
+        unsafe {
+            let bytes = self.bytes();
+            let memory = pg_sys::ShmemInitStruct(self.name.as_ptr(), bytes, &mut found)
+                .cast::<AreaMemory<S, G>>();
+            if !found {
+                let (shared, guarded) = (self.initial)();
+                memory.write(AreaMemory {
+                    shared,
+                    guarded: UnsafeCell::new(guarded),
+                });
+            }
+            self.memory.store(memory, Ordering::Relaxed);
+        }
+        self.lock.store(lock, Ordering::Relaxed);
+    }
+}
+
+/// Registers the shared-memory hooks, for an arena of so many bytes. Called from `_PG_init`, in the postmaster.
+pub fn register(arena_bytes: usize) {
+    ARENA_BYTES.store(arena_bytes, Ordering::Relaxed);
     // SAFETY: hooks are installed once, single-threaded, while libraries are loaded.
     unsafe {
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
@@ -106,6 +188,10 @@ pub fn register() {
     }
 }
 
+fn areas() -> Vec<&'static dyn AnyArea> {
+    AREAS.lock().map(|areas| areas.clone()).unwrap_or_default()
+}
+
 #[pg_guard]
 unsafe extern "C-unwind" fn request() {
     // SAFETY: called by the postmaster at the one moment when requests are legal.
@@ -113,9 +199,13 @@ unsafe extern "C-unwind" fn request() {
         if let Some(previous) = PREVIOUS_REQUEST {
             previous();
         }
-        pg_sys::RequestAddinShmemSpace(gucs::arena_bytes());
-        pg_sys::RequestAddinShmemSpace(size_of::<Requests>());
-        pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), LOCKS_ALL as i32);
+        pg_sys::RequestAddinShmemSpace(ARENA_BYTES.load(Ordering::Relaxed));
+        let areas = areas();
+        for area in &areas {
+            pg_sys::RequestAddinShmemSpace(area.bytes());
+        }
+        let locks = ARENA_LOCKS + areas.len();
+        pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), locks as i32);
     }
 }
 
@@ -126,7 +216,7 @@ unsafe extern "C-unwind" fn startup() {
         if let Some(previous) = PREVIOUS_STARTUP {
             previous();
         }
-        let bytes = gucs::arena_bytes();
+        let bytes = ARENA_BYTES.load(Ordering::Relaxed);
         let mut found = false;
         let lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
         pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
@@ -135,17 +225,9 @@ unsafe extern "C-unwind" fn startup() {
         if !found {
             Arena::<ArenaLocks>::initialise(memory, bytes, RELATIONS_MAX);
         }
-        let mut found = false;
-        let requests: *mut Requests = pg_sys::ShmemInitStruct(
-            c"lanes recall requests".as_ptr(),
-            size_of::<Requests>(),
-            &mut found,
-        )
-        .cast();
-        if !found {
-            Requests::initialise(requests);
+        for (index, area) in areas().into_iter().enumerate() {
+            area.attach(ARENA_LOCKS + index);
         }
-        REQUESTS.store(requests, Ordering::Relaxed);
         LOCKS.store(
             pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()),
             Ordering::Relaxed,
@@ -155,5 +237,5 @@ unsafe extern "C-unwind" fn startup() {
     }
 }
 
-/// `AddinShmemInitLock`'s place in the main array (lwlocknames.h; the same in every supported version).
+/// The index of `AddinShmemInitLock` in the main array (lwlocknames.h), equal in all supported versions.
 const ADDIN_SHMEM_INIT_LOCK: usize = 21;

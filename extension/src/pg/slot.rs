@@ -1,14 +1,18 @@
-//! The tuple slot of lanes tables: a virtual slot that reads its attributes from lanes when they are asked for, and
+//! Tuple slots. The slot of lanes tables is a virtual slot that reads attributes from lanes when they are requested, and
 //! that knows the system columns of its row.
 //!
 //! A slot that a scan filled points at the scan's [`RowOutlet`], which lives until the scan moves to other lanes or
-//! ends; Postgres clears or overwrites the slot before either, as it must for a heap slot's buffer pin. A slot that is
-//! filled by TID is read in full and materialised at once.
+//! ends. PostgreSQL clears or overwrites the slot before either, as it must for the buffer pin of a heap slot. A slot that
+//! is filled by TID is read in full and materialised at once.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::datum::RowOutlet;
+use super::descriptor::Descriptor;
 use super::ports;
 
 /// System columns of a row.
@@ -26,7 +30,7 @@ struct LanesSlot {
     header: RowHeader,
 }
 
-/// `TTSOpsVirtual` with what we do differently. Written once, in `_PG_init`, before any slot exists.
+/// `TTSOpsVirtual` with some callbacks replaced. Written once, in `_PG_init`, before any slot exists.
 static mut OPS: std::mem::MaybeUninit<pg_sys::TupleTableSlotOps> = std::mem::MaybeUninit::uninit();
 
 /// Builds the slot's routine table. Called from `_PG_init`.
@@ -52,62 +56,133 @@ pub fn ops() -> *const pg_sys::TupleTableSlotOps {
     (&raw const OPS).cast()
 }
 
-/// Fills a slot with a row of lanes that stay alive until the slot is cleared or filled again.
-///
-/// # Safety
-/// `slot` is a slot of the relation `table`; `outlet` holds the row.
-pub unsafe fn store(
-    slot: *mut pg_sys::TupleTableSlot,
-    outlet: *const RowOutlet,
-    row: usize,
-    tid: pg_sys::ItemPointerData,
-    table: pg_sys::Oid,
-    header: RowHeader,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
-            ports::ExecClearTuple(slot);
-        }
-        if (*slot).tts_ops == ops() {
-            let ours = slot.cast::<LanesSlot>();
-            (*ours).outlet = outlet;
-            (*ours).row = row;
-            (*ours).header = header;
-            (*slot).tts_nvalid = 0;
-        } else {
-            // A caller that brought its own kind of slot (COPY … FROM partitions, ANALYZE of old): read it in full.
-            let natts = (*(*slot).tts_tupleDescriptor).natts;
-            (*outlet).read(
-                row,
-                0,
-                natts as usize,
-                (*slot).tts_values,
-                (*slot).tts_isnull,
-            );
-            (*slot).tts_nvalid = natts as i16;
-        }
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_tid = tid;
-        (*slot).tts_tableOid = table;
-    }
+/// A slot that lives for `'a`. It is of some table's row type.
+#[derive(Clone, Copy)]
+pub struct Slot<'a> {
+    raw: NonNull<pg_sys::TupleTableSlot>,
+    lives: PhantomData<&'a pg_sys::TupleTableSlot>,
 }
 
-/// Reads all attributes and copies them into the slot's own memory.
-///
-/// # Safety
-/// `slot` is filled and what it points at is alive.
-pub unsafe fn detach(slot: *mut pg_sys::TupleTableSlot) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if let Some(materialize) = (*(*slot).tts_ops).materialize {
-            materialize(slot);
+impl<'a> Slot<'a> {
+    /// # Safety
+    /// `raw` is a slot that lives for `'a`. Where [`Slot::store`] fills it, its row type is that of the lanes.
+    #[inline]
+    pub unsafe fn new(raw: *mut pg_sys::TupleTableSlot) -> Slot<'a> {
+        Slot {
+            // SAFETY: the caller passes a live slot.
+            raw: unsafe { NonNull::new_unchecked(raw) },
+            lives: PhantomData,
         }
+    }
+
+    #[inline]
+    fn as_ptr(self) -> *mut pg_sys::TupleTableSlot {
+        self.raw.as_ptr()
+    }
+
+    /// The descriptor of the slot's rows.
+    #[inline]
+    pub fn descriptor(self) -> Descriptor<'a> {
+        // SAFETY: a live slot keeps its descriptor.
+        unsafe { Descriptor::new((*self.as_ptr()).tts_tupleDescriptor) }
+    }
+
+    /// Whether the slot's rows are described by this very descriptor.
+    #[inline]
+    pub fn is_described_by(self, descriptor: Descriptor<'_>) -> bool {
+        self.descriptor() == descriptor
+    }
+
+    /// Empties the slot.
+    pub fn clear(self) {
+        // SAFETY: the slot is live.
+        unsafe { ports::ExecClearTuple(self.as_ptr()) }
+    }
+
+    /// Fills the slot with a row of lanes. The slot reads attributes later, from the outlet that it points at. So the
+    /// outlet and its lanes stay until the slot is [detached](Slot::detach), cleared or filled again: a scan clears or
+    /// fills its slot before it moves to other lanes or ends.
+    #[inline]
+    pub fn store(
+        self,
+        outlet: &RowOutlet,
+        row: usize,
+        tid: pg_sys::ItemPointerData,
+        table: pg_sys::Oid,
+        header: RowHeader,
+    ) {
+        let slot = self.as_ptr();
+        // SAFETY: the slot is live and of the row type of the lanes, which hold the row.
+        unsafe {
+            if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
+                ports::ExecClearTuple(slot);
+            }
+            if (*slot).tts_ops == ops() {
+                let ours = slot.cast::<LanesSlot>();
+                (*ours).outlet = outlet;
+                (*ours).row = row;
+                (*ours).header = header;
+                (*slot).tts_nvalid = 0;
+            } else {
+                // A caller that brought another kind of slot, such as COPY … FROM partitions: all attributes are read.
+                let natts = (*(*slot).tts_tupleDescriptor).natts;
+                let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+                outlet.read(row, 0, natts as usize, values, nulls);
+                (*slot).tts_nvalid = natts as i16;
+            }
+            (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+            (*slot).tts_tid = tid;
+            (*slot).tts_tableOid = table;
+        }
+    }
+
+    /// Reads all attributes of a filled slot and copies them into the slot's own memory.
+    pub fn detach(self) {
+        // SAFETY: the slot is filled, and what it points at is alive.
+        unsafe {
+            if let Some(materialize) = (*(*self.as_ptr()).tts_ops).materialize {
+                materialize(self.as_ptr());
+            }
+        }
+    }
+
+    /// Reads all attributes of a filled slot: the values, and which of them are NULL.
+    #[inline]
+    pub fn read_all(self) -> (&'a [pg_sys::Datum], &'a [bool]) {
+        let slot = self.as_ptr();
+        // SAFETY: the slot is live, and its arrays have an element for each attribute.
+        unsafe {
+            ports::slot_getallattrs(slot);
+            let natts = (*(*slot).tts_tupleDescriptor).natts as usize;
+            (
+                std::slice::from_raw_parts((*slot).tts_values, natts),
+                std::slice::from_raw_parts((*slot).tts_isnull, natts),
+            )
+        }
+    }
+
+    /// The id of the slot's row.
+    pub fn tid(self) -> pg_sys::ItemPointerData {
+        // SAFETY: the slot is live.
+        unsafe { (*self.as_ptr()).tts_tid }
+    }
+
+    /// Notes which row of which table the slot holds.
+    pub fn set_tid(self, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
+        self.set_table(table);
+        // SAFETY: the slot is live.
+        unsafe { (*self.as_ptr()).tts_tid = tid }
+    }
+
+    /// Notes which table the slot's row belongs to.
+    pub fn set_table(self, table: pg_sys::Oid) {
+        // SAFETY: the slot is live.
+        unsafe { (*self.as_ptr()).tts_tableOid = table }
     }
 }
 
 unsafe fn read_up_to(slot: *mut pg_sys::TupleTableSlot, natts: i32) {
-    // SAFETY: a slot of ours, filled: `outlet` is alive by `store`'s contract while attributes are unread.
+    // SAFETY: a slot of ours, filled: `outlet` is alive while attributes are unread, as `Slot::store` demands.
     unsafe {
         let valid = (*slot).tts_nvalid as i32;
         if natts > valid {
@@ -140,7 +215,7 @@ unsafe extern "C-unwind" fn get_system_attribute(
     attribute: i32,
     is_null: *mut bool,
 ) -> pg_sys::Datum {
-    // SAFETY: a filled slot of ours; ctid and tableoid are answered by the caller.
+    // SAFETY: a filled slot of ours; the caller itself returns ctid and tableoid.
     unsafe {
         let header = (*slot.cast::<LanesSlot>()).header;
         *is_null = false;

@@ -16,10 +16,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use pgrx::pg_sys;
-
 use super::expected;
 use super::key::Key;
+use crate::pg::server;
 
 const FOLDER: &str = "base/pgsql_tmp";
 const BEGINNING: &str = "pgsql_tmp_lanes_";
@@ -64,10 +63,8 @@ pub fn write(key: &Key, image: &[u8], bytes_max: u64) -> io::Result<()> {
         _ => {}
     }
     let path = path(key);
-    // SAFETY: a plain read.
-    let unfinished = PathBuf::from(format!("{FOLDER}/{UNFINISHED}{}", unsafe {
-        pg_sys::MyProcPid
-    }));
+    let process = server::process_id();
+    let unfinished = PathBuf::from(format!("{FOLDER}/{UNFINISHED}{process}"));
     let written = fs::File::create(&unfinished)
         .and_then(|mut file| file.write_all(image))
         .and_then(|()| fs::rename(&unfinished, &path));

@@ -1,12 +1,12 @@
 //! What tells a data directory from a copy of it.
 
-use std::ffi::CStr;
 use std::os::unix::fs::MetadataExt;
 use std::time::UNIX_EPOCH;
 
 use pgrx::prelude::*;
 
 use crate::error;
+use crate::pg::server;
 
 /// A file that initdb or a restore makes, and that nothing makes anew afterwards.
 const FILE: &str = "PG_VERSION";
@@ -15,9 +15,7 @@ const FILE: &str = "PG_VERSION";
 /// directory, by whatever means but that of a whole volume, has others. Changes of owner, mode and links do not matter.
 #[pg_extern(sql = false)]
 fn data_directory_id() -> String {
-    // SAFETY: set at start, ends with NUL and stays.
-    let folder = unsafe { CStr::from_ptr(pg_sys::DataDir) };
-    let path = std::path::Path::new(&*folder.to_string_lossy()).join(FILE);
+    let path = std::path::Path::new(&server::data_directory()).join(FILE);
     let metadata = path.metadata().unwrap_or_else(|reason| {
         error::raise(
             PgSqlErrorCode::ERRCODE_IO_ERROR,

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use pgrx::pg_sys;
+use crate::pg::server;
 
 /// A segment of some table of this cluster.
 #[repr(C)]
@@ -26,7 +26,7 @@ impl Key {
         Key {
             storage_id,
             first_row,
-            database: own_database(),
+            database: server::database(),
             origin,
         }
     }
@@ -41,7 +41,7 @@ impl Key {
             origin: fields.next()?.parse().ok()?,
             first_row: fields.next()?.parse().ok()?,
         };
-        let is_ours = system == system_identifier() && key.database == own_database();
+        let is_ours = system == server::system_identifier() && key.database == server::database();
         // Written in one way only.
         (fields.next().is_none() && is_ours && key.to_string() == text).then_some(key)
     }
@@ -52,22 +52,11 @@ impl fmt::Display for Key {
         write!(
             formatter,
             "{}/{}/{:016x}/{}/{}",
-            system_identifier(),
+            server::system_identifier(),
             self.database,
             self.storage_id,
             self.origin,
             self.first_row
         )
     }
-}
-
-/// The database that this backend is connected to.
-pub fn own_database() -> u32 {
-    // SAFETY: a plain read.
-    unsafe { pg_sys::MyDatabaseId }.to_u32()
-}
-
-fn system_identifier() -> u64 {
-    // SAFETY: reads the control file's copy in memory.
-    unsafe { pg_sys::GetSystemIdentifier() }
 }

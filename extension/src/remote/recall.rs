@@ -1,7 +1,6 @@
 //! Getting a remote segment's image: from the cold cache, or from whoever answers the request for it.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::CStr;
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::zone_map::Bound;
@@ -11,12 +10,14 @@ use super::cold_cache;
 use super::expected::Expected;
 use super::key::Key;
 use super::requests::{self, Answer, Cause};
-use crate::pg::ports;
+use crate::pg::table::OpenTable;
+use crate::pg::{ports, transaction, type_io};
 use crate::storage::directory::FLAG_REMOTE;
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
 use crate::storage::part_image;
-use crate::{error, gucs, maintenance};
+use crate::table_options::time_column;
+use crate::{error, gucs};
 
 /// How long a segment that a scan is going to need is asked for. Microseconds.
 const AHEAD_LEASE: i64 = 15_000_000;
@@ -76,17 +77,12 @@ fn key_of(meta: &Meta, run: &RunEntry) -> Key {
 ///
 /// # Errors
 /// If the segment's part is not there any more.
-///
-/// # Safety
-/// `relation` is the open lanes table that the run belongs to. No lightweight lock is held.
-pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Result<Vec<u8>, String> {
-    // SAFETY: the caller's promise; a table with parts has a metapage.
-    let Some(meta) = (unsafe { Meta::load(relation) }) else {
+pub fn image(table: OpenTable<'_>, run: &RunEntry) -> Result<Vec<u8>, String> {
+    let Some(meta) = Meta::load(table) else {
         error::corrupt("a table with remote parts has no metapage");
     };
     let key = key_of(&meta, run);
-    // SAFETY: reads the clock.
-    let began = unsafe { pg_sys::GetCurrentTimestamp() };
+    let began = transaction::now();
     let timeout = gucs::recall_timeout_micros();
     let mut was_asked = forget_asked(&key);
     let mut expected: Option<Expected> = None;
@@ -95,53 +91,43 @@ pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Result<Vec<u8
             count(&key, run.bytes, !was_asked);
             return Ok(image);
         }
-        // SAFETY: reads the clock.
-        let left = began + timeout - unsafe { pg_sys::GetCurrentTimestamp() };
+        let left = began + timeout - transaction::now();
         if left <= 0 {
             let reason = format!("nobody supplied them within {} ms", timeout / 1000);
-            // SAFETY: the caller's promise.
-            unsafe { refuse(relation, &meta, run, &reason, Cause::Delivery) };
+            refuse(table, &meta, run, &reason, Cause::Delivery);
         }
         was_asked = true;
         let expected = match expected {
             Some(expected) => expected,
-            // SAFETY: the caller's promise.
-            None => *expected.insert(unsafe { expected_of(relation, run) }?),
+            None => *expected.insert(expected_of(table, run)?),
         };
         let is_there = || cold_cache::has(&key);
         let answer = requests::ask(&key, &expected, began, left, is_there);
         if let Answer::Failed(reason, cause) = answer {
-            // SAFETY: the caller's promise.
-            unsafe { refuse(relation, &meta, run, &reason, cause) };
+            refuse(table, &meta, run, &reason, cause);
         }
         ports::CHECK_FOR_INTERRUPTS();
     }
 }
 
 /// Asks for a remote segment that is going to be needed, without waiting.
-///
-/// # Safety
-/// `relation` is the open lanes table that the run belongs to. No lightweight lock is held.
-pub unsafe fn ask_ahead(relation: pg_sys::Relation, meta: &Meta, run: &RunEntry) {
+pub fn ask_ahead(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) {
     let key = key_of(meta, run);
     // Whoever reads a segment whose part is gone finds that out.
     if !cold_cache::has(&key)
-        // SAFETY: the caller's promise.
-        && let Ok(expected) = unsafe { expected_of(relation, run) }
+        && let Ok(expected) = expected_of(table, run)
     {
-        // SAFETY: reads the clock.
-        let now = unsafe { pg_sys::GetCurrentTimestamp() };
+        let now = transaction::now();
         requests::post(&key, &expected, now + AHEAD_LEASE);
         remember_asked(key);
     }
 }
 
 /// What a remote segment's image must be.
-unsafe fn expected_of(relation: pg_sys::Relation, run: &RunEntry) -> Result<Expected, String> {
+fn expected_of(table: OpenTable<'_>, run: &RunEntry) -> Result<Expected, String> {
     Ok(Expected {
         bytes: run.bytes,
-        // SAFETY: the callers promised an open table.
-        digest: unsafe { part_image::digest_of_run(relation, run) }?,
+        digest: part_image::digest_of_run(table, run)?,
     })
 }
 
@@ -163,8 +149,7 @@ fn forget_asked(key: &Key) -> bool {
 
 /// With what this statement has asked for ahead.
 fn with_asked<T>(change: impl FnOnce(&mut Vec<Key>) -> T) -> T {
-    // SAFETY: a plain read.
-    let statement = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
+    let statement = transaction::statement_start();
     ASKED.with_borrow_mut(|(asked_by, keys)| {
         if std::mem::replace(asked_by, statement) != statement {
             keys.clear();
@@ -175,17 +160,8 @@ fn with_asked<T>(change: impl FnOnce(&mut Vec<Key>) -> T) -> T {
 }
 
 /// Says that remote rows are left out, once a statement.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn warn_of_rows_left_out(relation: pg_sys::Relation) {
-    // SAFETY: the caller's promise; a plain read.
-    let (statement, name) = unsafe {
-        (
-            pg_sys::GetCurrentStatementStartTimestamp(),
-            ports::RelationGetRelationName(relation),
-        )
-    };
+pub fn warn_of_rows_left_out(table: OpenTable<'_>) {
+    let (statement, name) = { (transaction::statement_start(), table.name()) };
     if WARNED.replace(statement) != statement {
         pgrx::warning!(
             "rows of \"{name}\" that are in object storage are left out: lanes.recall is skip"
@@ -193,20 +169,8 @@ pub unsafe fn warn_of_rows_left_out(relation: pg_sys::Relation) {
     }
 }
 
-unsafe fn refuse(
-    relation: pg_sys::Relation,
-    meta: &Meta,
-    run: &RunEntry,
-    reason: &str,
-    cause: Cause,
-) -> ! {
-    // SAFETY: `image`'s caller promised an open table.
-    let (name, rows) = unsafe {
-        (
-            ports::RelationGetRelationName(relation),
-            rows_text(relation, meta, run),
-        )
-    };
+fn refuse(table: OpenTable<'_>, meta: &Meta, run: &RunEntry, reason: &str, cause: Cause) -> ! {
+    let (name, rows) = { (table.name(), rows_text(table, meta, run)) };
     let (code, hint) = match cause {
         Cause::Delivery => (
             PgSqlErrorCode::ERRCODE_IO_ERROR,
@@ -228,31 +192,15 @@ unsafe fn refuse(
     )
 }
 
-/// Which rows, by their times where they have some.
-unsafe fn rows_text(relation: pg_sys::Relation, meta: &Meta, run: &RunEntry) -> String {
-    // SAFETY: `image`'s caller promised an open table; the output function is the type's.
-    unsafe {
-        if let Some(time) = maintenance::upkeep::time_column(relation)
-            && let Some(zone) = Parts::of(relation, meta).zone(relation, run.first_row, time)
-            && let (Bound::Signed(oldest), Bound::Signed(newest)) = (zone.minimum, zone.maximum)
-        {
-            let kind = ports::TupleDescAttr((*relation).rd_att, time).atttypid;
-            return format!(
-                "from {} to {}",
-                time_text(kind, oldest),
-                time_text(kind, newest)
-            );
-        }
+/// Which rows a run has, by their times if they have some.
+fn rows_text(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) -> String {
+    if let Some(time) = time_column::of(table)
+        && let Some(zone) = Parts::of(table, meta).zone(table, run.first_row, time)
+        && let (Bound::Signed(oldest), Bound::Signed(newest)) = (zone.minimum, zone.maximum)
+    {
+        let is_zoned = table.descriptor().attribute(time).atttypid == pg_sys::TIMESTAMPTZOID;
+        let text = |time| type_io::timestamp_text(is_zoned, time);
+        return format!("from {} to {}", text(oldest), text(newest));
     }
     format!("{} to {}", run.first_row, run.end_row() - 1)
-}
-
-unsafe fn time_text(kind: pg_sys::Oid, time: i64) -> String {
-    let (mut function, mut is_varlena) = (pg_sys::InvalidOid, false);
-    // SAFETY: `kind` is a timestamp type; the text is a C string in the current context.
-    unsafe {
-        pg_sys::getTypeOutputInfo(kind, &mut function, &mut is_varlena);
-        let text = pg_sys::OidOutputFunctionCall(function, pg_sys::Datum::from(time));
-        CStr::from_ptr(text).to_string_lossy().into_owned()
-    }
 }

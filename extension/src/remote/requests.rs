@@ -13,11 +13,11 @@
 //! A supply that nobody wants any more is not kept. One lightweight lock guards the table, and is held for looks at memory only. Each place has a condition variable for
 //! those who wait for its answer, and the table one for gateways that wait for requests.
 
-use pgrx::pg_sys;
-
 use super::expected::Expected;
 use super::key::Key;
-use crate::pg::shmem;
+use crate::pg::condition_variable::{self, ConditionVariable};
+use crate::pg::shmem::Area;
+use crate::pg::transaction::now;
 
 /// Requests at a time.
 pub const PLACES: usize = 256;
@@ -103,29 +103,25 @@ const FREE: Place = Place {
     reason: [0; REASON_BYTES_MAX],
 };
 
-/// What lies in shared memory.
-#[repr(C)]
-pub struct Shared {
-    posted: pg_sys::ConditionVariable,
-    answered: [pg_sys::ConditionVariable; PLACES],
-    places: [Place; PLACES],
+/// Those who wait.
+struct Waiters {
+    /// Gateways that wait for requests, and backends that wait for a free place.
+    posted: ConditionVariable,
+    /// Backends that wait for an answer, by place.
+    answered: [ConditionVariable; PLACES],
 }
 
-impl Shared {
-    /// Makes fresh memory an empty table.
-    ///
-    /// # Safety
-    /// `shared` is memory for one, which nobody else uses yet.
-    pub unsafe fn initialise(shared: *mut Shared) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (&raw mut (*shared).places).write([FREE; PLACES]);
-            pg_sys::ConditionVariableInit(&raw mut (*shared).posted);
-            for index in 0..PLACES {
-                pg_sys::ConditionVariableInit(&raw mut (*shared).answered[index]);
-            }
-        }
-    }
+static REQUESTS: Area<Waiters, [Place; PLACES]> = Area::new(c"lanes recall requests", || {
+    let waiters = Waiters {
+        posted: ConditionVariable::new(),
+        answered: std::array::from_fn(|_| ConditionVariable::new()),
+    };
+    (waiters, [FREE; PLACES])
+});
+
+/// Requests the shared memory. Called from `_PG_init`.
+pub fn register() {
+    REQUESTS.add();
 }
 
 /// What became of a request.
@@ -135,11 +131,6 @@ pub enum Answer {
     Look,
     /// Why not, in words.
     Failed(String, Cause),
-}
-
-fn now() -> i64 {
-    // SAFETY: reads the clock.
-    unsafe { pg_sys::GetCurrentTimestamp() }
 }
 
 fn find(places: &[Place], key: &Key) -> Option<usize> {
@@ -228,8 +219,7 @@ pub fn ask(
     let wait = wait_max.clamp(1_000, LOOK_EVERY) / 1_000;
     let Some((index, is_new)) = posted else {
         // Until places are free.
-        // SAFETY: the memory stays; waking by mistake is harmless.
-        unsafe { sleep(&raw mut (*shared()).posted, 20.min(wait)) };
+        waiters().posted.sleep(20.min(wait));
         return Answer::Look;
     };
     if is_new {
@@ -239,15 +229,12 @@ pub fn ask(
         }
         wake_gateways();
     }
-    // SAFETY: the memory stays. Once prepared, no answer is missed.
-    unsafe {
-        let answered = &raw mut (*shared()).answered[index];
-        pg_sys::ConditionVariablePrepareToSleep(answered);
-        if is_unanswered(index, key) {
-            sleep(answered, wait);
-        }
-        pg_sys::ConditionVariableCancelSleep();
+    let answered = &waiters().answered[index];
+    answered.prepare_to_sleep();
+    if is_unanswered(index, key) {
+        answered.sleep(wait);
     }
+    condition_variable::cancel_sleep();
     let failed = with_places(|places| {
         let place = &places[index];
         let is_failure =
@@ -291,18 +278,15 @@ pub fn wait(database: u32, wait_max: i64) {
 fn wait_until(wait_max: i64, mut is_over: impl FnMut(&mut [Place], i64) -> bool) {
     let until = now() + wait_max;
     loop {
-        // SAFETY: the memory stays. Once prepared, no request is missed.
-        unsafe { pg_sys::ConditionVariablePrepareToSleep(&raw mut (*shared()).posted) };
+        waiters().posted.prepare_to_sleep();
         let now = now();
         if !with_places(|places| is_over(places, now)) && now < until {
             // No longer than what somebody took and did not answer takes to be offered again.
             let wait = (until - now).clamp(1_000, 1_000_000) / 1_000;
-            // SAFETY: as above.
-            unsafe { sleep(&raw mut (*shared()).posted, wait) };
+            waiters().posted.sleep(wait);
             continue;
         }
-        // SAFETY: ends the preparation.
-        unsafe { pg_sys::ConditionVariableCancelSleep() };
+        condition_variable::cancel_sleep();
         return;
     }
 }
@@ -339,33 +323,20 @@ fn answer(key: &Key, change: impl FnOnce(&mut Place)) {
         Some(index)
     });
     if let Some(index) = index {
-        // SAFETY: the memory stays.
-        unsafe { pg_sys::ConditionVariableBroadcast(&raw mut (*shared()).answered[index]) };
+        waiters().answered[index].broadcast();
     }
 }
 
 fn wake_gateways() {
-    // SAFETY: the memory stays.
-    unsafe { pg_sys::ConditionVariableBroadcast(&raw mut (*shared()).posted) };
+    waiters().posted.broadcast();
 }
 
-/// # Safety
-/// `variable` is in shared memory. Raises the ERROR of a cancelled query.
-unsafe fn sleep(variable: *mut pg_sys::ConditionVariable, milliseconds: i64) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let timeout = milliseconds as std::ffi::c_long;
-        pg_sys::ConditionVariableTimedSleep(variable, timeout, pg_sys::PG_WAIT_EXTENSION);
-    }
-}
-
-fn shared() -> *mut Shared {
-    shmem::requests()
+fn waiters() -> &'static Waiters {
+    REQUESTS.shared()
 }
 
 fn with_places<R>(body: impl FnOnce(&mut [Place]) -> R) -> R {
-    // SAFETY: the table is there since the server's start, and the lock keeps others from these bytes.
-    shmem::with_requests_locked(|| body(unsafe { &mut (*shared()).places }))
+    REQUESTS.locked(|places| body(places))
 }
 
 #[cfg(test)]

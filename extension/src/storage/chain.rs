@@ -1,12 +1,11 @@
 //! The three chains of a table, alike in that pages are linked one after the other from a head that the metapage names to a tail
 //! that it names too.
 
-use pgrx::pg_sys;
-
 use super::metapage::{self, META_BLOCK, Meta};
 use super::{directory, part, tombstone};
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
+use crate::pg::table::OpenTable;
 
 /// The chains of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,36 +20,18 @@ impl Chain {
     pub const ALL: [Chain; 3] = [Chain::Directory, Chain::Tombstones, Chain::Parts];
 
     /// Calls `visit` with each page and its bytes, in the chain's order.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that `meta` was read from.
-    pub unsafe fn walk(
-        self,
-        relation: pg_sys::Relation,
-        meta: &Meta,
-        visit: impl FnMut(u32, &[u8]),
-    ) {
+    pub fn walk(self, table: OpenTable<'_>, meta: &Meta, visit: impl FnMut(u32, &[u8])) {
         let head = self.head(meta);
         if head != 0 {
-            // SAFETY: the caller's promise.
-            unsafe { self.walk_from(relation, head, visit) }
+            self.walk_from(table, head, visit)
         }
     }
 
     /// The same from one of its pages on.
-    ///
-    /// # Safety
-    /// `relation` is an open lanes table, of whose chain `block` is a page.
-    pub unsafe fn walk_from(
-        self,
-        relation: pg_sys::Relation,
-        block: u32,
-        mut visit: impl FnMut(u32, &[u8]),
-    ) {
+    pub fn walk_from(self, table: OpenTable<'_>, block: u32, mut visit: impl FnMut(u32, &[u8])) {
         let mut at = Some(block);
         while let Some(block) = at {
-            // SAFETY: the caller's promise; chain links name existing blocks.
-            let page = unsafe { LockedPage::share(relation, block) };
+            let page = LockedPage::share(table, block);
             at = self.next(page.bytes());
             visit(block, page.bytes());
             drop(page);
@@ -59,13 +40,9 @@ impl Chain {
     }
 
     /// The blocks of its pages, in its order.
-    ///
-    /// # Safety
-    /// As for [`Chain::walk`].
-    pub unsafe fn blocks(self, relation: pg_sys::Relation, meta: &Meta) -> Vec<u32> {
+    pub fn blocks(self, table: OpenTable<'_>, meta: &Meta) -> Vec<u32> {
         let mut blocks = Vec::new();
-        // SAFETY: the caller's promise.
-        unsafe { self.walk(relation, meta, |block, _| blocks.push(block)) };
+        self.walk(table, meta, |block, _| blocks.push(block));
         blocks
     }
 
@@ -129,20 +106,14 @@ impl Chain {
     }
 
     /// Makes `block` the next page after `before`, or the chain's first.
-    ///
-    /// # Safety
-    /// `relation` is an open lanes table, locked against everybody else who changes the chain before its last page.
-    pub unsafe fn link(self, relation: pg_sys::Relation, before: Option<u32>, block: u32) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let page = LockedPage::exclusive(relation, before.unwrap_or(META_BLOCK));
-            let mut change = PageChange::begin(relation);
-            let bytes = change.edit(&page);
-            match before {
-                None => self.set_head(bytes, block),
-                Some(_) => self.set_next(bytes, block),
-            }
-            change.finish();
+    pub fn link(self, table: OpenTable<'_>, before: Option<u32>, block: u32) {
+        let page = LockedPage::exclusive(table, before.unwrap_or(META_BLOCK));
+        let mut change = PageChange::begin(table);
+        let bytes = change.edit(&page);
+        match before {
+            None => self.set_head(bytes, block),
+            Some(_) => self.set_next(bytes, block),
         }
+        change.finish();
     }
 }

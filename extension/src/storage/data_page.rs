@@ -13,13 +13,11 @@
 
 use std::ops::Range;
 
-use pgrx::pg_sys;
-
 use super::extent::Allocation;
-use super::metapage;
 use crate::pg::fresh::FreshPages;
 use crate::pg::page::{self, LockedPage, get_u32, log_fresh, put_u32};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
+use crate::pg::table::OpenTable;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LDAT");
 const AT_MAGIC: usize = 24;
@@ -36,30 +34,24 @@ pub fn blocks_for(bytes: usize) -> u32 {
 }
 
 /// Writes an image to its blocks and WAL-logs them.
-///
-/// # Safety
-/// `relation` is open; the blocks were given out for this image and belong to the caller alone.
-pub unsafe fn write(relation: pg_sys::Relation, blocks: Allocation, image: &[u8]) {
+pub fn write(table: OpenTable<'_>, blocks: Allocation, image: &[u8]) {
     let first = blocks.first;
     let streams = image.chunks(STREAM_BYTES).enumerate();
     if blocks.is_fresh {
-        // SAFETY: the caller's promise.
-        let mut pages = unsafe { FreshPages::begin(relation, first) };
+        let mut pages = FreshPages::begin(table, first);
         for (sequence, stream) in streams {
             pages.fill(|page| fill(page, first, sequence, stream));
         }
         return pages.finish();
     }
     for (sequence, stream) in streams {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut page = LockedPage::zeroed(relation, first + sequence as u32);
+        {
+            let mut page = LockedPage::zeroed(table, first + sequence as u32);
             page.overwrite(|bytes| fill(bytes, first, sequence, stream));
         }
         CHECK_FOR_INTERRUPTS();
     }
-    // SAFETY: the caller's promise.
-    unsafe { log_fresh(relation, first, blocks_for(image.len())) }
+    log_fresh(table, first, blocks_for(image.len()))
 }
 
 /// Writes all of a page but its header.
@@ -75,25 +67,20 @@ fn fill(page: &mut [u8], first: u32, sequence: usize, stream: &[u8]) {
 }
 
 /// Appends a range of the bytes that the blocks from `first` on hold to `image`. `Err`: a block is not the run's.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn read(
-    relation: pg_sys::Relation,
+pub fn read(
+    table: OpenTable<'_>,
     first: u32,
     range: Range<usize>,
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
-    // SAFETY: the caller's promise.
-    let blocks = unsafe { metapage::blocks(relation) };
+    let blocks = table.blocks();
     if blocks < first.saturating_add(blocks_for(range.end)) {
         return Err(format!(
             "the run at block {first} is longer than the file of {blocks} blocks"
         ));
     }
     for sequence in (range.start / STREAM_BYTES) as u32..blocks_for(range.end) {
-        // SAFETY: the caller's promise; the blocks exist.
-        let page = unsafe { LockedPage::share_in_passing(relation, first + sequence) };
+        let page = LockedPage::share_in_passing(table, first + sequence);
         let bytes = page.bytes();
         if get_u32(bytes, AT_MAGIC) != MAGIC
             || get_u32(bytes, AT_RUN) != first

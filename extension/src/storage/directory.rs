@@ -14,11 +14,12 @@
 //! ids stand here and in tombstones, nowhere else, so freezing never rewrites data.
 
 use lanes_columnar::arena::{Position, RunEntry};
-use pgrx::pg_sys;
 
-use super::{metapage, part};
+use super::metapage::Meta;
+use super::part;
 use crate::error;
 use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u32, put_u64};
+use crate::pg::table::OpenTable;
 
 /// Counts for everybody, whatever its xmin says.
 pub const FLAG_FROZEN: u32 = 1;
@@ -44,11 +45,11 @@ const AT_NEXT: usize = 28;
 const AT_BASE_ROW: usize = 32;
 const AT_ENTRIES: usize = 40;
 /// Bytes of an entry.
-pub const ENTRY_BYTES: usize = size_of::<RunEntry>();
+pub const ENTRY_BYTES: usize = 40;
+/// Where in an entry its flags are.
+const AT_FLAGS: usize = 20;
 /// The largest image that is stored inline: past it, data pages of the run's own waste less.
 pub const INLINE_BYTES_MAX: usize = 2000;
-
-const _: () = assert!(ENTRY_BYTES == 40);
 
 /// Makes a page an empty directory page whose rows start at `base_row`.
 pub fn initialise_page(bytes: &mut [u8], base_row: u64) {
@@ -95,9 +96,18 @@ impl<'a> DirectoryPage<'a> {
     pub fn entry(&self, index: usize) -> RunEntry {
         debug_assert!(index < self.count());
         let at = AT_ENTRIES + index * ENTRY_BYTES;
-        let bytes = &self.bytes[at..at + ENTRY_BYTES];
-        // SAFETY: RunEntry is plain old data of exactly these bytes; the read is unaligned.
-        unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast::<RunEntry>()) }
+        let entry = &self.bytes[at..at + ENTRY_BYTES];
+        RunEntry {
+            first_row: get_u64(entry, 0),
+            rows: get_u32(entry, 8),
+            xmin: get_u32(entry, 12),
+            cmin: get_u32(entry, 16),
+            flags: get_u32(entry, AT_FLAGS),
+            block: get_u32(entry, 24),
+            bytes: get_u32(entry, 28),
+            place: get_u32(entry, 32),
+            extra: get_u32(entry, 36),
+        }
     }
 
     /// The row that follows the page's last entry: the next one to hand out if this is the chain's last page.
@@ -143,7 +153,7 @@ pub fn push_entry(bytes: &mut [u8], mut entry: RunEntry, inline_image: Option<&[
 
 /// Changes the flags of an entry in place.
 pub fn set_flags(bytes: &mut [u8], index: usize, flags: u32) {
-    let at = AT_ENTRIES + index * ENTRY_BYTES + std::mem::offset_of!(RunEntry, flags);
+    let at = AT_ENTRIES + index * ENTRY_BYTES + AT_FLAGS;
     put_u32(bytes, at, flags);
 }
 
@@ -162,13 +172,16 @@ pub fn set_block_of(bytes: &mut [u8], flag: u32, block: u32) {
 }
 
 fn write_entry(bytes: &mut [u8], at: usize, entry: &RunEntry) {
-    // SAFETY: the slice is exactly one entry long; RunEntry has no padding.
-    unsafe {
-        std::ptr::write_unaligned(
-            bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<RunEntry>(),
-            *entry,
-        );
-    }
+    let bytes = &mut bytes[at..at + ENTRY_BYTES];
+    put_u64(bytes, 0, entry.first_row);
+    put_u32(bytes, 8, entry.rows);
+    put_u32(bytes, 12, entry.xmin);
+    put_u32(bytes, 16, entry.cmin);
+    put_u32(bytes, AT_FLAGS, entry.flags);
+    put_u32(bytes, 24, entry.block);
+    put_u32(bytes, 28, entry.bytes);
+    put_u32(bytes, 32, entry.place);
+    put_u32(bytes, 36, entry.extra);
 }
 
 /// Links the next page of the chain.
@@ -177,20 +190,15 @@ pub fn set_next(bytes: &mut [u8], block: u32) {
 }
 
 /// Whether a run is dead by now, whatever the copy of its entry says.
-///
-/// # Safety
-/// `relation` is the open lanes table that the run belongs to; the entry came from [`walk`] or an append.
-pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
+pub fn is_dead_by_now(table: OpenTable<'_>, run: &RunEntry) -> bool {
     if run.flags & FLAG_SEALED != 0 {
-        // SAFETY: the caller's promise.
-        return unsafe { part::is_dead_by_now(relation, run) };
+        return part::is_dead_by_now(table, run);
     }
-    // SAFETY: the caller's promise: `extra` is the block of the entry's page, unless that was moved and cut off since.
-    let page = unsafe {
-        if run.extra >= metapage::blocks(relation) {
+    let page = {
+        if run.extra >= table.blocks() {
             return true;
         }
-        LockedPage::share(relation, run.extra)
+        LockedPage::share(table, run.extra)
     };
     // A page that is no directory page any more held dead runs only.
     let Some(view) = DirectoryPage::try_parse(page.bytes()) else {
@@ -203,11 +211,8 @@ pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool
 
 /// Calls `visit` with each batch of entries from `position` on (`block` 0 means from `head`), a page at a time, and
 /// with the position after them. Stops early when it answers false.
-///
-/// # Safety
-/// `relation` is the open lanes table that `position` belongs to.
-pub unsafe fn walk(
-    relation: pg_sys::Relation,
+pub fn walk(
+    table: OpenTable<'_>,
     head: u32,
     position: Position,
     mut visit: impl FnMut(u32, &[RunEntry], Position) -> bool,
@@ -223,8 +228,7 @@ pub unsafe fn walk(
     let mut entries = Vec::new();
     loop {
         entries.clear();
-        // SAFETY: the caller's promise; chain links name existing blocks.
-        let locked = unsafe { LockedPage::share(relation, at.block) };
+        let locked = LockedPage::share(table, at.block);
         let page = DirectoryPage::parse(locked.bytes());
         let count = page.count();
         entries.extend((at.index as usize..count).map(|i| RunEntry {
@@ -245,5 +249,21 @@ pub unsafe fn walk(
             return;
         }
         crate::pg::ports::CHECK_FOR_INTERRUPTS();
+    }
+}
+
+/// The number of the next row to be appended, from the last directory page.
+pub fn next_row(table: OpenTable<'_>) -> u64 {
+    let Some(meta) = Meta::load(table) else {
+        return 0;
+    };
+    let mut block = meta.directory_tail;
+    loop {
+        let page = LockedPage::share(table, block);
+        let view = DirectoryPage::parse(page.bytes());
+        match view.next() {
+            Some(next) => block = next,
+            None => return view.next_row(),
+        }
     }
 }

@@ -6,12 +6,11 @@
 //! The list is a cache of what no chain and no run names. It may forget blocks (a crash, more extents than fit): the
 //! next VACUUM's sweep finds them again. It never holds a block that is in use.
 
-use pgrx::pg_sys;
-
-use super::metapage::{self, AT_EXTENT_COUNT, AT_EXTENTS, META_BLOCK};
+use super::metapage::{AT_EXTENT_COUNT, AT_EXTENTS, META_BLOCK};
 use crate::pg::fresh;
 use crate::pg::page::{self, LockedPage, PageChange, get_u32, put_u32};
 use crate::pg::ports::BLCKSZ;
+use crate::pg::table::OpenTable;
 
 /// Extents that the metapage has room for.
 pub const EXTENTS_MAX: usize = (BLCKSZ - AT_EXTENTS) / 8;
@@ -82,71 +81,46 @@ pub struct Allocation {
 
 /// The relation's length in blocks, and which of these are free, ascending. Others may change both at any time, unless the
 /// caller has the relation for itself.
-///
-/// # Safety
-/// `relation` is an open lanes table with a metapage, which this process has not locked.
-pub unsafe fn survey(relation: pg_sys::Relation) -> (u32, Vec<Extent>) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let meta = LockedPage::share(relation, META_BLOCK);
-        let length = metapage::blocks(relation);
-        (length, within(read(meta.bytes()), length))
-    }
+pub fn survey(table: OpenTable<'_>) -> (u32, Vec<Extent>) {
+    let meta = LockedPage::share(table, META_BLOCK);
+    let length = table.blocks();
+    (length, within(read(meta.bytes()), length))
 }
 
 /// Takes consecutive blocks for the caller's use, lengthening the file if need be. The caller holds the space lock,
 /// or links the block into a chain before it lets go of that chain's tail.
-///
-/// # Safety
-/// `relation` is an open lanes table with a metapage, which this process has not locked.
-pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> Allocation {
-    // SAFETY: the caller's promise; the metapage lock makes this process the only one to change the file's length.
-    unsafe {
-        let meta = LockedPage::exclusive(relation, META_BLOCK);
-        let length = metapage::blocks(relation);
-        match take_listed(relation, &meta, length, wanted, length) {
-            Some(first) => Allocation {
-                first,
-                is_fresh: false,
-            },
-            None => {
-                fresh::lengthen(relation, length, wanted);
-                Allocation {
-                    first: length,
-                    is_fresh: true,
-                }
+pub fn allocate(table: OpenTable<'_>, wanted: u32) -> Allocation {
+    let meta = LockedPage::exclusive(table, META_BLOCK);
+    let length = table.blocks();
+    match take_listed(table, &meta, length, wanted, length) {
+        Some(first) => Allocation {
+            first,
+            is_fresh: false,
+        },
+        None => {
+            fresh::lengthen(table, length, wanted);
+            Allocation {
+                first: length,
+                is_fresh: true,
             }
         }
     }
 }
 
 /// The same, of blocks below `below` alone; `None`: there are none.
-///
-/// # Safety
-/// As for [`allocate`].
-pub unsafe fn allocate_below(
-    relation: pg_sys::Relation,
-    wanted: u32,
-    below: u32,
-) -> Option<Allocation> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let meta = LockedPage::exclusive(relation, META_BLOCK);
-        let length = metapage::blocks(relation);
-        let first = take_listed(relation, &meta, length, wanted, below)?;
-        Some(Allocation {
-            first,
-            is_fresh: false,
-        })
-    }
+pub fn allocate_below(table: OpenTable<'_>, wanted: u32, below: u32) -> Option<Allocation> {
+    let meta = LockedPage::exclusive(table, META_BLOCK);
+    let length = table.blocks();
+    let first = take_listed(table, &meta, length, wanted, below)?;
+    Some(Allocation {
+        first,
+        is_fresh: false,
+    })
 }
 
 /// Takes blocks off the list in the metapage.
-///
-/// # Safety
-/// As for [`allocate`]; `meta` is the metapage, exclusively locked, of a file of `length` blocks.
-unsafe fn take_listed(
-    relation: pg_sys::Relation,
+fn take_listed(
+    table: OpenTable<'_>,
     meta: &LockedPage,
     length: u32,
     wanted: u32,
@@ -158,8 +132,7 @@ unsafe fn take_listed(
     let taken = take(&mut extents, wanted, below);
     // Before the file is lengthened: else the list would go on naming blocks that belong to someone from then on.
     if extents != listed {
-        // SAFETY: the caller's promise.
-        let mut change = unsafe { PageChange::begin(relation) };
+        let mut change = PageChange::begin(table);
         write(change.edit(meta), &mut extents);
         change.finish();
     }

@@ -19,11 +19,14 @@
 //! | 88 | 8 each | free extents: first block, blocks; ascending, not adjacent |
 
 use lanes_columnar::arena::RelationKey;
-use pgrx::pg_sys;
 
 use super::{directory, tombstone};
-use crate::pg::page::{self, LockedPage, PageChange, get_u32, get_u64, put_u32, put_u64};
-use crate::pg::ports;
+use crate::pg::lock::ExtensionLock;
+use crate::pg::page::{
+    self, LockedPage, PageChange, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64,
+};
+use crate::pg::server;
+use crate::pg::table::OpenTable;
 
 /// The metapage's block.
 pub const META_BLOCK: u32 = 0;
@@ -65,7 +68,7 @@ impl Meta {
         if get_u32(bytes, AT_MAGIC) != MAGIC {
             crate::error::corrupt("block 0 is not the metapage of a lanes table");
         }
-        let version = page::header_u16(bytes, AT_VERSION);
+        let version = get_u16(bytes, AT_VERSION);
         if version != VERSION {
             crate::error::corrupt(&format!(
                 "the table's format version is {version}, this library reads version {VERSION}"
@@ -85,45 +88,26 @@ impl Meta {
     }
 
     /// The relation's metapage, `None` for a relation that nothing was ever written to.
-    ///
-    /// # Safety
-    /// `relation` is an open lanes table.
-    pub unsafe fn load(relation: pg_sys::Relation) -> Option<Meta> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if blocks(relation) == 0 {
-                return None;
-            }
-            let page = LockedPage::share(relation, META_BLOCK);
-            (!page.is_new()).then(|| Meta::parse(page.bytes()))
+    pub fn load(table: OpenTable<'_>) -> Option<Meta> {
+        if table.blocks() == 0 {
+            return None;
         }
+        let page = LockedPage::share(table, META_BLOCK);
+        (!page.is_new()).then(|| Meta::parse(page.bytes()))
     }
 
     /// The metapage, written first if the relation has none.
-    ///
-    /// # Safety
-    /// `relation` is an open lanes table, locked for writing.
-    pub unsafe fn load_or_create(relation: pg_sys::Relation) -> Meta {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(meta) = Meta::load(relation) {
-                return meta;
-            }
-            pg_sys::LockRelationForExtension(relation, pg_sys::ExclusiveLock as i32);
-            let meta = Meta::load(relation).unwrap_or_else(|| create(relation));
-            pg_sys::UnlockRelationForExtension(relation, pg_sys::ExclusiveLock as i32);
-            meta
+    pub fn load_or_create(table: OpenTable<'_>) -> Meta {
+        if let Some(meta) = Meta::load(table) {
+            return meta;
         }
+        let _extension = ExtensionLock::acquire(table);
+        Meta::load(table).unwrap_or_else(|| create(table))
     }
 
     /// The key of this file, without a shape. A later file of the same number has another key.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that this was read from.
-    pub unsafe fn key(&self, relation: pg_sys::Relation) -> RelationKey {
-        // SAFETY: the caller's promise.
-        let (space, database, file) =
-            ports::locator_parts(&unsafe { ports::relation_locator(relation) });
+    pub fn key(&self, table: OpenTable<'_>) -> RelationKey {
+        let (space, database, file) = table.locator();
         RelationKey {
             space,
             database,
@@ -134,66 +118,47 @@ impl Meta {
     }
 }
 
-/// Blocks of the relation's main fork.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn blocks(relation: pg_sys::Relation) -> u32 {
-    // SAFETY: the caller's promise.
-    unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, pg_sys::ForkNumber::MAIN_FORKNUM) }
-}
-
 /// Writes metapage and the first page of either chain, in one record. A crash can leave some of these blocks in the
 /// file without content: they are taken as they are.
-unsafe fn create(relation: pg_sys::Relation) -> Meta {
+fn create(table: OpenTable<'_>) -> Meta {
     const FIRST_BLOCKS: u32 = 3;
-    // SAFETY: the caller holds the relation's extension lock.
-    unsafe {
-        let existing = blocks(relation);
-        let mut pages = Vec::with_capacity(FIRST_BLOCKS as usize);
-        for block in 0..FIRST_BLOCKS {
-            pages.push(if block < existing {
-                LockedPage::zeroed(relation, block)
-            } else {
-                LockedPage::extend(relation)
-            });
-        }
-        let meta = Meta {
-            storage_id: random_u64(),
-            generation: 1,
-            directory_head: 1,
-            directory_tail: 1,
-            tombstone_head: 2,
-            tombstone_tail: 2,
-            part_head: 0,
-            part_tail: 0,
-            sealings: 0,
-        };
-        let mut change = PageChange::begin(relation);
-        let bytes = change.create(&pages[0]);
-        put_u32(bytes, AT_MAGIC, MAGIC);
-        bytes[AT_VERSION..AT_VERSION + 2].copy_from_slice(&VERSION.to_ne_bytes());
-        put_u64(bytes, AT_STORAGE_ID, meta.storage_id);
-        put_u64(bytes, AT_GENERATION, meta.generation);
-        put_u32(bytes, AT_DIRECTORY_HEAD, 1);
-        put_u32(bytes, AT_DIRECTORY_TAIL, 1);
-        put_u32(bytes, AT_TOMBSTONE_HEAD, 2);
-        put_u32(bytes, AT_TOMBSTONE_TAIL, 2);
-        page::set_lower(bytes, AT_EXTENTS);
-        directory::initialise_page(change.create(&pages[1]), 0);
-        tombstone::initialise_page(change.create(&pages[2]), 0);
-        change.finish();
-        meta
+    let existing = table.blocks();
+    let mut pages = Vec::with_capacity(FIRST_BLOCKS as usize);
+    for block in 0..FIRST_BLOCKS {
+        pages.push(if block < existing {
+            LockedPage::zeroed(table, block)
+        } else {
+            LockedPage::extend(table)
+        });
     }
-}
-
-fn random_u64() -> u64 {
-    let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is as long as said.
-    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
-        pgrx::error!("no random bytes to be had for a new table's identity");
-    }
-    u64::from_ne_bytes(bytes)
+    let meta = Meta {
+        storage_id: server::random_u64().unwrap_or_else(|| {
+            pgrx::error!("could not generate a random identity for a new table")
+        }),
+        generation: 1,
+        directory_head: 1,
+        directory_tail: 1,
+        tombstone_head: 2,
+        tombstone_tail: 2,
+        part_head: 0,
+        part_tail: 0,
+        sealings: 0,
+    };
+    let mut change = PageChange::begin(table);
+    let bytes = change.create(&pages[0]);
+    put_u32(bytes, AT_MAGIC, MAGIC);
+    put_u16(bytes, AT_VERSION, VERSION);
+    put_u64(bytes, AT_STORAGE_ID, meta.storage_id);
+    put_u64(bytes, AT_GENERATION, meta.generation);
+    put_u32(bytes, AT_DIRECTORY_HEAD, 1);
+    put_u32(bytes, AT_DIRECTORY_TAIL, 1);
+    put_u32(bytes, AT_TOMBSTONE_HEAD, 2);
+    put_u32(bytes, AT_TOMBSTONE_TAIL, 2);
+    page::set_lower(bytes, AT_EXTENTS);
+    directory::initialise_page(change.create(&pages[1]), 0);
+    tombstone::initialise_page(change.create(&pages[2]), 0);
+    change.finish();
+    meta
 }
 
 /// Writes the tail of the directory chain.

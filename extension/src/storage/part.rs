@@ -34,21 +34,21 @@ use std::rc::Rc;
 use lanes_columnar::arena::{RelationKey, RunEntry};
 use lanes_columnar::limits::segment_of;
 use lanes_columnar::part::{PartIndex, SealedSegment};
-use lanes_columnar::zone_map::Zone;
-use pgrx::pg_sys;
+use lanes_columnar::zone_map::{Bound, Zone};
 
 use super::directory::{self, FLAG_FROZEN, FLAG_SEALED};
-use super::metapage::{self, Meta};
+use super::metapage::Meta;
 use super::part_image;
 use crate::error;
-use crate::pg::page::{self, LockedPage, get_u32, put_u32};
+use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u32, put_u64};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
+use crate::pg::table::OpenTable;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LPRT");
 const AT_MAGIC: usize = 24;
 const AT_NEXT: usize = 28;
 const AT_ENTRIES: usize = 32;
-const ENTRY_BYTES: usize = size_of::<PartEntry>();
+const ENTRY_BYTES: usize = 64;
 const FROZEN_XID: u32 = 2;
 /// Tables whose parts a backend remembers; past that it starts over.
 const CACHED_RELATIONS_MAX: usize = 64;
@@ -63,7 +63,6 @@ pub const FLAG_PACKED: u32 = 4;
 pub const FLAG_FADING: u32 = 8;
 
 /// One entry.
-#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartEntry {
     pub first_row: u64,
@@ -77,8 +76,6 @@ pub struct PartEntry {
     pub xid: u32,
     pub flags: u32,
 }
-
-const _: () = assert!(ENTRY_BYTES == 64);
 
 impl PartEntry {
     fn covers(&self, row: u64) -> bool {
@@ -132,17 +129,34 @@ pub fn count(bytes: &[u8]) -> usize {
 
 /// One entry of a page of parts.
 pub fn entry(bytes: &[u8], index: usize) -> PartEntry {
-    let at = AT_ENTRIES + index * ENTRY_BYTES;
-    // SAFETY: plain old data of exactly these bytes, read unaligned.
-    unsafe { std::ptr::read_unaligned(bytes[at..at + ENTRY_BYTES].as_ptr().cast::<PartEntry>()) }
+    let entry = &bytes[AT_ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES];
+    PartEntry {
+        first_row: get_u64(entry, 0),
+        end_row: get_u64(entry, 8),
+        rows: get_u64(entry, 16),
+        next_tombstone: get_u64(entry, 24),
+        origin: get_u64(entry, 32),
+        number: get_u64(entry, 40),
+        block: get_u32(entry, 48),
+        bytes: get_u32(entry, 52),
+        xid: get_u32(entry, 56),
+        flags: get_u32(entry, 60),
+    }
 }
 
 /// Overwrites an entry.
 pub fn set_entry(bytes: &mut [u8], index: usize, part: &PartEntry) {
-    let at = AT_ENTRIES + index * ENTRY_BYTES;
-    let place = bytes[at..at + ENTRY_BYTES].as_mut_ptr();
-    // SAFETY: the slice is exactly one entry long; the type has no padding.
-    unsafe { std::ptr::write_unaligned(place.cast::<PartEntry>(), *part) };
+    let entry = &mut bytes[AT_ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES];
+    put_u64(entry, 0, part.first_row);
+    put_u64(entry, 8, part.end_row);
+    put_u64(entry, 16, part.rows);
+    put_u64(entry, 24, part.next_tombstone);
+    put_u64(entry, 32, part.origin);
+    put_u64(entry, 40, part.number);
+    put_u32(entry, 48, part.block);
+    put_u32(entry, 52, part.bytes);
+    put_u32(entry, 56, part.xid);
+    put_u32(entry, 60, part.flags);
 }
 
 /// Whether a page of parts has room for so many more.
@@ -168,18 +182,10 @@ pub fn set_next(bytes: &mut [u8], block: u32) {
 }
 
 /// Calls `visit` with each page of the chain: its block, and its entries.
-///
-/// # Safety
-/// `relation` is the open lanes table that `meta` was read from.
-pub unsafe fn walk(
-    relation: pg_sys::Relation,
-    meta: &Meta,
-    mut visit: impl FnMut(u32, &[PartEntry]),
-) {
+pub fn walk(table: OpenTable<'_>, meta: &Meta, mut visit: impl FnMut(u32, &[PartEntry])) {
     let mut at = Some(meta.part_head).filter(|&head| head != 0);
     while let Some(block) = at {
-        // SAFETY: the caller's promise; chain links name existing blocks.
-        let page = unsafe { LockedPage::share(relation, block) };
+        let page = LockedPage::share(table, block);
         let bytes = page.bytes();
         let entries: Vec<PartEntry> = (0..count(bytes)).map(|i| entry(bytes, i)).collect();
         at = next(bytes);
@@ -190,12 +196,8 @@ pub unsafe fn walk(
 }
 
 /// Whether a sealed segment belongs to a part that is dead by now, whatever the copy of its entry says.
-///
-/// # Safety
-/// `relation` is the open lanes table that the segment belongs to; the entry came from [`Parts`].
-pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
-    // SAFETY: the caller's promise.
-    match unsafe { page_of_run(relation, run) } {
+pub fn is_dead_by_now(table: OpenTable<'_>, run: &RunEntry) -> bool {
+    match page_of_run(table, run) {
         // A page that is no page of parts any more held dead ones only.
         None => true,
         Some(entries) => entries
@@ -205,25 +207,20 @@ pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool
 }
 
 /// The entry of the part that a sealed segment belongs to; `None`: it is gone, so the part was dead.
-///
-/// # Safety
-/// As for [`is_dead_by_now`].
-pub unsafe fn of_run(relation: pg_sys::Relation, run: &RunEntry) -> Option<PartEntry> {
-    // SAFETY: the caller's promise.
-    let entries = unsafe { page_of_run(relation, run) }?;
+pub fn of_run(table: OpenTable<'_>, run: &RunEntry) -> Option<PartEntry> {
+    let entries = page_of_run(table, run)?;
     entries
         .into_iter()
         .find(|part| part.number as u32 == run.place)
 }
 
 /// The entries on the page of a sealed segment's part; `None`: it is no page of parts any more.
-unsafe fn page_of_run(relation: pg_sys::Relation, run: &RunEntry) -> Option<Vec<PartEntry>> {
-    // SAFETY: the caller's promise: `extra` is the block of the part's page, unless that was moved and cut off since.
-    let page = unsafe {
-        if run.extra >= metapage::blocks(relation) {
+fn page_of_run(table: OpenTable<'_>, run: &RunEntry) -> Option<Vec<PartEntry>> {
+    let page = {
+        if run.extra >= table.blocks() {
             return None;
         }
-        LockedPage::share(relation, run.extra)
+        LockedPage::share(table, run.extra)
     };
     let count = try_count(page.bytes())?;
     Some((0..count).map(|i| entry(page.bytes(), i)).collect())
@@ -239,14 +236,19 @@ pub struct LivePart {
 
 impl LivePart {
     /// What its segments are.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that the part belongs to.
-    pub unsafe fn index(&self, relation: pg_sys::Relation) -> &Rc<PartIndex> {
-        self.index.get_or_init(|| {
-            // SAFETY: the caller's promise.
-            Rc::new(unsafe { part_image::read_index(relation, &self.entry) })
-        })
+    pub fn index(&self, table: OpenTable<'_>) -> &Rc<PartIndex> {
+        self.index
+            .get_or_init(|| Rc::new(part_image::read_index(table, &self.entry)))
+    }
+
+    /// The newest time of the part, by the zones of a time column; `None` if a segment has no zone, or there are none.
+    pub fn newest_time(&self, table: OpenTable<'_>, column: usize) -> Option<i64> {
+        let newest_of = |segment: &SealedSegment| match segment.zones.get(column)?.maximum {
+            Bound::Signed(newest) => Some(newest),
+            _ => None,
+        };
+        let newest = self.index(table).segments.iter().map(newest_of);
+        newest.collect::<Option<Vec<i64>>>()?.into_iter().max()
     }
 
     /// A segment as the run that it is to a scan.
@@ -291,12 +293,8 @@ thread_local! {
 }
 
 /// The index of the part that a sealed segment belongs to, if this session has read it.
-///
-/// # Safety
-/// `relation` is the open lanes table that the segment belongs to.
-pub unsafe fn known_index(relation: pg_sys::Relation, run: &RunEntry) -> Option<Rc<PartIndex>> {
-    // SAFETY: the caller's promise.
-    let key = unsafe { Meta::load(relation)?.key(relation) };
+pub fn known_index(table: OpenTable<'_>, run: &RunEntry) -> Option<Rc<PartIndex>> {
+    let key = Meta::load(table)?.key(table);
     let parts = CACHE.with_borrow(|cache| cache.get(&key).cloned())?;
     let part = parts.live.get(parts.place(run.first_row))?;
     let is_of_it = part.entry.number as u32 == run.place;
@@ -304,14 +302,11 @@ pub unsafe fn known_index(relation: pg_sys::Relation, run: &RunEntry) -> Option<
 }
 
 impl Parts {
-    /// # Safety
-    /// `relation` is the open lanes table that `meta` was read from.
-    pub unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Rc<Parts> {
+    pub fn of(table: OpenTable<'_>, meta: &Meta) -> Rc<Parts> {
         if meta.part_head == 0 {
             return Rc::default();
         }
-        // SAFETY: the caller's promise.
-        let key = unsafe { meta.key(relation) };
+        let key = meta.key(table);
         let known = CACHE.with_borrow(|cache| cache.get(&key).cloned());
         if let Some(parts) = &known
             && parts.generation == meta.generation
@@ -322,14 +317,11 @@ impl Parts {
             generation: meta.generation,
             live: Vec::new(),
         };
-        // SAFETY: the caller's promise.
-        unsafe {
-            walk(relation, meta, |page, entries| {
-                for entry in entries.iter().filter(|e| e.flags & FLAG_DEAD == 0) {
-                    parts.add(*entry, page);
-                }
-            });
-        }
+        walk(table, meta, |page, entries| {
+            for entry in entries.iter().filter(|e| e.flags & FLAG_DEAD == 0) {
+                parts.add(*entry, page);
+            }
+        });
         if let Some(known) = known {
             parts.keep_indexes(&known);
         }
@@ -416,22 +408,12 @@ impl Parts {
     }
 
     /// Appends the segments whose first rows are in `[from, to)`, as runs.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that the parts belong to.
-    pub unsafe fn push_runs(
-        &self,
-        relation: pg_sys::Relation,
-        from: u64,
-        to: u64,
-        runs: &mut Vec<RunEntry>,
-    ) {
+    pub fn push_runs(&self, table: OpenTable<'_>, from: u64, to: u64, runs: &mut Vec<RunEntry>) {
         for part in &self.live[self.place(from)..] {
             if part.entry.first_row >= to {
                 break;
             }
-            // SAFETY: the caller's promise.
-            let index = unsafe { part.index(relation) };
+            let index = part.index(table);
             let first = index.segments.partition_point(|s| s.first_row < from);
             let within = index.segments[first..].iter();
             runs.extend(within.take_while(|s| s.first_row < to).map(|s| part.run(s)));
@@ -440,18 +422,14 @@ impl Parts {
 
     /// Goes from a row on past sealed segments that `is_passed` holds of, and ranges without rows, up to a row `to`: the row it stands
     /// at then, and how many segments of row numbers lie behind it that had some rows.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that the parts belong to.
-    pub unsafe fn pass(
+    pub fn pass(
         &self,
-        relation: pg_sys::Relation,
+        table: OpenTable<'_>,
         from: u64,
         to: u64,
         is_passed: impl Fn(&SealedSegment) -> bool,
     ) -> (u64, u64) {
-        // SAFETY: the caller's promise.
-        self.pass_with(from, to, is_passed, |part| unsafe { part.index(relation) })
+        self.pass_with(from, to, is_passed, |part| part.index(table))
     }
 
     fn pass_with(
@@ -491,33 +469,20 @@ impl Parts {
     }
 
     /// The sealed segment that begins at a row, and the part that it is of.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that the parts belong to.
-    pub unsafe fn segment(
+    pub fn segment(
         &self,
-        relation: pg_sys::Relation,
+        table: OpenTable<'_>,
         first_row: u64,
     ) -> Option<(&PartEntry, &SealedSegment)> {
         let part = self.live.get(self.place(first_row))?;
-        // SAFETY: the caller's promise.
-        let segments = &unsafe { part.index(relation) }.segments;
+        let segments = &part.index(table).segments;
         let place = segments.binary_search_by_key(&first_row, |segment| segment.first_row);
         Some((&part.entry, &segments[place.ok()?]))
     }
 
     /// The zone of a column of the sealed segment that begins at a row.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that the parts belong to.
-    pub unsafe fn zone(
-        &self,
-        relation: pg_sys::Relation,
-        first_row: u64,
-        column: usize,
-    ) -> Option<Zone> {
-        // SAFETY: the caller's promise.
-        let (_, segment) = unsafe { self.segment(relation, first_row) }?;
+    pub fn zone(&self, table: OpenTable<'_>, first_row: u64, column: usize) -> Option<Zone> {
+        let (_, segment) = self.segment(table, first_row)?;
         segment.zones.get(column).copied()
     }
 }

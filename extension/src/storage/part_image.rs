@@ -16,10 +16,10 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::pg::table::OpenTable;
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::digest::Digest;
 use lanes_columnar::part::PartIndex;
-use pgrx::pg_sys;
 
 use super::part::PartEntry;
 use super::{data_page, extent, part};
@@ -38,21 +38,15 @@ pub fn own_bytes(part: &PartEntry, image: u32) -> usize {
 }
 
 /// Writes the whole pages of an image and appends what is left to `rests`; the first block, 0 if there is none.
-///
-/// # Safety
-/// `relation` is an open lanes table whose space lock is held.
-pub unsafe fn write_image(relation: pg_sys::Relation, image: &[u8], rests: &mut Vec<u8>) -> u32 {
+pub fn write_image(table: OpenTable<'_>, image: &[u8], rests: &mut Vec<u8>) -> u32 {
     let (pages, rest) = image.split_at(image.len() - image.len() % data_page::STREAM_BYTES);
     rests.extend_from_slice(rest);
     if pages.is_empty() {
         return 0;
     }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let blocks = extent::allocate(relation, data_page::blocks_for(pages.len()));
-        data_page::write(relation, blocks, pages);
-        blocks.first
-    }
+    let blocks = extent::allocate(table, data_page::blocks_for(pages.len()));
+    data_page::write(table, blocks, pages);
+    blocks.first
 }
 
 /// The stream of a packed part, or without `rests` of one that is not. Empty for a part without segments.
@@ -69,28 +63,18 @@ pub fn stream(index: &PartIndex, rests: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// Writes a stream: its first block and its bytes, 0 and 0 for an empty one.
-///
-/// # Safety
-/// `relation` is an open lanes table whose space lock is held.
-pub unsafe fn write_stream(relation: pg_sys::Relation, stream: &[u8]) -> (u32, u32) {
+pub fn write_stream(table: OpenTable<'_>, stream: &[u8]) -> (u32, u32) {
     if stream.is_empty() {
         return (0, 0);
     }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let blocks = extent::allocate(relation, data_page::blocks_for(stream.len()));
-        data_page::write(relation, blocks, stream);
-        (blocks.first, stream.len() as u32)
-    }
+    let blocks = extent::allocate(table, data_page::blocks_for(stream.len()));
+    data_page::write(table, blocks, stream);
+    (blocks.first, stream.len() as u32)
 }
 
 /// Reads a part's index. A part without one has no segments.
-///
-/// # Safety
-/// `relation` is the open lanes table that the part belongs to.
-pub unsafe fn read_index(relation: pg_sys::Relation, part: &PartEntry) -> PartIndex {
-    // SAFETY: the caller's promise.
-    match unsafe { try_read_index(relation, part) } {
+pub fn read_index(table: OpenTable<'_>, part: &PartEntry) -> PartIndex {
+    match try_read_index(table, part) {
         Ok(index) => index,
         Err(failure) => error::corrupt(&format!(
             "the index of the part at row {}: {failure}",
@@ -99,41 +83,26 @@ pub unsafe fn read_index(relation: pg_sys::Relation, part: &PartEntry) -> PartIn
     }
 }
 
-unsafe fn try_read_index(
-    relation: pg_sys::Relation,
-    part: &PartEntry,
-) -> Result<PartIndex, String> {
+fn try_read_index(table: OpenTable<'_>, part: &PartEntry) -> Result<PartIndex, String> {
     if part.bytes == 0 {
         return Ok(PartIndex::default());
     }
     let mut bytes = Vec::new();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let place = within_stream(relation, part)?;
-        data_page::read(relation, part.block, place, &mut bytes)?;
+    {
+        let place = within_stream(table, part)?;
+        data_page::read(table, part.block, place, &mut bytes)?;
     }
     PartIndex::decode(&bytes).map_err(|failure| failure.to_string())
 }
 
 /// Where in a part's stream its index lies. The rests begin at its end.
-unsafe fn within_stream(
-    relation: pg_sys::Relation,
-    part: &PartEntry,
-) -> Result<Range<usize>, String> {
+fn within_stream(table: OpenTable<'_>, part: &PartEntry) -> Result<Range<usize>, String> {
     let total = part.bytes as usize;
     if !part.is_packed() {
         return Ok(0..total);
     }
     let mut length = Vec::with_capacity(LENGTH_BYTES);
-    // SAFETY: the caller's promise.
-    unsafe {
-        data_page::read(
-            relation,
-            part.block,
-            0..LENGTH_BYTES.min(total),
-            &mut length,
-        )?
-    };
+    data_page::read(table, part.block, 0..LENGTH_BYTES.min(total), &mut length)?;
     length
         .first_chunk()
         .and_then(|length| LENGTH_BYTES.checked_add(u32::from_le_bytes(*length) as usize))
@@ -143,31 +112,21 @@ unsafe fn within_stream(
 }
 
 /// All rests of a packed part, in the order of its segments; `None`: it is not packed.
-///
-/// # Safety
-/// `relation` is the open lanes table that the part belongs to.
-pub unsafe fn read_rests(
-    relation: pg_sys::Relation,
-    part: &PartEntry,
-) -> Result<Option<Vec<u8>>, String> {
+pub fn read_rests(table: OpenTable<'_>, part: &PartEntry) -> Result<Option<Vec<u8>>, String> {
     if !part.is_packed() {
         return Ok(None);
     }
     let mut rests = Vec::new();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let from = within_stream(relation, part)?.end;
-        data_page::read(relation, part.block, from..part.bytes as usize, &mut rests)?;
+    {
+        let from = within_stream(table, part)?.end;
+        data_page::read(table, part.block, from..part.bytes as usize, &mut rests)?;
     }
     Ok(Some(rests))
 }
 
 /// Appends the image of a local sealed segment, by its place in its part's index, to `image`.
-///
-/// # Safety
-/// `relation` is the open lanes table that the part belongs to.
-pub unsafe fn read_image(
-    relation: pg_sys::Relation,
+pub fn read_image(
+    table: OpenTable<'_>,
     part: &PartEntry,
     index: &PartIndex,
     place: usize,
@@ -175,68 +134,50 @@ pub unsafe fn read_image(
 ) -> Result<(), String> {
     let segment = &index.segments[place];
     let own = own_bytes(part, segment.bytes);
-    // SAFETY: the caller's promise.
-    unsafe {
-        if own > 0 {
-            data_page::read(relation, segment.block, 0..own, image)?;
-        }
-        let rest = segment.bytes as usize - own;
-        if rest == 0 {
-            return Ok(());
-        }
-        let before = index.segments[..place].iter();
-        let at = within_stream(relation, part)?.end
-            + before
-                .map(|other| other.bytes as usize - own_bytes(part, other.bytes))
-                .sum::<usize>();
-        if at + rest > part.bytes as usize {
-            return Err("its part is cut short".to_owned());
-        }
-        data_page::read(relation, part.block, at..at + rest, image)
+    if own > 0 {
+        data_page::read(table, segment.block, 0..own, image)?;
     }
+    let rest = segment.bytes as usize - own;
+    if rest == 0 {
+        return Ok(());
+    }
+    let before = index.segments[..place].iter();
+    let at = within_stream(table, part)?.end
+        + before
+            .map(|other| other.bytes as usize - own_bytes(part, other.bytes))
+            .sum::<usize>();
+    if at + rest > part.bytes as usize {
+        return Err("its part is cut short".to_owned());
+    }
+    data_page::read(table, part.block, at..at + rest, image)
 }
 
 /// The same of a run that is a segment of a packed part.
-///
-/// # Safety
-/// `relation` is the open lanes table that the run belongs to.
-pub unsafe fn read_image_of_run(
-    relation: pg_sys::Relation,
+pub fn read_image_of_run(
+    table: OpenTable<'_>,
     run: &RunEntry,
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let part = part::of_run(relation, run).ok_or("its part is not there any more")?;
-        let index = match part::known_index(relation, run) {
-            Some(index) => index,
-            None => Rc::new(try_read_index(relation, &part)?),
-        };
-        let place = place_of(&index, run)?;
-        read_image(relation, &part, &index, place, image)
-    }
+    let part = part::of_run(table, run).ok_or("its part is not there any more")?;
+    let index = match part::known_index(table, run) {
+        Some(index) => index,
+        None => Rc::new(try_read_index(table, &part)?),
+    };
+    let place = place_of(&index, run)?;
+    read_image(table, &part, &index, place, image)
 }
 
 /// The digest of the image of a run that is a segment of a remote part; none if the part went away before there were
 /// digests.
-///
-/// # Safety
-/// `relation` is the open lanes table that the run belongs to.
-pub unsafe fn digest_of_run(
-    relation: pg_sys::Relation,
-    run: &RunEntry,
-) -> Result<Option<Digest>, String> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let index = match part::known_index(relation, run) {
-            Some(index) => index,
-            None => {
-                let part = part::of_run(relation, run).ok_or("its part is not there any more")?;
-                Rc::new(try_read_index(relation, &part)?)
-            }
-        };
-        Ok(index.segments[place_of(&index, run)?].digest)
-    }
+pub fn digest_of_run(table: OpenTable<'_>, run: &RunEntry) -> Result<Option<Digest>, String> {
+    let index = match part::known_index(table, run) {
+        Some(index) => index,
+        None => {
+            let part = part::of_run(table, run).ok_or("its part is not there any more")?;
+            Rc::new(try_read_index(table, &part)?)
+        }
+    };
+    Ok(index.segments[place_of(&index, run)?].digest)
 }
 
 /// The place of a run among the segments of its part.

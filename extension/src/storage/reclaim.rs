@@ -4,116 +4,108 @@
 //! not dead. So nothing leaks for good, whatever ended a writer between taking blocks and naming them.
 
 use lanes_columnar::arena::{Position, RunEntry};
-use pgrx::pg_sys;
 
 use super::directory::{self, FLAG_DEAD, FLAG_INLINE};
 use super::extent::{self, Extent};
-use super::metapage::{self, META_BLOCK, Meta};
+use super::metapage::{META_BLOCK, Meta};
 use super::{data_page, part, part_image, tombstone};
 use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
+use crate::pg::table::OpenTable;
 
 /// Recomputes the free extents; returns how many blocks are free. Pages that this VACUUM has just unlinked may still be
 /// stood on and are not free yet. The caller is the table's only VACUUM.
-///
-/// # Safety
-/// `relation` is an open lanes table with this metapage.
-pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta, unlinked: &[u32]) -> u64 {
-    // SAFETY: the caller's promise. The space lock keeps out writers that hold blocks no entry names yet; the chains'
-    // tails keep out new chain pages. Lock order: tombstone tail, directory tail, metapage.
-    unsafe {
-        // Parts change under the caller's lock only.
-        let parts = blocks_of_parts(relation, meta);
-        let _space = SpaceLock::exclusive(relation);
-        let mut used = Marks::new(metapage::blocks(relation));
-        used.mark(META_BLOCK, 1);
-        for block in unlinked {
-            used.mark(*block, 1);
+pub fn sweep(table: OpenTable<'_>, meta: &Meta, unlinked: &[u32]) -> u64 {
+    // Parts change under the caller's lock only.
+    let parts = blocks_of_parts(table, meta);
+    let _space = SpaceLock::exclusive(table);
+    let mut used = Marks::new(table.blocks());
+    used.mark(META_BLOCK, 1);
+    for block in unlinked {
+        used.mark(*block, 1);
+    }
+    for (first, blocks) in parts {
+        used.mark(first, blocks);
+    }
+    // Most of the directory is read before its tail is locked: those pages do not change but for flags, and only
+    // by VACUUM.
+    let mut resume = Position { block: 0, index: 0 };
+    let mark_entries = |block: u32, entries: &[RunEntry], next: Position| {
+        used.mark(block, 1);
+        used.mark(next.block, 1);
+        for run in entries
+            .iter()
+            .filter(|run| run.flags & (FLAG_DEAD | FLAG_INLINE) == 0)
+        {
+            used.mark(run.block, data_page::blocks_for(run.bytes as usize));
         }
-        for (first, blocks) in parts {
-            used.mark(first, blocks);
+        resume = next;
+        true
+    };
+    directory::walk(
+        table,
+        meta.directory_head,
+        Position { block: 0, index: 0 },
+        mark_entries,
+    );
+
+    let tombstone_tail = tombstone::Tail::lock(table, meta);
+    let mut block = meta.tombstone_head;
+    loop {
+        used.mark(block, 1);
+        let (tail_block, _) = tombstone_tail.content();
+        if block == tail_block {
+            break;
         }
-        // Most of the directory is read before its tail is locked: those pages do not change but for flags, and only
-        // by VACUUM.
-        let mut resume = Position { block: 0, index: 0 };
-        let mark_entries = |block: u32, entries: &[RunEntry], next: Position| {
-            used.mark(block, 1);
-            used.mark(next.block, 1);
-            for run in entries
-                .iter()
-                .filter(|run| run.flags & (FLAG_DEAD | FLAG_INLINE) == 0)
-            {
+        let page = LockedPage::share(table, block);
+        match tombstone::next(page.bytes()) {
+            Some(next) => block = next,
+            None => break,
+        }
+    }
+    // Directory: what was appended since, then the tail is held.
+    let mut at = if resume.block == 0 {
+        meta.directory_head
+    } else {
+        resume.block
+    };
+    let mut from = resume.index as usize;
+    let tail = loop {
+        let page = LockedPage::exclusive(table, at);
+        let view = directory::DirectoryPage::parse(page.bytes());
+        used.mark(at, 1);
+        for index in from..view.count() {
+            let run = view.entry(index);
+            if run.flags & (FLAG_DEAD | FLAG_INLINE) == 0 {
                 used.mark(run.block, data_page::blocks_for(run.bytes as usize));
             }
-            resume = next;
-            true
-        };
-        directory::walk(
-            relation,
-            meta.directory_head,
-            Position { block: 0, index: 0 },
-            mark_entries,
-        );
-
-        let tombstone_tail = tombstone::Tail::lock(relation, meta);
-        let mut block = meta.tombstone_head;
-        loop {
-            used.mark(block, 1);
-            let (tail_block, _) = tombstone_tail.content();
-            if block == tail_block {
-                break;
-            }
-            let page = LockedPage::share(relation, block);
-            match tombstone::next(page.bytes()) {
-                Some(next) => block = next,
-                None => break,
-            }
         }
-        // Directory: what was appended since, then the tail is held.
-        let mut at = if resume.block == 0 {
-            meta.directory_head
-        } else {
-            resume.block
-        };
-        let mut from = resume.index as usize;
-        let tail = loop {
-            let page = LockedPage::exclusive(relation, at);
-            let view = directory::DirectoryPage::parse(page.bytes());
-            used.mark(at, 1);
-            for index in from..view.count() {
-                let run = view.entry(index);
-                if run.flags & (FLAG_DEAD | FLAG_INLINE) == 0 {
-                    used.mark(run.block, data_page::blocks_for(run.bytes as usize));
-                }
+        match view.next() {
+            Some(next) => {
+                at = next;
+                from = 0;
             }
-            match view.next() {
-                Some(next) => {
-                    at = next;
-                    from = 0;
-                }
-                None => break page,
-            }
-        };
-        let meta_page = LockedPage::exclusive(relation, META_BLOCK);
-        let mut extents = used.gaps();
-        let free = extents.iter().map(|e| e.blocks as u64).sum();
-        let mut change = PageChange::begin(relation);
-        extent::write(change.edit(&meta_page), &mut extents);
-        change.finish();
-        drop(meta_page);
-        drop(tail);
-        free
-    }
+            None => break page,
+        }
+    };
+    let meta_page = LockedPage::exclusive(table, META_BLOCK);
+    let mut extents = used.gaps();
+    let free = extents.iter().map(|e| e.blocks as u64).sum();
+    let mut change = PageChange::begin(table);
+    extent::write(change.edit(&meta_page), &mut extents);
+    change.finish();
+    drop(meta_page);
+    drop(tail);
+    free
 }
 
 /// The blocks of parts, their indexes and pages: (first, how many). Nobody else adds parts meanwhile: that needs the lock
 /// that the caller has on the table.
-unsafe fn blocks_of_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<(u32, u32)> {
+fn blocks_of_parts(table: OpenTable<'_>, meta: &Meta) -> Vec<(u32, u32)> {
     let mut alive: Vec<part::PartEntry> = Vec::new();
     let mut used = Vec::new();
-    // SAFETY: `sweep`'s caller promised an open table.
-    unsafe {
-        part::walk(relation, meta, |block, entries| {
+    {
+        part::walk(table, meta, |block, entries| {
             used.push((block, 1));
             alive.extend(entries.iter().filter(|e| e.flags & part::FLAG_DEAD == 0));
         });
@@ -122,7 +114,7 @@ unsafe fn blocks_of_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<(u32, 
             if entry.is_remote() {
                 continue;
             }
-            for segment in part_image::read_index(relation, &entry).segments {
+            for segment in part_image::read_index(table, &entry).segments {
                 let own = part_image::own_bytes(&entry, segment.bytes);
                 used.push((segment.block, data_page::blocks_for(own)));
             }

@@ -22,21 +22,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use lanes_columnar::arena::{Position, RelationKey};
-use pgrx::pg_sys;
 
 use super::extent;
 use super::metapage::{self, META_BLOCK, Meta};
 use super::part::Parts;
 use crate::error;
-use crate::pg::page::{self, LockedPage, PageChange, get_u32, get_u64, put_u32, put_u64};
+use crate::pg::page::{
+    self, LockedPage, PageChange, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64,
+};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
+use crate::pg::table::OpenTable;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LTMB");
 const AT_MAGIC: usize = 24;
 const AT_NEXT: usize = 28;
 const AT_BASE_NUMBER: usize = 32;
 const AT_ENTRIES: usize = 40;
-const ENTRY_BYTES: usize = size_of::<Tombstone>();
+const ENTRY_BYTES: usize = 32;
 /// Relations whose tombstones a backend remembers; the one that was used least recently goes first.
 const CACHED_RELATIONS_MAX: usize = 64;
 
@@ -57,7 +59,6 @@ pub const FLAG_FROZEN: u32 = 1;
 pub const FLAG_MOVED: u32 = 2;
 
 /// One entry.
-#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tombstone {
     pub row: u64,
@@ -69,8 +70,6 @@ pub struct Tombstone {
     pub mode: u16,
     pub flags: u32,
 }
-
-const _: () = assert!(ENTRY_BYTES == 32);
 
 impl Tombstone {
     /// Whether it takes the row away (rather than locking it, or nothing).
@@ -108,21 +107,28 @@ pub fn number(bytes: &[u8], index: usize) -> u64 {
 
 /// One entry of a tombstone page.
 pub fn entry(bytes: &[u8], index: usize) -> Tombstone {
-    let at = AT_ENTRIES + index * ENTRY_BYTES;
-    // SAFETY: plain old data of exactly these bytes, read unaligned.
-    unsafe { std::ptr::read_unaligned(bytes[at..at + ENTRY_BYTES].as_ptr().cast::<Tombstone>()) }
+    let entry = &bytes[AT_ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES];
+    Tombstone {
+        row: get_u64(entry, 0),
+        next_row: get_u64(entry, 8),
+        xmax: get_u32(entry, 16),
+        cmax: get_u32(entry, 20),
+        kind: get_u16(entry, 24),
+        mode: get_u16(entry, 26),
+        flags: get_u32(entry, 28),
+    }
 }
 
 /// Overwrites an entry.
 pub fn set_entry(bytes: &mut [u8], index: usize, tombstone: &Tombstone) {
-    let at = AT_ENTRIES + index * ENTRY_BYTES;
-    // SAFETY: the slice is exactly one entry long; the type has no padding.
-    unsafe {
-        std::ptr::write_unaligned(
-            bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<Tombstone>(),
-            *tombstone,
-        );
-    }
+    let entry = &mut bytes[AT_ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES];
+    put_u64(entry, 0, tombstone.row);
+    put_u64(entry, 8, tombstone.next_row);
+    put_u32(entry, 16, tombstone.xmax);
+    put_u32(entry, 20, tombstone.cmax);
+    put_u16(entry, 24, tombstone.kind);
+    put_u16(entry, 26, tombstone.mode);
+    put_u32(entry, 28, tombstone.flags);
 }
 
 /// The next page of the chain.
@@ -141,13 +147,10 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// # Safety
-    /// `relation` is an open lanes table with this metapage.
-    pub unsafe fn lock(relation: pg_sys::Relation, meta: &Meta) -> Tail {
+    pub fn lock(table: OpenTable<'_>, meta: &Meta) -> Tail {
         let mut block = meta.tombstone_tail;
         loop {
-            // SAFETY: the caller's promise; chain links name existing blocks.
-            let page = unsafe { LockedPage::exclusive(relation, block) };
+            let page = LockedPage::exclusive(table, block);
             // Checks, too, that it is a tombstone page.
             count(page.bytes());
             match next(page.bytes()) {
@@ -158,30 +161,24 @@ impl Tail {
     }
 
     /// Adds a tombstone.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that the tail belongs to.
-    pub unsafe fn push(self, relation: pg_sys::Relation, tombstone: &Tombstone) {
+    pub fn push(self, table: OpenTable<'_>, tombstone: &Tombstone) {
         let index = count(self.page.bytes());
-        // SAFETY: the caller's promise; lock order tombstone tail, then metapage.
-        unsafe {
-            if AT_ENTRIES + (index + 1) * ENTRY_BYTES <= BLCKSZ {
-                let mut change = PageChange::begin(relation);
-                append(change.edit(&self.page), tombstone);
-                change.finish();
-                return;
-            }
-            let block = extent::allocate(relation, 1).first;
-            let fresh = LockedPage::zeroed(relation, block);
-            let meta = LockedPage::exclusive(relation, META_BLOCK);
-            let mut change = PageChange::begin(relation);
-            set_next(change.edit(&self.page), block);
-            let bytes = change.create(&fresh);
-            initialise_page(bytes, number(self.page.bytes(), index));
-            append(bytes, tombstone);
-            metapage::set_tombstone_tail(change.edit(&meta), block);
+        if AT_ENTRIES + (index + 1) * ENTRY_BYTES <= BLCKSZ {
+            let mut change = PageChange::begin(table);
+            append(change.edit(&self.page), tombstone);
             change.finish();
+            return;
         }
+        let block = extent::allocate(table, 1).first;
+        let fresh = LockedPage::zeroed(table, block);
+        let meta = LockedPage::exclusive(table, META_BLOCK);
+        let mut change = PageChange::begin(table);
+        set_next(change.edit(&self.page), block);
+        let bytes = change.create(&fresh);
+        initialise_page(bytes, number(self.page.bytes(), index));
+        append(bytes, tombstone);
+        metapage::set_tombstone_tail(change.edit(&meta), block);
+        change.finish();
     }
 
     /// The number that the next tombstone will have.
@@ -216,13 +213,9 @@ thread_local! {
 }
 
 impl Tombstones {
-    /// This backend's tombstones of the relation, brought up to date.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that `meta` was read from.
-    pub unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Rc<RefCell<Tombstones>> {
-        // SAFETY: the caller's promise.
-        let key = unsafe { meta.key(relation) };
+    /// This backend's tombstones of the table, brought up to date.
+    pub fn of(table: OpenTable<'_>, meta: &Meta) -> Rc<RefCell<Tombstones>> {
+        let key = meta.key(table);
         let shared = CACHE.with_borrow_mut(|cache| {
             if cache.len() >= CACHED_RELATIONS_MAX
                 && !cache.contains_key(&key)
@@ -241,24 +234,19 @@ impl Tombstones {
             {
                 let fresh = Tombstones {
                     generation: meta.generation,
-                    // SAFETY: the caller's promise.
-                    parts: unsafe { Parts::of(relation, meta) },
+                    parts: Parts::of(table, meta),
                     ..Default::default()
                 };
                 cache.insert(key, Rc::new(RefCell::new(fresh)));
             }
             cache[&key].clone()
         });
-        // SAFETY: the caller's promise.
-        unsafe { shared.borrow_mut().read_on(relation, meta, None) };
+        shared.borrow_mut().read_on(table, meta, None);
         shared
     }
 
     /// Reads what was added since; the tail page, if the caller has it locked, from the caller's bytes.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that `meta` was read from.
-    pub unsafe fn read_on(&mut self, relation: pg_sys::Relation, meta: &Meta, tail: Option<&Tail>) {
+    pub fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta, tail: Option<&Tail>) {
         self.used = USES.with(|uses| {
             uses.set(uses.get() + 1);
             uses.get()
@@ -280,8 +268,7 @@ impl Tombstones {
                     None
                 }
                 _ => {
-                    // SAFETY: the caller's promise; chain links name existing blocks.
-                    let page = unsafe { LockedPage::share(relation, block) };
+                    let page = LockedPage::share(table, block);
                     self.take(page.bytes(), from);
                     self.position = Position {
                         block,

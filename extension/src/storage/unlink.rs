@@ -5,7 +5,7 @@
 //! is free only for the *next* VACUUM's sweep, which finds that nothing names it. The last page of a chain stays. What was
 //! read of the chain before (positions, numbers of runs) is void, so the caller raises the generation.
 
-use pgrx::pg_sys;
+use crate::pg::table::OpenTable;
 
 use super::chain::Chain;
 use super::metapage::Meta;
@@ -15,36 +15,30 @@ use super::metapage::Meta;
 const PAGES_MIN: usize = 4;
 
 /// Links past the dead pages of a chain; returns their blocks. The caller is the table's only VACUUM.
-///
-/// # Safety
-/// `relation` is an open lanes table with this metapage.
-pub unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta, chain: Chain) -> Vec<u32> {
-    // SAFETY: the caller's promise; links of pages before the last change only here.
-    unsafe {
-        let mut pages: Vec<(u32, bool)> = Vec::new();
-        chain.walk(relation, meta, |block, bytes| {
-            let is_last = chain.next(bytes).is_none();
-            pages.push((block, !is_last && chain.is_dead(bytes)));
-        });
-        let dead = pages.iter().filter(|(_, dead)| *dead).count();
-        if dead < PAGES_MIN.max(pages.len() / 8) {
-            return Vec::new();
-        }
-        let mut before = None;
-        let mut skipped = false;
-        for &(block, dead) in &pages {
-            if dead {
-                skipped = true;
-                continue;
-            }
-            if std::mem::take(&mut skipped) {
-                chain.link(relation, before, block);
-            }
-            before = Some(block);
-        }
-        pages
-            .into_iter()
-            .filter_map(|(block, dead)| dead.then_some(block))
-            .collect()
+pub fn unlink_dead_pages(table: OpenTable<'_>, meta: &Meta, chain: Chain) -> Vec<u32> {
+    let mut pages: Vec<(u32, bool)> = Vec::new();
+    chain.walk(table, meta, |block, bytes| {
+        let is_last = chain.next(bytes).is_none();
+        pages.push((block, !is_last && chain.is_dead(bytes)));
+    });
+    let dead = pages.iter().filter(|(_, dead)| *dead).count();
+    if dead < PAGES_MIN.max(pages.len() / 8) {
+        return Vec::new();
     }
+    let mut before = None;
+    let mut skipped = false;
+    for &(block, dead) in &pages {
+        if dead {
+            skipped = true;
+            continue;
+        }
+        if std::mem::take(&mut skipped) {
+            chain.link(table, before, block);
+        }
+        before = Some(block);
+    }
+    pages
+        .into_iter()
+        .filter_map(|(block, dead)| dead.then_some(block))
+        .collect()
 }

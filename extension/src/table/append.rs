@@ -4,13 +4,13 @@ use lanes_columnar::arena::{Position, RunEntry};
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
-use pgrx::pg_sys;
 
-use super::runs::{self, Shape};
+use super::shape::{self, TableShape};
 use crate::error;
 use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
-use crate::pg::{ports, shmem};
+use crate::pg::shmem;
+use crate::pg::table::OpenTable;
 use crate::storage::directory::{self, DirectoryPage, INLINE_BYTES_MAX};
 use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::storage::{data_page, extent};
@@ -21,7 +21,7 @@ pub const RUN_ROWS_MAX: usize = 65_536;
 /// A run that is written but for its directory entry. Its blocks, if any, are the holder's until it is published or
 /// dropped; dropped, they come back with the next VACUUM.
 pub struct PreparedRun<'a> {
-    relation: pg_sys::Relation,
+    table: OpenTable<'a>,
     meta: Meta,
     kinds: &'a [LaneKind],
     columns: &'a [Column],
@@ -29,16 +29,13 @@ pub struct PreparedRun<'a> {
     image: Vec<u8>,
     first_block: u32,
     /// Held while blocks are in use that no entry names yet.
-    _space: Option<SpaceLock>,
+    _space: Option<SpaceLock<'a>>,
 }
 
 impl<'a> PreparedRun<'a> {
     /// Encodes the columns and writes their data pages, if they need any of their own.
-    ///
-    /// # Safety
-    /// `relation` is an open lanes table, locked for writing, whose attributes are of `kinds`; it outlives the value.
-    pub unsafe fn write(
-        relation: pg_sys::Relation,
+    pub fn write(
+        table: OpenTable<'a>,
         kinds: &'a [LaneKind],
         columns: &'a [Column],
         rows: usize,
@@ -51,69 +48,63 @@ impl<'a> PreparedRun<'a> {
                 "Insert fewer or smaller rows at a time.",
             );
         }
-        // SAFETY: the caller's promise.
-        unsafe {
-            let meta = Meta::load_or_create(relation);
-            let (mut first_block, mut space) = (0, None);
-            if image.len() > INLINE_BYTES_MAX {
-                space = Some(SpaceLock::share(relation));
-                let blocks = extent::allocate(relation, data_page::blocks_for(image.len()));
-                data_page::write(relation, blocks, &image);
-                first_block = blocks.first;
-            }
-            PreparedRun {
-                relation,
-                meta,
-                kinds,
-                columns,
-                rows,
-                image,
-                first_block,
-                _space: space,
-            }
+        let meta = Meta::load_or_create(table);
+        let (mut first_block, mut space) = (0, None);
+        if image.len() > INLINE_BYTES_MAX {
+            space = Some(SpaceLock::share(table));
+            let blocks = extent::allocate(table, data_page::blocks_for(image.len()));
+            data_page::write(table, blocks, &image);
+            first_block = blocks.first;
+        }
+        PreparedRun {
+            table,
+            meta,
+            kinds,
+            columns,
+            rows,
+            image,
+            first_block,
+            _space: space,
         }
     }
 
     /// Gives the rows their numbers and makes them part of the table, as work of transaction `xmin`. Returns the
     /// first row's number; the others follow. `flags` are the entry's own, such as frozen.
     pub fn publish(self, xmin: u32, cmin: u32, flags: u32) -> u64 {
-        // SAFETY: `write`'s caller promised an open table for as long as this value lives.
-        unsafe {
-            let tail = lock_directory_tail(self.relation, &self.meta, self.inline_bytes());
-            // With the tail held: a serializable reader has either locked the relation, which this finds, or will find
-            // the entry.
-            ports::CheckForSerializableConflictIn(self.relation);
-            let page = DirectoryPage::parse(tail.bytes());
-            let (first_row, index) = (page.next_row(), page.count() as u32);
-            let inline = (self.first_block == 0).then_some(self.image.as_slice());
-            let entry = RunEntry {
-                first_row,
-                rows: self.rows as u32,
-                xmin,
-                cmin,
-                flags,
-                block: if inline.is_some() {
-                    tail.block()
-                } else {
-                    self.first_block
-                },
-                bytes: self.image.len() as u32,
-                place: 0,
-                extra: 0,
-            };
-            let mut change = PageChange::begin(self.relation);
-            let mut entry = directory::push_entry(change.edit(&tail), entry, inline);
-            change.finish();
-            entry.extra = tail.block();
-            self.publish_to_arena(
-                &entry,
-                Position {
-                    block: tail.block(),
-                    index,
-                },
-            );
-            first_row
-        }
+        let tail = lock_directory_tail(self.table, &self.meta, self.inline_bytes());
+        // With the tail held: a serializable reader has either locked the table, which this finds, or will find
+        // the entry.
+        self.table.check_conflict_in();
+        let page = DirectoryPage::parse(tail.bytes());
+        let (first_row, index) = (page.next_row(), page.count() as u32);
+        let inline = (self.first_block == 0).then_some(self.image.as_slice());
+        let entry = RunEntry {
+            first_row,
+            rows: self.rows as u32,
+            xmin,
+            cmin,
+            flags,
+            block: if inline.is_some() {
+                tail.block()
+            } else {
+                self.first_block
+            },
+            bytes: self.image.len() as u32,
+            place: 0,
+            extra: 0,
+        };
+        let mut change = PageChange::begin(self.table);
+        let mut entry = directory::push_entry(change.edit(&tail), entry, inline);
+        change.finish();
+        entry.extra = tail.block();
+        self.publish_to_arena(
+            &entry,
+            Position {
+                block: tail.block(),
+                index,
+            },
+        );
+        first_row
     }
 
     fn inline_bytes(&self) -> usize {
@@ -125,16 +116,12 @@ impl<'a> PreparedRun<'a> {
     }
 
     /// Tells the arena, if it has followed the directory up to here. If it has not, the next scan makes it.
-    ///
-    /// # Safety
-    /// The caller holds the directory's tail, so entries reach the arena in their order.
-    unsafe fn publish_to_arena(&self, entry: &RunEntry, at: Position) {
-        // SAFETY: `write`'s caller promised an open table.
-        let (temporary, key) = unsafe {
-            let shape = Shape::fingerprint_of((*self.relation).rd_att, self.kinds);
+    fn publish_to_arena(&self, entry: &RunEntry, at: Position) {
+        let (temporary, key) = {
+            let shape = TableShape::fingerprint_of(self.table.descriptor(), self.kinds);
             (
-                ports::RelationUsesLocalBuffers(self.relation),
-                runs::arena_key(self.relation, &self.meta, shape),
+                self.table.uses_local_buffers(),
+                shape::arena_key(self.table, &self.meta, shape),
             )
         };
         if temporary {
@@ -188,34 +175,27 @@ impl<'a> PreparedRun<'a> {
 }
 
 /// Locks the last directory page, making a new one first if the entry does not fit.
-unsafe fn lock_directory_tail(
-    relation: pg_sys::Relation,
-    meta: &Meta,
-    inline_bytes: usize,
-) -> LockedPage {
+fn lock_directory_tail(table: OpenTable<'_>, meta: &Meta, inline_bytes: usize) -> LockedPage {
     let mut block = meta.directory_tail;
-    // SAFETY: the caller holds the relation open; lock order directory tail, then metapage.
-    unsafe {
-        loop {
-            let page = LockedPage::exclusive(relation, block);
-            let view = DirectoryPage::parse(page.bytes());
-            if let Some(next) = view.next() {
-                block = next;
-                continue;
-            }
-            if view.has_room(inline_bytes) {
-                return page;
-            }
-            let next_row = view.next_row();
-            let fresh_block = extent::allocate(relation, 1).first;
-            let fresh = LockedPage::zeroed(relation, fresh_block);
-            let meta_page = LockedPage::exclusive(relation, META_BLOCK);
-            let mut change = PageChange::begin(relation);
-            directory::set_next(change.edit(&page), fresh_block);
-            directory::initialise_page(change.create(&fresh), next_row);
-            metapage::set_directory_tail(change.edit(&meta_page), fresh_block);
-            change.finish();
-            return fresh;
+    loop {
+        let page = LockedPage::exclusive(table, block);
+        let view = DirectoryPage::parse(page.bytes());
+        if let Some(next) = view.next() {
+            block = next;
+            continue;
         }
+        if view.has_room(inline_bytes) {
+            return page;
+        }
+        let next_row = view.next_row();
+        let fresh_block = extent::allocate(table, 1).first;
+        let fresh = LockedPage::zeroed(table, fresh_block);
+        let meta_page = LockedPage::exclusive(table, META_BLOCK);
+        let mut change = PageChange::begin(table);
+        directory::set_next(change.edit(&page), fresh_block);
+        directory::initialise_page(change.create(&fresh), next_row);
+        metapage::set_directory_tail(change.edit(&meta_page), fresh_block);
+        change.finish();
+        return fresh;
     }
 }

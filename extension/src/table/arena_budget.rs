@@ -10,6 +10,8 @@ use lanes_columnar::arena::Relation;
 use pgrx::prelude::*;
 
 use crate::pg::shmem::ArenaLocks;
+use crate::pg::table::OpenTable;
+use crate::pg::table_catalog;
 use crate::table_options;
 
 /// Tables whose parameter a backend remembers; past that it starts over.
@@ -22,28 +24,19 @@ thread_local! {
 }
 
 /// Tells the arena what a table may take.
-///
-/// # Safety
-/// `relation` is the open lanes table that is cached; runs inside a transaction.
-pub unsafe fn tell(relation: pg_sys::Relation, cached: &Relation<ArenaLocks>) {
-    // SAFETY: the caller's promise.
-    let table = unsafe { (*relation).rd_id };
+pub fn tell(table: OpenTable<'_>, cached: &Relation<ArenaLocks>) {
+    let table = table.oid();
     let known = KNOWN.with_borrow(|known| known.get(&table).copied());
-    // SAFETY: the caller's promise.
-    cached.set_budget(known.unwrap_or_else(|| unsafe { read(table) }));
+    cached.set_budget(known.unwrap_or_else(|| read(table)));
 }
 
-unsafe fn read(table: pg_sys::Oid) -> u64 {
+fn read(table: pg_sys::Oid) -> u64 {
     if CHANGES.get().is_none() {
         CHANGES.set(Some(0));
-        // SAFETY: once a backend; the function stays.
-        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::null()) };
+        table_catalog::on_relation_change(changed);
     }
     let before = CHANGES.get();
-    // SAFETY: the caller is inside a transaction.
-    let bytes = unsafe { table_options::of(table) }
-        .arena_budget
-        .unwrap_or_default();
+    let bytes = table_options::of(table).arena_budget.unwrap_or_default();
     if CHANGES.get() == before {
         KNOWN.with_borrow_mut(|known| {
             if known.len() >= REMEMBERED_MAX {
@@ -57,7 +50,7 @@ unsafe fn read(table: pg_sys::Oid) -> u64 {
 
 /// Something about a table has changed, or, if it is none, about any.
 #[pg_guard]
-unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, table: pg_sys::Oid) {
+extern "C-unwind" fn changed(_argument: pg_sys::Datum, table: pg_sys::Oid) {
     CHANGES.set(CHANGES.get().map(|changes| changes.wrapping_add(1)));
     KNOWN.with_borrow_mut(|known| {
         if table == pg_sys::InvalidOid {

@@ -2,12 +2,17 @@
 
 pub mod append;
 pub mod arena_budget;
+pub mod decode;
 pub mod generation;
+pub mod insert;
 pub mod one_row;
+pub mod pending_rows;
 pub mod reader;
+pub mod resident;
 pub mod row_numbers;
 pub mod runs;
 pub mod scan;
+pub mod shape;
 pub mod stream;
 pub mod tid;
 pub mod visibility;

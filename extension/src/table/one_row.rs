@@ -4,115 +4,81 @@ use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
 use super::reader::{Access, Content, Reader, ViewRequest};
-use super::visibility::Snapshot;
-use super::{row_numbers, tid};
-use crate::pg::ports;
-use crate::pg::slot::{self, RowHeader};
+use super::{pending_rows, row_numbers, tid};
+use crate::pg::slot::{RowHeader, Slot};
+use crate::pg::snapshot::{Snapshot, SnapshotKind};
+use crate::pg::table::OpenTable;
 
-/// Whether a row exists under a snapshot; with its run.
-pub fn visible_row(content: &mut Content, snapshot: &Snapshot, row: u64) -> Option<RunEntry> {
+/// The run of a row, if the row exists under a snapshot.
+pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> Option<RunEntry> {
     let (index, run) = content.run_of(row)?;
-    snapshot.reset_dirty();
+    snapshot.forget_writers();
     let mut learned = 0;
     let seen = snapshot.sees_run(&run, |flags| learned = flags);
     if learned != 0 {
         content.runs.learn(index, learned);
     }
     let tombstones = content.tombstones.borrow();
-    (seen
-        && !tombstones
-            .of_row(row)
-            .iter()
-            .any(|t| snapshot.sees_deletion(t)))
-    .then_some(run)
+    let mut of_row = tombstones.of_row(row).iter();
+    (seen && !of_row.any(|tombstone| snapshot.sees_deletion(tombstone))).then_some(run)
 }
 
-/// Stores one row into a slot, in the slot's own memory.
-///
-/// # Safety
-/// `target` is a slot of the reader's table; the row lies in `run`, a run of the reader's content.
-pub unsafe fn store_row(
-    reader: &Reader,
-    content: &Content,
-    run: &RunEntry,
-    row: u64,
-    target: *mut pg_sys::TupleTableSlot,
-) {
-    // SAFETY: the caller's promise; the slot is detached before the view is dropped.
-    unsafe {
-        let request = ViewRequest {
-            reader,
-            content,
-            rows: row..row + 1,
-            access: Access::OneRow,
-        };
-        let view = request.open();
-        slot::store(
-            target,
-            view.outlet(),
-            view.place(row),
-            tid::from_row(row),
-            (*reader.relation).rd_id,
-            RowHeader {
-                xmin: run.xmin,
-                cmin: run.cmin,
-            },
-        );
-        slot::detach(target);
-    }
+/// Stores a row of a run into a slot, in the slot's own memory.
+pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
+    let request = ViewRequest {
+        reader,
+        content,
+        rows: row..row + 1,
+        access: Access::OneRow,
+    };
+    let view = request.open();
+    slot.store(
+        view.outlet(),
+        view.place(row),
+        tid::from_row(row),
+        reader.table.oid(),
+        RowHeader {
+            xmin: run.xmin,
+            cmin: run.cmin,
+        },
+    );
+    slot.detach();
 }
 
-/// Fetches one row by TID under a snapshot; false when it does not exist under it.
-///
-/// # Safety
-/// `relation` is an open lanes table, `target` a slot of it, `raw` a live snapshot.
-pub unsafe fn fetch(
-    relation: pg_sys::Relation,
+/// Fetches one row by TID under a snapshot into a slot of the table; false if the row does not exist under it.
+pub fn fetch(
+    table: OpenTable<'_>,
     id: &pg_sys::ItemPointerData,
-    raw: pg_sys::Snapshot,
-    target: *mut pg_sys::TupleTableSlot,
+    snapshot: Snapshot<'_>,
+    slot: Slot<'_>,
 ) -> bool {
     let Some(row) = tid::to_row(id) else {
         return false;
     };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*raw).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
-            ports::PredicateLockRelation(relation, raw);
-        }
-        row_numbers::keep_if_changing(relation);
-        let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
-        let Some(mut content) = reader.content.take() else {
-            return false;
-        };
-        // Of a table that is only read, too: a join that changes another table fetches its rows again by number.
-        row_numbers::check_row(relation, &content, row);
-        let snapshot = Snapshot::new(raw);
-        let Some(run) = visible_row(&mut content, &snapshot, row) else {
-            return false;
-        };
-        store_row(&reader, &content, &run, row, target);
-        true
+    if snapshot.kind() == SnapshotKind::Mvcc {
+        table.predicate_lock(snapshot);
     }
+    row_numbers::keep_if_changing(table);
+    pending_rows::flush_table(table.oid());
+    let mut reader = Reader::open_as(table, slot.descriptor());
+    let Some(mut content) = reader.content.take() else {
+        return false;
+    };
+    // Tables that the statement only reads are checked too: a join that changes another table fetches their rows by number.
+    row_numbers::check_row(table, &content, row);
+    let Some(run) = visible_row(&mut content, snapshot, row) else {
+        return false;
+    };
+    store_row(&reader, &content, &run, row, slot);
+    true
 }
 
 /// Whether a row, named by TID, exists under a snapshot.
-///
-/// # Safety
-/// `relation` is an open lanes table, `raw` a live snapshot.
-pub unsafe fn exists(
-    relation: pg_sys::Relation,
-    id: &pg_sys::ItemPointerData,
-    raw: pg_sys::Snapshot,
-) -> bool {
+pub fn exists(table: OpenTable<'_>, id: &pg_sys::ItemPointerData, snapshot: Snapshot<'_>) -> bool {
     let Some(row) = tid::to_row(id) else {
         return false;
     };
-    // SAFETY: the caller's promise.
-    unsafe {
-        let Some(mut content) = Reader::open(relation).content.take() else {
-            return false;
-        };
-        visible_row(&mut content, &Snapshot::new(raw), row).is_some()
-    }
+    pending_rows::flush_table(table.oid());
+    let content = Reader::open(table).content.take();
+    content.is_some_and(|mut content| visible_row(&mut content, snapshot, row).is_some())
 }

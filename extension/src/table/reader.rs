@@ -13,23 +13,27 @@ use lanes_columnar::streamed::StreamMemory;
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
-use super::runs::{self, DecodedRows, Remote, Runs, Shape};
+use super::decode::{self, DecodedRows, Remote};
+use super::resident;
+use super::runs::Runs;
+use super::shape::{self, TableShape};
 use super::stream::{NotStreamed, SealedRows, Stream};
 use crate::pg::datum::RowOutlet;
+use crate::pg::descriptor::Descriptor;
 use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
+use crate::pg::table::OpenTable;
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
-use crate::table_am::insert_buffer;
 use crate::{error, gucs};
 
 /// An open table. Holds no lock but pins in the arena, which dropping it releases.
-pub struct Reader {
-    pub relation: pg_sys::Relation,
+pub struct Reader<'a> {
+    pub table: OpenTable<'a>,
     /// The descriptor that `shape` is of.
-    pub descriptor: pg_sys::TupleDesc,
-    pub shape: Shape,
+    pub descriptor: Descriptor<'a>,
+    pub shape: TableShape,
     /// `None`: nothing was ever written.
     pub content: Option<Content>,
 }
@@ -42,49 +46,41 @@ pub struct Content {
     pub parts: Rc<Parts>,
 }
 
-impl Reader {
-    /// # Safety
-    /// `relation` is an open lanes table and stays open as long as the reader lives.
-    pub unsafe fn open(relation: pg_sys::Relation) -> Reader {
-        // SAFETY: the caller's promise.
-        unsafe { Self::open_as(relation, (*relation).rd_att) }
+impl<'a> Reader<'a> {
+    /// Reads metapage, runs, tombstones and parts of a table. Rows that this backend has [gathered](super::pending_rows) are
+    /// not among them unless the caller writes them first.
+    pub fn open(table: OpenTable<'a>) -> Reader<'a> {
+        Self::open_as(table, table.descriptor())
     }
 
     /// The same, for rows of another descriptor: while ALTER TABLE rewrites a table, its relation has the new
     /// descriptor already and its file the old rows, which Postgres wants in a slot of the old one.
-    ///
-    /// # Safety
-    /// As for [`Reader::open`]; `descriptor` is live and of this table.
-    pub unsafe fn open_as(relation: pg_sys::Relation, descriptor: pg_sys::TupleDesc) -> Reader {
-        // SAFETY: the caller's promise.
-        unsafe {
-            insert_buffer::flush_table((*relation).rd_id);
-            let shape = Shape::of(descriptor);
-            let content = loop {
-                let Some(meta) = Meta::load(relation) else {
-                    break None;
-                };
-                // Tombstones first: one that is read names a row whose run is then in the directory.
-                let tombstones = Tombstones::of(relation, &meta);
-                let runs = Runs::of(relation, &meta, shape.fingerprint);
-                let parts = Parts::of(relation, &meta);
-                // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
-                if Meta::load(relation).is_some_and(|now| now.generation == meta.generation) {
-                    break Some(Content {
-                        meta,
-                        runs,
-                        tombstones,
-                        parts,
-                    });
-                }
-                ports::CHECK_FOR_INTERRUPTS();
+    pub fn open_as(table: OpenTable<'a>, descriptor: Descriptor<'a>) -> Reader<'a> {
+        let shape = TableShape::of(descriptor);
+        let content = loop {
+            let Some(meta) = Meta::load(table) else {
+                break None;
             };
-            Reader {
-                relation,
-                descriptor,
-                shape,
-                content,
+            // Tombstones first: one that is read names a row whose run is then in the directory.
+            let tombstones = Tombstones::of(table, &meta);
+            let runs = Runs::of(table, &meta, shape.fingerprint);
+            let parts = Parts::of(table, &meta);
+            // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
+            if Meta::load(table).is_some_and(|now| now.generation == meta.generation) {
+                break Some(Content {
+                    meta,
+                    runs,
+                    tombstones,
+                    parts,
+                });
             }
+            ports::CHECK_FOR_INTERRUPTS();
+        };
+        Reader {
+            table,
+            descriptor,
+            shape,
+            content,
         }
     }
 
@@ -187,7 +183,7 @@ pub struct Streaming<'a> {
 
 /// A request for a view of consecutive rows of one segment.
 pub struct ViewRequest<'a> {
-    pub reader: &'a Reader,
+    pub reader: &'a Reader<'a>,
     /// The reader's content, which holds the rows.
     pub content: &'a Content,
     /// The numbers of the rows.
@@ -197,23 +193,17 @@ pub struct ViewRequest<'a> {
 
 impl ViewRequest<'_> {
     /// Opens the view.
-    ///
-    /// # Safety
-    /// The reader is open on a table that holds these rows.
-    pub unsafe fn open(self) -> SegmentView {
+    pub fn open(self) -> SegmentView {
         let segment = segment_of(self.rows.start);
         debug_assert_eq!(segment, segment_of(self.rows.end - 1));
-        // SAFETY: this function's contract is that of each of these.
-        unsafe {
-            match self.access {
-                Access::Resident => self.load(),
-                Access::OneRow => self.find_row(),
-                Access::Once(_) => self.read_once(),
-                Access::Streamed(_) => self.stream(),
-                Access::LocalOnly => {
-                    let decoded = self.decode(&self.reader.shape, Remote::Leave);
-                    SegmentView::of_decoded(self.reader, Rc::new(decoded))
-                }
+        match self.access {
+            Access::Resident => self.load(),
+            Access::OneRow => self.find_row(),
+            Access::Once(_) => self.read_once(),
+            Access::Streamed(_) => self.stream(),
+            Access::LocalOnly => {
+                let decoded = self.decode(&self.reader.shape, Remote::Leave);
+                SegmentView::of_decoded(self.reader, Rc::new(decoded))
             }
         }
     }
@@ -225,59 +215,50 @@ impl ViewRequest<'_> {
     }
 
     /// Loads the segment into the arena, or decodes the rows for this backend alone.
-    unsafe fn load(&self) -> SegmentView {
+    fn load(&self) -> SegmentView {
         let (reader, runs) = (self.reader, &self.content.runs);
         let segment = segment_of(self.rows.start);
-        // SAFETY: `open`'s contract.
-        unsafe {
-            let to = self.rows.end;
-            if runs::make_resident(reader.relation, &reader.shape, runs, segment, to)
-                && let Some(view) = self.in_arena()
-            {
-                return view;
-            }
-            SegmentView::of_decoded(reader, self.decode_and_remember())
+        let to = self.rows.end;
+        if resident::make_resident(reader.table, &reader.shape, runs, segment, to)
+            && let Some(view) = self.in_arena()
+        {
+            return view;
         }
+        SegmentView::of_decoded(reader, self.decode_and_remember())
     }
 
-    unsafe fn find_row(&self) -> SegmentView {
+    fn find_row(&self) -> SegmentView {
         if let Some(view) = self.in_arena() {
             return view;
         }
         let sealings = self.content.meta.sealings;
-        // SAFETY: `open`'s contract.
-        unsafe {
-            match LastDecoded::get(&self.arena_key(), sealings, self.rows.clone()) {
-                Some(rows) => SegmentView::of_decoded(self.reader, rows),
-                None => self.load(),
-            }
+        match LastDecoded::get(&self.arena_key(), sealings, self.rows.clone()) {
+            Some(rows) => SegmentView::of_decoded(self.reader, rows),
+            None => self.load(),
         }
     }
 
-    unsafe fn read_once(mut self) -> SegmentView {
+    fn read_once(mut self) -> SegmentView {
         let streams = gucs::decode_after() > 0;
         let (from, to) = (self.rows.start, self.rows.end);
         let sealed = streams.then(|| SealedRows::find(&self.content.runs, from, to));
         let sealed = sealed.flatten();
-        // SAFETY: `open`'s contract.
-        unsafe {
-            match std::mem::replace(&mut self.access, Access::Resident) {
-                Access::Once(memory) if sealed.is_some() => {
-                    self.access = Access::Streamed(Streaming {
-                        attributes: None,
-                        sealed,
-                        keep_images: false,
-                        memory,
-                    });
-                    self.stream()
-                }
-                _ => self.load(),
+        match std::mem::replace(&mut self.access, Access::Resident) {
+            Access::Once(memory) if sealed.is_some() => {
+                self.access = Access::Streamed(Streaming {
+                    attributes: None,
+                    sealed,
+                    keep_images: false,
+                    memory,
+                });
+                self.stream()
             }
+            _ => self.load(),
         }
     }
 
     /// Streams the rows, or decodes them for this backend alone if they cannot be streamed.
-    unsafe fn stream(mut self) -> SegmentView {
+    fn stream(mut self) -> SegmentView {
         if let Some(view) = self.in_arena() {
             return view;
         }
@@ -288,56 +269,35 @@ impl ViewRequest<'_> {
         };
         let narrow = streaming.attributes.map(|only| reader.shape.only(only));
         let shape = narrow.as_ref().unwrap_or(&reader.shape);
-        let (relation, runs) = (reader.relation, &self.content.runs);
-        // SAFETY: `open`'s contract.
-        unsafe {
-            if let Some(sealed) = streaming.sealed {
-                match sealed.open(
-                    relation,
-                    shape,
-                    runs,
-                    streaming.memory,
-                    streaming.keep_images,
-                ) {
-                    Ok(stream) => {
-                        let segment = segment_of(self.rows.start);
-                        return SegmentView::of_stream(reader, segment, stream);
-                    }
-                    Err(NotStreamed::Otherwise) => {}
-                    Err(NotStreamed::Unreadable(failure)) => error::corrupt(&failure),
+        let (table, runs) = (reader.table, &self.content.runs);
+        if let Some(sealed) = streaming.sealed {
+            match sealed.open(table, shape, runs, streaming.memory, streaming.keep_images) {
+                Ok(stream) => {
+                    let segment = segment_of(self.rows.start);
+                    return SegmentView::of_stream(reader, segment, stream);
                 }
+                Err(NotStreamed::Otherwise) => {}
+                Err(NotStreamed::Unreadable(failure)) => error::corrupt(&failure),
             }
-            let decoded = self.decode(shape, Remote::Recall);
-            SegmentView::of_decoded(reader, Rc::new(decoded))
         }
+        let decoded = self.decode(shape, Remote::Recall);
+        SegmentView::of_decoded(reader, Rc::new(decoded))
     }
 
-    unsafe fn decode(&self, shape: &Shape, remote: Remote) -> DecodedRows {
-        let (relation, runs) = (self.reader.relation, &self.content.runs);
-        // SAFETY: `open`'s contract.
-        unsafe {
-            runs::decode_rows(
-                relation,
-                shape,
-                runs,
-                self.rows.start,
-                self.rows.end,
-                remote,
-            )
-        }
+    fn decode(&self, shape: &TableShape, remote: Remote) -> DecodedRows {
+        let (table, runs) = (self.reader.table, &self.content.runs);
+        decode::decode_rows(table, shape, runs, self.rows.start, self.rows.end, remote)
     }
 
     /// Decodes the rows from pages and remembers them: rows that are fetched one by one by TID
     /// mostly lie in the run of the row before.
-    unsafe fn decode_and_remember(&self) -> Rc<DecodedRows> {
+    fn decode_and_remember(&self) -> Rc<DecodedRows> {
         let sealings = self.content.meta.sealings;
-        // SAFETY: `open`'s contract.
-        let key = unsafe { self.arena_key() };
+        let key = self.arena_key();
         if let Some(rows) = LastDecoded::get(&key, sealings, self.rows.clone()) {
             return rows;
         }
-        // SAFETY: `open`'s contract.
-        let rows = Rc::new(unsafe { self.decode(&self.reader.shape, Remote::Recall) });
+        let rows = Rc::new(self.decode(&self.reader.shape, Remote::Recall));
         LAST_DECODED.set(rows.is_small().then(|| LastDecoded {
             key,
             sealings,
@@ -346,25 +306,15 @@ impl ViewRequest<'_> {
         rows
     }
 
-    unsafe fn arena_key(&self) -> RelationKey {
+    fn arena_key(&self) -> RelationKey {
         let reader = self.reader;
-        // SAFETY: `open`'s contract.
-        unsafe {
-            runs::arena_key(
-                reader.relation,
-                &self.content.meta,
-                reader.shape.fingerprint,
-            )
-        }
+        shape::arena_key(reader.table, &self.content.meta, reader.shape.fingerprint)
     }
 }
 
 impl SegmentView {
     /// The view of decoded rows.
-    ///
-    /// # Safety
-    /// They are of this reader's shape.
-    unsafe fn of_decoded(reader: &Reader, decoded: Rc<DecodedRows>) -> SegmentView {
+    fn of_decoded(reader: &Reader<'_>, decoded: Rc<DecodedRows>) -> SegmentView {
         let dictionaries = decoded.columns.iter().map(Column::dictionary);
         let dictionaries = dictionaries.map(Option::unwrap_or_default).collect();
         let lanes = decoded.columns.iter().map(Column::lane);
@@ -378,7 +328,7 @@ impl SegmentView {
     }
 
     /// The view of sealed rows, of this reader's shape or of some of its attributes.
-    fn of_stream(reader: &Reader, segment: u32, stream: Stream) -> SegmentView {
+    fn of_stream(reader: &Reader<'_>, segment: u32, stream: Stream) -> SegmentView {
         let attributes = 0..reader.shape.kinds.len();
         let dictionaries = attributes.clone();
         let dictionaries =
@@ -395,7 +345,12 @@ impl SegmentView {
     }
 
     /// The segment as it lies in the arena, if it is still there: it may have been evicted since it was loaded.
-    fn in_arena(reader: &Reader, content: &Content, segment: u32, to: u64) -> Option<SegmentView> {
+    fn in_arena(
+        reader: &Reader<'_>,
+        content: &Content,
+        segment: u32,
+        to: u64,
+    ) -> Option<SegmentView> {
         let first_row = segment_first_row(segment);
         let pinned = content.runs.cached()?.pin_segment(segment)?;
         if pinned.columns() != reader.shape.kinds.len()

@@ -15,7 +15,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::reader::Content;
 use crate::error;
 use crate::pg::lock::RowNumbersLock;
-use crate::pg::ports;
+use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_SEALED};
 use crate::storage::metapage::Meta;
 
@@ -32,13 +32,9 @@ thread_local! {
 
 impl Reading {
     /// Notes a scan of a table as its metapage was when the scan began.
-    ///
-    /// # Safety
-    /// `relation` is open.
-    pub unsafe fn begin(relation: pg_sys::Relation, meta: Option<&Meta>) -> Reading {
+    pub fn begin(table: OpenTable<'_>, meta: Option<&Meta>) -> Reading {
         let sealings = meta.map_or(0, |meta| meta.sealings);
-        // SAFETY: the caller's promise.
-        let table = unsafe { (*relation).rd_id };
+        let table = table.oid();
         OPEN.with_borrow_mut(|open| open.push((table, sealings)));
         Reading { table, sealings }
     }
@@ -59,54 +55,34 @@ impl Drop for Reading {
 
 /// Keeps the numbers of rows as they are until the transaction ends, if this backend has locked the table in a mode that
 /// allows it to change or lock rows. Whether it has.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn keep_if_changing(relation: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let changes = pg_sys::CheckRelationLockedByMe(relation, pg_sys::RowShareLock as i32, true);
-        if changes {
-            keep(relation);
-        }
-        changes
+pub fn keep_if_changing(table: OpenTable<'_>) -> bool {
+    let changes = table.is_locked_by_me(pg_sys::RowShareLock, true);
+    if changes {
+        keep(table);
     }
+    changes
 }
 
 /// Keeps the numbers of rows as they are until the transaction ends.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn keep(relation: pg_sys::Relation) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !ports::RelationUsesLocalBuffers(relation) {
-            RowNumbersLock::share_until_commit(relation);
-        }
+pub fn keep(table: OpenTable<'_>) {
+    if !table.uses_local_buffers() {
+        RowNumbersLock::share_until_commit(table);
     }
 }
 
 /// Refuses to go by the number of a row that may have been another one's in an older numbering: see [`check`]. A row
 /// that is not sealed has had its number since it was inserted, and no other row ever had it.
-///
-/// # Safety
-/// As for [`check`]; `content` is of the same table.
-pub unsafe fn check_row(relation: pg_sys::Relation, content: &Content, row: u64) {
+pub fn check_row(table: OpenTable<'_>, content: &Content, row: u64) {
     let found = content.run_of(row);
     let is_open = found.is_some_and(|(_, run)| run.flags & (FLAG_SEALED | FLAG_DEAD) == 0);
     if !is_open {
-        // SAFETY: the caller's promise.
-        unsafe { check(relation, &content.meta) };
+        check(table, &content.meta);
     }
 }
 
 /// Refuses to go by a row number, to change its row or to read it again, that a scan of an older numbering may have given out.
-///
-/// # Safety
-/// `relation` is the open lanes table that `meta` was read from, whose numbers are [kept](keep).
-pub unsafe fn check(relation: pg_sys::Relation, meta: &Meta) {
-    // SAFETY: the caller's promise.
-    let table = unsafe { (*relation).rd_id };
+pub fn check(table: OpenTable<'_>, meta: &Meta) {
+    let table = table.oid();
     let is_stale =
         |(other, sealings): &(pg_sys::Oid, u64)| *other == table && *sealings != meta.sealings;
     if OPEN.with_borrow(|open| open.iter().any(is_stale)) {

@@ -7,20 +7,22 @@
 
 use std::cell::Cell;
 
-use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::limits::segment_of;
 use lanes_columnar::streamed::StreamMemory;
 use pgrx::pg_sys;
 
 use super::reader::{Reader, SegmentView};
 use super::row_numbers::{self, Reading};
-use super::runs::Shape;
-use super::tid;
-use super::visibility::Snapshot;
+use super::shape::TableShape;
+use super::{pending_rows, tid};
 use crate::gucs;
-use crate::pg::ports;
-use crate::pg::slot::{self, RowHeader};
+use crate::pg::descriptor::Descriptor;
+use crate::pg::slot::{RowHeader, Slot};
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
 use crate::remote::recall::Recalled;
 
+mod advance;
 mod open_view;
 mod ranges;
 mod remote_rows;
@@ -30,7 +32,6 @@ pub mod spare_memory;
 
 use open_view::Wanted;
 pub use ranges::Range;
-use ranges::visible_ranges;
 pub use remote_rows::holds_remote;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
 pub use shared::{ParallelState, SharedSegments};
@@ -65,15 +66,15 @@ enum Place {
 }
 
 /// A scan under way.
-pub struct Scan {
-    pub reader: Reader,
-    snapshot: Option<Snapshot>,
+pub struct Scan<'a> {
+    pub reader: Reader<'a>,
+    snapshot: Option<Snapshot<'a>>,
     serializable: bool,
     /// Rows outside are not returned (TID-range scans).
     bounds: (u64, u64),
     place: Place,
     /// Of a parallel scan.
-    shared: *const SharedSegments,
+    shared: Option<&'a SharedSegments>,
     /// Of the numberings that rows were handed out by since the scan began: nodes above may still have them.
     readings: Vec<Reading>,
     /// Sealed segments that were left unread.
@@ -96,85 +97,58 @@ pub struct Scan {
     stream_memory: StreamMemory,
 }
 
-impl Scan {
-    /// # Safety
-    /// `relation` is an open lanes table, `snapshot` null or live, `parallel` null or shared state; all outlive the
-    /// scan.
-    pub unsafe fn begin(
-        relation: pg_sys::Relation,
-        snapshot: pg_sys::Snapshot,
-        parallel: *const ParallelState,
-    ) -> Scan {
-        // SAFETY: the caller's promise.
-        unsafe {
-            row_numbers::keep_if_changing(relation);
-            let reader = Reader::open(relation);
-            Scan {
-                readings: vec![Reading::begin(relation, reader.meta())],
-                reader,
-                snapshot: (!snapshot.is_null()).then(|| Snapshot::new(snapshot)),
-                serializable: !snapshot.is_null()
-                    && ports::serializable_check_needed(relation, snapshot),
-                segments_skipped: 0,
-                segments_taken: 0,
-                taken_until: 0,
-                recalled: Recalled::default(),
-                wanted: None,
-                may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
-                segments_streamed: 0,
-                columns_decoded: 0,
-                stream_memory: spare_memory::take(),
-                bounds: (0, u64::MAX),
-                place: Place::BeforeFirst,
-                shared: if parallel.is_null() {
-                    std::ptr::null()
-                } else {
-                    &raw const (*parallel).segments
-                },
-            }
+impl<'a> Scan<'a> {
+    /// Begins a scan of the rows that a snapshot sees, or of all rows without one.
+    pub fn begin(table: OpenTable<'a>, snapshot: Option<Snapshot<'a>>) -> Scan<'a> {
+        row_numbers::keep_if_changing(table);
+        pending_rows::flush_table(table.oid());
+        let reader = Reader::open(table);
+        Scan {
+            readings: vec![Reading::begin(table, reader.meta())],
+            reader,
+            snapshot,
+            serializable: snapshot.is_some_and(|snapshot| table.reports_conflicts(snapshot)),
+            segments_skipped: 0,
+            segments_taken: 0,
+            taken_until: 0,
+            recalled: Recalled::default(),
+            wanted: None,
+            may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
+            segments_streamed: 0,
+            columns_decoded: 0,
+            stream_memory: spare_memory::take(),
+            bounds: (0, u64::MAX),
+            place: Place::BeforeFirst,
+            shared: None,
         }
     }
 
-    /// Says that rows are named by their numbers: see [`row_numbers::check`].
-    ///
-    /// # Safety
-    /// As for [`Scan::begin`].
-    pub unsafe fn name_rows(&self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(meta) = self.reader.meta() {
-                row_numbers::check(self.reader.relation, meta);
-            }
+    /// Notes that rows are named by their numbers: see [`row_numbers::check`].
+    pub fn name_rows(&self) {
+        if let Some(meta) = self.reader.meta() {
+            row_numbers::check(self.reader.table, meta);
         }
     }
 
     /// Shares the segments with the other participants of a parallel scan.
-    ///
-    /// # Safety
-    /// `segments` outlives the scan.
-    pub unsafe fn share(&mut self, segments: *const SharedSegments) {
-        self.shared = segments;
+    pub fn share(&mut self, segments: &'a SharedSegments) {
+        self.shared = Some(segments);
     }
 
     /// Starts over, with what the table holds now.
     pub fn restart(&mut self) {
         self.place = Place::BeforeFirst;
-        // SAFETY: `begin`'s caller promised that the relation stays open.
-        unsafe { self.open(self.reader.descriptor) };
+        self.open(self.reader.descriptor);
     }
 
-    /// Reads the table anew, as it is now.
-    ///
-    /// # Safety
-    /// `descriptor` is live and of this table, which is open.
-    unsafe fn open(&mut self, descriptor: pg_sys::TupleDesc) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.reader = Reader::open_as(self.reader.relation, descriptor);
-            let reading = Reading::begin(self.reader.relation, self.reader.meta());
-            if !self.readings.contains(&reading) {
-                self.readings.push(reading);
-            }
+    /// Reads the table anew, as it is now, for rows of a descriptor of the table.
+    fn open(&mut self, descriptor: Descriptor<'a>) {
+        let table = self.reader.table;
+        pending_rows::flush_table(table.oid());
+        self.reader = Reader::open_as(table, descriptor);
+        let reading = Reading::begin(table, self.reader.meta());
+        if !self.readings.contains(&reading) {
+            self.readings.push(reading);
         }
     }
 
@@ -185,38 +159,28 @@ impl Scan {
     }
 
     /// Stores the next row in the direction into the slot; false at the end.
-    ///
-    /// # Safety
-    /// `slot` is a slot of the scanned table.
-    pub unsafe fn next(&mut self, forward: bool, target: *mut pg_sys::TupleTableSlot) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.describe(target);
-            if !self.step(forward) {
-                ports::ExecClearTuple(target);
-                return false;
-            }
-            self.store_current(target)
+    pub fn next(&mut self, forward: bool, slot: Slot<'a>) -> bool {
+        self.describe(slot);
+        if !self.step(forward) {
+            slot.clear();
+            return false;
         }
+        self.store_current(slot)
     }
 
-    /// Reads rows as the slot's descriptor describes them, which need not be the relation's (see [`Reader::open_as`]).
-    ///
-    /// # Safety
-    /// `target` is a slot of the scanned table.
-    pub unsafe fn describe(&mut self, target: *mut pg_sys::TupleTableSlot) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let descriptor = (*target).tts_tupleDescriptor;
-            if descriptor != self.reader.descriptor {
-                let shape = Shape::of(descriptor);
-                if shape.fingerprint == self.reader.shape.fingerprint {
-                    (self.reader.descriptor, self.reader.shape) = (descriptor, shape);
-                } else {
-                    self.place = Place::BeforeFirst;
-                    self.open(descriptor);
-                }
-            }
+    /// Reads rows as the slot's descriptor describes them, which need not be the table's (see [`Reader::open_as`]).
+    #[inline]
+    pub fn describe(&mut self, slot: Slot<'a>) {
+        if slot.is_described_by(self.reader.descriptor) {
+            return;
+        }
+        let descriptor = slot.descriptor();
+        let shape = TableShape::of(descriptor);
+        if shape.fingerprint == self.reader.shape.fingerprint {
+            (self.reader.descriptor, self.reader.shape) = (descriptor, shape);
+        } else {
+            self.place = Place::BeforeFirst;
+            self.open(descriptor);
         }
     }
 
@@ -303,10 +267,7 @@ impl Scan {
     }
 
     /// Stores a row into the slot if it is one of the visible rows that are open.
-    ///
-    /// # Safety
-    /// `slot` is a slot of the scanned table.
-    pub unsafe fn store_if_open(&mut self, row: u64, target: *mut pg_sys::TupleTableSlot) -> bool {
+    pub fn store_if_open(&mut self, row: u64, slot: Slot<'_>) -> bool {
         let Place::In(open) = &mut self.place else {
             return false;
         };
@@ -315,217 +276,32 @@ impl Scan {
             return false;
         }
         (open.range, open.row) = (after, row);
-        // SAFETY: the caller's promise.
-        unsafe { self.store_current(target) }
+        self.store_current(slot)
     }
 
-    /// Stores the row that the scan stands on.
-    unsafe fn store_current(&self, target: *mut pg_sys::TupleTableSlot) -> bool {
+    /// Stores the row that the scan stands on. Its lanes stay until the scan moves on, which overwrites the slot first.
+    fn store_current(&self, slot: Slot<'_>) -> bool {
         let Place::In(open) = &self.place else {
             return false;
         };
         let range = &open.ranges[open.range];
-        // SAFETY: the window lives until this scan moves on, which overwrites the slot first.
-        unsafe {
-            slot::store(
-                target,
-                open.window.outlet(),
-                open.window.place(open.row),
-                tid::from_row(open.row),
-                (*self.reader.relation).rd_id,
-                RowHeader {
-                    xmin: range.xmin,
-                    cmin: range.cmin,
-                },
-            );
-        }
+        slot.store(
+            open.window.outlet(),
+            open.window.place(open.row),
+            tid::from_row(open.row),
+            self.reader.table.oid(),
+            RowHeader {
+                xmin: range.xmin,
+                cmin: range.cmin,
+            },
+        );
         true
-    }
-
-    /// Moves to the next row; false at the end.
-    fn step(&mut self, forward: bool) -> bool {
-        if let Place::In(open) = &mut self.place {
-            let range = open.ranges[open.range];
-            if forward {
-                if open.row + 1 < range.to {
-                    open.row += 1;
-                    return true;
-                }
-                if open.range + 1 < open.ranges.len() {
-                    open.range += 1;
-                    open.row = open.ranges[open.range].from;
-                    return true;
-                }
-            } else {
-                if open.row > range.from {
-                    open.row -= 1;
-                    return true;
-                }
-                if open.range > 0 {
-                    open.range -= 1;
-                    open.row = open.ranges[open.range].to - 1;
-                    return true;
-                }
-            }
-        }
-        self.enter_next_segment(forward, None)
-    }
-
-    fn enter_next_segment(&mut self, forward: bool, by_zone: Option<ByZone<'_>>) -> bool {
-        let end = self.reader.end_row().min(self.bounds.1);
-        if end <= self.bounds.0 {
-            self.place = if forward {
-                Place::AfterLast
-            } else {
-                Place::BeforeFirst
-            };
-            return false;
-        }
-        // What lay before the first run was dropped, perhaps very much of it.
-        let content = self.reader.content.as_ref();
-        let first_run = content.map_or(0, |content| content.runs.first_row());
-        let (first, last) = (
-            segment_of(self.bounds.0.max(first_run)) as i64,
-            segment_of(end - 1) as i64,
-        );
-        let mut candidate = match (&self.place, forward) {
-            (Place::BeforeFirst, true) => first - 1,
-            (Place::AfterLast, false) => last + 1,
-            (Place::In(open), _) => open.segment as i64,
-            (Place::AfterLast, true) | (Place::BeforeFirst, false) => return false,
-        };
-        loop {
-            candidate = self.claim(candidate, forward, first);
-            if candidate < first || candidate > last {
-                self.leave();
-                self.place = if forward {
-                    Place::AfterLast
-                } else {
-                    Place::BeforeFirst
-                };
-                return false;
-            }
-            ports::CHECK_FOR_INTERRUPTS();
-            if forward
-                && let Some(by_zone) = by_zone
-                && let Some(next) = self.pass_ruled_out(candidate as u32, by_zone.rules_out)
-            {
-                candidate = i64::from(next) - 1;
-                continue;
-            }
-            if !forward
-                && let Some(by_zone) = by_zone
-                && let Some(before) = self.pass_ruled_out_back(candidate as u32, by_zone.rules_out)
-            {
-                candidate = before + 1;
-                continue;
-            }
-            if let Some(mut open) = self.open_segment(candidate as u32, by_zone, Wanted::Many) {
-                if by_zone.is_none() {
-                    // Read row by row.
-                    open.fill_visible();
-                }
-                if forward {
-                    open.row = open.ranges[0].from;
-                } else {
-                    open.range = open.ranges.len() - 1;
-                    open.row = open.ranges[open.range].to - 1;
-                }
-                self.place = Place::In(Box::new(open));
-                return true;
-            }
-        }
-    }
-
-    /// The segment after `from` in the direction; of a parallel scan, the next that no participant has taken.
-    fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
-        if !self.shared.is_null() {
-            let sealings = self.reader.meta().map_or(0, |meta| meta.sealings);
-            // SAFETY: shared state outlives the scan (`begin`'s promise).
-            let taken = unsafe { (*self.shared).take(sealings, first as u64) };
-            return taken.map_or(i64::MAX, |segment| segment as i64);
-        }
-        if forward { from + 1 } else { from - 1 }
-    }
-
-    fn open_segment(
-        &mut self,
-        segment: u32,
-        by_zone: Option<ByZone<'_>>,
-        wanted: Wanted,
-    ) -> Option<OpenSegment> {
-        let start = segment_first_row(segment)
-            .max(self.bounds.0)
-            .max(self.taken_until);
-        let end = (segment_first_row(segment) + segment_rows_max(segment) as u64)
-            .min(self.bounds.1)
-            .min(self.reader.end_row());
-        if start >= end {
-            self.segments_taken += u64::from(self.taken_until >= end);
-            return None;
-        }
-        // The old window goes first: it may be what has to be evicted.
-        self.leave();
-        let (relation, serializable) = (self.reader.relation, self.serializable);
-        let content = self.reader.content.as_mut()?;
-        let mut ranges = visible_ranges(
-            relation,
-            content,
-            self.snapshot.as_ref(),
-            serializable,
-            start,
-            end,
-        );
-        let rules_out = by_zone.map(|by_zone| by_zone.rules_out);
-        if ranges.is_empty() {
-            return None;
-        }
-        if let Some(rules_out) = rules_out
-            && self.is_ruled_out(&ranges, rules_out)
-        {
-            self.segments_skipped += 1;
-            return None;
-        }
-        if let Some(answers) = by_zone.and_then(|by_zone| by_zone.answered_by)
-            && self.answer_whole_runs(&mut ranges, answers)
-        {
-            return None;
-        }
-        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
-        let content = self.reader.content.as_ref()?;
-        let before = Recalled::so_far();
-        let mut memory = std::mem::take(&mut self.stream_memory);
-        // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
-        let window = unsafe {
-            if holds_remote(content, segment_first_row(segment), to) {
-                self.open_partly_remote(content, segment, &mut ranges, by_zone, &mut memory)
-            } else {
-                Some(self.open_within_share(content, (from, to), wanted, &mut memory))
-            }
-        };
-        self.stream_memory = memory;
-        self.recalled.add_since(before);
-        let window = window?;
-        if window.is_private() {
-            self.segments_streamed += 1;
-        }
-        Some(OpenSegment {
-            segment,
-            ranges,
-            window,
-            range: 0,
-            row: 0,
-        })
     }
 }
 
 /// Whether a snapshot sees a row of a table.
-///
-/// # Safety
-/// As for [`Scan::begin`].
-pub unsafe fn has_row(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
-    // SAFETY: the caller's promise.
-    let mut scan = unsafe { Scan::begin(relation, snapshot, std::ptr::null()) };
+pub fn has_row(table: OpenTable<'_>, snapshot: Option<Snapshot<'_>>) -> bool {
+    let mut scan = Scan::begin(table, snapshot);
     scan.wanted = Some(Vec::new());
     let any = ByZone {
         rules_out: &|_| false,
@@ -534,7 +310,7 @@ pub unsafe fn has_row(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) ->
     scan.next_window(true, any).is_some()
 }
 
-impl Drop for Scan {
+impl Drop for Scan<'_> {
     fn drop(&mut self) {
         self.leave();
         spare_memory::keep(std::mem::take(&mut self.stream_memory));

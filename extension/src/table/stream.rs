@@ -3,19 +3,23 @@
 //! Their images come from the arena, if it keeps them, else from pages or from object storage; then the arena is given them to
 //! keep, if it has room. What is decoded is the scan's own.
 
+use std::rc::Rc;
+
 use lanes_columnar::arena::{Images, NewImage, RunEntry};
 use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::{self, ImageBytes, SealedRun, StreamMemory, Streamed};
-use pgrx::pg_sys;
 
-use super::runs::{self, Runs, Shape};
+use super::decode;
+use super::runs::Runs;
+use super::shape::TableShape;
 use crate::pg::shmem::ArenaLocks;
+use crate::pg::table::OpenTable;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_SEALED};
 
 /// Rows of one segment that are being streamed. Drops them before the images that they are decoded from.
 pub struct Stream {
     pub rows: Streamed,
-    images: Option<Images<ArenaLocks>>,
+    images: Option<Rc<Images<ArenaLocks>>>,
     is_noted: bool,
 }
 
@@ -41,7 +45,7 @@ pub struct SealedRows {
     /// Bytes of their images.
     pub bytes: u64,
     /// Those that the arena keeps.
-    images: Option<Images<ArenaLocks>>,
+    images: Option<Rc<Images<ArenaLocks>>>,
 }
 
 /// Why rows are not streamed.
@@ -79,7 +83,9 @@ impl SealedRows {
             _ => return None,
         };
         let cached = runs.cached();
-        let images = cached.and_then(|cached| cached.pin_images(home));
+        let images = cached
+            .and_then(|cached| cached.pin_images(home))
+            .map(Rc::new);
         if home != segment
             && images.is_none()
             && cached.is_some_and(|cached| cached.pin_segment(home).is_some())
@@ -106,13 +112,10 @@ impl SealedRows {
     ///
     /// # Errors
     /// Why they are not streamed.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that `runs` are of, among which they were found.
-    pub unsafe fn open(
+    pub fn open(
         self,
-        relation: pg_sys::Relation,
-        shape: &Shape,
+        table: OpenTable<'_>,
+        shape: &TableShape,
         runs: &Runs,
         memory: &mut StreamMemory,
         keep: bool,
@@ -122,24 +125,22 @@ impl SealedRows {
             segment_rows_max(self.segment) as usize,
         );
         let unreadable = |run: &RunEntry, failure: &dyn std::fmt::Display| {
-            // SAFETY: the caller's promise.
-            match unsafe { directory::is_dead_by_now(relation, run) } {
+            match directory::is_dead_by_now(table, run) {
                 // VACUUM has found it so, and reused its blocks, since its entry was read.
                 true => NotStreamed::Otherwise,
-                false => NotStreamed::Unreadable(runs::failure_of(run, failure)),
+                false => NotStreamed::Unreadable(decode::failure_of(run, failure)),
             }
         };
         let mut sealed = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
             let images = self.images.as_ref();
-            let kept = images.and_then(|images| images.of_run(run.first_row));
-            let image = match kept.filter(|kept| kept.bytes().len() == run.bytes as usize) {
-                // SAFETY: the pin is kept as long as what reads the bytes.
-                Some(kept) => unsafe { ImageBytes::kept(kept) },
+            let kept = images
+                .and_then(|images| ImageBytes::kept(images, run.first_row, run.bytes as usize));
+            let image = match kept {
+                Some(kept) => kept,
                 None => {
                     let mut image = memory.image();
-                    // SAFETY: the caller's promise.
-                    let read = unsafe { runs::read_image(relation, run, &mut image) };
+                    let read = decode::read_image(table, run, &mut image);
                     read.map_err(|failure| unreadable(run, &failure))?;
                     ImageBytes::Own(image)
                 }

@@ -1,15 +1,16 @@
-//! The table access method: [`routine`] lists every callback; the other files answer them.
+//! The table access method. [`routine`] lists every callback; the other files hold what the callbacks do.
 //!
-//! Reading: [`reader`] opens a table under its current directory, [`scan`] turns runs, snapshot and tombstones into
-//! ranges of visible rows and hands them out in either direction, [`one_row`] finds a row by its number, [`sample`] serves
-//! ANALYZE and TABLESAMPLE.
-//! Writing: [`insert`] appends runs, [`insert_buffer`] gathers the rows of one executor run, [`modify`] adds tombstones and row locks by one shared conflict check.
-//! [`row_numbers`] keeps the numbers of rows that such statements have found.
-//! The rest: [`relation`] (files and sizes), [`vacuum`] with its [`vacuum_report`], [`rewrite`] (VACUUM FULL),
-//! [`refuse`] (what is not done, by name), [`tid`] (rows as tuple ids).
+//! | what PostgreSQL calls | where it goes |
+//! |---|---|
+//! | scans, rows by number | [`crate::table::scan`], [`crate::table::one_row`] |
+//! | INSERT, COPY | [`crate::table::insert`], [`crate::table::pending_rows`] |
+//! | DELETE, UPDATE, row locks | [`modify`]: tombstones, under one conflict check |
+//! | ANALYZE, TABLESAMPLE | [`sample`] |
+//! | VACUUM | [`crate::maintenance::vacuum`] |
+//! | VACUUM FULL | [`rewrite`] |
+//! | files and sizes | [`relation`] |
+//! | what lanes tables do not do | [`refuse`], by name |
 
-pub mod insert;
-pub mod insert_buffer;
 pub mod modify;
 pub mod refuse;
 pub mod relation;

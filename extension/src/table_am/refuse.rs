@@ -27,7 +27,7 @@ pub fn publications() -> ! {
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_build_range_scan(
+pub extern "C-unwind" fn index_build_range_scan(
     _table: pg_sys::Relation,
     _index: pg_sys::Relation,
     _info: *mut pg_sys::IndexInfo,
@@ -44,7 +44,7 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_validate_scan(
+pub extern "C-unwind" fn index_validate_scan(
     _table: pg_sys::Relation,
     _index: pg_sys::Relation,
     _info: *mut pg_sys::IndexInfo,
@@ -55,24 +55,24 @@ pub unsafe extern "C-unwind" fn index_validate_scan(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_fetch_begin(
+pub extern "C-unwind" fn index_fetch_begin(
     _rel: pg_sys::Relation,
 ) -> *mut pg_sys::IndexFetchTableData {
     indexes()
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_fetch_reset(_data: *mut pg_sys::IndexFetchTableData) {
+pub extern "C-unwind" fn index_fetch_reset(_data: *mut pg_sys::IndexFetchTableData) {
     indexes()
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_fetch_end(_data: *mut pg_sys::IndexFetchTableData) {
+pub extern "C-unwind" fn index_fetch_end(_data: *mut pg_sys::IndexFetchTableData) {
     indexes()
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_fetch_tuple(
+pub extern "C-unwind" fn index_fetch_tuple(
     _scan: *mut pg_sys::IndexFetchTableData,
     _tid: pg_sys::ItemPointer,
     _snapshot: pg_sys::Snapshot,
@@ -84,7 +84,7 @@ pub unsafe extern "C-unwind" fn index_fetch_tuple(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_delete_tuples(
+pub extern "C-unwind" fn index_delete_tuples(
     _rel: pg_sys::Relation,
     _state: *mut pg_sys::TM_IndexDeleteOp,
 ) -> pg_sys::TransactionId {
@@ -92,7 +92,7 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn tuple_insert_speculative(
+pub extern "C-unwind" fn tuple_insert_speculative(
     _rel: pg_sys::Relation,
     _slot: *mut pg_sys::TupleTableSlot,
     _command: pg_sys::CommandId,
@@ -107,7 +107,7 @@ pub unsafe extern "C-unwind" fn tuple_insert_speculative(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn tuple_complete_speculative(
+pub extern "C-unwind" fn tuple_complete_speculative(
     _rel: pg_sys::Relation,
     _slot: *mut pg_sys::TupleTableSlot,
     _token: u32,
@@ -120,7 +120,7 @@ pub unsafe extern "C-unwind" fn tuple_complete_speculative(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn relation_toast_am(_rel: pg_sys::Relation) -> pg_sys::Oid {
+pub extern "C-unwind" fn relation_toast_am(_rel: pg_sys::Relation) -> pg_sys::Oid {
     refuse(
         "lanes tables have no TOAST table",
         "Long values are stored in line.",
@@ -128,7 +128,7 @@ pub unsafe extern "C-unwind" fn relation_toast_am(_rel: pg_sys::Relation) -> pg_
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn relation_fetch_toast_slice(
+pub extern "C-unwind" fn relation_fetch_toast_slice(
     _toast: pg_sys::Relation,
     _value: pg_sys::Oid,
     _size: i32,

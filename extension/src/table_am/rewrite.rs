@@ -6,17 +6,18 @@
 use std::collections::{HashMap, HashSet};
 
 use lanes_columnar::column::Column;
-use pgrx::pg_sys;
 
-use super::{insert, refuse};
+use super::refuse;
 use crate::pg::datum::RowIntake;
 use crate::pg::ports;
+use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
 use crate::table::append::PreparedRun;
 use crate::table::reader::{Access, Content, Reader, ViewRequest};
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
+use crate::table::{insert, pending_rows};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 
@@ -29,8 +30,8 @@ pub struct Counts {
 }
 
 struct Copier<'a> {
-    target: pg_sys::Relation,
-    reader: &'a Reader,
+    target: OpenTable<'a>,
+    reader: &'a Reader<'a>,
     intake: RowIntake,
     columns: Vec<Column>,
     /// Old numbers of the rows that are gathered.
@@ -41,41 +42,32 @@ struct Copier<'a> {
     kept_tombstones: Vec<Tombstone>,
 }
 
-/// `relation_copy_for_cluster`, which VACUUM FULL calls without an index.
-///
-/// # Safety
-/// Both tables are exclusively locked lanes tables of one row type.
-pub unsafe fn copy(
-    source: pg_sys::Relation,
-    target: pg_sys::Relation,
-    index: pg_sys::Relation,
-    horizon: u32,
-) -> Counts {
-    if !index.is_null() {
+/// `relation_copy_for_cluster`, which VACUUM FULL calls without an index. Both tables are locked exclusively and of one row
+/// type.
+pub fn copy(source: OpenTable<'_>, target: OpenTable<'_>, has_index: bool, horizon: u32) -> Counts {
+    if has_index {
         refuse::indexes();
     }
     let mut counts = Counts::default();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut reader = Reader::open(source);
-        let Some(content) = reader.content.take() else {
-            return counts;
-        };
-        let mut copier = Copier {
-            target,
-            reader: &reader,
-            intake: RowIntake::new((*source).rd_att, &reader.shape.kinds),
-            columns: reader.shape.columns(),
-            rows: Vec::new(),
-            owner: (0, 0, 0),
-            followed: surviving_successors(&content, horizon),
-            renumbered: HashMap::new(),
-            kept_tombstones: Vec::new(),
-        };
-        copier.copy_all(&content, horizon, &mut counts);
-        copier.flush();
-        copier.write_tombstones();
-    }
+    pending_rows::flush_table(source.oid());
+    let mut reader = Reader::open(source);
+    let Some(content) = reader.content.take() else {
+        return counts;
+    };
+    let mut copier = Copier {
+        target,
+        reader: &reader,
+        intake: RowIntake::new(source.descriptor(), &reader.shape.kinds),
+        columns: reader.shape.columns(),
+        rows: Vec::new(),
+        owner: (0, 0, 0),
+        followed: surviving_successors(&content, horizon),
+        renumbered: HashMap::new(),
+        kept_tombstones: Vec::new(),
+    };
+    copier.copy_all(&content, horizon, &mut counts);
+    copier.flush();
+    copier.write_tombstones();
     counts
 }
 
@@ -115,16 +107,11 @@ fn fate(tombstone: &Tombstone, horizon: u32) -> Fate {
 }
 
 impl Copier<'_> {
-    unsafe fn copy_all(&mut self, content: &Content, horizon: u32, counts: &mut Counts) {
-        let descriptor = self.reader.relation;
-        // SAFETY: `copy`'s caller promised an open table.
-        let natts = unsafe { (*(*descriptor).rd_att).natts as usize };
-        let mut values = vec![pg_sys::Datum::null(); natts];
-        let mut nulls = vec![true; natts];
+    fn copy_all(&mut self, content: &Content, horizon: u32, counts: &mut Counts) {
         let mut memory = StreamMemory::default();
         for index in 0..content.runs.len() {
             let run = content.runs.get(index);
-            // Nobody who saw fading rows reads on: the lock waited for who had read the table.
+            // Nobody reads fading rows any more: VACUUM FULL waited for its lock until their readers had finished.
             let dead = run.flags & (FLAG_DEAD | FLAG_FADING) != 0
                 || (run.flags & FLAG_FROZEN == 0 && xid_status(run.xmin) == XidStatus::Aborted);
             if dead {
@@ -134,78 +121,70 @@ impl Copier<'_> {
             let frozen = run.flags & FLAG_FROZEN != 0
                 || (xid_status(run.xmin) == XidStatus::Committed
                     && xid_precedes(run.xmin, horizon));
-            let owner = if frozen {
-                (run.xmin, 0, FLAG_FROZEN)
-            } else {
-                (run.xmin, run.cmin, 0)
+            let owner = match frozen {
+                true => (run.xmin, 0, FLAG_FROZEN),
+                false => (run.xmin, run.cmin, 0),
             };
-            let (mut from, end) = (run.first_row, run.first_row + run.rows as u64);
+            let (mut from, end) = (run.first_row, run.end_row());
             while from < end {
                 let segment = segment_of(from);
                 let to = end.min(segment_first_row(segment) + segment_rows_max(segment) as u64);
-                // SAFETY: the rows are the run's; the view lives while its values are copied.
-                unsafe {
-                    let request = ViewRequest {
-                        reader: self.reader,
-                        content,
-                        rows: from..to,
-                        access: Access::Once(&mut memory),
-                    };
-                    let mut view = request.open();
-                    view.fill(view.place(from)..view.place(to), None);
-                    for row in from..to {
-                        let tombstones = content.tombstones.borrow();
-                        let deletion = tombstones
-                            .of_row(row)
-                            .iter()
-                            .find(|t| fate(t, horizon) != Fate::Void);
-                        if let Some(deletion) = deletion {
-                            if fate(deletion, horizon) == Fate::Gone {
-                                counts.removed += 1.0;
-                                continue;
-                            }
-                            counts.recently_dead += 1.0;
-                            self.kept_tombstones.push(*deletion);
-                        }
-                        counts.kept += 1.0;
+                let request = ViewRequest {
+                    reader: self.reader,
+                    content,
+                    rows: from..to,
+                    access: Access::Once(&mut memory),
+                };
+                let mut view = request.open();
+                view.fill(view.place(from)..view.place(to), None);
+                for row in from..to {
+                    if self.is_kept(content, row, horizon, counts) {
                         self.start_row(owner);
-                        (*view.outlet()).read(
-                            view.place(row),
-                            0,
-                            natts,
-                            values.as_mut_ptr(),
-                            nulls.as_mut_ptr(),
-                        );
-                        self.intake
-                            .push(&mut self.columns, values.as_ptr(), nulls.as_ptr());
+                        let place = view.place(row);
+                        let columns = &mut self.columns;
+                        self.intake.push_row(columns, view.outlet(), place);
                         self.rows.push(row);
                     }
-                    memory = view.into_memory().unwrap_or_default();
                 }
+                memory = view.into_memory().unwrap_or_default();
                 from = to;
                 ports::CHECK_FOR_INTERRUPTS();
             }
         }
     }
 
+    /// Whether a row moves to the new file. Its deletion moves along if some snapshot may not see it.
+    fn is_kept(&mut self, content: &Content, row: u64, horizon: u32, counts: &mut Counts) -> bool {
+        let tombstones = content.tombstones.borrow();
+        let mut of_row = tombstones.of_row(row).iter();
+        if let Some(deletion) = of_row.find(|t| fate(t, horizon) != Fate::Void) {
+            if fate(deletion, horizon) == Fate::Gone {
+                counts.removed += 1.0;
+                return false;
+            }
+            counts.recently_dead += 1.0;
+            self.kept_tombstones.push(*deletion);
+        }
+        counts.kept += 1.0;
+        true
+    }
+
     /// Writes what is gathered if the next row cannot join it.
-    unsafe fn start_row(&mut self, owner: (u32, u32, u32)) {
+    fn start_row(&mut self, owner: (u32, u32, u32)) {
         let same = owner == self.owner || (owner.2 & self.owner.2 & FLAG_FROZEN != 0);
         let full = insert::is_full(&self.columns, self.rows.len());
         if !self.rows.is_empty() && (!same || full) {
-            // SAFETY: `copy`'s caller promised open tables.
-            unsafe { self.flush() };
+            self.flush();
         }
         self.owner = owner;
     }
 
-    unsafe fn flush(&mut self) {
+    fn flush(&mut self) {
         if self.rows.is_empty() {
             return;
         }
         let (xmin, cmin, flags) = self.owner;
-        // SAFETY: `copy`'s caller promised an exclusively locked target of the same row type.
-        let first = unsafe {
+        let first = {
             PreparedRun::write(
                 self.target,
                 &self.reader.shape.kinds,
@@ -225,7 +204,7 @@ impl Copier<'_> {
         }
     }
 
-    unsafe fn write_tombstones(&self) {
+    fn write_tombstones(&self) {
         for old in &self.kept_tombstones {
             let Some(&row) = self.renumbered.get(&old.row) else {
                 continue;
@@ -242,11 +221,8 @@ impl Copier<'_> {
                 kind,
                 ..*old
             };
-            // SAFETY: `copy`'s caller promised an exclusively locked target.
-            unsafe {
-                let meta = Meta::load_or_create(self.target);
-                Tail::lock(self.target, &meta).push(self.target, &tombstone);
-            }
+            let meta = Meta::load_or_create(self.target);
+            Tail::lock(self.target, &meta).push(self.target, &tombstone);
         }
     }
 }

@@ -9,14 +9,18 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::modify::{self, Conflicts, LockRequest};
 use super::sample::{AnalyzeBlock, SampleBlock};
-use super::{insert, insert_buffer, modify, refuse, relation, rewrite};
+use super::{refuse, relation, rewrite};
 use crate::maintenance::shorten::Effort;
 use crate::maintenance::vacuum;
-use crate::maintenance::vacuum_report::Told;
-use crate::pg::{ports, slot};
+use crate::maintenance::vacuum_report::Audience;
+use crate::pg::slot::{self, Slot};
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::{self, OpenTable};
+use crate::pg::{ports, transaction};
 use crate::table::scan::{ParallelState, Scan, SharedSegments};
-use crate::table::{one_row, tid};
+use crate::table::{insert, one_row, pending_rows, tid};
 
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
@@ -72,6 +76,11 @@ static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     scan_sample_next_tuple: Some(scan_sample_next_tuple),
 };
 
+/// Makes lanes tables recognisable by their routine table. Called from `_PG_init`.
+pub fn register() {
+    table::register_routine(routine());
+}
+
 /// The routine table.
 pub fn routine() -> *const pg_sys::TableAmRoutine {
     &raw const ROUTINE
@@ -101,7 +110,7 @@ struct ScanDescriptor {
 
 struct ScanState {
     /// Gone once the scan has ended.
-    scan: Option<Scan>,
+    scan: Option<Scan<'static>>,
     analyze: AnalyzeBlock,
     sample: SampleBlock,
     rows_returned: i64,
@@ -115,7 +124,7 @@ impl ScanState {
         unsafe { &mut *(*descriptor.cast::<ScanDescriptor>()).state }
     }
 
-    fn scan(&mut self) -> &mut Scan {
+    fn scan(&mut self) -> &mut Scan<'static> {
         self.scan.as_mut().expect("the scan has not ended")
     }
 }
@@ -136,17 +145,19 @@ unsafe extern "C-unwind" fn scan_begin(
     parallel: pg_sys::ParallelTableScanDesc,
     flags: u32,
 ) -> pg_sys::TableScanDesc {
-    // SAFETY: the table access method's contract.
+    // SAFETY: the reference count keeps the relation open, and the scan's caller the snapshot, until `scan_end`. Shared
+    // state was initialised by `parallelscan_initialize` and outlives its scans.
     unsafe {
         pg_sys::RelationIncrementReferenceCount(relation);
+        let (table, seen) = (OpenTable::new(relation), Snapshot::new(snapshot));
         let reads_all = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
             | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN
             | pg_sys::ScanOptions::SO_TYPE_TIDRANGESCAN;
-        if flags & reads_all != 0 && !snapshot.is_null() {
-            ports::PredicateLockRelation(relation, snapshot);
+        if let Some(seen) = seen.filter(|_| flags & reads_all != 0) {
+            table.predicate_lock(seen);
         }
         if flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
-            ports::pgstat_count_heap_scan(relation);
+            table.count_scan();
         }
         let descriptor: *mut ScanDescriptor = pg_sys::palloc0(size_of::<ScanDescriptor>()).cast();
         (*descriptor).base.rs_rd = relation;
@@ -155,7 +166,10 @@ unsafe extern "C-unwind" fn scan_begin(
         (*descriptor).base.rs_key = keys;
         (*descriptor).base.rs_flags = flags;
         (*descriptor).base.rs_parallel = parallel;
-        let scan = Scan::begin(relation, snapshot, parallel.cast::<ParallelState>());
+        let mut scan = Scan::begin(table, seen);
+        if let Some(shared) = parallel.cast::<ParallelState>().as_ref() {
+            scan.share(&shared.segments);
+        }
         if flags & pg_sys::ScanOptions::SO_TYPE_TIDSCAN != 0 {
             scan.name_rows();
         }
@@ -175,7 +189,8 @@ unsafe extern "C-unwind" fn scan_end(descriptor: pg_sys::TableScanDesc) {
     // SAFETY: made by `scan_begin`; what is left of the state goes with its memory context.
     unsafe {
         let state = ScanState::of(descriptor);
-        ports::pgstat_count_heap_rows((*descriptor).rs_rd, state.rows_returned);
+        let table = OpenTable::new((*descriptor).rs_rd);
+        table.count_rows_returned(state.rows_returned);
         state.analyze = AnalyzeBlock::default();
         state.scan = None;
         if (*descriptor).rs_flags & pg_sys::ScanOptions::SO_TEMP_SNAPSHOT != 0 {
@@ -209,7 +224,7 @@ unsafe extern "C-unwind" fn scan_getnextslot(
         let state = ScanState::of(descriptor);
         let found = state.scan().next(
             direction != pg_sys::ScanDirection::BackwardScanDirection,
-            slot,
+            Slot::new(slot),
         );
         state.rows_returned += found as i64;
         found
@@ -269,8 +284,11 @@ unsafe extern "C-unwind" fn tuple_fetch_row_version(
     snapshot: pg_sys::Snapshot,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    // SAFETY: the table access method's contract.
-    unsafe { one_row::fetch(relation, &*id, snapshot, slot) }
+    // SAFETY: PostgreSQL passes an open table, a live id and snapshot, and a slot of the table.
+    unsafe {
+        let (table, slot) = (OpenTable::new(relation), Slot::new(slot));
+        Snapshot::new(snapshot).is_some_and(|seen| one_row::fetch(table, &*id, seen, slot))
+    }
 }
 
 #[pg_guard]
@@ -278,7 +296,7 @@ unsafe extern "C-unwind" fn tuple_tid_valid(
     descriptor: pg_sys::TableScanDesc,
     id: pg_sys::ItemPointer,
 ) -> bool {
-    // SAFETY: made by `scan_begin`.
+    // SAFETY: made by `scan_begin`; the id is live.
     unsafe {
         let end = ScanState::of(descriptor).scan().reader.end_row();
         tid::to_row(&*id).is_some_and(|row| row < end)
@@ -290,8 +308,13 @@ unsafe extern "C-unwind" fn tuple_get_latest_tid(
     descriptor: pg_sys::TableScanDesc,
     id: pg_sys::ItemPointer,
 ) {
-    // SAFETY: the table access method's contract.
-    unsafe { modify::latest((*descriptor).rs_rd, (*descriptor).rs_snapshot, &mut *id) }
+    // SAFETY: made by `scan_begin`, whose table is open and whose snapshot is live; the id is the caller's.
+    unsafe {
+        let table = OpenTable::new((*descriptor).rs_rd);
+        if let Some(snapshot) = Snapshot::new((*descriptor).rs_snapshot) {
+            modify::latest(table, snapshot, &mut *id);
+        }
+    }
 }
 
 #[pg_guard]
@@ -300,8 +323,11 @@ unsafe extern "C-unwind" fn tuple_satisfies_snapshot(
     slot: *mut pg_sys::TupleTableSlot,
     snapshot: pg_sys::Snapshot,
 ) -> bool {
-    // SAFETY: the table access method's contract.
-    unsafe { one_row::exists(relation, &(*slot).tts_tid, snapshot) }
+    // SAFETY: PostgreSQL passes an open table, a filled slot of it and a live snapshot.
+    unsafe {
+        let (table, id) = (OpenTable::new(relation), Slot::new(slot).tid());
+        Snapshot::new(snapshot).is_some_and(|seen| one_row::exists(table, &id, seen))
+    }
 }
 
 #[pg_guard]
@@ -312,11 +338,11 @@ unsafe extern "C-unwind" fn tuple_insert(
     options: i32,
     bulk: *mut pg_sys::BulkInsertStateData,
 ) {
-    // SAFETY: the table access method's contract.
-    unsafe {
-        if !insert_buffer::gather(bulk, relation, slot, command, options) {
-            insert::insert_slots(relation, &[slot], command, options);
-        }
+    // SAFETY: PostgreSQL passes a filled slot of the table, which stays open until the executor run or the bulk insert
+    // ends: all that holds the table longer than this call.
+    let (table, slot) = unsafe { (OpenTable::new(relation), Slot::new(slot)) };
+    if !pending_rows::gather(!bulk.is_null(), table, slot, command, options) {
+        insert::insert_slots(table, std::iter::once(slot), command, options);
     }
 }
 
@@ -329,21 +355,19 @@ unsafe extern "C-unwind" fn multi_insert(
     options: i32,
     _bulk: *mut pg_sys::BulkInsertStateData,
 ) {
-    // SAFETY: the table access method's contract.
+    // SAFETY: PostgreSQL passes an open table and so many filled slots of it.
     unsafe {
-        insert::insert_slots(
-            relation,
-            std::slice::from_raw_parts(slots, count as usize),
-            command,
-            options,
-        )
+        let slots = std::slice::from_raw_parts(slots, count as usize).iter();
+        let slots = slots.map(|&slot| Slot::new(slot));
+        insert::insert_slots(OpenTable::new(relation), slots, command, options);
     }
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn finish_bulk_insert(relation: pg_sys::Relation, _options: i32) {
-    // SAFETY: an open relation. What was gathered for it must be written before it is closed.
-    insert_buffer::flush_table(unsafe { (*relation).rd_id });
+    // SAFETY: an open table. Rows that were gathered for it must be written before it is closed.
+    let table = unsafe { OpenTable::new(relation) };
+    pending_rows::flush_table(table.oid());
 }
 
 #[pg_guard]
@@ -357,17 +381,12 @@ unsafe extern "C-unwind" fn tuple_delete(
     failure: *mut pg_sys::TM_FailureData,
     changing_partition: bool,
 ) -> pg_sys::TM_Result::Type {
-    // SAFETY: the table access method's contract.
+    // SAFETY: PostgreSQL passes an open table, live data, and a snapshot or null.
     unsafe {
-        modify::delete(
-            relation,
-            &*id,
-            command,
-            crosscheck,
-            wait,
-            failure,
-            changing_partition,
-        )
+        let (table, crosscheck) = (OpenTable::new(relation), Snapshot::new(crosscheck));
+        let conflicts = Conflicts { crosscheck, wait };
+        let failure = &mut *failure;
+        modify::delete(table, &*id, command, conflicts, changing_partition, failure)
     }
 }
 
@@ -384,12 +403,15 @@ unsafe extern "C-unwind" fn tuple_update(
     mode: *mut pg_sys::LockTupleMode::Type,
     update_indexes: *mut ports::UpdateIndexes,
 ) -> pg_sys::TM_Result::Type {
-    // SAFETY: the table access method's contract.
+    // SAFETY: PostgreSQL passes an open table, a filled slot of it, live data, and a snapshot or null.
     unsafe {
         *update_indexes = ports::UPDATE_NO_INDEXES;
-        modify::update(
-            relation, &*id, slot, command, crosscheck, wait, failure, mode,
-        )
+        let (table, slot) = (OpenTable::new(relation), Slot::new(slot));
+        let crosscheck = Snapshot::new(crosscheck);
+        let conflicts = Conflicts { crosscheck, wait };
+        let result;
+        (result, *mode) = modify::update(table, &*id, slot, command, conflicts, &mut *failure);
+        result
     }
 }
 
@@ -405,8 +427,12 @@ unsafe extern "C-unwind" fn tuple_lock(
     flags: u8,
     failure: *mut pg_sys::TM_FailureData,
 ) -> pg_sys::TM_Result::Type {
-    // SAFETY: the table access method's contract.
-    unsafe { modify::lock(relation, id, slot, command, mode, policy, flags, failure) }
+    let request = LockRequest::new(command, mode, policy, flags);
+    // SAFETY: PostgreSQL passes an open table, a slot of it, and live data.
+    unsafe {
+        let (table, slot) = (OpenTable::new(relation), Slot::new(slot));
+        modify::lock(table, &mut *id, slot, request, &mut *failure)
+    }
 }
 
 #[pg_guard]
@@ -417,14 +443,18 @@ unsafe extern "C-unwind" fn relation_set_new_file(
     freeze: *mut pg_sys::TransactionId,
     freeze_multi: *mut pg_sys::MultiXactId,
 ) {
-    // SAFETY: the table access method's contract.
-    unsafe { relation::set_new_file(relation, &*locator, persistence, freeze, freeze_multi) }
+    // SAFETY: PostgreSQL passes an open table, a locator, and places for the results.
+    unsafe {
+        *freeze = transaction::recent_xmin();
+        *freeze_multi = transaction::oldest_multixact();
+        relation::set_new_file(OpenTable::new(relation), &*locator, persistence);
+    }
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn relation_nontransactional_truncate(table: pg_sys::Relation) {
-    // SAFETY: the table access method's contract.
-    unsafe { relation::truncate(table) }
+    // SAFETY: PostgreSQL passes a table that is open and exclusively locked.
+    relation::truncate(unsafe { OpenTable::new(table) });
 }
 
 #[pg_guard]
@@ -432,8 +462,8 @@ unsafe extern "C-unwind" fn relation_copy_data(
     table: pg_sys::Relation,
     locator: *const ports::RelFileLocator,
 ) {
-    // SAFETY: the table access method's contract.
-    unsafe { relation::copy_data(table, &*locator) }
+    // SAFETY: PostgreSQL passes a table that is open and exclusively locked, and a locator.
+    unsafe { relation::copy_data(OpenTable::new(table), &*locator) }
 }
 
 #[pg_guard]
@@ -449,9 +479,10 @@ unsafe extern "C-unwind" fn relation_copy_for_cluster(
     removed: *mut f64,
     recently_dead: *mut f64,
 ) {
-    // SAFETY: the table access method's contract.
+    // SAFETY: PostgreSQL passes two tables that are open and exclusively locked, and places for the counts.
     unsafe {
-        let counts = rewrite::copy(source, target, index, horizon.into_inner());
+        let (source, target) = (OpenTable::new(source), OpenTable::new(target));
+        let counts = rewrite::copy(source, target, !index.is_null(), horizon.into_inner());
         *kept = counts.kept;
         *removed = counts.removed;
         *recently_dead = counts.recently_dead;
@@ -464,13 +495,12 @@ unsafe extern "C-unwind" fn relation_vacuum(
     parameters: *mut pg_sys::VacuumParams,
     _strategy: pg_sys::BufferAccessStrategy,
 ) {
-    // SAFETY: the table access method's contract.
-    unsafe {
-        // Core has asked the table's parameter by now where the statement said nothing.
-        let keeps_length = (*parameters).truncate == pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
-        let effort = (!keeps_length).then_some(Effort::VACUUM);
-        vacuum::vacuum(relation, Told::of(&*parameters), effort);
-    }
+    // SAFETY: PostgreSQL passes a table that is open and locked in ShareUpdateExclusive mode, and live parameters.
+    let (table, parameters) = unsafe { (OpenTable::new(relation), &*parameters) };
+    // Core has read the table's parameter by now where the statement does not decide.
+    let keeps_length = parameters.truncate == pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
+    let effort = (!keeps_length).then_some(Effort::VACUUM);
+    vacuum::vacuum(table, Audience::of(parameters), effort);
 }
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -520,7 +550,7 @@ unsafe extern "C-unwind" fn scan_analyze_next_tuple(
 ) -> bool {
     // SAFETY: made by `scan_begin`; the counters are ANALYZE's.
     unsafe {
-        let state = ScanState::of(descriptor);
+        let (state, slot) = (ScanState::of(descriptor), Slot::new(slot));
         state.scan().describe(slot);
         match &state.scan {
             Some(scan) => state.analyze.next(scan, &mut *live, &mut *dead, slot),
@@ -534,8 +564,8 @@ unsafe extern "C-unwind" fn relation_size(
     relation: pg_sys::Relation,
     fork: pg_sys::ForkNumber::Type,
 ) -> u64 {
-    // SAFETY: the table access method's contract.
-    unsafe { pg_sys::table_block_relation_size(relation, fork) }
+    // SAFETY: PostgreSQL passes an open table.
+    unsafe { OpenTable::new(relation) }.fork_bytes(fork)
 }
 
 #[pg_guard]
@@ -551,8 +581,12 @@ unsafe extern "C-unwind" fn relation_estimate_size(
     tuples: *mut f64,
     all_visible_fraction: *mut f64,
 ) {
-    // SAFETY: the table access method's contract.
-    unsafe { relation::estimate(relation, pages, tuples, all_visible_fraction) }
+    // SAFETY: PostgreSQL passes an open table and places for the results.
+    unsafe {
+        (*pages, *tuples) = relation::estimate(OpenTable::new(relation));
+        // Index-only scans may not skip the visibility check.
+        *all_visible_fraction = 0.0;
+    }
 }
 
 #[pg_guard]
@@ -560,11 +594,13 @@ unsafe extern "C-unwind" fn scan_sample_next_block(
     descriptor: pg_sys::TableScanDesc,
     sample: *mut pg_sys::SampleScanState,
 ) -> bool {
-    // SAFETY: made by `scan_begin`.
+    // SAFETY: made by `scan_begin`; the sampling state is the executor's.
     unsafe {
         let state = ScanState::of(descriptor);
+        let method = (*(*sample).tsmroutine).NextSampleBlock;
+        let pick = method.map(|pick| move |blocks| pick(sample, blocks));
         match &mut state.scan {
-            Some(scan) => state.sample.next_block(scan, sample),
+            Some(scan) => state.sample.next_block(scan, pick),
             None => false,
         }
     }
@@ -576,12 +612,15 @@ unsafe extern "C-unwind" fn scan_sample_next_tuple(
     sample: *mut pg_sys::SampleScanState,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    // SAFETY: made by `scan_begin`.
+    // SAFETY: made by `scan_begin`; the sampling state is the executor's, and the slot of the scanned table.
     unsafe {
         let state = ScanState::of(descriptor);
-        match &mut state.scan {
-            Some(scan) => state.sample.next_row(scan, sample, slot),
-            None => false,
+        match (&mut state.scan, (*(*sample).tsmroutine).NextSampleTuple) {
+            (Some(scan), Some(pick)) => {
+                let pick = |block, rows| pick(sample, block, rows);
+                state.sample.next_row(scan, pick, Slot::new(slot))
+            }
+            _ => false,
         }
     }
 }

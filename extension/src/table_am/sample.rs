@@ -11,9 +11,8 @@ use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
 use crate::pg::ports;
-use crate::pg::slot::{self, RowHeader};
+use crate::pg::slot::{RowHeader, Slot};
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
-use crate::storage::metapage;
 use crate::storage::tombstone::Tombstone;
 use crate::table::reader::{Access, Content, SegmentView, ViewRequest};
 use crate::table::scan::{self, Scan};
@@ -50,7 +49,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(scan: &Scan) -> Places {
+    fn of(scan: &Scan<'_>) -> Places {
         let mut starts = vec![0];
         if let Some(content) = &scan.reader.content {
             let mut end = 0;
@@ -59,12 +58,9 @@ impl Places {
                 end
             }));
         }
-        // SAFETY: the scan's relation is open.
-        let (blocks, wanted) = unsafe {
-            let relation = scan.reader.relation;
-            let blocks = u64::from(metapage::blocks(relation)).max(1);
-            (blocks, ports::statistics_rows(relation))
-        };
+        let table = scan.reader.table;
+        let blocks = u64::from(table.blocks()).max(1);
+        let wanted = table.statistics_rows();
         Places {
             starts,
             blocks,
@@ -150,24 +146,21 @@ fn is_deleted(tombstones: &[Tombstone]) -> bool {
 
 impl AnalyzeBlock {
     /// Moves to a block.
-    pub fn start(&mut self, scan: &Scan, block: u32) {
+    pub fn start(&mut self, scan: &Scan<'_>, block: u32) {
         let places = self.places.get_or_insert_with(|| Places::of(scan));
         let of_block = places.of_block(block);
         places.pick(of_block.clone(), &mut self.picked);
         self.uncounted = Some(of_block);
     }
 
-    /// Stores the next live row that is handed out of the block into the slot; false at its end. The first time it counts all live
-    /// and dead ones.
-    ///
-    /// # Safety
-    /// `target` is a slot of the scan's table.
-    pub unsafe fn next(
+    /// Stores the next live row of the block's sample into the slot; false at its end. The first call for a block adds its
+    /// live and dead rows to the counts.
+    pub fn next(
         &mut self,
-        scan: &Scan,
+        scan: &Scan<'_>,
         live: &mut f64,
         dead: &mut f64,
-        target: *mut pg_sys::TupleTableSlot,
+        slot: Slot<'_>,
     ) -> bool {
         let (Some(content), Some(places)) = (scan.reader.content.as_ref(), &self.places) else {
             return false;
@@ -186,50 +179,53 @@ impl AnalyzeBlock {
                 && !is_deleted(content.tombstones.borrow().of_row(row));
             let segment = segment_of(row);
             let segment_end = segment_first_row(segment) + segment_rows_max(segment) as u64;
-            // Statistics are not worth waiting for object storage, which may be nowhere: rows beside remote ones are
-            // counted only.
+            // Statistics are not worth waiting for object storage: rows beside remote ones are only counted.
             if !is_live || scan::holds_remote(content, segment_first_row(segment), segment_end) {
                 continue;
             }
-            // SAFETY: the reader is open and holds the row; the view outlives the slot's use of it, since the
-            // sampled row is copied out before the next call.
-            unsafe {
-                if self
-                    .view
-                    .as_ref()
-                    .is_none_or(|w| row < w.first_row || row >= self.view_end)
-                {
-                    if let Some(memory) = self.view.take().and_then(SegmentView::into_memory) {
-                        self.memory = memory;
-                    }
-                    self.view_end = segment_end.min(scan.reader.end_row());
-                    let request = ViewRequest {
-                        reader: &scan.reader,
-                        content,
-                        rows: row..self.view_end,
-                        access: Access::Once(&mut self.memory),
-                    };
-                    self.view = Some(request.open());
-                }
-                let Some(view) = &mut self.view else {
-                    return false;
-                };
-                view.fill(view.place(row)..view.place(row) + 1, None);
-                slot::store(
-                    target,
-                    view.outlet(),
-                    view.place(row),
-                    tid::from_row(row),
-                    (*scan.reader.relation).rd_id,
-                    RowHeader {
-                        xmin: run.xmin,
-                        cmin: run.cmin,
-                    },
-                );
+            let is_open = self
+                .view
+                .as_ref()
+                .is_some_and(|view| (view.first_row..self.view_end).contains(&row));
+            if !is_open {
+                self.open_view(scan, content, row, segment_end);
             }
+            let Some(view) = &mut self.view else {
+                return false;
+            };
+            let place = view.place(row);
+            view.fill(place..place + 1, None);
+            // ANALYZE copies the row out of the slot before the next call, which may close the window.
+            slot.store(
+                view.outlet(),
+                place,
+                tid::from_row(row),
+                scan.reader.table.oid(),
+                RowHeader {
+                    xmin: run.xmin,
+                    cmin: run.cmin,
+                },
+            );
             return true;
         }
         false
+    }
+
+    /// Opens the window on the rows from `row` to the end of its segment.
+    fn open_view(&mut self, scan: &Scan<'_>, content: &Content, row: u64, segment_end: u64) {
+        if let Some(memory) = self.view.take().and_then(SegmentView::into_memory) {
+            self.memory = memory;
+        }
+        let end = segment_end.min(scan.reader.end_row());
+        self.view_end = end;
+        let memory = &mut self.memory;
+        let request = ViewRequest {
+            reader: &scan.reader,
+            content,
+            rows: row..end,
+            access: Access::Once(memory),
+        };
+        self.view = Some(request.open());
     }
 }
 
@@ -267,66 +263,49 @@ pub struct SampleBlock {
 }
 
 impl SampleBlock {
-    /// Moves to the next block that the sampling method picks; false when there is none.
-    ///
-    /// # Safety
-    /// `state` is the executor's sampling state of this scan.
-    pub unsafe fn next_block(
-        &mut self,
-        scan: &mut Scan,
-        state: *mut pg_sys::SampleScanState,
-    ) -> bool {
+    /// Moves to the next block that the sampling method picks by the number of blocks; false if there is none. Without a
+    /// method, all blocks follow each other.
+    pub fn next_block(&mut self, scan: &mut Scan<'_>, pick: Option<impl Fn(u32) -> u32>) -> bool {
         let blocks = scan.reader.end_row().div_ceil(BLOCK_ROWS) as u32;
-        // SAFETY: the caller's promise.
-        unsafe {
-            loop {
-                let block = match (*(*state).tsmroutine).NextSampleBlock {
-                    Some(pick) => pick(state, blocks),
-                    None if self.next_block < blocks => self.next_block,
-                    None => pg_sys::InvalidBlockNumber,
-                };
-                if block == pg_sys::InvalidBlockNumber {
-                    self.next_block = 0;
-                    return false;
-                }
-                self.next_block = block + 1;
-                self.block = block;
-                let from = block as u64 * BLOCK_ROWS;
-                if scan.open_rows(from, (from + BLOCK_ROWS).min(scan.reader.end_row())) {
-                    scan.fill_visible();
-                    return true;
-                }
-                ports::CHECK_FOR_INTERRUPTS();
+        loop {
+            let block = match &pick {
+                Some(pick) => pick(blocks),
+                None if self.next_block < blocks => self.next_block,
+                None => pg_sys::InvalidBlockNumber,
+            };
+            if block == pg_sys::InvalidBlockNumber {
+                self.next_block = 0;
+                return false;
             }
+            self.next_block = block + 1;
+            self.block = block;
+            let from = block as u64 * BLOCK_ROWS;
+            if scan.open_rows(from, (from + BLOCK_ROWS).min(scan.reader.end_row())) {
+                scan.fill_visible();
+                return true;
+            }
+            ports::CHECK_FOR_INTERRUPTS();
         }
     }
 
-    /// Stores the block's next row that the sampling method picks and the snapshot sees; false at its end.
-    ///
-    /// # Safety
-    /// As for [`SampleBlock::next_block`]; `target` is a slot of the scan's table.
-    pub unsafe fn next_row(
+    /// Stores the block's next row that the sampling method picks and the snapshot sees; false at the block's end. The
+    /// method picks an offset by block and number of rows.
+    pub fn next_row(
         &mut self,
-        scan: &mut Scan,
-        state: *mut pg_sys::SampleScanState,
-        target: *mut pg_sys::TupleTableSlot,
+        scan: &mut Scan<'_>,
+        pick: impl Fn(u32, u16) -> u16,
+        slot: Slot<'_>,
     ) -> bool {
         let from = self.block as u64 * BLOCK_ROWS;
         let rows = (scan.reader.end_row() - from).min(BLOCK_ROWS) as u16;
-        // SAFETY: the caller's promise.
-        unsafe {
-            let Some(pick) = (*(*state).tsmroutine).NextSampleTuple else {
+        loop {
+            let offset = pick(self.block, rows);
+            if offset == pg_sys::InvalidOffsetNumber {
+                slot.clear();
                 return false;
-            };
-            loop {
-                let offset = pick(state, self.block, rows);
-                if offset == pg_sys::InvalidOffsetNumber {
-                    ports::ExecClearTuple(target);
-                    return false;
-                }
-                if scan.store_if_open(from + offset as u64 - 1, target) {
-                    return true;
-                }
+            }
+            if scan.store_if_open(from + offset as u64 - 1, slot) {
+                return true;
             }
         }
     }

@@ -8,13 +8,16 @@
 //! | `retain` | interval | sealed rows whose newest time is older are dropped, segment by segment |
 //! | `arena_budget` | bytes, with a unit | what the table's rows may take of the arena; 0: as much as there is |
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
-use pgrx::datum::Interval;
-use pgrx::{IntoDatum, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
-use crate::pg::{names, ports};
-use crate::{error, maintenance};
+use super::time_column;
+use crate::error;
+use crate::pg::definitions::Definition;
+use crate::pg::table::OpenedTable;
+use crate::pg::table_catalog::column_index;
+use crate::pg::type_io;
 
 pub const ORDER_BY: &CStr = c"order_by";
 pub const DEDUP: &CStr = c"dedup";
@@ -40,35 +43,28 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads them, and raises an ERROR for a value that is none.
-    ///
-    /// # Safety
-    /// `parameters` is a live list of `DefElem`s of ours.
-    pub unsafe fn read(parameters: *mut pg_sys::List) -> Settings {
+    /// The settings of some parameters, of which later ones take precedence. A wrong value is an ERROR.
+    pub fn read<'a>(parameters: impl Iterator<Item = Definition<'a>>) -> Settings {
         let mut settings = Settings::default();
-        // SAFETY: the caller's promise.
-        unsafe {
-            for i in 0..ports::list_length(parameters) {
-                let element: *mut pg_sys::DefElem = ports::list_nth(parameters, i);
-                let name = CStr::from_ptr((*element).defname);
-                if name == ORDER_BY {
-                    settings.order_by = order_by_columns(&text(element));
-                } else if name == DEDUP {
-                    settings.dedup = pg_sys::defGetBoolean(element);
-                } else if name == RETAIN {
-                    settings.retain = Some(age(&text(element), "retain = '30 days'"));
-                } else if name == HOT {
-                    settings.hot = Some(age(&text(element), "hot = '6 hours'"));
-                } else if name == ARENA_BUDGET {
-                    settings.arena_budget = Some(size(&text(element)));
-                }
+        for parameter in parameters {
+            let name = parameter.name();
+            if name == ORDER_BY {
+                settings.order_by = order_by_columns(&parameter.text());
+            } else if name == DEDUP {
+                settings.dedup = parameter.boolean();
+            } else if name == RETAIN {
+                settings.retain = Some(age(&parameter.text(), "retain = '30 days'"));
+            } else if name == HOT {
+                settings.hot = Some(age(&parameter.text(), "hot = '6 hours'"));
+            } else if name == ARENA_BUDGET {
+                settings.arena_budget = Some(size(&parameter.text()));
             }
         }
         settings
     }
 
     /// Checks them against one another and the table's columns, which this transaction has locked.
-    pub fn check(&self, relation: pg_sys::Oid) {
+    pub fn check(&self, table: pg_sys::Oid) {
         // No errors: a dump of a table that has them shall be restored.
         if self.dedup && self.order_by.is_empty() {
             error::warn(
@@ -77,7 +73,7 @@ impl Settings {
             );
         }
         for (name, value) in [("retain", self.retain), ("hot", self.hot)] {
-            if value.is_some() && !has_time(relation) {
+            if value.is_some() && !has_time(table) {
                 error::warn(
                     format!("{name} means nothing without a time"),
                     "Rows are as old as their column of type timestamptz or timestamp says, and the table has none.",
@@ -85,7 +81,7 @@ impl Settings {
             }
         }
         for (place, name) in self.order_by.iter().enumerate() {
-            if column(relation, name).is_none() {
+            if column_index(table, name).is_none() {
                 error::raise(
                     PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
                     format!("column \"{name}\" named in order_by does not exist"),
@@ -113,54 +109,23 @@ impl Settings {
     }
 
     /// Places of the columns of `order_by` among the table's; `None`: one of them is gone.
-    pub fn keys(&self, relation: pg_sys::Oid) -> Option<Vec<usize>> {
+    pub fn keys(&self, table: pg_sys::Oid) -> Option<Vec<usize>> {
         self.order_by
             .iter()
-            .map(|name| column(relation, name))
+            .map(|name| column_index(table, name))
             .collect()
     }
 }
 
-/// Whether a table, which this transaction has locked, has a time by which its rows have an age.
-fn has_time(relation: pg_sys::Oid) -> bool {
-    // SAFETY: the table is locked, so it is there.
-    unsafe {
-        let open = pg_sys::relation_open(relation, pg_sys::NoLock as i32);
-        let found = maintenance::upkeep::time_column(open).is_some();
-        pg_sys::relation_close(open, pg_sys::NoLock as i32);
-        found
-    }
-}
-
-/// The place of a column among the table's.
-fn column(relation: pg_sys::Oid, name: &str) -> Option<usize> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: a syscache look-up.
-    let number = unsafe { pg_sys::get_attnum(relation, name.as_ptr()) };
-    usize::try_from(number).ok()?.checked_sub(1)
-}
-
-/// # Safety
-/// `element` is live.
-unsafe fn text(element: *mut pg_sys::DefElem) -> String {
-    // SAFETY: the caller's promise; the value is a live C string.
-    unsafe { names::text(pg_sys::defGetString(element)) }.unwrap_or_default()
+/// Whether a table, which this transaction has locked, has a column from which the age of a row follows.
+fn has_time(table: pg_sys::Oid) -> bool {
+    let opened = OpenedTable::open(table, pg_sys::NoLock);
+    time_column::of(opened.get()).is_some()
 }
 
 /// An interval in microseconds, as a positive age; a month has 30 days.
 fn age(value: &str, example: &str) -> i64 {
-    let micros = CString::new(value).ok().and_then(|value| {
-        // SAFETY: the input function of the type takes text, an oid that it ignores, and a type modifier.
-        let interval: Interval = unsafe {
-            pgrx::direct_function_call(
-                pg_sys::interval_in,
-                &[
-                    Some(value.as_ptr().into()),
-                    Some(pg_sys::InvalidOid.into()),
-                    Some((-1_i32).into()),
-                ],
-            )
-        }?;
+    let micros = type_io::parse_interval(value).and_then(|interval| {
         let days = i64::from(interval.months()) * 30 + i64::from(interval.days());
         days.checked_mul(MICROSECONDS_A_DAY)?
             .checked_add(interval.micros())
@@ -177,9 +142,7 @@ fn age(value: &str, example: &str) -> i64 {
 
 /// A number of bytes, with a unit or without.
 fn size(value: &str) -> u64 {
-    // SAFETY: the function takes a text, and raises an ERROR for one that is no size.
-    let bytes: Option<i64> =
-        unsafe { pgrx::direct_function_call(pg_sys::pg_size_bytes, &[value.into_datum()]) };
+    let bytes = type_io::parse_size(value);
     match bytes.and_then(|bytes| u64::try_from(bytes).ok()) {
         Some(bytes) => bytes,
         None => error::raise(

@@ -24,7 +24,8 @@ use super::counters::Counters;
 use super::prune::{Filter, Verdict};
 use crate::pg::datum::RowOutlet;
 use crate::pg::exec::table::QueryTable;
-use crate::pg::ports;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
 use crate::table::scan::{AnsweredByZones, Range, Scan, SharedSegments};
 use crate::table::tid;
 use crate::vectorize;
@@ -34,7 +35,7 @@ mod steps;
 
 /// A scan of a table, vector by vector.
 pub struct VectorSource {
-    scan: Scan,
+    scan: Scan<'static>,
     lanes: Vec<Lane>,
     dictionaries: Vec<DictionaryView>,
     zones: Vec<Option<Zone>>,
@@ -69,13 +70,17 @@ impl VectorSource {
     /// A scan of a lanes table. The source is dropped before the table is closed.
     pub fn begin(table: QueryTable, zones_wanted: Vec<usize>) -> VectorSource {
         let zone_maps = vectorize::zone_maps();
-        let (relation, snapshot) = (table.relation(), table.snapshot());
         // SAFETY: table and snapshot outlive the source.
-        unsafe {
-            ports::PredicateLockRelation(relation, snapshot);
-            ports::pgstat_count_heap_scan(relation);
-            VectorSource {
-                scan: Scan::begin(relation, snapshot, std::ptr::null()),
+        let (table, snapshot) = unsafe {
+            let snapshot = Snapshot::new(table.snapshot());
+            (OpenTable::new(table.relation()), snapshot)
+        };
+        if let Some(snapshot) = snapshot {
+            table.predicate_lock(snapshot);
+        }
+        table.count_scan();
+        VectorSource {
+            scan: Scan::begin(table, snapshot),
                 lanes: Vec::new(),
                 dictionaries: Vec::new(),
                 zones: Vec::new(),
@@ -96,13 +101,13 @@ impl VectorSource {
                 zone_maps,
                 counters: Counters::default(),
             }
-        }
     }
 
     /// Shares the segments with the other participants of a parallel scan. `segments` outlives the source.
     pub fn share(&mut self, segments: &SharedSegments) {
         // SAFETY: the segments lie in the memory of the parallel query, which outlives the scan.
-        unsafe { self.scan.share(segments) }
+        let segments: &'static SharedSegments = unsafe { &*std::ptr::from_ref(segments) };
+        self.scan.share(segments);
     }
 
     /// Restricts the segments that are opened from now on to these attributes. Lanes of other attributes may be NULL.
@@ -411,9 +416,7 @@ impl VectorSource {
 
     /// Ends the scan and reports its rows to the statistics.
     pub fn end(self) {
-        // SAFETY: the table is open until the source is dropped.
-        unsafe {
-            ports::pgstat_count_heap_rows(self.scan.reader.relation, self.counters.rows as i64);
-        }
+        let rows = self.counters.rows as i64;
+        self.scan.reader.table.count_rows_returned(rows);
     }
 }

@@ -1,9 +1,11 @@
 //! A sealed run as it comes to be streamed: its image, and where in that the lanes of its columns
 //! lie.
 
+use std::any::Any;
 use std::ops::{Deref, Range};
+use std::rc::Rc;
 
-use crate::arena::KeptImage;
+use crate::arena::{Images, KeptImage, Locks};
 use crate::encoding::EncodedLane;
 use crate::error::{Error, Result};
 use crate::image::Image;
@@ -27,18 +29,32 @@ pub enum ImageBytes {
     /// Read for this alone.
     Own(Vec<u8>),
     /// Kept by the arena, and verified.
-    Kept(KeptImage<'static>),
+    Kept {
+        /// The image, as long as the value lives.
+        image: KeptImage<'static>,
+        /// Keeps the image in place.
+        _pin: Rc<dyn Any>,
+    },
 }
 
 impl ImageBytes {
-    /// An image that the arena keeps, the checksum of which was verified.
-    ///
-    /// # Safety
-    /// It stays pinned until this value is dropped.
-    pub unsafe fn kept(image: KeptImage<'_>) -> ImageBytes {
-        // SAFETY: this function's contract: what it points to outlives the value, and no reference
-        // to it leaves the value.
-        ImageBytes::Kept(unsafe { std::mem::transmute::<KeptImage<'_>, KeptImage<'static>>(image) })
+    /// The image of the run that begins at `first_row` and has so many bytes, if the arena keeps it. Its checksum was
+    /// verified before the arena got it.
+    pub fn kept<L: Locks + 'static>(
+        images: &Rc<Images<L>>,
+        first_row: u64,
+        bytes: usize,
+    ) -> Option<ImageBytes> {
+        let image = images.of_run(first_row)?;
+        if image.bytes().len() != bytes {
+            return None;
+        }
+        // SAFETY: the pin that the value holds keeps what the image points to, and no reference to it leaves the value.
+        let image = unsafe { std::mem::transmute::<KeptImage<'_>, KeptImage<'static>>(image) };
+        Some(ImageBytes::Kept {
+            image,
+            _pin: images.clone(),
+        })
     }
 
     /// The zone of a vector of a column, which `find` works out; the arena notes it with an image
@@ -51,14 +67,14 @@ impl ImageBytes {
     ) -> Option<Zone> {
         match self {
             ImageBytes::Own(_) => find(),
-            ImageBytes::Kept(image) => image.zone(column, vector, kind, find),
+            ImageBytes::Kept { image, .. } => image.zone(column, vector, kind, find),
         }
     }
 
     pub(super) fn parse(&self) -> Result<Image<'_>> {
         match self {
             ImageBytes::Own(_) => Image::parse(self),
-            ImageBytes::Kept(_) => Image::reparse(self),
+            ImageBytes::Kept { .. } => Image::reparse(self),
         }
     }
 }
@@ -69,7 +85,7 @@ impl Deref for ImageBytes {
     fn deref(&self) -> &[u8] {
         match self {
             ImageBytes::Own(bytes) => bytes,
-            ImageBytes::Kept(image) => image.bytes(),
+            ImageBytes::Kept { image, .. } => image.bytes(),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::pg::exec::child::Child;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
-use crate::table_am::insert_buffer;
+use crate::table::pending_rows;
 use crate::vectors::counters::Counters;
 use crate::vectors::vector_source::VectorSource;
 
@@ -75,7 +75,7 @@ impl Node for AggregateState {
         let plan = EnginePlan::of(node.plan());
         privilege::check_execute(plan.expressions().into_iter());
         // A worker does not see the rows that this process still buffers.
-        insert_buffer::flush_table(node.range_table_oid(plan.index));
+        pending_rows::flush_table(node.range_table_oid(plan.index));
     }
 
     /// Reads the table; a second time if the rows do not come in the order that an aggregate needs.

@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::PrivateData;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
-use crate::table_am::insert_buffer;
+use crate::table::pending_rows;
 
 /// Fills in the plan. The path stores the pushed conditions as the planner's `RestrictInfo`.
 pub fn plan(planned: &Planned) {
@@ -34,7 +34,7 @@ pub fn plan(planned: &Planned) {
 pub fn begin_table(node: ExecNode<'_>, quals: *mut pg_sys::List) -> Vec<usize> {
     let table = node.scanned_table();
     // Workers do not see the rows that this process still buffers.
-    insert_buffer::flush_table(table.oid());
+    pending_rows::flush_table(table.oid());
     attributes(node.plan(), quals, table.width())
 }
 

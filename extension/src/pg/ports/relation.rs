@@ -101,7 +101,10 @@ pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
 pub unsafe fn RelationGetRelationName(relation: pg_sys::Relation) -> String {
     // SAFETY: the caller's promise; relname is a NUL-terminated NameData.
     unsafe {
-        crate::pg::names::text((*(*relation).rd_rel).relname.data.as_ptr()).unwrap_or_default()
+        let name = (*(*relation).rd_rel).relname.data.as_ptr();
+        std::ffi::CStr::from_ptr(name)
+            .to_string_lossy()
+            .into_owned()
     }
 }
 

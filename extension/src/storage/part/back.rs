@@ -2,27 +2,23 @@
 
 use std::rc::Rc;
 
+use crate::pg::table::OpenTable;
 use lanes_columnar::limits::segment_of;
 use lanes_columnar::part::SealedSegment;
-use pgrx::pg_sys;
 
 use super::{LivePart, PartIndex, Parts};
 
 impl Parts {
     /// As [`pass`](Self::pass), from the row before `to` back to a row `from`: the row that it stands behind then, and how many segments
     /// of row numbers lie from there on that had some rows.
-    ///
-    /// # Safety
-    /// `relation` is the open lanes table that the parts belong to.
-    pub unsafe fn pass_back(
+    pub fn pass_back(
         &self,
-        relation: pg_sys::Relation,
+        table: OpenTable<'_>,
         from: u64,
         to: u64,
         is_passed: impl Fn(&SealedSegment) -> bool,
     ) -> (u64, u64) {
-        // SAFETY: the caller's promise.
-        self.pass_back_with(from, to, is_passed, |part| unsafe { part.index(relation) })
+        self.pass_back_with(from, to, is_passed, |part| part.index(table))
     }
 
     fn pass_back_with(

@@ -23,7 +23,7 @@ pub enum Wanted {
     Few,
 }
 
-impl Scan {
+impl Scan<'_> {
     /// Opens the window on rows of one segment.
     ///
     /// | the rows are | they are read |
@@ -36,10 +36,7 @@ impl Scan {
     ///
     /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
     /// again and again stays.
-    ///
-    /// # Safety
-    /// `content` is the reader's and holds these rows.
-    pub unsafe fn open_within_share(
+    pub fn open_within_share(
         &self,
         content: &Content,
         (from, to): (u64, u64),
@@ -49,8 +46,7 @@ impl Scan {
         let segment = segment_of(from);
         let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
         if is_resident(content, segment, to) {
-            // SAFETY: the caller's promise.
-            return unsafe { self.view(content, from..to, Access::Resident) };
+            return self.view(content, from..to, Access::Resident);
         }
         let sealed = SealedRows::find(&content.runs, from, to);
         // Whether it is streamed, and whether its images are to be kept then.
@@ -70,21 +66,18 @@ impl Scan {
             }
             _ => (!self.may_load(content, decoded_bytes()), false),
         };
-        // SAFETY: the caller's promise.
-        unsafe {
-            if streams {
-                let streaming = Streaming {
-                    attributes: self.wanted.as_deref(),
-                    sealed,
-                    keep_images: keep,
-                    memory,
-                };
-                return self.view(content, from..to, Access::Streamed(streaming));
-            }
-            // Images make way for lanes only once nobody has them pinned.
-            drop(sealed);
-            self.view(content, from..to, Access::Resident)
+        if streams {
+            let streaming = Streaming {
+                attributes: self.wanted.as_deref(),
+                sealed,
+                keep_images: keep,
+                memory,
+            };
+            return self.view(content, from..to, Access::Streamed(streaming));
         }
+        // Images make way for lanes only once nobody has them pinned.
+        drop(sealed);
+        self.view(content, from..to, Access::Resident)
     }
 
     /// Whether the arena has room for so many bytes of a table, or what this scan may displace makes some.

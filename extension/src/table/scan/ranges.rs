@@ -1,12 +1,12 @@
 //! Which rows of a stretch a snapshot sees.
 
 use lanes_columnar::arena::RunEntry;
-use pgrx::pg_sys;
 
-use crate::pg::ports;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
 use crate::table::reader::Content;
-use crate::table::visibility::{Snapshot, XidStatus, xid_status};
+use crate::table::visibility::{XidStatus, xid_status};
 
 /// Consecutive visible rows of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub struct Range {
 
 /// The visible rows of `[start, end)` as ranges, ascending. No snapshot means every row there is.
 pub fn visible_ranges(
-    relation: pg_sys::Relation,
+    table: OpenTable<'_>,
     content: &mut Content,
-    snapshot: Option<&Snapshot>,
+    snapshot: Option<Snapshot<'_>>,
     serializable: bool,
     start: u64,
     end: u64,
@@ -36,7 +36,7 @@ pub fn visible_ranges(
         let mut learned = 0;
         if !snapshot.is_none_or(|s| s.sees_run(&run, |flags| learned = flags)) {
             if serializable {
-                report_unseen(relation, snapshot, &run);
+                report_unseen(table, snapshot, &run);
             }
         } else {
             let range = Range {
@@ -64,14 +64,7 @@ pub fn visible_ranges(
                 range.from = row + 1;
             } else if serializable {
                 for tombstone in list.iter().filter(|t| t.deletes() && !t.is_frozen()) {
-                    // SAFETY: relation and snapshot are the scan's own.
-                    unsafe {
-                        ports::CheckForSerializableConflictOut(
-                            relation,
-                            tombstone.xmax,
-                            snapshot.raw(),
-                        )
-                    };
+                    table.check_conflict_out(tombstone.xmax, snapshot);
                 }
             }
         }
@@ -83,7 +76,7 @@ pub fn visible_ranges(
 }
 
 /// Serializable isolation: a run that this snapshot does not see was written by a transaction that we ignore.
-fn report_unseen(relation: pg_sys::Relation, snapshot: Option<&Snapshot>, run: &RunEntry) {
+fn report_unseen(table: OpenTable<'_>, snapshot: Option<Snapshot<'_>>, run: &RunEntry) {
     if let Some(snapshot) = snapshot
         && run.flags & (FLAG_DEAD | FLAG_FROZEN) == 0
         && !matches!(
@@ -91,7 +84,6 @@ fn report_unseen(relation: pg_sys::Relation, snapshot: Option<&Snapshot>, run: &
             XidStatus::Current | XidStatus::Aborted
         )
     {
-        // SAFETY: relation and snapshot are the scan's own.
-        unsafe { ports::CheckForSerializableConflictOut(relation, run.xmin, snapshot.raw()) };
+        table.check_conflict_out(run.xmin, snapshot);
     }
 }

@@ -14,13 +14,10 @@ use crate::remote::recall;
 use crate::storage::directory::FLAG_REMOTE;
 use crate::table::reader::{Access, Content, SegmentView, ViewRequest};
 
-impl Scan {
+impl Scan<'_> {
     /// Opens the window on a segment some rows of which are in object storage. Takes out of `ranges` those that are to be left
     /// out, and those that their zones rule out; `None`: nothing is left.
-    ///
-    /// # Safety
-    /// `content` is the reader's and holds the rows of these ranges, which are of that segment.
-    pub unsafe fn open_partly_remote(
+    pub fn open_partly_remote(
         &self,
         content: &Content,
         segment: u32,
@@ -38,30 +35,23 @@ impl Scan {
             let before = ranges.len();
             ranges.retain(|range| remote_run(content, range.from).is_none());
             if ranges.len() < before {
-                // SAFETY: the relation is open (`begin`'s promise).
-                unsafe { recall::warn_of_rows_left_out(self.reader.relation) };
+                recall::warn_of_rows_left_out(self.reader.table);
             }
         }
         let (from, to) = (ranges.first()?.from, ranges.last()?.to);
         let is_needed = |range: &Range| remote_run(content, range.from).is_some();
-        // SAFETY: the caller's promise.
-        unsafe {
-            if is_resident(content, segment, to) {
-                return Some(self.view(content, from..to, Access::Resident));
-            }
-            if !ranges.iter().any(is_needed) {
-                return Some(self.view(content, from..to, Access::LocalOnly));
-            }
-            self.ask_ahead(content, segment, by_zone);
-            Some(self.open_within_share(content, (from, to), Wanted::Many, memory))
+        if is_resident(content, segment, to) {
+            return Some(self.view(content, from..to, Access::Resident));
         }
+        if !ranges.iter().any(is_needed) {
+            return Some(self.view(content, from..to, Access::LocalOnly));
+        }
+        self.ask_ahead(content, segment, by_zone);
+        Some(self.open_within_share(content, (from, to), Wanted::Many, memory))
     }
 
     /// Opens a view of rows of one segment.
-    ///
-    /// # Safety
-    /// `content` is the reader's and holds these rows.
-    pub(super) unsafe fn view(
+    pub(super) fn view(
         &self,
         content: &Content,
         rows: std::ops::Range<u64>,
@@ -73,17 +63,17 @@ impl Scan {
             rows,
             access,
         };
-        // SAFETY: this function's contract.
-        unsafe { request.open() }
+        request.open()
     }
 
     /// Whether rows in object storage are left out. Those of statements that change, lock or rewrite rows are not: what they
     /// do not see would be lost.
     pub fn leaves_remote(&self) -> bool {
-        let lock = pg_sys::RowShareLock as i32;
         gucs::recall_skips()
-            // SAFETY: the relation is open (`begin`'s promise).
-            && !unsafe { pg_sys::CheckRelationLockedByMe(self.reader.relation, lock, true) }
+            && !self
+                .reader
+                .table
+                .is_locked_by_me(pg_sys::RowShareLock, true)
     }
 
     /// Asks for the remote segments that this scan needs next, those of `segment` first, so that several come at once.
@@ -103,8 +93,7 @@ impl Scan {
             .filter(|run| !is_resident(content, segment_of(run.first_row), run.end_row()))
             .filter(|run| !is_kept(content, run.first_row));
         for run in ahead.take(AHEAD) {
-            // SAFETY: the relation is open (`begin`'s promise); nothing is locked here.
-            unsafe { recall::ask_ahead(self.reader.relation, &content.meta, &run) };
+            recall::ask_ahead(self.reader.table, &content.meta, &run);
         }
     }
 }

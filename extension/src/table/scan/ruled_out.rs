@@ -32,7 +32,7 @@ pub struct ByZone<'a> {
     pub answered_by: Option<&'a dyn AnsweredByZones>,
 }
 
-impl Scan {
+impl Scan<'_> {
     /// Passes segments from one on that hold none but sealed rows and are ruled out: the one after them, if there are any. One look at
     /// each zone, where [`Scan::open_segment`] first finds out what is to be seen. Of a parallel scan, that segment alone is passed:
     /// others may have taken those behind it.
@@ -42,17 +42,16 @@ impl Scan {
             return None;
         }
         let from = segment_first_row(segment).max(self.bounds.0);
-        let end = match self.shared.is_null() {
+        let end = match self.shared.is_none() {
             true => u64::MAX,
             false => segment_first_row(segment + 1),
         };
         let end = end.min(self.bounds.1).min(self.reader.end_row());
         let content = self.reader.content.as_ref()?;
         let is_passed = |sealed: &SealedSegment| rules_out(&|at| sealed.zones.get(at).copied());
-        // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
-        let (row, passed) = unsafe {
-            let relation = self.reader.relation;
-            content.parts.pass(relation, from, end, is_passed)
+        let (row, passed) = {
+            let table = self.reader.table;
+            content.parts.pass(table, from, end, is_passed)
         };
         let next = match row {
             // What is behind the end is nobody's.
@@ -66,7 +65,7 @@ impl Scan {
     /// Passes segments from one back to the first, as [`Scan::pass_ruled_out`] does forwards: the segment before them,
     /// which is none where no row lies before.
     pub fn pass_ruled_out_back(&mut self, segment: u32, rules_out: RulesOut<'_>) -> Option<i64> {
-        if self.serializable || !self.shared.is_null() {
+        if self.serializable || !self.shared.is_none() {
             return None;
         }
         let content = self.reader.content.as_ref()?;
@@ -77,10 +76,9 @@ impl Scan {
             return None;
         }
         let is_passed = |sealed: &SealedSegment| rules_out(&|at| sealed.zones.get(at).copied());
-        // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
-        let (row, passed) = unsafe {
-            let relation = self.reader.relation;
-            content.parts.pass_back(relation, from, end, is_passed)
+        let (row, passed) = {
+            let table = self.reader.table;
+            content.parts.pass_back(table, from, end, is_passed)
         };
         self.segments_skipped += passed;
         let before = match row == from {
@@ -122,7 +120,7 @@ impl Scan {
     /// The end of the sealed run that a range begins with, if all of its rows are visible and it is taken.
     fn answer_run(&mut self, range: Range, answers: &dyn AnsweredByZones) -> Option<u64> {
         let end = self.bounds.1.min(self.reader.end_row());
-        let (relation, serializable) = (self.reader.relation, self.serializable);
+        let (table, serializable) = (self.reader.table, self.serializable);
         let content = self.reader.content.as_mut()?;
         content.parts.of_row(range.from)?;
         let (_, run) = content.run_of(range.from)?;
@@ -130,10 +128,10 @@ impl Scan {
             return None;
         }
         let mut seen_until = range.to;
-        if seen_until < run.end_row() && self.shared.is_null() {
+        if seen_until < run.end_row() && self.shared.is_none() {
             // A part of it was deleted, or lies in segments behind, which others have no hand in.
-            let (snapshot, rows) = (self.snapshot.as_ref(), (run.first_row, run.end_row()));
-            let all = visible_ranges(relation, content, snapshot, serializable, rows.0, rows.1);
+            let (snapshot, rows) = (self.snapshot, (run.first_row, run.end_row()));
+            let all = visible_ranges(table, content, snapshot, serializable, rows.0, rows.1);
             seen_until = all.first().map_or(0, |range| range.to);
         }
         // Who leaves rows in object storage out does so whatever is asked.
@@ -167,9 +165,8 @@ impl Scan {
         content: &'a Content,
         run: &'a RunEntry,
     ) -> impl Fn(usize) -> Option<Zone> + 'a {
-        let relation = self.reader.relation;
-        // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
-        move |attribute| unsafe { content.parts.zone(relation, run.first_row, attribute) }
+        let table = self.reader.table;
+        move |attribute| content.parts.zone(table, run.first_row, attribute)
     }
 
     /// Whether the zones of a sealed run rule it out.

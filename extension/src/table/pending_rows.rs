@@ -24,6 +24,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::insert;
 use crate::error;
 use crate::pg::datum::{self, RowIntake};
+use crate::pg::slot::Slot;
+use crate::pg::table::OpenTable;
+use crate::pg::transaction;
 
 /// One call of the executor, or one ALTER TABLE.
 struct Frame {
@@ -47,8 +50,7 @@ pub enum Gathers {
 /// Rows for one table, all of one command.
 struct Gathered {
     /// Open until the frame ends, or until Postgres ends the bulk insert.
-    relation: pg_sys::Relation,
-    table: pg_sys::Oid,
+    table: OpenTable<'static>,
     kinds: Vec<LaneKind>,
     intake: RowIntake,
     columns: Vec<Column>,
@@ -66,8 +68,7 @@ thread_local! {
 pub fn begin(gathers: Gathers) -> usize {
     flush(|_| true);
     FRAMES.with_borrow_mut(|frames| {
-        // SAFETY: a plain call.
-        let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+        let nest_level = transaction::nest_level();
         frames.push(Frame {
             gathers,
             broken: false,
@@ -103,7 +104,7 @@ pub fn forget(nest_level: i32) {
 /// Writes what was gathered for one table.
 pub fn flush_table(table: pg_sys::Oid) {
     if FRAMES.with_borrow(|frames| frames.iter().any(|frame| !frame.gathered.is_empty())) {
-        flush(|gathered| gathered.table == table);
+        flush(|gathered| gathered.table.oid() == table);
     }
 }
 
@@ -127,8 +128,7 @@ fn flush(wanted: impl Fn(&Gathered) -> bool) {
 
 /// Writes rows that were taken out of the frame at this depth, which is marked as broken meanwhile.
 fn write(depth: usize, gathered: Gathered) {
-    // SAFETY: the relation is open as long as it is inserted into.
-    unsafe { gathered.write() };
+    gathered.write();
     FRAMES.with_borrow_mut(|frames| {
         if let Some(frame) = frames.get_mut(depth) {
             frame.broken = false;
@@ -136,63 +136,51 @@ fn write(depth: usize, gathered: Gathered) {
     });
 }
 
-/// Gathers the slot's row if the frame under way does that; false: the caller is to write it.
-///
-/// # Safety
-/// `relation` is a lanes table, open until its frame ends or its bulk insert is finished; `slot` is filled and of its row
-/// type; `bulk` is null or Postgres's state of a bulk insert.
-pub unsafe fn gather(
-    bulk: *mut pg_sys::BulkInsertStateData,
-    relation: pg_sys::Relation,
-    slot: *mut pg_sys::TupleTableSlot,
+/// Gathers the slot's row if the current frame gathers rows; false: the caller is to write it. The table stays open until
+/// its frame ends or its bulk insert is finished. `is_bulk` says that PostgreSQL inserts in bulk.
+pub fn gather(
+    is_bulk: bool,
+    table: OpenTable<'static>,
+    slot: Slot<'_>,
     command: pg_sys::CommandId,
     options: i32,
 ) -> bool {
-    // SAFETY: the caller's promise.
-    let full = unsafe {
-        let wants_tids = !(*relation).trigdesc.is_null() || (*(*relation).rd_rel).relhasindex;
-        let gathers = FRAMES.with_borrow(|frames| {
-            frames
-                .last()
-                .map_or(Gathers::Nothing, |frame| frame.gathers)
-        });
-        let gathers = match gathers {
-            Gathers::Nothing => false,
-            Gathers::Rows => true,
-            Gathers::BulkRows => !bulk.is_null(),
-        };
-        if wants_tids || !gathers {
-            return false;
-        }
-        let natts = (*(*relation).rd_att).natts;
-        if ((*slot).tts_nvalid as i32) < natts {
-            pg_sys::slot_getsomeattrs_int(slot, natts);
-        }
-        (*slot).tts_tableOid = (*relation).rd_id;
-        FRAMES.with_borrow_mut(|frames| {
-            let depth = frames.len() - 1;
-            let frame = &mut frames[depth];
-            let same = |g: &Gathered| {
-                g.relation == relation && g.command == command && g.options == options
-            };
-            let index = frame.gathered.iter().position(same).unwrap_or_else(|| {
-                frame
-                    .gathered
-                    .push(Gathered::new(relation, command, options));
-                frame.gathered.len() - 1
-            });
-            let target = &mut frame.gathered[index];
-            target
-                .intake
-                .push(&mut target.columns, (*slot).tts_values, (*slot).tts_isnull);
-            target.rows += 1;
-            if !insert::is_full(&target.columns, target.rows) {
-                return None;
-            }
-            frame.broken = true;
-            Some((depth, frame.gathered.swap_remove(index)))
-        })
+    let wants_tids = table.has_trigger_descriptor() || table.has_indexes();
+    let gathers = FRAMES.with_borrow(|frames| {
+        frames
+            .last()
+            .map_or(Gathers::Nothing, |frame| frame.gathers)
+    });
+    let gathers = match gathers {
+        Gathers::Nothing => false,
+        Gathers::Rows => true,
+        Gathers::BulkRows => is_bulk,
     };
+    if wants_tids || !gathers {
+        return false;
+    }
+    // Reading attributes may raise an ERROR, which is better raised before anything is borrowed.
+    slot.read_all();
+    slot.set_table(table.oid());
+    let full = FRAMES.with_borrow_mut(|frames| {
+        let depth = frames.len() - 1;
+        let frame = &mut frames[depth];
+        let is_same =
+            |g: &Gathered| g.table == table && g.command == command && g.options == options;
+        let index = frame.gathered.iter().position(is_same);
+        let index = index.unwrap_or_else(|| {
+            frame.gathered.push(Gathered::new(table, command, options));
+            frame.gathered.len() - 1
+        });
+        let gathered = &mut frame.gathered[index];
+        gathered.intake.push_slot(&mut gathered.columns, slot);
+        gathered.rows += 1;
+        if !insert::is_full(&gathered.columns, gathered.rows) {
+            return None;
+        }
+        frame.broken = true;
+        Some((depth, frame.gathered.swap_remove(index)))
+    });
     if let Some((depth, full)) = full {
         write(depth, full);
     }
@@ -200,41 +188,30 @@ pub unsafe fn gather(
 }
 
 impl Gathered {
-    unsafe fn new(
-        relation: pg_sys::Relation,
-        command: pg_sys::CommandId,
-        options: i32,
-    ) -> Gathered {
-        // SAFETY: an open relation.
-        unsafe {
-            let kinds = datum::kinds((*relation).rd_att);
-            Gathered {
-                relation,
-                table: (*relation).rd_id,
-                intake: RowIntake::new((*relation).rd_att, &kinds),
-                columns: kinds.iter().map(|kind| Column::new(*kind)).collect(),
-                kinds,
-                rows: 0,
-                xid: pg_sys::GetCurrentTransactionId().into_inner(),
-                command,
-                options,
-            }
+    fn new(table: OpenTable<'static>, command: pg_sys::CommandId, options: i32) -> Gathered {
+        let kinds = datum::kinds(table.descriptor());
+        Gathered {
+            table,
+            intake: RowIntake::new(table.descriptor(), &kinds),
+            columns: kinds.iter().map(|kind| Column::new(*kind)).collect(),
+            kinds,
+            rows: 0,
+            xid: transaction::current_xid(),
+            command,
+            options,
         }
     }
 
-    unsafe fn write(self) {
-        // SAFETY: the relation is open as long as it is inserted into.
-        unsafe {
-            let flags = insert::entry_flags(self.options);
-            insert::append(
-                self.relation,
-                &self.kinds,
-                &self.columns,
-                self.rows,
-                self.xid,
-                self.command,
-                flags,
-            );
-        }
+    fn write(self) {
+        let flags = insert::entry_flags(self.options);
+        insert::append(
+            self.table,
+            &self.kinds,
+            &self.columns,
+            self.rows,
+            self.xid,
+            self.command,
+            flags,
+        );
     }
 }

@@ -1,0 +1,190 @@
+//! Items: values of variable length as lanes hold them.
+//!
+//! An item is a complete varlena, never compressed and never out of line. It has a one-byte header if the value is short and
+//! the column's storage allows that, and a four-byte header otherwise. So reading a lane returns pointers and copies
+//! nothing.
+//!
+//! Whoever reads a lane trusts its items. They came from datums of the column's type, or from a verified batch from which
+//! this module made them. Since then they lay in pages of the table, or in object storage under a digest that the table
+//! keeps. Items of an image without such a history are checked first, by [`is_item`].
+
+use lanes_columnar::bytes16::Bytes16;
+use pgrx::pg_sys;
+
+/// The largest size of a varlena with a one-byte header, header included, plus one.
+const SHORT_BYTES_MAX: usize = 0x7f;
+const HEADER_BYTES: usize = 4;
+
+/// Calls `take` with a varlena in the form that lanes hold.
+///
+/// # Safety
+/// `value` is a datum of a type of variable length.
+pub(super) unsafe fn with_item(
+    value: pg_sys::Datum,
+    packed: bool,
+    scratch: &mut Vec<u8>,
+    take: impl FnOnce(&[u8]),
+) {
+    // SAFETY: the caller passes a varlena; detoasting returns a plain one with a header of either kind.
+    unsafe {
+        let original = value.cast_mut_ptr::<pg_sys::varlena>();
+        let plain = pg_sys::pg_detoast_datum_packed(original);
+        let start = plain.cast::<u8>();
+        let short = *start & 1 == 1;
+        let (header, length) = if short {
+            (1, (*start >> 1) as usize)
+        } else {
+            (
+                HEADER_BYTES,
+                (start.cast::<u32>().read_unaligned() >> 2) as usize,
+            )
+        };
+        let payload = std::slice::from_raw_parts(start.add(header), length - header);
+        let wants_short = packed && payload.len() < SHORT_BYTES_MAX;
+        if short == wants_short {
+            take(std::slice::from_raw_parts(start, length));
+        } else {
+            scratch.clear();
+            if wants_short {
+                scratch.push(((payload.len() + 1) << 1) as u8 | 1);
+            } else {
+                scratch.extend_from_slice(
+                    &(((payload.len() + HEADER_BYTES) << 2) as u32).to_ne_bytes(),
+                );
+            }
+            scratch.extend_from_slice(payload);
+            take(scratch);
+        }
+        if plain != original {
+            pg_sys::pfree(plain.cast());
+        }
+    }
+}
+
+/// Whether bytes are an item: a varlena that says its own length, and is neither compressed, nor a pointer to a value
+/// elsewhere.
+pub fn is_item(bytes: &[u8]) -> bool {
+    match *bytes {
+        // A header of one byte and a length of 0 is that of a pointer.
+        [head, ..] if head & 1 == 1 => usize::from(head >> 1) == bytes.len(),
+        [a, b, c, d, ..] if a & 0b11 == 0 => {
+            u32::from_ne_bytes([a, b, c, d]) as usize >> 2 == bytes.len()
+        }
+        _ => false,
+    }
+}
+
+/// What follows the header of an item.
+pub fn payload_of_item(item: &[u8]) -> &[u8] {
+    let header = match item.first() {
+        Some(head) if head & 1 == 1 => 1,
+        _ => HEADER_BYTES,
+    };
+    item.get(header..).unwrap_or_default()
+}
+
+/// A plain payload (the bytes of a text or bytea) as the item that a lane of this packing holds.
+pub fn item_from_payload(payload: &[u8], packed: bool, item: &mut Vec<u8>) {
+    item.clear();
+    if packed && payload.len() < SHORT_BYTES_MAX {
+        item.push(((payload.len() + 1) << 1) as u8 | 1);
+    } else {
+        item.extend_from_slice(&(((payload.len() + HEADER_BYTES) << 2) as u32).to_ne_bytes());
+    }
+    item.extend_from_slice(payload);
+}
+
+/// The bytes of a text, without its header.
+///
+/// # Safety
+/// `value` is a text.
+pub unsafe fn text_payload(value: pg_sys::Datum) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    // SAFETY: the caller passes a value of this type; unpacked, an item has a header of four bytes.
+    unsafe {
+        with_item(value, false, &mut Vec::new(), |item| {
+            bytes.extend_from_slice(&item[HEADER_BYTES..])
+        })
+    };
+    bytes.into_boxed_slice()
+}
+
+/// Writes a text as a lane of packed items holds it.
+pub fn text_item(value: pg_sys::Datum, item: &mut Vec<u8>) {
+    item.clear();
+    // SAFETY: the caller passes a value of this type.
+    unsafe {
+        with_item(value, true, &mut Vec::new(), |bytes| {
+            item.extend_from_slice(bytes)
+        })
+    }
+}
+
+/// The bytes of a uuid.
+pub fn bytes16(value: pg_sys::Datum) -> Bytes16 {
+    // SAFETY: the caller passes a value of this type.
+    unsafe { Bytes16::read(value.cast_mut_ptr()) }
+}
+
+/// The elements of an array of any dimensions; `None` is NULL.
+///
+/// # Safety
+/// `value` is an array of elements of this type.
+pub unsafe fn array_elements(
+    value: pg_sys::Datum,
+    element: pg_sys::Oid,
+) -> Vec<Option<pg_sys::Datum>> {
+    // SAFETY: the caller passes a value of this type; what is palloc'd goes with the current memory context.
+    unsafe {
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element, &raw mut length, &raw mut by_value, &raw mut align);
+        let array = pg_sys::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let (mut values, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            element,
+            length.into(),
+            by_value,
+            align,
+            &raw mut values,
+            &raw mut nulls,
+            &raw mut count,
+        );
+        (0..count as usize)
+            .map(|i| (!*nulls.add(i)).then(|| *values.add(i)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_says_its_own_length() {
+        let mut item = Vec::new();
+        for (payload, packed) in [(0, true), (1, true), (125, true), (126, true), (7, false)] {
+            item_from_payload(&vec![0xff; payload], packed, &mut item);
+            assert!(is_item(&item), "{payload} bytes");
+            assert_eq!(payload_of_item(&item).len(), payload);
+            assert!(!is_item(&item[..item.len() - 1]), "{payload} bytes, cut");
+            item.push(0);
+            assert!(!is_item(&item), "{payload} bytes, and one more");
+        }
+    }
+
+    #[test]
+    fn pointers_and_compressed_values_are_no_items() {
+        // A pointer to a value out of line has 18 bytes in all; the second byte says of which sort.
+        let mut pointer = [0; 18];
+        (pointer[0], pointer[1]) = (1, 18);
+        assert!(!is_item(&pointer));
+        assert!(!is_item(&pointer[..1]));
+        let mut compressed = [0; 20];
+        compressed[..4].copy_from_slice(&(20 << 2 | 0b10_u32).to_ne_bytes());
+        assert!(!is_item(&compressed));
+        for bytes in [&[][..], &[0], &[0; 3], &[0; 4]] {
+            assert!(!is_item(bytes), "{bytes:?}");
+        }
+    }
+}

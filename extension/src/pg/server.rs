@@ -1,0 +1,90 @@
+//! The server and this process: identity, files, settings, the machine.
+
+use std::ffi::{CStr, CString};
+use std::time::Duration;
+
+use pgrx::pg_sys;
+
+/// The database that this backend is connected to.
+pub fn database() -> u32 {
+    // SAFETY: set when the backend connects, and constant afterwards.
+    unsafe { pg_sys::MyDatabaseId }.to_u32()
+}
+
+/// The cluster's identifier, which initdb made.
+pub fn system_identifier() -> u64 {
+    // SAFETY: reads the control file's copy in memory.
+    unsafe { pg_sys::GetSystemIdentifier() }
+}
+
+/// This process's id.
+pub fn process_id() -> i32 {
+    // SAFETY: set at the start of the process.
+    unsafe { pg_sys::MyProcPid }
+}
+
+/// Whether this process is a worker of autovacuum.
+pub fn is_autovacuum_worker() -> bool {
+    // SAFETY: set at the start of the process.
+    unsafe { pg_sys::MyBackendType == pg_sys::BackendType::B_AUTOVAC_WORKER }
+}
+
+/// The path of the data directory.
+pub fn data_directory() -> String {
+    // SAFETY: set when the server starts, NUL-terminated and constant.
+    unsafe { CStr::from_ptr(pg_sys::DataDir) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The setting `deadlock_timeout`.
+pub fn deadlock_timeout() -> Duration {
+    // SAFETY: a setting of this backend.
+    let milliseconds = unsafe { pg_sys::DeadlockTimeout };
+    Duration::from_millis(u64::try_from(milliseconds).unwrap_or_default())
+}
+
+/// Sleeps. Signals do not end it.
+pub fn sleep(time: Duration) {
+    // SAFETY: no lightweight lock is held by code that sleeps.
+    unsafe { pg_sys::pg_usleep(time.as_micros() as std::ffi::c_long) }
+}
+
+/// The text that the server's configuration gives a setting; `None` if it names no value.
+pub fn configured(setting: &CStr) -> Option<CString> {
+    // SAFETY: a missing setting yields null; the string is copied at once.
+    unsafe {
+        let value = pg_sys::GetConfigOption(setting.as_ptr(), true, false);
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_owned())
+    }
+}
+
+/// A size in megabytes, from a number with an optional unit.
+pub fn parse_megabytes(text: &CStr) -> Option<i32> {
+    let mut megabytes = 0;
+    let unit = pg_sys::GUC_UNIT_MB as i32;
+    // SAFETY: a C string and a place for the result; no hint is requested.
+    let is_size =
+        unsafe { pg_sys::parse_int(text.as_ptr(), &mut megabytes, unit, std::ptr::null_mut()) };
+    is_size.then_some(megabytes)
+}
+
+/// Megabytes of memory that the machine has; 0 if the system does not say.
+pub fn machine_megabytes() -> i64 {
+    // SAFETY: calls without pointers.
+    let (pages, page_bytes) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    pages.saturating_mul(page_bytes).max(0) / (1024 * 1024)
+}
+
+/// Random bits from the server's cryptographic generator; `None` if it has none.
+pub fn random_u64() -> Option<u64> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is as long as the call says.
+    let is_filled = unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) };
+    is_filled.then(|| u64::from_ne_bytes(bytes))
+}

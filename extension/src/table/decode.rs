@@ -1,0 +1,192 @@
+//! Decoding rows from pages or from object storage, for one backend.
+
+use std::ops::Range;
+
+use lanes_columnar::arena::RunEntry;
+use lanes_columnar::column::Column;
+use lanes_columnar::image::Image;
+use lanes_columnar::limits::VECTOR_ROWS;
+
+use super::runs::Runs;
+use super::shape::TableShape;
+use super::visibility::{XidStatus, xid_status};
+use crate::error;
+use crate::pg::page::LockedPage;
+use crate::pg::table::OpenTable;
+use crate::remote::recall;
+use crate::storage::directory::{
+    self, DirectoryPage, FLAG_DEAD, FLAG_FROZEN, FLAG_INLINE, FLAG_PACKED, FLAG_REMOTE, FLAG_SEALED,
+};
+use crate::storage::{data_page, part_image};
+
+/// What is done about rows that are in object storage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Remote {
+    /// They are waited for.
+    Recall,
+    /// They become NULLs: nobody is going to look at them.
+    Leave,
+}
+
+/// Decodes rows of one run, appending to `columns`: any of a sealed one, else all. The rows of a dead run are NULLs:
+/// nobody sees them.
+fn decode_run(
+    table: OpenTable<'_>,
+    shape: &TableShape,
+    run: &RunEntry,
+    rows: Range<usize>,
+    remote: Remote,
+    columns: &mut [Column],
+) {
+    let before = columns.first().map_or(0, Column::rows);
+    {
+        if run.flags & FLAG_DEAD == 0 && (run.flags & FLAG_REMOTE == 0 || remote == Remote::Recall)
+        {
+            let decoded = try_decode_run(table, shape, run, rows.clone(), columns);
+            let Err(failure) = decoded else {
+                return;
+            };
+            // VACUUM may have found it dead, and reused its blocks, since the caller read its entry. And columns that were added by
+            // who was rolled back may be others by now: nobody sees those rows.
+            if !is_rolled_back(run) && !directory::is_dead_by_now(table, run) {
+                error::corrupt(&failure_of(run, &failure));
+            }
+        }
+    }
+    for column in columns {
+        column.truncate(before);
+        column.push_repeated(None, rows.len());
+    }
+}
+
+/// Whether those who inserted a run's rows were rolled back.
+fn is_rolled_back(run: &RunEntry) -> bool {
+    run.flags & (FLAG_SEALED | FLAG_FROZEN) == 0 && xid_status(run.xmin) == XidStatus::Aborted
+}
+
+/// What is said of a run that cannot be read.
+pub fn failure_of(run: &RunEntry, failure: &dyn std::fmt::Display) -> String {
+    format!("the run at row {}: {failure}", run.first_row)
+}
+
+/// Appends a run's image to an empty `bytes`. That of a run in object storage is waited for.
+pub fn read_image(table: OpenTable<'_>, run: &RunEntry, bytes: &mut Vec<u8>) -> Result<(), String> {
+    {
+        if run.flags & FLAG_REMOTE != 0 {
+            *bytes = recall::image(table, run)?;
+        } else if run.flags & FLAG_PACKED != 0 {
+            part_image::read_image_of_run(table, run, bytes)?;
+        } else if run.flags & FLAG_INLINE != 0 {
+            let page = LockedPage::share(table, run.block);
+            let view = DirectoryPage::try_parse(page.bytes())
+                .ok_or("its directory page is another by now")?;
+            bytes.extend_from_slice(view.inline_image(run));
+        } else {
+            let length = run.bytes as usize;
+            data_page::read(table, run.block, 0..length, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn try_decode_run(
+    table: OpenTable<'_>,
+    shape: &TableShape,
+    run: &RunEntry,
+    rows: Range<usize>,
+    columns: &mut [Column],
+) -> Result<(), String> {
+    let mut bytes = Vec::with_capacity(run.bytes as usize);
+    read_image(table, run, &mut bytes)?;
+    let image = Image::parse(&bytes).map_err(|e| e.to_string())?;
+    if image.rows() != run.rows as usize {
+        return Err(format!(
+            "its image holds {} rows, not {}",
+            image.rows(),
+            run.rows
+        ));
+    }
+    for (index, column) in columns.iter_mut().enumerate() {
+        let (kind, missing) = (shape.kinds[index], shape.missing[index].as_deref());
+        let decoded = if run.flags & FLAG_SEALED != 0 {
+            image.decode_range(index, kind, missing, rows.clone(), column)
+        } else {
+            image.decode(index, kind, missing, column)
+        };
+        decoded.map_err(|e| format!("column {}: {e}", index + 1))?;
+    }
+    Ok(())
+}
+
+/// Rows decoded from pages: columns, and the table's row that their first one is.
+pub struct DecodedRows {
+    pub first_row: u64,
+    pub columns: Vec<Column>,
+}
+
+/// Decoded rows that a backend may keep for the next look-up are at most so many bytes.
+const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+impl DecodedRows {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.columns.first().map_or(0, Column::rows)
+    }
+
+    /// Whether they are worth keeping for the next look-up.
+    pub fn is_small(&self) -> bool {
+        self.columns.iter().map(Column::byte_len).sum::<usize>() <= KEPT_BYTES_MAX
+    }
+}
+
+/// Decodes the runs that overlap the rows `[from, to)`. The result covers all of these rows: those that no run holds any
+/// more are NULLs, like those of dead runs.
+pub fn decode_rows(
+    table: OpenTable<'_>,
+    shape: &TableShape,
+    runs: &Runs,
+    from: u64,
+    to: u64,
+    remote: Remote,
+) -> DecodedRows {
+    let mut columns = shape.columns();
+    let pad = |columns: &mut [Column], rows: u64| {
+        for column in columns {
+            column.push_repeated(None, rows as usize);
+        }
+    };
+    let first = runs.first_ending_after(from);
+    // Of a sealed run, only the vectors that are wanted are decoded: whole ones, as reading its image costs more than decoding the
+    // rows around one that is fetched by its number, and the next one that is fetched often lies there.
+    let vector = VECTOR_ROWS as u64;
+    let (vectors_from, vectors_to) = (from - from % vector, to.next_multiple_of(vector));
+    let rows_of = |run: &RunEntry| match run.flags & FLAG_SEALED {
+        0 => (run.first_row, run.end_row()),
+        _ => (
+            run.first_row.max(vectors_from),
+            run.end_row().min(vectors_to),
+        ),
+    };
+    let first_row = if first < runs.len() {
+        rows_of(&runs.get(first)).0.min(from)
+    } else {
+        from
+    };
+    for column in &mut columns {
+        column.reserve(to.saturating_sub(first_row) as usize);
+    }
+    let mut next = first_row;
+    for index in first..runs.len() {
+        let run = runs.get(index);
+        if run.first_row >= to {
+            break;
+        }
+        let (start, end) = rows_of(&run);
+        pad(&mut columns, start - next);
+        let rows = (start - run.first_row) as usize..(end - run.first_row) as usize;
+        decode_run(table, shape, &run, rows, remote, &mut columns);
+        next = end;
+    }
+    pad(&mut columns, to.saturating_sub(next));
+    DecodedRows { first_row, columns }
+}

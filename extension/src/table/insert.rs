@@ -1,0 +1,108 @@
+//! INSERT and COPY: slots become the columns of a run. Each call makes its own run, visible to later commands at once; what
+//! is gathered across calls, and why nobody can tell, is [`super::insert_buffer`]'s business.
+
+use lanes_columnar::column::Column;
+use lanes_columnar::kind::LaneKind;
+use pgrx::pg_sys;
+
+use super::append::{PreparedRun, RUN_ROWS_MAX};
+use super::tid;
+use crate::error;
+use crate::pg::datum::{self, RowIntake};
+use crate::pg::slot::Slot;
+use crate::pg::table::OpenTable;
+use crate::pg::transaction;
+use crate::storage::directory::FLAG_FROZEN;
+
+/// Appends the rows of some filled slots of the table as one run, or as several past [`RUN_ROWS_MAX`] rows, and sets the
+/// TID of each slot.
+pub fn insert_slots<'a>(
+    table: OpenTable<'_>,
+    slots: impl ExactSizeIterator<Item = Slot<'a>>,
+    command: pg_sys::CommandId,
+    options: i32,
+) {
+    let kinds = datum::kinds(table.descriptor());
+    let mut intake = RowIntake::new(table.descriptor(), &kinds);
+    let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+    let (mut pending, mut left) = (Vec::with_capacity(slots.len()), slots.len());
+    for slot in slots {
+        intake.push_slot(&mut columns, slot);
+        pending.push(slot);
+        left -= 1;
+        if left > 0 && !is_full(&columns, pending.len()) {
+            continue;
+        }
+        let flags = entry_flags(options);
+        let rows = pending.len();
+        let first_row = insert_columns(table, &kinds, &columns, rows, command, flags);
+        for (row, slot) in (first_row..).zip(pending.drain(..)) {
+            slot.set_tid(tid::from_row(row), table.oid());
+        }
+        for column in &mut columns {
+            column.clear();
+        }
+    }
+}
+
+/// Bytes of columns after which they are written as a run: bounds memory, and the image, when rows are wide.
+const RUN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Whether these rows are to be written before another one joins them.
+pub fn is_full(columns: &[Column], rows: usize) -> bool {
+    rows >= RUN_ROWS_MAX || columns.iter().map(Column::byte_len).sum::<usize>() >= RUN_BYTES_MAX
+}
+
+/// Appends rows that are columns already as one run of the current transaction; returns the first row's number.
+pub fn insert_columns(
+    table: OpenTable<'_>,
+    kinds: &[LaneKind],
+    columns: &[Column],
+    rows: usize,
+    command: pg_sys::CommandId,
+    flags: u32,
+) -> u64 {
+    let xid = transaction::current_xid();
+    append(table, kinds, columns, rows, xid, command, flags)
+}
+
+/// The flags of a run that was inserted with these options.
+pub fn entry_flags(options: i32) -> u32 {
+    if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 {
+        FLAG_FROZEN
+    } else {
+        0
+    }
+}
+
+/// The same as work of transaction `xid`, which is the current one or a parent of it.
+pub fn append(
+    table: OpenTable<'_>,
+    kinds: &[LaneKind],
+    columns: &[Column],
+    rows: usize,
+    xid: u32,
+    command: pg_sys::CommandId,
+    flags: u32,
+) -> u64 {
+    table.check_conflict_in();
+    let first_row = PreparedRun::write(table, kinds, columns, rows).publish(xid, command, flags);
+    if first_row + rows as u64 > tid::ROWS_MAX {
+        error::too_large(
+            &format!(
+                "table \"{}\" has handed out all its row numbers",
+                table.name()
+            ),
+            "Partition the table, or rewrite it with VACUUM FULL.",
+        );
+    }
+    table.count_inserts(rows);
+    first_row
+}
+
+/// The row of a filled slot as columns of `kinds`, which are those of its attributes.
+pub fn columns_of(kinds: &[LaneKind], slot: Slot<'_>) -> Vec<Column> {
+    let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+    RowIntake::new(slot.descriptor(), kinds).push_slot(&mut columns, slot);
+    columns
+}
