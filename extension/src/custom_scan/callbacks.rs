@@ -326,7 +326,7 @@ unsafe fn next_result<N: Node>(node: ExecNode<'_>) -> Option<Slot> {
 /// # Safety
 /// The node is one of this kind, in execution, and nobody else borrows what it owns.
 unsafe fn start<'a, N: Node>(node: ExecNode<'_>) -> &'a mut N::Running {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's node is one of this kind, and nobody else borrows what it owns.
     let Own { state, running } = unsafe { own::<N>(node) };
     running.get_or_insert_with(|| {
         node.query_memory().enter(|| {
@@ -344,7 +344,7 @@ unsafe fn start<'a, N: Node>(node: ExecNode<'_>) -> &'a mut N::Running {
 /// The node is one of this kind, in execution, and nobody else borrows what it owns.
 unsafe fn next<N: Node>(node: ExecNode<'_>) -> Option<Slot> {
     let mut row = node.scan_slot().writer();
-    // SAFETY: the caller's promise; state and what runs are two values.
+    // SAFETY: the caller's node is one of this kind; the state and what runs are two values.
     let (running, state) = unsafe { (start::<N>(node), &mut own::<N>(node).state) };
     match state.next(running, node, &mut row) {
         Err(failure) => error::evaluation(failure),
@@ -486,7 +486,7 @@ unsafe fn attach<N: ParallelNode>(
     node: *mut pg_sys::CustomScanState,
     memory: *mut std::ffi::c_void,
 ) {
-    // SAFETY: the caller's promise; `shut_down` detaches the participant before the memory goes.
+    // SAFETY: the caller's node is one of this kind; `shut_down` detaches the participant before the memory goes.
     unsafe {
         if let Some(shared) = SharedState::of(memory.cast()) {
             own::<N>(ExecNode::of(node)).state.attach(shared);

@@ -52,81 +52,24 @@ pub unsafe fn offer(
 ) -> Translation<()> {
     // SAFETY: the planner's structures are live.
     unsafe {
+        check(root, input)?;
         let query = (*root).parse;
-        if !(*query).groupingSets.is_null() {
-            return Err("grouping sets".into());
-        }
-        if (*query).hasTargetSRFs {
-            return Err("a set-returning function".into());
-        }
-        if !(*input).lateral_relids.is_null() {
-            return Err("a lateral reference".into());
-        }
         let index = (*input).relid;
         let target = (*root).upper_targets[stage as usize];
         let leaves = leaves((*target).exprs, (*query).havingQual);
-        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
-            (*query).distinctClause
-        } else {
-            (*query).groupClause
-        };
-        let grouped: Vec<_> = nodes::list::<pg_sys::SortGroupClause>(clauses)
-            .map(|clause| {
-                let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-                (clause, expression)
-            })
-            .collect();
-        let mut codes = 0;
+        let grouped = grouped(root, stage);
         // The expressions that the engine groups by.
         let mut evaluated: Vec<_> = grouped.iter().map(|(_, expression)| *expression).collect();
+        let mut codes = 0;
         let hash_join = match hash_join {
             None => None,
             Some(join) => {
-                for ((clause, expression), evaluated) in grouped.iter().zip(&mut evaluated) {
-                    if let Some(key) = equal_columns::instead(join, *expression) {
-                        *evaluated = key;
-                    }
-                    join.want(*evaluated)?;
-                    if join.plan.is_small(*evaluated) {
-                        hash_join::offer::check_group(*clause, *evaluated)?;
-                        join.plan.dimension_of(*evaluated)?;
-                        codes += 1;
-                    }
-                }
-                // Columns outside of aggregates are in grouping expressions, which is checked below.
-                let calls = leaves.iter().filter(|leaf| !is_column(**leaf));
-                for &leaf in calls {
-                    join.want(leaf)?;
-                }
+                codes = want_all(join, &grouped, &mut evaluated, &leaves)?;
                 Some(&*join)
             }
         };
-        let mut translator = match (join, hash_join) {
-            (Some(join), _) => {
-                fits_memory(join)?;
-                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index))
-            }
-            (None, Some(join)) => {
-                let calls = leaves.iter().copied();
-                let calls = calls.filter(|leaf| (**leaf).type_ == pg_sys::NodeTag::T_Aggref);
-                let conditions = conditions::of_filters(&join.plan, calls.map(|leaf| leaf.cast()));
-                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes))
-                    .with_conditions(&conditions)
-            }
-            (None, None) => Translator::new(Scalars::Unknown),
-        };
-        let mut filters = std::ptr::null_mut();
-        for qual in quals(root, input) {
-            if (*qual).pseudoconstant {
-                return Err("a qual without columns".into());
-            }
-            if join.is_some() && (*qual).security_level > 0 {
-                return Err("a join behind a security barrier".into());
-            }
-            let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(clause)?;
-            filters = pg_sys::lappend(filters, clause.cast());
-        }
+        let mut translator = translator(join, hash_join, &leaves, index, codes)?;
+        let filters = filters(root, input, join.is_some(), &mut translator)?;
         if let Some(join) = join {
             join.plan.check(&mut translator)?;
             for qual in &join.quals {
@@ -144,68 +87,26 @@ pub unsafe fn offer(
         }
         let expressions: Vec<_> = nodes::list::<pg_sys::Node>(keys).collect();
         let order = GroupOrder::wanted(root, &expressions, &shapes);
-        let mut calls = std::ptr::null_mut();
-        let mut keeps_numbers = false;
-        for &leaf in &leaves {
-            if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                keeps_numbers |= percentile::choice(&*leaf.cast()).is_some();
-                aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
-                calls = pg_sys::list_append_unique(calls, leaf.cast());
-            }
-        }
+        let (calls, keeps_numbers) = calls(&mut translator, &leaves)?;
         ungrouped_columns((*target).exprs.cast(), keys)?;
         ungrouped_columns((*query).havingQual, keys)?;
-        let aggregates = ports::list_length(calls);
 
         let path = callbacks::path::<AggregateState>(output, target);
-        let base = &mut (*path).path;
-        base.parallel_safe = join.is_none() && hash_join.is_none() && (*output).consider_parallel;
-        base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
-            .next()
-            .map_or(1.0, |path| (*path).rows);
-        let per_row = |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
-        // Keys and aggregates see only rows that pass the conditions.
-        let share = planner::selectivity::of(root, input, filters);
-        let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
-        let reading = f64::from((*input).pages) * share * pg_sys::seq_page_cost * 0.1 + filtering;
-        let grouping = |rows: f64| rows * per_row(ports::list_length(keys) + aggregates);
-        let (read, below) = match hash_join {
-            Some(join) => {
-                let rows = (*join.sides.joined).rows;
-                let cost = hash_join::offer::Cost::of(root, join, rows, filters);
-                let small = hash_join::offer::small_paths(root, join);
-                (*path).custom_paths = small;
-                let read = hash_join::offer::total_cost(small)
-                    + cost.build
-                    + cost.reading
-                    + grouping(rows);
-                (read, Joined::ByHash(&join.plan, tree::list(&evaluated)))
-            }
-            None => {
-                let by_time = join.map_or(0.0, |join| {
-                    (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
-                });
-                let below = join.map_or(Joined::No, Joined::ByTime);
-                (reading + by_time + grouping((*input).rows), below)
-            }
+        (*path).custom_paths = match (join, hash_join) {
+            (_, Some(join)) => hash_join::offer::small_paths(root, join),
+            (Some(join), None) => tree::list(&[join.path]),
+            (None, None) => std::ptr::null_mut(),
         };
-        base.startup_cost = read + (*target).cost.startup;
-        base.total_cost = base.startup_cost
-            + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        if let Some(join) = hash_join
-            && let Some(handed_over) = rows_cost(&join.sides)
-        {
-            let less = handed_over * LESS_THAN_ROWS;
-            base.startup_cost = base.startup_cost.min(less);
-            base.total_cost = base.total_cost.min(less);
-        }
-        if let Some(join) = join {
-            (*path).custom_paths = tree::list(&[join.path]);
-        }
-        // Without keys there is one group, which is small unless an aggregate keeps its numbers. A join by time, or a hash
-        // join that is not divisible, cannot be divided if it is too large.
-        let is_divisible = join.is_none() && hash_join.is_none_or(|join| join.plan.is_divisible());
-        let stand_in = match keys.is_null() && is_divisible && !keeps_numbers {
+        let input = Input {
+            root,
+            relation: input,
+            join,
+            hash_join,
+        };
+        let terms = ports::list_length(keys) + ports::list_length(calls);
+        input.estimate(path, output, filters, terms);
+        // Without keys there is one group, which is small unless an aggregate keeps its numbers.
+        let stand_in = match keys.is_null() && input.is_divisible() && !keeps_numbers {
             true => None,
             false => stand_in::path(output),
         };
@@ -213,7 +114,7 @@ pub unsafe fn offer(
             (Some(path), Some((_, order))) => Some(group_order::in_order(root, path, order)),
             (stand_in, _) => stand_in,
         };
-        if stand_in.is_none() && (!is_divisible || keeps_numbers) {
+        if stand_in.is_none() && (!input.is_divisible() || keeps_numbers) {
             return Err("no other plan".into());
         }
         if let Some(stand_in) = stand_in {
@@ -223,10 +124,229 @@ pub unsafe fn offer(
         let has_stand_in = stand_in.is_some();
         (*path).path.pathkeys = order.map_or(std::ptr::null_mut(), |(_, keys)| keys);
         let order = order.map(|(order, _)| order);
+        let below = match (join, hash_join) {
+            (_, Some(join)) => Joined::ByHash(&join.plan, tree::list(&evaluated)),
+            (Some(join), None) => Joined::ByTime(join),
+            (None, None) => Joined::No,
+        };
         (*path).custom_private =
             plan::engine_private(index, keys, calls, filters, below, has_stand_in, order);
         pg_sys::add_path(output, path.cast());
         Ok(())
+    }
+}
+
+/// Refuses queries that no groups of the engine answer.
+unsafe fn check(root: *mut pg_sys::PlannerInfo, input: *mut pg_sys::RelOptInfo) -> Translation<()> {
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        if !(*(*root).parse).groupingSets.is_null() {
+            return Err("grouping sets".into());
+        }
+        if (*(*root).parse).hasTargetSRFs {
+            return Err("a set-returning function".into());
+        }
+        if !(*input).lateral_relids.is_null() {
+            return Err("a lateral reference".into());
+        }
+        Ok(())
+    }
+}
+
+/// A grouping expression with its clause.
+type Grouped = (*mut pg_sys::SortGroupClause, *mut pg_sys::Node);
+
+/// The grouping expressions of a query, or the ones that its distinct rows are distinct by.
+unsafe fn grouped(
+    root: *mut pg_sys::PlannerInfo,
+    stage: pg_sys::UpperRelationKind::Type,
+) -> Vec<Grouped> {
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        let query = (*root).parse;
+        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
+            (*query).distinctClause
+        } else {
+            (*query).groupClause
+        };
+        nodes::list::<pg_sys::SortGroupClause>(clauses)
+            .map(|clause| {
+                let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+                (clause, expression)
+            })
+            .collect()
+    }
+}
+
+/// Adds what the groups and aggregates need to a hash join. Returns how many grouping expressions are of a small side;
+/// `evaluated` are then the expressions that the engine groups by.
+unsafe fn want_all(
+    join: &mut HashJoin,
+    grouped: &[Grouped],
+    evaluated: &mut [*mut pg_sys::Node],
+    leaves: &[*mut pg_sys::Node],
+) -> Translation<usize> {
+    let mut codes = 0;
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        for ((clause, expression), evaluated) in grouped.iter().zip(evaluated) {
+            if let Some(key) = equal_columns::instead(join, *expression) {
+                *evaluated = key;
+            }
+            join.want(*evaluated)?;
+            if join.plan.is_small(*evaluated) {
+                hash_join::offer::check_group(*clause, *evaluated)?;
+                join.plan.dimension_of(*evaluated)?;
+                codes += 1;
+            }
+        }
+        // Columns outside of aggregates are in grouping expressions, which `ungrouped_columns` checks.
+        for &leaf in leaves.iter().filter(|leaf| !is_column(**leaf)) {
+            join.want(leaf)?;
+        }
+    }
+    Ok(codes)
+}
+
+/// The translator of the expressions over a table or a join.
+unsafe fn translator(
+    join: Option<&TimeJoin>,
+    hash_join: Option<&HashJoin>,
+    leaves: &[*mut pg_sys::Node],
+    index: u32,
+    codes: usize,
+) -> Translation<Translator> {
+    // SAFETY: the planner's structures are live; the cast follows the tag.
+    unsafe {
+        Ok(match (join, hash_join) {
+            (Some(join), _) => {
+                fits_memory(join)?;
+                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index))
+            }
+            (None, Some(join)) => {
+                let calls = leaves.iter().copied();
+                let calls = calls.filter(|leaf| (**leaf).type_ == pg_sys::NodeTag::T_Aggref);
+                let conditions = conditions::of_filters(&join.plan, calls.map(|leaf| leaf.cast()));
+                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes))
+                    .with_conditions(&conditions)
+            }
+            (None, None) => Translator::new(Scalars::Unknown),
+        })
+    }
+}
+
+/// The conditions on a table, all of which the engine can check.
+unsafe fn filters(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    is_joined_by_time: bool,
+    translator: &mut Translator,
+) -> Translation<*mut pg_sys::List> {
+    let mut filters = std::ptr::null_mut();
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        for qual in quals(root, input) {
+            if (*qual).pseudoconstant {
+                return Err("a qual without columns".into());
+            }
+            if is_joined_by_time && (*qual).security_level > 0 {
+                return Err("a join behind a security barrier".into());
+            }
+            let clause = (*qual).clause.cast::<pg_sys::Node>();
+            translator.predicate(clause)?;
+            filters = pg_sys::lappend(filters, clause.cast());
+        }
+    }
+    Ok(filters)
+}
+
+/// The aggregates among the leaves, each once, and whether one of them keeps its numbers.
+unsafe fn calls(
+    translator: &mut Translator,
+    leaves: &[*mut pg_sys::Node],
+) -> Translation<(*mut pg_sys::List, bool)> {
+    let (mut calls, mut keeps_numbers) = (std::ptr::null_mut(), false);
+    // SAFETY: the planner's expressions are live; the casts follow the tag.
+    unsafe {
+        for &leaf in leaves {
+            if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
+                keeps_numbers |= percentile::choice(&*leaf.cast()).is_some();
+                aggregate_call::aggregate(translator, leaf.cast(), Arrival::InOrder)?;
+                calls = pg_sys::list_append_unique(calls, leaf.cast());
+            }
+        }
+    }
+    Ok((calls, keeps_numbers))
+}
+
+/// What is aggregated: a table, or its join by time, or its hash join.
+struct Input<'a> {
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    join: Option<&'a TimeJoin>,
+    hash_join: Option<&'a HashJoin>,
+}
+
+impl Input<'_> {
+    /// Whether it can be divided if its groups are too large for the memory limit. A join by time cannot.
+    fn is_divisible(&self) -> bool {
+        self.join.is_none() && self.hash_join.is_none_or(|join| join.plan.is_divisible())
+    }
+
+    /// Estimates the rows and the cost of a path, whose children are the small sides of a hash join, if there is one. Each
+    /// row costs the evaluation of so many terms: keys and aggregates.
+    unsafe fn estimate(
+        &self,
+        path: *mut pg_sys::CustomPath,
+        output: *mut pg_sys::RelOptInfo,
+        filters: *mut pg_sys::List,
+        terms: i32,
+    ) {
+        let (root, input) = (self.root, self.relation);
+        // SAFETY: the planner's structures are live.
+        unsafe {
+            let base = &mut (*path).path;
+            base.parallel_safe =
+                self.join.is_none() && self.hash_join.is_none() && (*output).consider_parallel;
+            base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
+                .next()
+                .map_or(1.0, |path| (*path).rows);
+            let per_row =
+                |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
+            let grouping = |rows: f64| rows * per_row(terms);
+            let read = match self.hash_join {
+                Some(join) => {
+                    let rows = (*join.sides.joined).rows;
+                    let cost = hash_join::offer::Cost::of(root, join, rows, filters);
+                    hash_join::offer::total_cost((*path).custom_paths)
+                        + cost.build
+                        + cost.reading
+                        + grouping(rows)
+                }
+                None => {
+                    // Keys and aggregates see only rows that pass the conditions.
+                    let share = planner::selectivity::of(root, input, filters);
+                    let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
+                    let pages = f64::from((*input).pages) * share;
+                    let reading = pages * pg_sys::seq_page_cost * 0.1 + filtering;
+                    let by_time = self.join.map_or(0.0, |join| {
+                        (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
+                    });
+                    reading + by_time + grouping((*input).rows)
+                }
+            };
+            let target = &*base.pathtarget;
+            base.startup_cost = read + target.cost.startup;
+            base.total_cost = base.startup_cost
+                + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + target.cost.per_tuple);
+            if let Some(join) = self.hash_join
+                && let Some(handed_over) = rows_cost(&join.sides)
+            {
+                let less = handed_over * LESS_THAN_ROWS;
+                base.startup_cost = base.startup_cost.min(less);
+                base.total_cost = base.total_cost.min(less);
+            }
+        }
     }
 }
 

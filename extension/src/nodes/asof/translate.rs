@@ -41,32 +41,12 @@ unsafe fn asof_plan(
         let entry = tree::planner_entry(root, inner);
         let shape = planner::time_match::match_shape(root, (*entry).subquery).ok()?;
         let mut kept = Kept(Vec::new());
-        let mut outputs = Vec::new();
-        for target in tree::elements::<pg_sys::TargetEntry>((*inner_plan).targetlist) {
-            if !tree::is_a((*target).expr, pg_sys::NodeTag::T_Var) {
-                return None;
-            }
-            let variable: *const pg_sys::Var = (*target).expr.cast();
-            if (*variable).varno != inner || (*variable).varattno <= 0 {
-                return None;
-            }
-            // A scan may hand up more columns than the loop uses.
-            if !uses(below, inner, (*variable).varattno) {
-                outputs.push(NOT_KEPT);
-                continue;
-            }
-            match shape.outputs.get((*variable).varattno as usize - 1)? {
-                Output::Column(column) => outputs.push(kept.place(*column)),
-                Output::Other => return None,
-            }
-        }
+        let outputs = outputs(below, inner, &shape, &mut kept)?;
         let outer_targets = (*outer_plan).targetlist;
-        let mut to_plan =
-            |expression: *mut pg_sys::Node| adapt(tree::copy(expression), outer_targets, &mut kept);
         let mut list_of = |expressions: Vec<*mut pg_sys::Node>| {
             let mut adapted = Vec::new();
             for expression in expressions {
-                adapted.push(to_plan(expression)?);
+                adapted.push(adapt(tree::copy(expression), outer_targets, &mut kept)?);
             }
             Some(tree::list(&adapted))
         };
@@ -76,7 +56,6 @@ unsafe fn asof_plan(
         let chosen_quals = chosen_quals((*inner_plan).qual, inner, &shape, &mut kept)?;
         let table_quals = tree::list(&shape.table_quals);
         pg_sys::fix_opfuncids(table_quals.cast());
-        let properties = properties(&shape);
         Some(AsofPlan {
             table: shape.table,
             time: shape.time,
@@ -85,46 +64,84 @@ unsafe fn asof_plan(
             arrival_inverted: shape
                 .arrival
                 .is_some_and(|descending| descending != shape.backward),
-            keys: shape
-                .keys
-                .iter()
-                .map(|key| KeyColumn {
-                    column: key.column,
-                    kind: key.kind,
-                    outer_kind: key.outer_kind,
-                    nulls_match: key.nulls_match,
-                })
-                .collect(),
+            keys: key_columns(&shape),
             key_expressions,
-            bounds: shape
-                .bounds
-                .iter()
-                .map(|bound| BoundKind {
-                    upper: bound.upper,
-                    inclusive: bound.inclusive,
-                    outer_kind: bound.outer_kind,
-                })
-                .collect(),
+            bounds: bound_kinds(&shape),
             bound_expressions,
-            // The query's order has the best match first; a history that is searched backward has it last.
-            ties: shape
-                .ties
-                .iter()
-                .map(|tie| TieColumn {
-                    column: tie.column,
-                    kind: tie.kind,
-                    inverted: tie.descending != shape.backward,
-                    nulls_low: tie.nulls_first != shape.backward,
-                })
-                .collect(),
+            ties: tie_columns(&shape),
             kept: kept.0,
             outputs,
             table_quals,
             residual_quals,
             chosen_quals,
-            properties,
+            properties: properties(&shape),
         })
     }
+}
+
+/// The places of the sub-select's columns among the kept ones. `None`: the scan returns something else than columns.
+unsafe fn outputs(
+    below: *const pg_sys::Plan,
+    inner: i32,
+    shape: &Shape,
+    kept: &mut Kept,
+) -> Option<Vec<i32>> {
+    let mut outputs = Vec::new();
+    // SAFETY: the nested loop is live; casts follow tags.
+    unsafe {
+        for target in tree::elements::<pg_sys::TargetEntry>((*(*below).righttree).targetlist) {
+            if !tree::is_a((*target).expr, pg_sys::NodeTag::T_Var) {
+                return None;
+            }
+            let variable: *const pg_sys::Var = (*target).expr.cast();
+            if (*variable).varno != inner || (*variable).varattno <= 0 {
+                return None;
+            }
+            // A scan may return more columns than the loop uses.
+            if !uses(below, inner, (*variable).varattno) {
+                outputs.push(NOT_KEPT);
+                continue;
+            }
+            match shape.outputs.get((*variable).varattno as usize - 1)? {
+                Output::Column(column) => outputs.push(kept.place(*column)),
+                Output::Other => return None,
+            }
+        }
+    }
+    Some(outputs)
+}
+
+/// The key columns of a shape.
+fn key_columns(shape: &Shape) -> Vec<KeyColumn> {
+    let keys = shape.keys.iter().map(|key| KeyColumn {
+        column: key.column,
+        kind: key.kind,
+        outer_kind: key.outer_kind,
+        nulls_match: key.nulls_match,
+    });
+    keys.collect()
+}
+
+/// The kinds of the bounds of a shape.
+fn bound_kinds(shape: &Shape) -> Vec<BoundKind> {
+    let bounds = shape.bounds.iter().map(|bound| BoundKind {
+        upper: bound.upper,
+        inclusive: bound.inclusive,
+        outer_kind: bound.outer_kind,
+    });
+    bounds.collect()
+}
+
+/// The columns that break ties of time. The query's order has the best match first; a history that is searched backward
+/// has it last.
+fn tie_columns(shape: &Shape) -> Vec<TieColumn> {
+    let ties = shape.ties.iter().map(|tie| TieColumn {
+        column: tie.column,
+        kind: tie.kind,
+        inverted: tie.descending != shape.backward,
+        nulls_low: tie.nulls_first != shape.backward,
+    });
+    ties.collect()
 }
 
 /// The conditions on the sub-select's result, which apply to the match alone, as conditions on kept columns.

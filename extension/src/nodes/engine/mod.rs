@@ -1,4 +1,4 @@
-//! What aggregations and joins have in common: they are carried out by the engine alone, from the table to the result.
+//! The common parts of aggregations and joins, which the engine executes alone, from the table to the result.
 //!
 //! | module | content |
 //! |---|---|

@@ -21,7 +21,7 @@ use crate::expressions::aggregate_call;
 use crate::expressions::sort_key::{self, OrderedBy};
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::plan::{HashJoinPlan, JoinKind};
-use crate::joins::by_key::sides::Sides;
+use crate::joins::by_key::sides::{HashJoin, Sides};
 use crate::nodes::latest;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
@@ -53,32 +53,16 @@ pub unsafe fn offer(
             return Err("the lanes table on the null side of an outer join".into());
         }
         let targets = (*root).processed_tlist;
-        let (mut groups, mut codes) = (Vec::new(), 0);
-        for clause in nodes::list::<pg_sys::SortGroupClause>(query.distinctClause) {
-            let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
-            join.want(expression)?;
-            if join.plan.is_small(expression) {
-                check_group(clause, expression)?;
-                codes += 1;
-            }
-            groups.push(expression);
-        }
+        let (groups, codes) = groups(&mut join, query, targets)?;
         let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
         let target = (*root).upper_targets[stage as usize];
-        let leaves = pg_sys::PVC_INCLUDE_PLACEHOLDERS as i32;
-        let mut columns = std::ptr::null_mut();
-        for leaf in
-            nodes::list::<pg_sys::Node>(pg_sys::pull_var_clause((*target).exprs.cast(), leaves))
-        {
-            join.want(leaf)?;
-            columns = pg_sys::list_append_unique(columns, leaf.cast());
-        }
+        let columns = columns(&mut join, (*target).exprs)?;
         let mut translator =
             Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes));
         let quals = filters(root, &join);
-        for column in nodes::list::<pg_sys::Node>(columns) {
-            if !join.plan.is_small(column) {
-                translator.attribute(column)?;
+        for column in &columns {
+            if !join.plan.is_small(*column) {
+                translator.attribute(*column)?;
             }
         }
         for group in &groups {
@@ -91,15 +75,7 @@ pub unsafe fn offer(
         let estimated = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);
-        // If the grouping expressions are keys of the join or over its small side, there is at most one group for each small
-        // row. PostgreSQL's estimate uses all values of the table.
-        let of_small_row = |group: &*mut pg_sys::Node| {
-            let is_key = |key: &*mut pg_sys::Node| pg_sys::equal((*key).cast(), (*group).cast());
-            join.plan.is_small(*group) || join.plan.left_keys().iter().any(is_key)
-        };
-        let is_bounded =
-            join.plan.dimensions[0].kind == JoinKind::Inner && groups.iter().all(of_small_row);
-        let rows = match is_bounded {
+        let rows = match is_bounded(&join, &groups) {
             true => estimated.min((*join.sides.dimensions[0].small).rows.max(1.0)),
             false => estimated,
         };
@@ -122,7 +98,7 @@ pub unsafe fn offer(
         base.total_cost =
             base.startup_cost + rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
         let plan = LatestJoinPlan {
-            columns: tree::elements(columns),
+            columns,
             quals: tree::elements(quals),
             groups,
             keys,
@@ -134,6 +110,58 @@ pub unsafe fn offer(
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
+}
+
+/// The grouping expressions, and how many of them are of the small side.
+unsafe fn groups(
+    join: &mut HashJoin,
+    query: &pg_sys::Query,
+    targets: *mut pg_sys::List,
+) -> Translation<(Vec<*mut pg_sys::Node>, usize)> {
+    let (mut groups, mut codes) = (Vec::new(), 0);
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        for clause in nodes::list::<pg_sys::SortGroupClause>(query.distinctClause) {
+            let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
+            join.want(expression)?;
+            if join.plan.is_small(expression) {
+                check_group(clause, expression)?;
+                codes += 1;
+            }
+            groups.push(expression);
+        }
+    }
+    Ok((groups, codes))
+}
+
+/// The columns that the node returns, each once.
+unsafe fn columns(
+    join: &mut HashJoin,
+    targets: *mut pg_sys::List,
+) -> Translation<Vec<*mut pg_sys::Node>> {
+    let leaves = pg_sys::PVC_INCLUDE_PLACEHOLDERS as i32;
+    let mut columns = std::ptr::null_mut();
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        let leaves = pg_sys::pull_var_clause(targets.cast(), leaves);
+        for leaf in nodes::list::<pg_sys::Node>(leaves) {
+            join.want(leaf)?;
+            columns = pg_sys::list_append_unique(columns, leaf.cast());
+        }
+        Ok(tree::elements(columns))
+    }
+}
+
+/// Whether there is at most one group for each small row: the grouping expressions are keys of the join or over its small
+/// side. PostgreSQL's estimate uses all values of the table.
+unsafe fn is_bounded(join: &HashJoin, groups: &[*mut pg_sys::Node]) -> bool {
+    let of_small_row = |group: &*mut pg_sys::Node| {
+        // SAFETY: the planner's expressions are live.
+        let is_key =
+            |key: &*mut pg_sys::Node| unsafe { pg_sys::equal((*key).cast(), (*group).cast()) };
+        join.plan.is_small(*group) || join.plan.left_keys().iter().any(is_key)
+    };
+    join.plan.dimensions[0].kind == JoinKind::Inner && groups.iter().all(of_small_row)
 }
 
 /// Fills in the plan of a path that [`offer`] made.

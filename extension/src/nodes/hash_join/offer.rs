@@ -239,10 +239,10 @@ pub unsafe fn total_cost(paths: *mut pg_sys::List) -> f64 {
 }
 
 impl Sides {
-    /// The sides as the last element of what a `LanesHashJoin` path remembers: the lanes table, then the relation, the
+    /// The sides as a list, the last element of what a `LanesHashJoin` path stores: the lanes table, then the relation, the
     /// conditions and the kind of each dimension.
     unsafe fn remember(&self) -> *mut pg_sys::List {
-        // SAFETY: the planner's live structures, which outlive its paths.
+        // SAFETY: the planner's structures are live, and outlive its paths.
         unsafe {
             let mut all = tree::list(&[self.lanes.cast::<pg_sys::List>()]);
             for side in &self.dimensions {

@@ -47,7 +47,7 @@ pub struct RunningHashJoin {
     stand_in: Option<Child>,
     /// The rows of the current vector that have found their current small rows.
     selection: Selection,
-    /// Those of them that are still to be returned.
+    /// The rows of the selection that are still to be returned.
     rows: RowCursor,
     /// Whether the current rows are small rows without a match, which have no row of the table.
     pub has_no_left: bool,

@@ -16,14 +16,14 @@ use crate::planner::quals::{Quals, VECTOR_SHARE, quals};
 use crate::planner::reasons::{self, About};
 use crate::vectorize::{self, Vectorize};
 
-/// Cost of a row of either side of a join by time, in units of `cpu_operator_cost`.
+/// The cost of a row of either side, in units of `cpu_operator_cost`.
 pub const JOIN_SHARE: f64 = 1.0;
 
-/// Offers to join a lanes table with a lateral sub-select, if it is one by time. If it cannot, and the join is not `accelerated` in
-/// another way, the reason is noted.
+/// Offers to join a lanes table with a lateral sub-select that finds rows by time. If the node cannot do that, and no
+/// other node has `accelerated` the join, EXPLAIN shows the reason.
 ///
 /// # Safety
-/// As for a `set_join_pathlist_hook`.
+/// The arguments are those of a `set_join_pathlist_hook`.
 pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
@@ -42,7 +42,7 @@ pub unsafe fn offer(
         kind,
         path: std::ptr::null_mut(),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's structures are live.
     unsafe {
         if let Err(reason) = offer_sides(root, joined, &mut sides, extra)
             && !accelerated
@@ -52,18 +52,19 @@ pub unsafe fn offer(
     }
 }
 
+/// Offers the join of two sides.
 unsafe fn offer_sides(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
     sides: &mut Sides,
     extra: *mut pg_sys::JoinPathExtraData,
 ) -> Translation<()> {
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         if !sides.are_alike(root) {
             return Err("the left side is not one lanes table alone".into());
         }
-        // Rows that are locked are joined once more when they have changed, one at a time: that is for the nested loop.
+        // Locked rows are joined once more, one at a time, if they have changed. The nested loop does that.
         let locks = !(*root).rowMarks.is_null()
             || (*(*root).parse).commandType != pg_sys::CmdType::CMD_SELECT;
         if locks {
@@ -77,7 +78,7 @@ unsafe fn offer_sides(
         };
         sides.path = nested.cast();
         let mut join = TimeJoin::of_sides(root, sides, (*extra).restrictlist)?;
-        // What takes over when memory is not enough: it reads the left side in the order of its rows.
+        // The plan that takes over if the right side exceeds its memory limit. It reads the left side in row order.
         let quals = Quals {
             pushed: tree::list(&quals(root, outer)),
             kept: std::ptr::null_mut(),
@@ -89,9 +90,10 @@ unsafe fn offer_sides(
     }
 }
 
-/// Notes why a join by time is left to a nested loop: of its left side, or of the right side's tables if that is no lanes table.
+/// Records why a nested loop executes a join by time: for the left table, or for the right side's tables if the left
+/// side is no lanes table.
 unsafe fn note(root: *mut pg_sys::PlannerInfo, sides: &Sides, reason: &str) {
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         let query = (*tree::planner_entry(root, (*sides.inner).relid as i32)).subquery;
         if query.is_null() || !find::seeks_by_time(query) {
@@ -112,12 +114,12 @@ unsafe fn note(root: *mut pg_sys::PlannerInfo, sides: &Sides, reason: &str) {
     }
 }
 
-/// The lanes tables that a sub-select reads, by planner and range-table index.
+/// Adds the lanes tables that a sub-select reads, each with its planner and its range-table index.
 unsafe fn lanes_tables(
     root: *mut pg_sys::PlannerInfo,
     found: &mut Vec<(*mut pg_sys::PlannerInfo, u32)>,
 ) {
-    // SAFETY: a planner's live structures, or null.
+    // SAFETY: the planner's structures are live; the planner may be null.
     unsafe {
         if root.is_null() {
             return;
@@ -135,13 +137,14 @@ unsafe fn lanes_tables(
     }
 }
 
+/// Offers the rows of a join.
 unsafe fn offer_rows(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
     nested: *mut pg_sys::NestPath,
     join: &TimeJoin,
 ) -> Translation<()> {
-    // SAFETY: the planner's live structures.
+    // SAFETY: the planner's structures are live.
     unsafe {
         fits_memory(join)?;
         let left = join.left_relation;
@@ -171,7 +174,7 @@ unsafe fn offer_rows(
             }
         }
         let path = callbacks::path::<JoinState>(joined, (*joined).reltarget);
-        // Who wants more than its columns has them computed above it.
+        // A query that needs more than columns computes it above the join.
         (*path).flags = 0;
         let base = &mut (*path).path;
         base.parallel_safe = false;
@@ -198,14 +201,17 @@ unsafe fn offer_rows(
     }
 }
 
-/// Bytes that a row of a series takes while it is put in order, but for its columns.
+/// Bytes of a row of a series while it is sorted, without its columns.
 const SERIES_ROW: f64 = 24.0;
 
-/// Refuses a right side that would not fit in the memory that such joins are given.
+/// Refuses a right side that is expected to exceed the memory limit of such joins.
+///
+/// # Errors
+/// The right side is too large.
 pub unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
     let columns = number_types(&join.plan).len() as f64;
     let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
-    // SAFETY: settings of this session.
+    // SAFETY: reads a setting of this session.
     let limit = unsafe { pg_sys::get_hash_memory_limit() } as f64;
     if bytes > limit * nested_loop::MEMORY_FACTOR {
         return Err("the join's right side would not fit in memory (see work_mem)".into());

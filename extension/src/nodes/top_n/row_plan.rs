@@ -89,7 +89,7 @@ impl RowPlan {
 
     /// Writes the plan's properties for EXPLAIN.
     pub fn explain(&self, explain: &Explain) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the plan's lists and expressions are live.
         unsafe {
             explain.expressions(c"Group Key", &self.groups);
             sort_key::explain_order(explain, &self.keys);

@@ -45,20 +45,7 @@ pub unsafe fn offer(
     unsafe {
         let stage = pg_sys::UpperRelationKind::UPPERREL_WINDOW;
         let target = (*root).upper_targets[stage as usize];
-        let (mut columns, mut calls) = (Vec::new(), Vec::new());
-        let leaves = pg_sys::pull_var_clause((*target).exprs.cast(), LEAVES);
-        for leaf in nodes::list::<pg_sys::Node>(leaves) {
-            let found = match (*leaf).type_ {
-                pg_sys::NodeTag::T_WindowFunc => &mut calls,
-                _ => &mut columns,
-            };
-            if !found
-                .iter()
-                .any(|known: &*mut pg_sys::Node| pg_sys::equal(known.cast(), leaf.cast()))
-            {
-                found.push(leaf);
-            }
-        }
+        let (columns, calls) = leaves((*target).exprs);
         let function = |call: &*mut pg_sys::Node| &*call.cast::<pg_sys::WindowFunc>();
         if !calls
             .iter()
@@ -73,15 +60,7 @@ pub unsafe fn offer(
             return Err("a lateral reference".into());
         }
         let mut translator = Translator::new(Scalars::Unknown);
-        let mut filters = Vec::new();
-        for qual in quals(root, input) {
-            if (*qual).pseudoconstant {
-                return Err("a qual without columns".into());
-            }
-            let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(clause)?;
-            filters.push(clause);
-        }
+        let filters = filters(root, input, &mut translator)?;
         for column in &columns {
             if (**column).type_ != pg_sys::NodeTag::T_Var {
                 return Err("a column that is an expression".into());
@@ -101,30 +80,15 @@ pub unsafe fn offer(
             return Err("no window".into());
         };
         let targets = (*root).processed_tlist;
-        let mut keys = Vec::new();
-        for clause in nodes::list::<pg_sys::SortGroupClause>((*window).partitionClause) {
-            let key = pg_sys::get_sortgroupclause_expr(clause, targets);
-            if pg_sys::contain_volatile_functions(key) {
-                return Err("a volatile expression".into());
-            }
-            aggregate_call::key(&mut translator, key)
-                .map_err(|reason| reason.replace("GROUP BY", "PARTITION BY"))?;
-            keys.push(key);
-        }
+        let keys = partition_keys(&mut translator, window, targets)?;
         let time = time(root, &mut translator, window)?;
         let options = (*window).frameOptions as u32;
         let plain = options & !(pg_sys::FRAMEOPTION_NONDEFAULT | pg_sys::FRAMEOPTION_BETWEEN);
         if plain != UP_TO_PEERS && plain != UP_TO_ROW {
             return Err("a frame other than all rows so far".into());
         }
-        let partitions = match keys.is_empty() {
-            true => 1.0,
-            false => {
-                let (rows, none) = ((*input).rows, std::ptr::null_mut());
-                pg_sys::estimate_num_groups(root, tree::list(&keys), rows, none, none.cast())
-            }
-        };
-        if partitions * PARTITION_BYTES > pg_sys::get_hash_memory_limit() as f64 {
+        let bytes = partitions(root, &keys, (*input).rows) * PARTITION_BYTES;
+        if bytes > pg_sys::get_hash_memory_limit() as f64 {
             return Err("its partitions would not fit in memory (see work_mem)".into());
         }
 
@@ -142,24 +106,23 @@ pub unsafe fn offer(
         let each = (keys.len() + calls.len()) as f64 * operator;
         base.total_cost = base.startup_cost
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + each + (*target).cost.per_tuple);
+        let mut hidden = filters.clone();
+        hidden.extend(&keys);
+        hidden.extend([time, table_column((*input).relid)]);
+        let mut entries = Targets::new();
+        for expression in columns.iter().chain(&calls) {
+            entries.push(*expression);
+        }
+        entries.push(row_of(&hidden));
         let counts = [columns.len(), calls.len(), filters.len(), keys.len()];
         let mut numbers: Vec<i32> = counts.iter().map(|count| *count as i32).collect();
         numbers.push(i32::from(plain == UP_TO_PEERS));
-        let index = (*input).relid;
-        let mut hidden = filters;
-        hidden.extend(&keys);
-        hidden.extend([time, table_column(index)]);
-        let mut targets = Targets::new();
-        for expression in columns.iter().chain(&calls) {
-            targets.push(*expression);
-        }
-        targets.push(row_of(&hidden));
         let data = PrivateData {
-            index,
+            index: (*input).relid,
             numbers,
             nodes: std::ptr::null_mut(),
-            expressions: targets.parameters,
-            targets: targets.entries,
+            expressions: entries.parameters,
+            targets: entries.entries,
         };
         (*path).custom_private = data.to_path_list();
         pg_sys::add_path(output, path.cast());
@@ -171,6 +134,79 @@ pub unsafe fn offer(
 const LEAVES: i32 = (pg_sys::PVC_INCLUDE_WINDOWFUNCS
     | pg_sys::PVC_RECURSE_AGGREGATES
     | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
+
+/// The columns and the window functions of a target list, each once.
+unsafe fn leaves(targets: *mut pg_sys::List) -> (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>) {
+    let (mut columns, mut calls) = (Vec::new(), Vec::new());
+    // SAFETY: the planner's expressions are live.
+    unsafe {
+        let leaves = pg_sys::pull_var_clause(targets.cast(), LEAVES);
+        for leaf in nodes::list::<pg_sys::Node>(leaves) {
+            let found = match (*leaf).type_ {
+                pg_sys::NodeTag::T_WindowFunc => &mut calls,
+                _ => &mut columns,
+            };
+            let is_leaf = |known: &*mut pg_sys::Node| pg_sys::equal(known.cast(), leaf.cast());
+            if !found.iter().any(is_leaf) {
+                found.push(leaf);
+            }
+        }
+    }
+    (columns, calls)
+}
+
+/// The conditions on the table, all of which the engine can check.
+unsafe fn filters(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    translator: &mut Translator,
+) -> Translation<Vec<*mut pg_sys::Node>> {
+    let mut filters = Vec::new();
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        for qual in quals(root, input) {
+            if (*qual).pseudoconstant {
+                return Err("a qual without columns".into());
+            }
+            let clause = (*qual).clause.cast::<pg_sys::Node>();
+            translator.predicate(clause)?;
+            filters.push(clause);
+        }
+    }
+    Ok(filters)
+}
+
+/// The expressions of PARTITION BY.
+unsafe fn partition_keys(
+    translator: &mut Translator,
+    window: *mut pg_sys::WindowClause,
+    targets: *mut pg_sys::List,
+) -> Translation<Vec<*mut pg_sys::Node>> {
+    let mut keys = Vec::new();
+    // SAFETY: the planner's structures are live.
+    unsafe {
+        for clause in nodes::list::<pg_sys::SortGroupClause>((*window).partitionClause) {
+            let key = pg_sys::get_sortgroupclause_expr(clause, targets);
+            if pg_sys::contain_volatile_functions(key) {
+                return Err("a volatile expression".into());
+            }
+            aggregate_call::key(translator, key)
+                .map_err(|reason| reason.replace("GROUP BY", "PARTITION BY"))?;
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
+/// The expected number of partitions of so many rows.
+unsafe fn partitions(root: *mut pg_sys::PlannerInfo, keys: &[*mut pg_sys::Node], rows: f64) -> f64 {
+    if keys.is_empty() {
+        return 1.0;
+    }
+    let none = std::ptr::null_mut();
+    // SAFETY: the planner's structures are live.
+    unsafe { pg_sys::estimate_num_groups(root, tree::list(keys), rows, none, none.cast()) }
+}
 
 /// Refuses a call that the node cannot compute.
 unsafe fn check_call(translator: &mut Translator, call: &pg_sys::WindowFunc) -> Translation<()> {

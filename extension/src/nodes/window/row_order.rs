@@ -27,7 +27,7 @@ use crate::pg::exec::slot::SlotWriter;
 use crate::pg::ports;
 use crate::vectors::row_cursor::RowCursor;
 
-/// The rows under way, from the first row on.
+/// The rows in their order, from the first row on.
 pub struct RowOrder {
     pub input: WindowInput,
     pub values: Values,
