@@ -220,11 +220,8 @@ pub unsafe fn refuse_elsewhere(parameters: *mut pg_sys::List) {
     }
 }
 
-/// What a table's parameters say.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn of(relation: pg_sys::Oid) -> Settings {
+/// The parameters of a table. Runs inside a transaction.
+pub fn of(relation: pg_sys::Oid) -> Settings {
     // SAFETY: the list is live.
     unsafe { Settings::read(stored(relation)) }
 }

@@ -1,10 +1,10 @@
-//! `lanes.ema(x, alpha)`, `lanes.ema(x, span)`: the exponential moving average, in the order in which rows arrive.
+//! `lanes.ema(x, alpha)` and `lanes.ema(x, span)`: the exponential moving average in the order in which rows arrive.
 //!
 //! ```text
 //! ema = first x that is not NULL;  then ema = alpha * x + (1 - alpha) * ema        alpha = 2 / (span + 1)
 //! ```
-//! This form is convex, so finite input never overflows. With alpha = 1 the average is x: zero times an earlier infinity
-//! would be NaN. A NULL x carries the average on. NaN and infinities stay in it.
+//! This form is convex, so finite input never overflows. With alpha = 1 the average is x, even after an infinity, which
+//! times zero would be NaN. A NULL x leaves the average unchanged. NaN and infinities stay in it.
 
 use lanes_columnar::aggregate::ema::step;
 use lanes_columnar::vector::number::Number;
@@ -23,7 +23,7 @@ crate::sql_callables! {
 /// The average so far, and its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ema {
-    /// What was given, alpha or span: it may not change within a group.
+    /// The argument, alpha or span. It must not change within a group.
     parameter: f64,
     alpha: f64,
     value: Option<f64>,
@@ -49,7 +49,7 @@ impl Ema {
         })
     }
 
-    /// Takes one row in.
+    /// Adds a row.
     #[inline]
     pub fn push(&mut self, x: Option<f64>) {
         if let Some(x) = x {
@@ -88,35 +88,22 @@ fn transition(
     parameter: f64,
     begin: impl FnOnce() -> Ema,
 ) -> Option<pg_sys::Datum> {
-    let state = match call.state::<Ema>(0) {
-        Some(state) => state,
-        None => {
-            let memory = super::aggregate_memory(call);
-            let ema = begin();
-            // SAFETY: as many bytes as are written, aligned to the maximum.
-            unsafe {
-                let state = pg_sys::MemoryContextAlloc(memory, size_of::<Ema>()).cast::<Ema>();
-                state.write(ema);
-                state
-            }
-        }
+    let ema = match call.state::<Ema>(0) {
+        Some(ema) => ema,
+        None => call.new_state(super::aggregate_memory(call), begin()),
     };
-    // SAFETY: a state is made above, and belongs to this group alone.
-    let ema = unsafe { &mut *state };
     if ema.parameter != parameter {
         refuse_change(name);
     }
     ema.push(call.float8(1));
-    Some(pg_sys::Datum::from(state))
+    Some(pg_sys::Datum::from(&raw mut *ema))
 }
 
 fn finish(call: &Call) -> Option<pg_sys::Datum> {
-    // SAFETY: a state of this aggregate.
-    let ema = unsafe { *call.state::<Ema>(0)? };
-    ema.value().map(float8_datum)
+    call.state::<Ema>(0)?.value().map(float8_datum)
 }
 
-/// The ERROR for an alpha that is none.
+/// Raises the error for an alpha that is out of range.
 pub fn refuse_alpha(alpha: f64) -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -125,7 +112,7 @@ pub fn refuse_alpha(alpha: f64) -> ! {
     )
 }
 
-/// The ERROR for a span that is none.
+/// Raises the error for a span that is out of range.
 pub fn refuse_span(span: i32) -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -134,7 +121,7 @@ pub fn refuse_span(span: i32) -> ! {
     )
 }
 
-/// The ERROR for a `name`, alpha or span, that is not that of the rows before.
+/// Raises the error for an alpha or a span that differs from that of the rows before.
 fn refuse_change(name: &str) -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -143,7 +130,7 @@ fn refuse_change(name: &str) -> ! {
     )
 }
 
-/// The ERROR for what a vectorised average found wrong with its weight.
+/// Raises the error for a weight that a vectorised average rejected.
 pub fn refuse(weight: Weight, fault: WeightFault) -> ! {
     let name = match weight {
         Weight::Alpha => "alpha",
@@ -157,7 +144,7 @@ pub fn refuse(weight: Weight, fault: WeightFault) -> ! {
     }
 }
 
-/// The ERROR for a NULL `name`, alpha or span.
+/// Raises the error for an alpha or a span that is NULL.
 pub fn null_parameter(name: &str) -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
@@ -182,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_are_none() {
+    fn weights_out_of_range_are_rejected() {
         for alpha in [0.0, -0.5, 1.0 + f64::EPSILON, f64::NAN, f64::INFINITY] {
             assert_eq!(Ema::with_alpha(alpha), None);
         }

@@ -40,10 +40,7 @@ unsafe fn read(table: pg_sys::Oid) -> u64 {
         unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::null()) };
     }
     let before = CHANGES.get();
-    // SAFETY: the caller is inside a transaction.
-    let bytes = unsafe { table_options::of(table) }
-        .arena_budget
-        .unwrap_or_default();
+    let bytes = table_options::of(table).arena_budget.unwrap_or_default();
     if CHANGES.get() == before {
         KNOWN.with_borrow_mut(|known| {
             if known.len() >= REMEMBERED_MAX {

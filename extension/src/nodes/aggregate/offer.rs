@@ -116,7 +116,13 @@ pub unsafe fn offer(
             (None, None) => Translator::new(Scalars::Unknown),
         };
         let mut filters = std::ptr::null_mut();
-        for qual in quals(root, input) {
+        for qual in quals(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(input),
+        )
+        .into_iter()
+        .map(crate::pg::tree::View::as_ptr)
+        {
             if (*qual).pseudoconstant {
                 return Err("a qual without columns".into());
             }
@@ -124,13 +130,13 @@ pub unsafe fn offer(
                 return Err("a join behind a security barrier".into());
             }
             let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(clause)?;
+            translator.predicate(crate::pg::tree::plan_node(clause.cast()))?;
             filters = pg_sys::lappend(filters, clause.cast());
         }
         if let Some(join) = join {
             join.plan.check(&mut translator)?;
             for qual in &join.quals {
-                translator.predicate(*qual)?;
+                translator.predicate(crate::pg::tree::plan_node((*qual).cast()))?;
             }
         }
         let (mut keys, mut shapes) = (std::ptr::null_mut(), Vec::new());
@@ -138,7 +144,13 @@ pub unsafe fn offer(
             let is_small = hash_join.is_some_and(|join| join.plan.is_small(*evaluated));
             shapes.push(match is_small {
                 true => None,
-                false => Some(aggregate_call::key(&mut translator, *evaluated)?.1),
+                false => Some(
+                    aggregate_call::key(
+                        &mut translator,
+                        crate::pg::tree::plan_node((*evaluated).cast()),
+                    )?
+                    .1,
+                ),
             });
             keys = pg_sys::lappend(keys, expression.cast());
         }
@@ -148,8 +160,13 @@ pub unsafe fn offer(
         let mut keeps_numbers = false;
         for &leaf in &leaves {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                keeps_numbers |= percentile::choice(&*leaf.cast()).is_some();
-                aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
+                keeps_numbers |=
+                    percentile::choice(crate::pg::tree::plan_node(leaf.cast())).is_some();
+                aggregate_call::aggregate(
+                    &mut translator,
+                    crate::pg::tree::plan_node(leaf.cast()),
+                    Arrival::InOrder,
+                )?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
         }
@@ -165,7 +182,11 @@ pub unsafe fn offer(
             .map_or(1.0, |path| (*path).rows);
         let per_row = |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
         // Keys and aggregates see only rows that pass the conditions.
-        let share = planner::selectivity::of(root, input, filters);
+        let share = planner::selectivity::of(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(input),
+            crate::pg::tree::plan_field(filters),
+        );
         let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
         let reading = f64::from((*input).pages) * share * pg_sys::seq_page_cost * 0.1 + filtering;
         let grouping = |rows: f64| rows * per_row(ports::list_length(keys) + aggregates);
