@@ -123,7 +123,7 @@ impl Planned {
     pub unsafe fn store_reasons(&self, index: u32, about: Option<About>) {
         // SAFETY: the caller's plan has a list with a place for the reasons.
         unsafe {
-            let reasons = reasons::reason_list(self.root, index, about);
+            let reasons = reasons::reason_list(crate::pg::tree::plan_node(self.root), index, about);
             tree::list_set((*self.scan).custom_private, REASONS, reasons);
         }
     }

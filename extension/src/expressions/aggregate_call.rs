@@ -1,4 +1,4 @@
-//! From PostgreSQL's aggregate calls and grouping expressions to the engine's, and from the engine's answers to datums.
+//! Translates calls of aggregates, and the keys of groups.
 
 use lanes_columnar::aggregate::accumulator::Count;
 use lanes_columnar::aggregate::extreme::{End, Extreme};
@@ -6,21 +6,20 @@ use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
 use lanes_columnar::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Argument, Key};
-use lanes_columnar::vector::number::NumberType;
+use lanes_columnar::vector::number::{Number, NumberType};
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
-use super::buckets::{self, Clock, FunctionBuckets, Reach};
-use super::call_memory::CallMemory;
-use super::lanes_aggregate::{self, Arrival, Ordered, is_ours};
-use super::translate::{Scalars, Translation, Translator, is_text_column, number_type, strip};
-use super::uuid_quals::is_uuid_column;
-use super::{epoch_bucket, percentile};
-use crate::functions::bucket::{Bucket, Parts as Width};
+use super::lanes_aggregate::{self, Arrival, Ordered};
+use super::translate::{Translation, Translator, number_type, text_column};
+use super::uuid_quals::uuid_column;
+use super::{bucket_call, epoch_bucket, percentile};
+use crate::pg::catalog;
 use crate::pg::names::{describe, function_name, type_name};
-use crate::pg::{datum, nodes};
+use crate::pg::numeric::Numeric;
+use crate::pg::tree::{Aggref, Expr, TargetEntry};
 
-/// How an answer becomes a datum.
+/// How an aggregate's result becomes a datum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// `bigint`.
@@ -39,154 +38,129 @@ pub enum Shape {
     Moment(Moment),
 }
 
-/// What is wanted of count, sum and squares.
+/// What is computed from count, sum and squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Moment {
+    /// The mean.
     Average,
+    /// The variance of a sample or a population, or its root.
     Variance { sample: bool, root: bool },
 }
 
-/// An aggregate call.
+/// The aggregate that a call computes, and how its result becomes a datum.
+///
+/// # Errors
+/// Why the engine cannot compute the aggregate.
 pub fn aggregate(
     translator: &mut Translator,
-    call: *mut pg_sys::Aggref,
+    call: Aggref<'_>,
     arrival: Arrival,
 ) -> Translation<(Aggregate, Shape)> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let call = &*call;
-        let name = || function_name(call.aggfnoid.to_u32());
-        if !call.aggdistinct.is_null() {
-            return Err(format!("DISTINCT in {}", name()));
-        }
-        let is_percentile = percentile::choice(call).is_some();
-        let is_known = call.aggkind as u8 == b'n' || is_percentile;
-        if !is_known || call.aggvariadic || call.agglevelsup != 0 {
-            return Err(format!("aggregate {}", name()));
-        }
-        let filter = match call.aggfilter.is_null() {
-            true => None,
-            false => Some(translator.predicate(call.aggfilter.cast())?),
-        };
-        let arguments: Vec<*mut pg_sys::Node> = nodes::list::<pg_sys::TargetEntry>(call.args)
-            .map(|entry| (*entry).expr.cast())
-            .collect();
-        let ordered = Ordered::of(call, arrival);
-        if !is_percentile && !ordered.is_heeded(call) {
-            return Err(format!("ORDER BY in {}", name()));
-        }
-        let (argument, accumulator, shape) = match is_percentile {
-            true => percentile::parts(translator, call, &arguments)?,
-            false => builtin(translator, call, &arguments, &ordered)?,
-        };
-        let aggregate = Aggregate {
-            filter,
-            argument,
-            accumulator,
-        };
-        Ok((aggregate, shape))
+    let name = || function_name(call.aggfnoid().to_u32());
+    if !call.aggdistinct().is_empty() {
+        return Err(format!("DISTINCT in {}", name()));
     }
+    let is_percentile = percentile::choice(call).is_some();
+    let is_known = call.is_normal() || is_percentile;
+    if !is_known || call.aggvariadic() || call.agglevelsup() != 0 {
+        return Err(format!("aggregate {}", name()));
+    }
+    let filter = match call.aggfilter() {
+        None => None,
+        Some(filter) => Some(translator.predicate(filter)?),
+    };
+    let arguments: Vec<Expr<'_>> = call.args().iter().map(TargetEntry::expr).collect();
+    let ordered = Ordered::of(call, arrival);
+    if !is_percentile && !ordered.is_respected(call) {
+        return Err(format!("ORDER BY in {}", name()));
+    }
+    let (argument, accumulator, shape) = match (is_percentile, &arguments[..]) {
+        (true, [value, ..]) => percentile::parts(translator, call, *value)?,
+        (true, []) => return Err(format!("aggregate {}", name())),
+        (false, _) => builtin(translator, call, &arguments, &ordered)?,
+    };
+    let aggregate = Aggregate {
+        filter,
+        argument,
+        accumulator,
+    };
+    Ok((aggregate, shape))
 }
 
-/// What an aggregate takes, its states, and how its answer becomes a datum.
+/// The argument of an aggregate, its states, and how its result becomes a datum.
 pub type Parts = (Argument, Box<dyn Accumulator>, Shape);
 
-unsafe fn builtin(
+/// A call of an aggregate of PostgreSQL's or, failing that, of this extension's.
+fn builtin(
     translator: &mut Translator,
-    call: &pg_sys::Aggref,
-    arguments: &[*mut pg_sys::Node],
-    ordered: &Ordered,
+    call: Aggref<'_>,
+    arguments: &[Expr<'_>],
+    ordered: &Ordered<'_>,
 ) -> Translation<Parts> {
     use pg_sys::*;
-    let function = call.aggfnoid.to_u32();
-    let variance = |sample, root| Moment::Variance { sample, root };
-    // SAFETY: `aggregate`'s caller promised a live call.
-    unsafe {
-        match function {
-            F_COUNT_ => Ok((Argument::Nothing, Box::new(Count::default()), Shape::BigInt)),
-            F_COUNT_ANY => {
-                let argument = strip(arguments[0]);
-                let taken = if (*argument).type_ == NodeTag::T_Var && !translator.is_given(argument)
-                {
-                    Argument::Presence(translator.attribute(argument)?)
-                } else if !contain_var_clause(argument) && (*argument).type_ == NodeTag::T_Const {
-                    match (*argument.cast::<Const>()).constisnull {
-                        false => Argument::Nothing,
-                        true => return Err("a count of NULL".into()),
-                    }
-                } else if exprType(argument) == BOOLOID {
-                    Argument::Truth(translator.predicate(argument)?)
-                } else {
-                    Argument::Number(translator.value(argument)?)
-                };
-                Ok((taken, Box::new(Count::default()), Shape::BigInt))
-            }
-            F_SUM_INT2 => integers::<i16>(translator, arguments, IntegerResult::Sum, Shape::BigInt),
-            F_SUM_INT4 => integers::<i32>(translator, arguments, IntegerResult::Sum, Shape::BigInt),
-            F_SUM_INT8 => {
-                integers::<i64>(translator, arguments, IntegerResult::Sum, Shape::Numeric)
-            }
-            F_AVG_INT2 => average::<i16>(translator, arguments),
-            F_AVG_INT4 => average::<i32>(translator, arguments),
-            F_AVG_INT8 => average::<i64>(translator, arguments),
-            F_SUM_FLOAT4 => {
-                let value = number(translator, arguments, NumberType::F32)?;
-                let shape = Shape::Number(NumberType::F32);
-                Ok((value, Box::new(FloatSum::<f32>::default()), shape))
-            }
-            F_SUM_FLOAT8 => {
-                let value = number(translator, arguments, NumberType::F64)?;
-                let shape = Shape::Number(NumberType::F64);
-                Ok((value, Box::new(FloatSum::<f64>::default()), shape))
-            }
-            F_VAR_POP_INT2 => variance_of::<i16>(translator, arguments, false, false),
-            F_VAR_POP_INT4 => variance_of::<i32>(translator, arguments, false, false),
-            F_VAR_SAMP_INT2 | F_VARIANCE_INT2 => {
-                variance_of::<i16>(translator, arguments, true, false)
-            }
-            F_VAR_SAMP_INT4 | F_VARIANCE_INT4 => {
-                variance_of::<i32>(translator, arguments, true, false)
-            }
-            F_STDDEV_POP_INT2 => variance_of::<i16>(translator, arguments, false, true),
-            F_STDDEV_POP_INT4 => variance_of::<i32>(translator, arguments, false, true),
-            F_STDDEV_SAMP_INT2 | F_STDDEV_INT2 => {
-                variance_of::<i16>(translator, arguments, true, true)
-            }
-            F_STDDEV_SAMP_INT4 | F_STDDEV_INT4 => {
-                variance_of::<i32>(translator, arguments, true, true)
-            }
-            F_AVG_FLOAT4 => moments::<f32>(translator, arguments, Moment::Average),
-            F_AVG_FLOAT8 => moments::<f64>(translator, arguments, Moment::Average),
-            F_VAR_POP_FLOAT4 => moments::<f32>(translator, arguments, variance(false, false)),
-            F_VAR_POP_FLOAT8 => moments::<f64>(translator, arguments, variance(false, false)),
-            F_VAR_SAMP_FLOAT4 | F_VARIANCE_FLOAT4 => {
-                moments::<f32>(translator, arguments, variance(true, false))
-            }
-            F_VAR_SAMP_FLOAT8 | F_VARIANCE_FLOAT8 => {
-                moments::<f64>(translator, arguments, variance(true, false))
-            }
-            F_STDDEV_POP_FLOAT4 => moments::<f32>(translator, arguments, variance(false, true)),
-            F_STDDEV_POP_FLOAT8 => moments::<f64>(translator, arguments, variance(false, true)),
-            F_STDDEV_SAMP_FLOAT4 | F_STDDEV_FLOAT4 => {
-                moments::<f32>(translator, arguments, variance(true, true))
-            }
-            F_STDDEV_SAMP_FLOAT8 | F_STDDEV_FLOAT8 => {
-                moments::<f64>(translator, arguments, variance(true, true))
-            }
-            F_BOOL_AND | F_EVERY | F_BOOL_OR => {
-                let predicate = translator.predicate(arguments[0])?;
-                let logic = Logic::new(function != F_BOOL_OR);
-                Ok((Argument::Truth(predicate), Box::new(logic), Shape::Truth))
-            }
-            _ => match end_of(function) {
-                Some(end) => extreme(translator, arguments, end),
-                None => lanes_aggregate::parts(translator, call, arguments, ordered),
-            },
+    let function = call.aggfnoid().to_u32();
+    if function == F_COUNT_ {
+        return Ok((Argument::Nothing, Box::new(Count::default()), Shape::BigInt));
+    }
+    let &[argument, ..] = arguments else {
+        return Err(format!("aggregate {}", function_name(function)));
+    };
+    match function {
+        F_COUNT_ANY => {
+            let counted = counted(translator, argument.stripped())?;
+            Ok((counted, Box::new(Count::default()), Shape::BigInt))
         }
+        F_SUM_INT2 => integers::<i16>(translator, argument, IntegerResult::Sum, Shape::BigInt),
+        F_SUM_INT4 => integers::<i32>(translator, argument, IntegerResult::Sum, Shape::BigInt),
+        F_SUM_INT8 => integers::<i64>(translator, argument, IntegerResult::Sum, Shape::Numeric),
+        F_AVG_INT2 => average::<i16>(translator, argument),
+        F_AVG_INT4 => average::<i32>(translator, argument),
+        F_AVG_INT8 => average::<i64>(translator, argument),
+        F_SUM_FLOAT4 => {
+            let value = number(translator, argument, NumberType::F32)?;
+            let shape = Shape::Number(NumberType::F32);
+            Ok((value, Box::new(FloatSum::<f32>::default()), shape))
+        }
+        F_SUM_FLOAT8 => {
+            let value = number(translator, argument, NumberType::F64)?;
+            let shape = Shape::Number(NumberType::F64);
+            Ok((value, Box::new(FloatSum::<f64>::default()), shape))
+        }
+        F_AVG_FLOAT4 => moments::<f32>(translator, argument, Moment::Average),
+        F_AVG_FLOAT8 => moments::<f64>(translator, argument, Moment::Average),
+        F_BOOL_AND | F_EVERY | F_BOOL_OR => {
+            let predicate = translator.predicate(argument)?;
+            let logic = Logic::new(function != F_BOOL_OR);
+            Ok((Argument::Truth(predicate), Box::new(logic), Shape::Truth))
+        }
+        _ => match (end_of(function), spread_of(function)) {
+            (Some(end), _) => extreme(translator, argument, end),
+            (None, Some((number, spread))) => variance(translator, argument, number, spread),
+            (None, None) => lanes_aggregate::parts(translator, call, arguments, ordered),
+        },
     }
 }
 
-/// Which end of numbers an aggregate finds, if it is `min` or `max` of them.
+/// The argument of `count(x)`.
+fn counted(translator: &mut Translator, argument: Expr<'_>) -> Translation<Argument> {
+    if let Some(column) = argument.as_var()
+        && !translator.is_given(column)
+    {
+        return Ok(Argument::Presence(translator.attribute(column)?));
+    }
+    if let Some(constant) = argument.as_const() {
+        return match constant.constisnull() {
+            false => Ok(Argument::Nothing),
+            true => Err("a count of NULL".into()),
+        };
+    }
+    if argument.type_of() == pg_sys::BOOLOID {
+        return Ok(Argument::Truth(translator.predicate(argument)?));
+    }
+    Ok(Argument::Number(translator.value(argument)?))
+}
+
+/// The end of numbers that an aggregate, by its OID, finds if it is `min` or `max`.
 pub fn end_of(function: u32) -> Option<End> {
     use pg_sys::*;
     match function {
@@ -198,91 +172,112 @@ pub fn end_of(function: u32) -> Option<End> {
     }
 }
 
-unsafe fn number(
+/// Whether a variance is of a sample, and whether its root is the result.
+type Spread = (bool, bool);
+
+/// The type of numbers whose variance or deviation an aggregate, by its OID, computes.
+fn spread_of(function: u32) -> Option<(NumberType, Spread)> {
+    use NumberType::{F32, F64, I16, I32};
+    use pg_sys::*;
+    Some(match function {
+        F_VAR_POP_INT2 => (I16, (false, false)),
+        F_VAR_POP_INT4 => (I32, (false, false)),
+        F_VAR_POP_FLOAT4 => (F32, (false, false)),
+        F_VAR_POP_FLOAT8 => (F64, (false, false)),
+        F_VAR_SAMP_INT2 | F_VARIANCE_INT2 => (I16, (true, false)),
+        F_VAR_SAMP_INT4 | F_VARIANCE_INT4 => (I32, (true, false)),
+        F_VAR_SAMP_FLOAT4 | F_VARIANCE_FLOAT4 => (F32, (true, false)),
+        F_VAR_SAMP_FLOAT8 | F_VARIANCE_FLOAT8 => (F64, (true, false)),
+        F_STDDEV_POP_INT2 => (I16, (false, true)),
+        F_STDDEV_POP_INT4 => (I32, (false, true)),
+        F_STDDEV_POP_FLOAT4 => (F32, (false, true)),
+        F_STDDEV_POP_FLOAT8 => (F64, (false, true)),
+        F_STDDEV_SAMP_INT2 | F_STDDEV_INT2 => (I16, (true, true)),
+        F_STDDEV_SAMP_INT4 | F_STDDEV_INT4 => (I32, (true, true)),
+        F_STDDEV_SAMP_FLOAT4 | F_STDDEV_FLOAT4 => (F32, (true, true)),
+        F_STDDEV_SAMP_FLOAT8 | F_STDDEV_FLOAT8 => (F64, (true, true)),
+        // The squares of bigints may not add up in 128 bits.
+        _ => return None,
+    })
+}
+
+/// A variance or deviation of numbers of a type.
+fn variance(
     translator: &mut Translator,
-    arguments: &[*mut pg_sys::Node],
+    argument: Expr<'_>,
+    number: NumberType,
+    (sample, root): Spread,
+) -> Translation<Parts> {
+    let moment = Moment::Variance { sample, root };
+    let shape = Shape::Moment(moment);
+    match number {
+        NumberType::I16 => integers::<i16>(translator, argument, IntegerResult::Moments, shape),
+        NumberType::I32 => integers::<i32>(translator, argument, IntegerResult::Moments, shape),
+        NumberType::F32 => moments::<f32>(translator, argument, moment),
+        NumberType::F64 => moments::<f64>(translator, argument, moment),
+        NumberType::I64 => Err("a variance of bigint".into()),
+    }
+}
+
+/// An argument that must be a number of a type.
+fn number(
+    translator: &mut Translator,
+    argument: Expr<'_>,
     wanted: NumberType,
 ) -> Translation<Argument> {
-    let value = translator.value(arguments[0])?;
+    let value = translator.value(argument)?;
     if value.number() != wanted {
         return Err("an argument of another type".into());
     }
     Ok(Argument::Number(value))
 }
 
-unsafe fn integers<T: lanes_columnar::vector::number::Number>(
+/// A sum, an average or a variance of integers.
+fn integers<T: Number>(
     translator: &mut Translator,
-    arguments: &[*mut pg_sys::Node],
+    argument: Expr<'_>,
     shape: IntegerResult,
     result: Shape,
 ) -> Translation<Parts>
 where
     T::Sum: Into<i128>,
 {
-    // SAFETY: as for `builtin`.
-    let value = unsafe { number(translator, arguments, T::TYPE)? };
+    let value = number(translator, argument, T::TYPE)?;
     Ok((value, Box::new(IntegerSums::<T>::new(shape)), result))
 }
 
-unsafe fn average<T: lanes_columnar::vector::number::Number>(
-    translator: &mut Translator,
-    arguments: &[*mut pg_sys::Node],
-) -> Translation<Parts>
+/// An average of integers.
+fn average<T: Number>(translator: &mut Translator, argument: Expr<'_>) -> Translation<Parts>
 where
     T::Sum: Into<i128>,
 {
-    // SAFETY: as for `builtin`.
-    unsafe {
-        integers::<T>(
-            translator,
-            arguments,
-            IntegerResult::Average,
-            Shape::NumericAverage,
-        )
-    }
+    let result = Shape::NumericAverage;
+    integers::<T>(translator, argument, IntegerResult::Average, result)
 }
 
-/// Of integers whose squares add up in 128 bits: those of `bigint` need not.
-unsafe fn variance_of<T: lanes_columnar::vector::number::Number>(
+/// An average or a variance of floats.
+fn moments<T: Number>(
     translator: &mut Translator,
-    arguments: &[*mut pg_sys::Node],
-    sample: bool,
-    root: bool,
-) -> Translation<Parts>
-where
-    T::Sum: Into<i128>,
-{
-    let shape = Shape::Moment(Moment::Variance { sample, root });
-    // SAFETY: as for `builtin`.
-    unsafe { integers::<T>(translator, arguments, IntegerResult::Moments, shape) }
-}
-
-unsafe fn moments<T: lanes_columnar::vector::number::Number>(
-    translator: &mut Translator,
-    arguments: &[*mut pg_sys::Node],
+    argument: Expr<'_>,
     moment: Moment,
 ) -> Translation<Parts> {
-    // SAFETY: as for `builtin`.
-    let value = unsafe { number(translator, arguments, T::TYPE)? };
+    let value = number(translator, argument, T::TYPE)?;
     let moments = Moments::<T>::new(moment != Moment::Average);
     Ok((value, Box::new(moments), Shape::Moment(moment)))
 }
 
-unsafe fn extreme(
-    translator: &mut Translator,
-    arguments: &[*mut pg_sys::Node],
-    end: End,
-) -> Translation<Parts> {
-    let value = translator.value(arguments[0])?;
+/// `min` or `max` of numbers.
+fn extreme(translator: &mut Translator, argument: Expr<'_>, end: End) -> Translation<Parts> {
+    let value = translator.value(argument)?;
     let number = value.number();
     let extreme: Box<dyn Accumulator> = with_number!(number, T => Box::new(Extreme::<T>::new(end)));
     Ok((Argument::Number(value), extreme, Shape::Number(number)))
 }
 
-/// How a key becomes a datum.
+/// How a group's key becomes a datum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KeyShape {
-    /// An item.
+    /// `text` or `varchar`.
     Text,
     /// `uuid`.
     Uuid,
@@ -290,176 +285,63 @@ pub enum KeyShape {
     Number(NumberType),
     /// `boolean`.
     Truth,
-    /// `numeric`, the number of a bucket of seconds, times this if it is given.
-    Epoch(Option<pg_sys::Datum>),
-    /// What the code of this joined expression stands for.
+    /// `numeric`: the number of a bucket of seconds, times the factor if there is one.
+    Epoch(Option<Numeric>),
+    /// The value of this joined expression, of which the key is a code.
     Joined(usize),
 }
 
-/// A grouping expression.
-pub fn key(translator: &mut Translator, node: *mut pg_sys::Node) -> Translation<(Key, KeyShape)> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        // Relabelling changes no bytes, but it may change what is equal: a collation, blanks at the end of a `bpchar`.
-        let (grouped_as, collation) = (pg_sys::exprType(node), pg_sys::exprCollation(node));
-        let node = strip(node);
-        if !pg_sys::contain_var_clause(node) {
-            return Err("a constant in GROUP BY".into());
+/// The key that an expression of GROUP BY is, and how it becomes a datum.
+///
+/// # Errors
+/// Why the engine cannot group by it.
+pub fn key(translator: &mut Translator, expr: Expr<'_>) -> Translation<(Key, KeyShape)> {
+    // Relabelling changes no bytes, but it may change which values are equal: by a collation, or in a `bpchar` by the
+    // blanks at the end.
+    let (grouped_as, collation) = (expr.type_of(), expr.collation());
+    let expr = expr.stripped();
+    if !expr.has_vars() {
+        return Err("a constant in GROUP BY".into());
+    }
+    if let Some(bucket) = epoch_bucket::key(translator, expr)? {
+        return Ok(bucket);
+    }
+    if !is_grouped_by_bytes(grouped_as) {
+        return Err(format!("GROUP BY type {}", type_name(grouped_as)));
+    }
+    if let Some(column) = text_column(expr) {
+        if !catalog::is_deterministic(collation) {
+            return Err("a nondeterministic collation in GROUP BY".into());
         }
-        let type_of = pg_sys::exprType(node);
-        if let Some(bucket) = epoch_bucket::key(translator, node)? {
-            return Ok(bucket);
+        return Ok((Key::Text(translator.attribute(column)?), KeyShape::Text));
+    }
+    if let Some(column) = uuid_column(expr) {
+        return Ok((Key::Bytes16(translator.attribute(column)?), KeyShape::Uuid));
+    }
+    let type_of = expr.type_of();
+    if type_of == pg_sys::BOOLOID {
+        return Ok((Key::Truth(translator.predicate(expr)?), KeyShape::Truth));
+    }
+    if let Some(call) = expr.as_func()
+        && let Some(bucket) = bucket_call::key(translator, call)?
+    {
+        return Ok(bucket);
+    }
+    match number_type(type_of) {
+        Some(number) => Ok((
+            Key::Number(translator.value(expr)?),
+            KeyShape::Number(number),
+        )),
+        None if expr.as_var().is_some() => {
+            Err(format!("GROUP BY a column of type {}", type_name(type_of)))
         }
-        if !is_grouped_by_bytes(grouped_as) {
-            return Err(format!("GROUP BY type {}", type_name(grouped_as)));
-        }
-        if is_text_column(node) {
-            if collation != pg_sys::InvalidOid && !pg_sys::get_collation_isdeterministic(collation)
-            {
-                return Err("a nondeterministic collation in GROUP BY".into());
-            }
-            return Ok((Key::Text(translator.attribute(node)?), KeyShape::Text));
-        }
-        if is_uuid_column(node) {
-            return Ok((Key::Bytes16(translator.attribute(node)?), KeyShape::Uuid));
-        }
-        if type_of == pg_sys::BOOLOID {
-            return Ok((Key::Truth(translator.predicate(node)?), KeyShape::Truth));
-        }
-        if (*node).type_ == pg_sys::NodeTag::T_FuncExpr
-            && let Some(bucket) = bucket(translator, node.cast())?
-        {
-            return Ok(bucket);
-        }
-        match number_type(type_of) {
-            Some(number) => Ok((
-                Key::Number(translator.value(node)?),
-                KeyShape::Number(number),
-            )),
-            None if (*node).type_ == pg_sys::NodeTag::T_Var => {
-                Err(format!("GROUP BY a column of type {}", type_name(type_of)))
-            }
-            None => Err(describe(node)),
-        }
+        None => Err(describe(expr)),
     }
 }
 
-/// Whether values of a type are equal as the engine compares them, that is if texts have the same bytes.
-unsafe fn is_grouped_by_bytes(type_of: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
-    let base = unsafe { pg_sys::getBaseType(type_of) };
+/// Whether values of a type are equal exactly if the engine finds them equal: texts are if their bytes are.
+fn is_grouped_by_bytes(type_of: pg_sys::Oid) -> bool {
+    let base = catalog::base_type(type_of);
     let is_text = matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID);
     is_text || matches!(base, pg_sys::BOOLOID | pg_sys::UUIDOID) || number_type(base).is_some()
-}
-
-/// A time bucket, if the function gives one.
-unsafe fn bucket(
-    translator: &mut Translator,
-    call: *mut pg_sys::FuncExpr,
-) -> Translation<Option<(Key, KeyShape)>> {
-    // SAFETY: as for `key`.
-    unsafe {
-        let function = (*call).funcid;
-        let arguments: Vec<*mut pg_sys::Node> = nodes::list((*call).args).collect();
-        let ours = is_ours(function)
-            && matches!(
-                function_name(function.to_u32()).as_str(),
-                "time_bucket" | "xbar"
-            );
-        let truncates = matches!(
-            function.to_u32(),
-            pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMP
-                | pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ
-                | pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT
-        );
-        let bins = matches!(
-            function.to_u32(),
-            pg_sys::F_DATE_BIN_INTERVAL_TIMESTAMP_TIMESTAMP
-                | pg_sys::F_DATE_BIN_INTERVAL_TIMESTAMPTZ_TIMESTAMPTZ
-        );
-        if !(ours || truncates || bins) || !matches!(arguments.len(), 2 | 3) {
-            return Ok(None);
-        }
-        let time = translator.value(arguments[1])?;
-        let result = pg_sys::exprType(call.cast());
-        let Some(number) = number_type(result) else {
-            return Ok(None);
-        };
-        if time.number() != number || !matches!(number, NumberType::I32 | NumberType::I64) {
-            return Ok(None);
-        }
-        let mut scalars = Vec::new();
-        for (index, argument) in arguments.iter().enumerate() {
-            if index == 1 {
-                scalars.push(Some(pg_sys::Datum::null()));
-            } else if pg_sys::contain_var_clause(*argument) {
-                return Err("a bucket whose width differs by row".into());
-            } else {
-                scalars.push(translator.constant(*argument)?);
-            }
-        }
-        let shape = KeyShape::Number(number);
-        if matches!(translator.scalars_from(), Scalars::Unknown) {
-            return Ok(Some((Key::Number(time), shape)));
-        }
-        if scalars.iter().any(Option::is_none) {
-            // The function is strict: every row has the key NULL.
-            let null = translator.null(number);
-            return Ok(Some((Key::Number(null), shape)));
-        }
-        let scalars: Vec<pg_sys::Datum> = scalars.into_iter().flatten().collect();
-        let with_zone = result == pg_sys::TIMESTAMPTZOID;
-        let width_type = pg_sys::exprType(arguments[0]);
-        let has_zone = arguments.len() == 3 && pg_sys::exprType(arguments[2]) == pg_sys::TEXTOID;
-        let interval = || {
-            let width = &*scalars[0].cast_mut_ptr::<pg_sys::Interval>();
-            Width {
-                months: width.month,
-                days: width.day,
-                micros: width.time,
-            }
-        };
-        let origin = scalars.get(2).map(|origin| origin.value() as i64);
-        let clock = |labels: Result<Bucket, _>| match labels {
-            Ok(labels) => Reach::Clock(Clock::plain(labels)),
-            // The function says what is wrong.
-            Err(_) => Reach::Point,
-        };
-        let reach = if has_zone {
-            let zone = buckets::zone_of(&datum::text_payload(scalars[2]));
-            if zone.is_null() {
-                Reach::Point
-            } else if truncates {
-                buckets::reach_of_unit(&datum::text_payload(scalars[0]), zone)
-            } else {
-                match Bucket::timestamps(interval(), None) {
-                    Ok(labels) => Reach::Clock(Clock::in_zone(labels, zone)),
-                    Err(_) => Reach::Point,
-                }
-            }
-        } else if truncates {
-            let zone = match with_zone {
-                true => pg_sys::session_timezone.cast_const(),
-                false => std::ptr::null(),
-            };
-            buckets::reach_of_unit(&datum::text_payload(scalars[0]), zone)
-        } else if width_type != pg_sys::INTERVALOID {
-            let width = super::translate::to_scalar(number, scalars[0]).0 as i64;
-            match width > 0 {
-                true => Reach::Width(width),
-                false => Reach::Point,
-            }
-        } else if bins {
-            buckets::reach_of_stride(interval())
-        } else if number == NumberType::I64 {
-            clock(Bucket::timestamps(interval(), origin))
-        } else {
-            clock(Bucket::dates(interval(), origin.map(|day| day as i32)))
-        };
-        let narrow = number == NumberType::I32;
-        let collation = (*call).inputcollid;
-        let memory = CallMemory::new(translator.scalars_from());
-        let buckets = FunctionBuckets::new(function, collation, scalars, 1, narrow, reach, memory);
-        Ok(Some((Key::Bucket(time, Box::new(buckets)), shape)))
-    }
 }

@@ -1,161 +1,138 @@
 //! `floor(extract(epoch from ts) / 60) * 60`: buckets of seconds, as dashboards write them for any PostgreSQL.
 //!
-//! All of it is `numeric`, and slow a row. Here a time is divided as an integer of microseconds, and a `numeric` is made a
-//! group. The quotient of numerics is rounded, to no less than 17 digits; so it is below an integer exactly if the true
-//! quotient is, as long as a microsecond is more of the time than half a unit of the 17th digit: 5e-17. Times of
-//! [`EXACT_BEFORE`] microseconds and more from 1970 (the year 2286) are left to PostgreSQL, one by one. Widths are multiples
-//! of a microsecond; infinite times are buckets of their own.
+//! PostgreSQL computes all of this with `numeric`, slowly, for each row. Here a time is divided as an integer of
+//! microseconds, and a `numeric` is made once a group.
+//!
+//! The quotient of two numerics is rounded to 17 digits or more. It is therefore below an integer exactly if the true
+//! quotient is, as long as one microsecond, relative to the time, is more than half a unit of the 17th digit: 5e-17. Times
+//! that are [`EXACT_BEFORE`] microseconds or more from 1970 (after the year 2286) are left to PostgreSQL, one by one.
+//! Widths are multiples of a microsecond. Infinite times are buckets of their own.
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::aggregate::key::{Bucket, Buckets};
 use lanes_columnar::vector::number::NumberType;
-use pgrx::{PgMemoryContexts, pg_sys};
+use pgrx::pg_sys::{self, Datum};
 
 use super::aggregate_call::KeyShape;
-use super::translate::{Translation, Translator, strip};
-use crate::pg::{datum, names, nodes};
+use super::translate::{Translation, Translator};
+use crate::pg::numeric::{self, Numeric, Time};
+use crate::pg::scratch_memory;
+use crate::pg::tree::{Const, Expr, List, call_of};
+use crate::pg::typed_datum::TypedDatum;
 
-/// See the head of this file.
+/// The distance from 1970, in microseconds, from which buckets are left to PostgreSQL. The head of this file explains it.
 const EXACT_BEFORE: i128 = 10_000_000_000_000_000;
 
-/// From PostgreSQL's epoch to that of Unix.
+/// Seconds from Unix's epoch to PostgreSQL's.
 const EPOCH_SECONDS: i128 = 946_684_800;
 const SECOND: i128 = 1_000_000;
 const DAY: i128 = 86_400 * SECOND;
 
-/// Which function gives the seconds, and so how times are kept.
+/// The type of the times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Source {
-    /// `timestamp`.
+    /// `timestamp`
     Timestamp,
-    /// `timestamp with time zone`.
+    /// `timestamp with time zone`
     Zoned,
-    /// `date`.
+    /// `date`
     Date,
 }
 
-/// Buckets of a width.
+/// Buckets of one width.
 struct EpochBuckets {
     source: Source,
-    /// Microseconds.
+    /// The width in microseconds.
     width: i128,
-    /// The text and the width as the expression has them.
-    field: pg_sys::Datum,
-    divisor: pg_sys::Datum,
+    /// The width as the expression spells it; `None` in tests.
+    divisor: Option<Numeric>,
 }
 
-/// The key that an expression stands for; `None` if it is not one of these.
+/// The key of a group that such an expression stands for; `None` for another expression.
 ///
-/// # Safety
-/// `node` is a live expression over one table; its constants outlive the scan.
-pub unsafe fn key(
-    translator: &mut Translator,
-    node: *mut pg_sys::Node,
-) -> Translation<Option<(Key, KeyShape)>> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let (floor, factor) = match call(node, pg_sys::F_NUMERIC_MUL) {
-            Some(sides) => match constant(sides[1]) {
-                Some(factor) => (sides[0], Some(factor)),
-                None => return Ok(None),
-            },
-            None => (node, None),
+/// # Errors
+/// If the width or the factor is not a whole number of microseconds.
+pub fn key(translator: &mut Translator, expr: Expr<'_>) -> Translation<Option<(Key, KeyShape)>> {
+    let Some(parts) = Parts::of(expr) else {
+        return Ok(None);
+    };
+    let Some(width) = microseconds(&parts.divisor.to_text()) else {
+        return Err("a bucket of no whole number of microseconds".into());
+    };
+    let is_whole = |factor: Numeric| microseconds(&factor.to_text()).is_some();
+    if !parts.factor.is_none_or(is_whole) {
+        return Err("a multiple of no whole number of microseconds".into());
+    }
+    let time = translator.value(parts.time)?;
+    let wanted = match parts.source {
+        Source::Date => NumberType::I32,
+        Source::Timestamp | Source::Zoned => NumberType::I64,
+    };
+    if time.number() != wanted {
+        return Ok(None);
+    }
+    let buckets = EpochBuckets {
+        source: parts.source,
+        width,
+        divisor: Some(parts.divisor),
+    };
+    let key = Key::Bucket(time, Box::new(buckets));
+    Ok(Some((key, KeyShape::Epoch(parts.factor))))
+}
+
+/// `floor(extract('epoch' from time) / divisor) [* factor]`
+struct Parts<'p> {
+    time: Expr<'p>,
+    source: Source,
+    divisor: Numeric,
+    factor: Option<Numeric>,
+}
+
+impl<'p> Parts<'p> {
+    fn of(expr: Expr<'p>) -> Option<Parts<'p>> {
+        let (floor, factor) = match call(expr, pg_sys::F_NUMERIC_MUL) {
+            Some(sides) => (sides.get(0)?, Some(number(sides.get(1)?)?)),
+            None => (expr, None),
         };
-        let Some(floored) = call(floor, pg_sys::F_FLOOR_NUMERIC) else {
-            return Ok(None);
-        };
-        let Some(sides) = call(floored[0], pg_sys::F_NUMERIC_DIV) else {
-            return Ok(None);
-        };
+        let floored = call(floor, pg_sys::F_FLOOR_NUMERIC)?;
+        let sides = call(floored.first()?, pg_sys::F_NUMERIC_DIV)?;
         let sources = [
             (pg_sys::F_EXTRACT_TEXT_TIMESTAMPTZ, Source::Zoned),
             (pg_sys::F_EXTRACT_TEXT_TIMESTAMP, Source::Timestamp),
             (pg_sys::F_EXTRACT_TEXT_DATE, Source::Date),
         ];
-        let found = sources
+        let seconds = sides.get(0)?;
+        let (arguments, source) = sources
             .into_iter()
-            .find_map(|(function, source)| Some((call(sides[0], function)?, source)));
-        let (Some((arguments, source)), Some(divisor)) = (found, constant(sides[1])) else {
-            return Ok(None);
-        };
-        let Some(field) = constant(arguments[0]) else {
-            return Ok(None);
-        };
-        if !datum::text_payload(field).eq_ignore_ascii_case(b"epoch") {
-            return Ok(None);
-        }
-        let Some(width) = microseconds(&text_of(divisor)) else {
-            return Err("a bucket of no whole number of microseconds".into());
-        };
-        if factor.is_some_and(|factor| microseconds(&text_of(factor)).is_none()) {
-            return Err("a multiple of no whole number of microseconds".into());
-        }
-        let time = translator.value(arguments[1])?;
-        let narrow = source == Source::Date;
-        if time.number()
-            != if narrow {
-                NumberType::I32
-            } else {
-                NumberType::I64
-            }
-        {
-            return Ok(None);
-        }
-        let buckets = EpochBuckets {
+            .find_map(|(function, source)| Some((call(seconds, function)?, source)))?;
+        let field = constant(arguments.get(0)?)?.bytes()?;
+        field.eq_ignore_ascii_case(b"epoch").then_some(())?;
+        Some(Parts {
+            time: arguments.get(1)?,
             source,
-            width,
-            field,
-            divisor,
-        };
-        let key = Key::Bucket(time, Box::new(buckets));
-        Ok(Some((key, KeyShape::Epoch(factor))))
+            divisor: number(sides.get(1)?)?,
+            factor,
+        })
     }
 }
 
-/// The arguments of a call, by an operator or not, of this function.
-unsafe fn call(node: *mut pg_sys::Node, function: u32) -> Option<Vec<*mut pg_sys::Node>> {
-    // SAFETY: `key`'s caller promised a live expression; it is read as what its tag says.
-    unsafe {
-        let node = strip(node);
-        let (called, arguments) = match (*node).type_ {
-            pg_sys::NodeTag::T_OpExpr => {
-                let operation = &*node.cast::<pg_sys::OpExpr>();
-                (operation.opfuncid, operation.args)
-            }
-            pg_sys::NodeTag::T_FuncExpr => {
-                let call = &*node.cast::<pg_sys::FuncExpr>();
-                (call.funcid, call.args)
-            }
-            _ => return None,
-        };
-        (called.to_u32() == function).then(|| nodes::list(arguments).collect())
-    }
+/// The arguments of a call of a function, by an operator or not; `None` for another expression.
+fn call(expr: Expr<'_>, function: u32) -> Option<List<'_, Expr<'_>>> {
+    let (called, arguments) = call_of(expr.stripped())?;
+    (called.to_u32() == function).then_some(arguments)
 }
 
-/// The datum of a constant that is not NULL.
-unsafe fn constant(node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
-    // SAFETY: as for `call`.
-    unsafe {
-        if (*node).type_ != pg_sys::NodeTag::T_Const {
-            return None;
-        }
-        let constant = &*node.cast::<pg_sys::Const>();
-        (!constant.constisnull).then_some(constant.constvalue)
-    }
+/// The value of a constant that is not NULL.
+fn constant(expr: Expr<'_>) -> Option<TypedDatum> {
+    expr.as_const().and_then(Const::value)
 }
 
-/// A numeric as text.
-unsafe fn text_of(number: pg_sys::Datum) -> String {
-    // SAFETY: the caller has a numeric; a C string is given.
-    unsafe {
-        let text = pgrx::direct_function_call_as_datum(pg_sys::numeric_out, &[Some(number)]);
-        let text: *const std::ffi::c_char =
-            text.map_or(std::ptr::null(), |text| text.cast_mut_ptr());
-        names::text(text).unwrap_or_default()
-    }
+/// The value of a constant that is a numeric.
+fn number(expr: Expr<'_>) -> Option<Numeric> {
+    constant(expr)?.numeric()
 }
 
-/// Positive seconds as microseconds; `None` if they are none, or none of 63 bits.
+/// The microseconds of a number of seconds; `None` unless they are whole, positive and below 2^63.
 fn microseconds(seconds: &str) -> Option<i128> {
     let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -170,7 +147,7 @@ fn microseconds(seconds: &str) -> Option<i128> {
 }
 
 impl EpochBuckets {
-    /// Microseconds that one unit of a time is, and those from 1970 to its zero.
+    /// The microseconds of one unit of a time, and the microseconds from 1970 to its zero.
     fn scale(&self) -> (i128, i128) {
         match self.source {
             Source::Date => (DAY, EPOCH_SECONDS * SECOND),
@@ -178,7 +155,7 @@ impl EpochBuckets {
         }
     }
 
-    /// The bucket of a time, if it is surely PostgreSQL's.
+    /// The bucket of a time; `None` if rounding might make PostgreSQL's another one.
     fn divided(&self, time: i64) -> Option<Bucket> {
         let infinite = match self.source {
             Source::Date => [i32::MIN.into(), i32::MAX.into()],
@@ -210,70 +187,48 @@ impl EpochBuckets {
         })
     }
 
-    /// What PostgreSQL says.
-    fn asked(&self, time: i64) -> i64 {
-        let mut memory = PgMemoryContexts::new("lanes epoch bucket");
-        // SAFETY: a text and a time, two numerics, and a numeric of no more than 63 bits, as the width is at least a
-        // microsecond.
-        unsafe {
-            memory.switch_to(|_| {
-                let time = match self.source {
-                    Source::Date => pg_sys::Datum::from(time as i32),
-                    Source::Timestamp | Source::Zoned => pg_sys::Datum::from(time),
-                };
-                let extract = match self.source {
-                    Source::Date => pg_sys::extract_date,
-                    Source::Timestamp => pg_sys::extract_timestamp,
-                    Source::Zoned => pg_sys::extract_timestamptz,
-                };
-                let of = pgrx::direct_function_call_as_datum;
-                let seconds = of(extract, &[Some(self.field), Some(time)]);
-                let quotient = of(pg_sys::numeric_div, &[seconds, Some(self.divisor)]);
-                let number = of(pg_sys::numeric_floor, &[quotient]);
-                let number = of(pg_sys::numeric_int8, &[number]);
-                number.map_or(0, |number| number.value() as i64)
-            })
-        }
+    /// The number of a time's bucket, computed by PostgreSQL.
+    fn computed(&self, time: i64) -> i64 {
+        let Some(divisor) = self.divisor else {
+            return 0;
+        };
+        let time = match self.source {
+            Source::Date => Time::Date(time as i32),
+            Source::Timestamp => Time::Timestamp(time),
+            Source::Zoned => Time::Zoned(time),
+        };
+        // The number has at most 63 bits, as the width is at least a microsecond.
+        scratch_memory::within(|| {
+            numeric::epoch_of(time)
+                .divided_by(divisor)
+                .floor()
+                .to_bigint()
+        })
     }
 }
 
 impl Buckets for EpochBuckets {
     fn bucket(&mut self, time: i64) -> Bucket {
         self.divided(time).unwrap_or_else(|| Bucket {
-            value: self.asked(time),
+            value: self.computed(time),
             first: time,
             last: time,
         })
     }
 }
 
-/// The number of a bucket as the expression gives it. Memory is of the current context.
-pub fn answer(number: i64, factor: Option<pg_sys::Datum>) -> pg_sys::Datum {
-    let infinite = |text: &std::ffi::CStr| {
-        let arguments = [
-            Some(pg_sys::Datum::from(text.as_ptr().cast_mut())),
-            Some(pg_sys::Datum::from(0u32)),
-            Some(pg_sys::Datum::from(-1i32)),
-        ];
-        // SAFETY: input of a numeric.
-        unsafe { pgrx::direct_function_call_as_datum(pg_sys::numeric_in, &arguments) }
-    };
+/// The value of the expression for a bucket's number, in the current memory context.
+pub fn result(number: i64, factor: Option<Numeric>) -> Datum {
     let number = match number {
-        i64::MIN => infinite(c"-Infinity"),
-        i64::MAX => infinite(c"Infinity"),
-        // SAFETY: gives a palloc'd numeric.
-        number => Some(pg_sys::Datum::from(unsafe {
-            pg_sys::int64_to_numeric(number)
-        })),
+        i64::MIN => Numeric::from_text("-Infinity"),
+        i64::MAX => Numeric::from_text("Infinity"),
+        number => Numeric::from_integer(number.into()),
     };
     let product = match factor {
         None => number,
-        // SAFETY: two numerics.
-        Some(factor) => unsafe {
-            pgrx::direct_function_call_as_datum(pg_sys::numeric_mul, &[number, Some(factor)])
-        },
+        Some(factor) => number.times(factor),
     };
-    product.expect("numeric functions give numbers")
+    product.datum()
 }
 
 #[cfg(test)]
@@ -306,8 +261,7 @@ mod tests {
             time in proptest::prelude::any::<i64>(), shift in 0..40_u32, width in 1..100_000_000_i64, days in proptest::prelude::any::<bool>(),
         ) {
             let source = if days { Source::Date } else { Source::Zoned };
-            let null = pg_sys::Datum::null();
-            let buckets = EpochBuckets { source, width: width.into(), field: null, divisor: null };
+            let buckets = EpochBuckets { source, width: width.into(), divisor: None };
             let time = if days { i64::from((time >> 32) as i32) } else { time };
             let time = time >> shift;
             let (unit, zero) = buckets.scale();

@@ -1,10 +1,12 @@
 //! The columns that a join adds to those of a lanes table, as a translator of expressions sees them.
 
 use lanes_columnar::vector::number::NumberType;
-use pgrx::pg_sys;
 
-/// A column of a sub-select that is an expression: its place among the outputs, and the expression.
-pub type Computed = (usize, *mut pg_sys::Node);
+use crate::pg::tree::Expr;
+
+/// A column of a sub-select that is an expression: its place among the outputs, and the expression, which lives as
+/// long as the plan that the translator is made for.
+pub type Computed = (usize, Expr<'static>);
 
 /// The columns of a join. Columns of any other range-table entry than the table's are the join's.
 pub struct JoinedColumns {

@@ -1,4 +1,4 @@
-//! Calls of this extension's own aggregates, which may have an ORDER BY.
+//! Translates calls of this extension's own aggregates, which may have an ORDER BY.
 
 use lanes_columnar::aggregate::edge::Edge;
 use lanes_columnar::aggregate::ema::{Ema, Order};
@@ -10,156 +10,146 @@ use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::with_number;
 use lanes_simd::Comparison;
-use pgrx::pg_sys;
 
 use super::aggregate_call::{Parts, Shape};
 use super::time_sort::TupleSort;
 use super::translate::{Translation, Translator};
 use crate::pg::names::function_name;
-use crate::pg::{nodes, ports};
+use crate::pg::ports;
+use crate::pg::tree::{Aggref, Expr};
 
-/// What an aggregate with ORDER BY may rely on.
+pub use crate::pg::catalog::is_lanes_function as is_ours;
+
+/// In which order an aggregate with ORDER BY receives its rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival {
-    /// Rows are expected to come in the order asked for: [`lanes_columnar::vector::EvaluationError::Disordered`] if not.
+    /// In the order that the call requests. If not, evaluation fails with
+    /// [`lanes_columnar::vector::EvaluationError::Disordered`].
     InOrder,
-    /// Nothing: they are sorted.
+    /// In any order: the aggregate sorts them.
     Any,
 }
 
 /// The ORDER BY of a call.
-pub struct Ordered {
-    /// Expressions, and whether they are ascending with NULL last, in the type's own order.
-    keys: Vec<(*mut pg_sys::Node, bool)>,
+pub struct Ordered<'p> {
+    /// The keys, and whether each is ascending with NULL last, in the type's own order.
+    keys: Vec<(Expr<'p>, bool)>,
     arrival: Arrival,
 }
 
-impl Ordered {
-    /// # Safety
-    /// `call` is a live Aggref.
-    pub unsafe fn of(call: &pg_sys::Aggref, arrival: Arrival) -> Ordered {
-        // SAFETY: the caller's promise.
-        let keys = unsafe {
-            nodes::list::<pg_sys::SortGroupClause>(call.aggorder).map(|clause| {
-                let key = pg_sys::get_sortgroupclause_expr(clause, call.args);
-                let ascends = ports::btree_operator((*clause).sortop)
-                    .is_some_and(|(comparison, ..)| comparison == Comparison::Less);
-                (key, ascends && !(*clause).nulls_first)
-            })
-        };
+impl<'p> Ordered<'p> {
+    /// The ORDER BY of a call.
+    pub fn of(call: Aggref<'p>, arrival: Arrival) -> Ordered<'p> {
+        let keys = call.aggorder().iter().map(|clause| {
+            let ascends = ports::btree_operator(clause.sortop())
+                .is_some_and(|(comparison, ..)| comparison == Comparison::Less);
+            (clause.expr(call.args()), ascends && !clause.nulls_first())
+        });
         Ordered {
             keys: keys.collect(),
             arrival,
         }
     }
 
-    /// Whether there is none, or the aggregate is one that looks at it.
-    ///
-    /// # Safety
-    /// Runs inside a transaction.
-    pub unsafe fn is_heeded(&self, call: &pg_sys::Aggref) -> bool {
-        // SAFETY: the caller's promise.
+    /// Whether the engine respects the order: there is none, or the aggregate uses it.
+    pub fn is_respected(&self, call: Aggref<'_>) -> bool {
         self.keys.is_empty()
-            || unsafe { is_ours(call.aggfnoid) && function_name(call.aggfnoid.to_u32()) != "vwap" }
+            || is_ours(call.aggfnoid()) && function_name(call.aggfnoid().to_u32()) != "vwap"
     }
 }
 
-/// A call of one of this extension's aggregates.
+/// The argument, the accumulator and the result of a call of one of this extension's aggregates.
 ///
-/// # Safety
-/// `call` is a live Aggref over one table, with these arguments and this order.
-pub unsafe fn parts(
+/// # Errors
+/// Why the engine cannot compute the aggregate.
+pub fn parts(
     translator: &mut Translator,
-    call: &pg_sys::Aggref,
-    arguments: &[*mut pg_sys::Node],
-    ordered: &Ordered,
+    call: Aggref<'_>,
+    arguments: &[Expr<'_>],
+    ordered: &Ordered<'_>,
 ) -> Translation<Parts> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let function = call.aggfnoid.to_u32();
-        let name = function_name(function);
-        if !is_ours(call.aggfnoid) {
-            return Err(format!("aggregate {name}"));
+    let name = function_name(call.aggfnoid().to_u32());
+    // The expressions of ORDER BY follow the arguments.
+    match (is_ours(call.aggfnoid()), name.as_str(), arguments) {
+        (true, "first" | "last", [value, time, ..]) => {
+            edge(translator, &name, (*value, *time), ordered)
         }
-        match name.as_str() {
-            "first" | "last" => {
-                // By its own time it may be ordered: among equal times the answer is any.
-                let is_time = |key: &(*mut pg_sys::Node, bool)| {
-                    pg_sys::equal(key.0.cast(), arguments[1].cast())
-                };
-                if !ordered.keys.iter().all(is_time) {
-                    return Err(format!("ORDER BY something else in {name}"));
-                }
-                let end = if name == "first" {
-                    End::Minimum
-                } else {
-                    End::Maximum
-                };
-                let value = translator.value(arguments[0])?;
-                let time = translator.value(arguments[1])?;
-                let (v, t) = (value.number(), time.number());
-                let edge: Box<dyn Accumulator> = with_number!(v, V => with_number!(t, T => {
-                    Box::new(Edge::<V, T>::new(end))
-                }));
-                Ok((Argument::Pair(value, time), edge, Shape::Number(v)))
-            }
-            "vwap" => {
-                let price = translator.value(arguments[0])?;
-                let volume = translator.value(arguments[1])?;
-                if price.number() != NumberType::F64 || volume.number() != NumberType::F64 {
-                    return Err("vwap of other types".into());
-                }
-                let weighted = Box::new(Weighted::default());
-                Ok((Argument::Pair(price, volume), weighted, Shape::Double))
-            }
-            "ema" => {
-                let x = translator.value(arguments[0])?;
-                let given = translator.value(arguments[1])?;
-                let weight = match given.number() {
-                    NumberType::F64 => Weight::Alpha,
-                    NumberType::I32 => Weight::Span,
-                    _ => return Err("a weight of another type in ema".into()),
-                };
-                if x.number() != NumberType::F64 {
-                    return Err("ema of another type".into());
-                }
-                let (time, order) = match ordered.keys[..] {
-                    [] => (None, Order::Rows),
-                    [(key, true)] => {
-                        let time = translator.value(key)?;
-                        let number = time.number();
-                        let order = match ordered.arrival {
-                            Arrival::InOrder => Order::Checked(number),
-                            Arrival::Any => Order::Sorted(number, Box::new(TupleSort::begin())),
-                        };
-                        (Some(time), order)
-                    }
-                    _ => return Err("ORDER BY other than one ascending column in ema".into()),
-                };
-                let given = match weight {
-                    Weight::Alpha => given,
-                    Weight::Span => Value::convert(NumberType::F64, given),
-                };
-                let ema = Box::new(Ema::new(weight, order));
-                let shape = Shape::Number(NumberType::F64);
-                Ok((Argument::Timed(x, given, time), ema, shape))
-            }
-            _ => Err(format!("aggregate {name}")),
-        }
+        (true, "vwap", [price, volume, ..]) => vwap(translator, *price, *volume),
+        (true, "ema", [x, weight, ..]) => ema(translator, *x, *weight, ordered),
+        _ => Err(format!("aggregate {name}")),
     }
 }
 
-/// Whether a function is one of the schema of this extension.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn is_ours(function: pg_sys::Oid) -> bool {
-    if function.to_u32() < pg_sys::FirstNormalObjectId {
-        return false;
+/// `first(value, time)` and `last(value, time)`.
+fn edge(
+    translator: &mut Translator,
+    name: &str,
+    (value, time): (Expr<'_>, Expr<'_>),
+    ordered: &Ordered<'_>,
+) -> Translation<Parts> {
+    // An order by the call's own time changes nothing: among equal times any row may be the result.
+    if !ordered.keys.iter().all(|(key, _)| key.equals(time)) {
+        return Err(format!("ORDER BY something else in {name}"));
     }
-    // SAFETY: catalogue look-ups.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), true);
-        schema != pg_sys::InvalidOid && pg_sys::get_func_namespace(function) == schema
+    let end = match name {
+        "first" => End::Minimum,
+        _ => End::Maximum,
+    };
+    let value = translator.value(value)?;
+    let time = translator.value(time)?;
+    let (v, t) = (value.number(), time.number());
+    let edge: Box<dyn Accumulator> = with_number!(v, V => with_number!(t, T => {
+        Box::new(Edge::<V, T>::new(end))
+    }));
+    Ok((Argument::Pair(value, time), edge, Shape::Number(v)))
+}
+
+/// `vwap(price, volume)`.
+fn vwap(translator: &mut Translator, price: Expr<'_>, volume: Expr<'_>) -> Translation<Parts> {
+    let price = translator.value(price)?;
+    let volume = translator.value(volume)?;
+    if price.number() != NumberType::F64 || volume.number() != NumberType::F64 {
+        return Err("vwap of other types".into());
     }
+    let weighted = Box::new(Weighted::default());
+    Ok((Argument::Pair(price, volume), weighted, Shape::Double))
+}
+
+/// `ema(x, alpha)` and `ema(x, span)`.
+fn ema(
+    translator: &mut Translator,
+    x: Expr<'_>,
+    weight: Expr<'_>,
+    ordered: &Ordered<'_>,
+) -> Translation<Parts> {
+    let x = translator.value(x)?;
+    let parameter = translator.value(weight)?;
+    let weight = match parameter.number() {
+        NumberType::F64 => Weight::Alpha,
+        NumberType::I32 => Weight::Span,
+        _ => return Err("a weight of another type in ema".into()),
+    };
+    if x.number() != NumberType::F64 {
+        return Err("ema of another type".into());
+    }
+    let (time, order) = match ordered.keys[..] {
+        [] => (None, Order::Rows),
+        [(key, true)] => {
+            let time = translator.value(key)?;
+            let number = time.number();
+            let order = match ordered.arrival {
+                Arrival::InOrder => Order::Checked(number),
+                Arrival::Any => Order::Sorted(number, Box::new(TupleSort::begin())),
+            };
+            (Some(time), order)
+        }
+        _ => return Err("ORDER BY other than one ascending column in ema".into()),
+    };
+    let parameter = match weight {
+        Weight::Alpha => parameter,
+        Weight::Span => Value::convert(NumberType::F64, parameter),
+    };
+    let ema = Box::new(Ema::new(weight, order));
+    let shape = Shape::Number(NumberType::F64);
+    Ok((Argument::Timed(x, parameter, time), ema, shape))
 }

@@ -1,18 +1,49 @@
-//! Expressions of PostgreSQL, translated into expressions of the engine.
+//! Translates PostgreSQL's expressions into expressions of the engine, and the engine's results into datums.
+//!
+//! ```text
+//! Expr ──► translate ──► numbers: translate, number_functions
+//!              │         conditions: predicate, text_quals, uuid_quals, value_quals
+//!              ▼
+//!          aggregate_call ──► lanes_aggregate, percentile; keys of groups: buckets, epoch_bucket
+//!                                                    │
+//!                            datums ◄── result_datum ◄── (engine)
+//! ```
+//! | module | contents |
+//! |---|---|
+//! | [`translate`] | the translator, its columns and scalars, and expressions that are numbers |
+//! | [`predicate`] | conditions that the engine evaluates |
+//! | [`text_quals`], [`uuid_quals`] | conditions on columns of text and of uuid |
+//! | [`value_quals`], [`value_predicate`] | conditions that PostgreSQL evaluates, once for each value |
+//! | [`number_functions`] | PostgreSQL's functions of numbers, by OID |
+//! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
+//! | [`function_call`] | calls of PostgreSQL's functions value by value |
+//! | [`aggregate_call`] | calls of aggregates, and keys of groups |
+//! | [`lanes_aggregate`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
+//! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
+//! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
+//! | [`result_datum`] | datums of results |
+//! | [`joined_columns`], [`condition_code`] | columns and condition codes that a join adds |
+//!
+//! Invariants:
+//! - What is translated has exactly the result that PostgreSQL computes, errors included.
+//! - Translating an expression never changes it. Planner and executor translate the same expressions in the same order,
+//!   so they find the same scalars and attributes.
+//! - Only [`scalar`], [`value_predicate`], [`function_call`] and [`time_sort`] call PostgreSQL on raw pointers.
 
 pub mod aggregate_call;
+pub mod bucket_call;
 pub mod buckets;
-pub mod call_memory;
 pub mod condition_code;
 pub mod epoch_bucket;
+pub mod function_call;
 pub mod joined_columns;
 pub mod lanes_aggregate;
 pub mod number_functions;
 pub mod percentile;
+pub mod predicate;
 pub mod result_datum;
 pub mod scalar;
 pub mod sort_key;
-pub mod text_predicate;
 pub mod text_quals;
 pub mod time_sort;
 pub mod translate;

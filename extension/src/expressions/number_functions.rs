@@ -1,10 +1,12 @@
-//! PostgreSQL's functions of numbers that the engine has exact counterparts of, known by their OIDs.
+//! PostgreSQL's functions of numbers that have an exact counterpart in the engine, by their OIDs.
 
 use lanes_columnar::vector::number::{NumberType, Operation};
 use lanes_columnar::vector::value::Rounding;
 use pgrx::pg_sys;
 
 use super::translate::Translation;
+use crate::pg::tree::{Const, Expr};
+use crate::pg::typed_datum::TypedDatum;
 
 /// The operator of a function of two numbers, and the type in which it is computed.
 pub fn arithmetic(function: u32) -> Option<(NumberType, Operation)> {
@@ -54,7 +56,7 @@ pub fn arithmetic(function: u32) -> Option<(NumberType, Operation)> {
     })
 }
 
-/// The type whose unary minus a function is.
+/// The type of the numbers that a function negates, if it is a unary minus.
 pub fn negation(function: u32) -> Option<NumberType> {
     Some(match function {
         pg_sys::F_INT2UM => NumberType::I16,
@@ -66,7 +68,7 @@ pub fn negation(function: u32) -> Option<NumberType> {
     })
 }
 
-/// The sign with which a function adds an interval to a timestamp.
+/// The sign with which a function adds an interval to a timestamp: 1 or -1.
 pub fn shift(function: u32) -> Option<i64> {
     match function {
         pg_sys::F_TIMESTAMP_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_PL_INTERVAL => Some(1),
@@ -87,32 +89,30 @@ pub fn rounding(function: u32) -> Option<Rounding> {
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
-/// The length of a constant interval that is the same wherever it begins: no months, and no days where they differ in length.
-pub unsafe fn microseconds(node: *mut pg_sys::Node, function: u32) -> Translation<i64> {
-    // SAFETY: `operation` has live arguments; the casts follow the tag and the function's types.
-    unsafe {
-        if (*node).type_ != pg_sys::NodeTag::T_Const || (*node.cast::<pg_sys::Const>()).constisnull
-        {
-            return Err("an interval that is no constant".into());
-        }
-        let datum = (*node.cast::<pg_sys::Const>()).constvalue;
-        let interval = *datum.cast_mut_ptr::<pg_sys::Interval>();
-        let with_zone = matches!(
-            function,
-            pg_sys::F_TIMESTAMPTZ_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL
-        );
-        if interval.month != 0 || with_zone && interval.day != 0 {
-            return Err("an interval of months, or of days in a time zone".into());
-        }
-        let days = i64::from(interval.day).checked_mul(DAY);
-        let length = days.and_then(|days| days.checked_add(interval.time));
-        length
-            .filter(|length| *length != i64::MIN)
-            .ok_or_else(|| "an interval beyond all times".into())
+/// The length in microseconds of a constant interval that a function adds to a timestamp.
+///
+/// # Errors
+/// If the length depends on the timestamp: a month has none, and a day has none in a time zone.
+pub fn microseconds(expr: Expr<'_>, function: u32) -> Translation<i64> {
+    let constant = expr.as_const().and_then(Const::value);
+    let Some(interval) = constant.and_then(TypedDatum::interval) else {
+        return Err("an interval that is no constant".into());
+    };
+    let has_zone = matches!(
+        function,
+        pg_sys::F_TIMESTAMPTZ_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL
+    );
+    if interval.month != 0 || has_zone && interval.day != 0 {
+        return Err("an interval of months, or of days in a time zone".into());
     }
+    let days = i64::from(interval.day).checked_mul(DAY);
+    let length = days.and_then(|days| days.checked_add(interval.time));
+    length
+        .filter(|length| *length != i64::MIN)
+        .ok_or_else(|| "an interval beyond all times".into())
 }
 
-/// The types of a cast between numbers.
+/// The types between which a function casts numbers.
 pub fn cast(function: u32) -> Option<(NumberType, NumberType)> {
     use NumberType::{F32, F64, I16, I32, I64};
     Some(match function {

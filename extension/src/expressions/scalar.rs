@@ -1,37 +1,39 @@
-//! Expressions without columns: PostgreSQL evaluates each once a scan.
+//! Expressions without columns, which PostgreSQL evaluates once a scan.
 //!
-//! A node *initialises* an expression once, however often it starts again, and never has it compiled: compiling takes
+//! A node *initialises* an expression once, however often it starts again, and never compiles it: compiling takes
 //! milliseconds and saves microseconds. The values live until the node starts again.
 //!
-//! PostgreSQL itself evaluates an expression for the first row that needs it, so a query over no rows never fails and
-//! never runs a subquery. Here, an expression that may fail, or that is the result of a subquery, is evaluated only if
-//! the table has a visible row; otherwise it counts as NULL, which no row gets to see. A division may fail for the rows
-//! that a condition beside it keeps from it: such an expression [stays with PostgreSQL](may_divide_by_zero).
+//! PostgreSQL evaluates an expression for the first row that needs it, so a query over no rows never fails and never runs
+//! a subquery. Here, an expression that may fail, or that is the result of a subquery, is evaluated only if the table has
+//! a visible row. Without one it counts as NULL, which no row uses. A condition may keep rows from a division beside it
+//! that would fail for them, so a division [stays with PostgreSQL](may_divide_by_zero).
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, NodeTag};
 
 use super::value_predicate::Room;
+use crate::pg::nodes;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
-use crate::pg::{nodes, tree};
+use crate::pg::tree::{Expr, Kind, View, walk};
+use crate::pg::typed_datum::TypedDatum;
 use crate::table::scan;
 
-/// What a node keeps for its expressions; all zero at first.
+/// The state of a node's expressions; all zero at first.
 #[repr(C)]
 pub struct Scalars {
-    /// Expressions and their states, in turn.
+    /// Expressions and their states, alternating.
     initialised: *mut pg_sys::List,
-    /// What evaluation allocates.
+    /// The memory of the values.
     values: pg_sys::MemoryContext,
-    /// The table that the node reads, unless it is the one that PostgreSQL opened for it.
+    /// The table that the node reads, if PostgreSQL opened none for it.
     table: pg_sys::Relation,
-    /// Whether the query's snapshot is known to see a row of that table.
+    /// Whether the query's snapshot is known to see a row of the table.
     has_row: bool,
-    /// Where conditions on one column are evaluated.
+    /// The state of conditions on one column.
     room: Room,
 }
 
-/// How every node of ours begins.
+/// The beginning of every node of this library.
 #[repr(C)]
 pub struct Base {
     pub node: pg_sys::CustomScanState,
@@ -39,21 +41,26 @@ pub struct Base {
 }
 
 impl Scalars {
+    /// The state of a node's expressions.
+    ///
     /// # Safety
-    /// A node of ours.
+    /// `plan` is a node of this library.
     unsafe fn of<'a>(plan: *mut pg_sys::PlanState) -> &'a mut Scalars {
-        // SAFETY: every node of ours begins with a `Base`.
+        // SAFETY: every node of this library begins with a `Base`.
         unsafe { &mut (*plan.cast::<Base>()).scalars }
     }
 
-    /// The state of an expression.
+    /// The state of an expression, initialised at its first use.
+    ///
+    /// # Safety
+    /// The expression is part of the node's plan.
     unsafe fn state(
         &mut self,
         expression: *mut pg_sys::Expr,
         plan: *mut pg_sys::PlanState,
     ) -> *mut pg_sys::ExprState {
-        // SAFETY: the list holds pairs of live pointers; the switch back happens also when an ERROR passes, as
-        // PostgreSQL resets it.
+        // SAFETY: the list holds pairs of live pointers; the switch back also happens when an ERROR passes,
+        // because PostgreSQL resets the current context.
         unsafe {
             let mut pairs = nodes::list::<std::ffi::c_void>(self.initialised);
             while let Some(known) = pairs.next() {
@@ -78,12 +85,12 @@ impl Scalars {
     }
 }
 
-/// Says that a node starts: the values of its last start are gone.
+/// Starts a node: frees the values of its last start.
 ///
 /// # Safety
-/// A node of ours, in execution, that holds no value any more.
+/// `node` is a node of this library in execution that uses no such value any more.
 pub unsafe fn start(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: the caller's promise.
+    // SAFETY: a node of this library, see above.
     unsafe {
         let scalars = Scalars::of(node.cast());
         if scalars.values.is_null() {
@@ -99,30 +106,30 @@ pub unsafe fn start(node: *mut pg_sys::CustomScanState) {
     }
 }
 
-/// Memory that lives until a node starts again.
+/// The memory that lives until a node starts again.
 ///
 /// # Safety
-/// A node of ours that has [started](start).
+/// `plan` is a node of this library that has [started](start).
 pub unsafe fn memory(plan: *mut pg_sys::PlanState) -> pg_sys::MemoryContext {
-    // SAFETY: the caller's promise.
+    // SAFETY: a node of this library, see above.
     unsafe { Scalars::of(plan).values }
 }
 
-/// Says which table a node reads that has none opened by PostgreSQL.
+/// Sets the table that a node reads, where PostgreSQL opened none for it.
 ///
 /// # Safety
-/// A node of ours; a table that stays open while the node is in execution.
+/// `plan` is a node of this library, and the table stays open while the node is in execution.
 pub unsafe fn reads(plan: *mut pg_sys::PlanState, table: pg_sys::Relation) {
-    // SAFETY: the caller's promise.
+    // SAFETY: a node of this library, see above.
     unsafe { Scalars::of(plan).table = table }
 }
 
 /// The table that a node reads.
 ///
 /// # Safety
-/// A node of ours.
+/// `plan` is a node of this library.
 pub unsafe fn table(plan: *mut pg_sys::PlanState) -> pg_sys::Relation {
-    // SAFETY: the caller's promise: a custom scan's state begins with that of a scan.
+    // SAFETY: a custom scan's state begins with a scan's state.
     unsafe {
         let opened = (*plan.cast::<pg_sys::ScanState>()).ss_currentRelation;
         if opened.is_null() {
@@ -133,39 +140,53 @@ pub unsafe fn table(plan: *mut pg_sys::PlanState) -> pg_sys::Relation {
     }
 }
 
-/// Where a node evaluates conditions on one column.
+/// The state of a node's conditions on one column.
 ///
 /// # Safety
-/// A node of ours.
+/// `plan` is a node of this library.
 pub unsafe fn room(plan: *mut pg_sys::PlanState) -> *mut Room {
-    // SAFETY: the caller's promise.
+    // SAFETY: a node of this library, see above.
     unsafe { &raw mut Scalars::of(plan).room }
 }
 
-/// The state of an expression of a node's, which is the same whenever the node starts.
+/// The state of an expression of a node, which stays the same when the node starts again.
 ///
 /// # Safety
-/// A node of ours, and a live expression.
+/// `plan` is a node of this library, and the expression is part of its plan.
 pub unsafe fn initialised(
     expression: *mut pg_sys::Expr,
     plan: *mut pg_sys::PlanState,
 ) -> *mut pg_sys::ExprState {
-    // SAFETY: the caller's promise.
+    // SAFETY: a node of this library, see above.
     unsafe { Scalars::of(plan).state(expression, plan) }
 }
 
+/// A node of this library that has [started](start).
+#[derive(Clone, Copy, Debug)]
+pub struct RunningNode(*mut pg_sys::PlanState);
+
+impl RunningNode {
+    /// A node of this library that has started, by its state. The result, and all that is translated with it, is used
+    /// until the node starts again at most.
+    pub fn at(plan: *mut pg_sys::PlanState) -> RunningNode {
+        assert!(!plan.is_null());
+        RunningNode(plan)
+    }
+
+    /// The node's state.
+    pub fn as_ptr(self) -> *mut pg_sys::PlanState {
+        self.0
+    }
+}
+
 /// The value of an expression without columns; `None` is NULL. A value by reference lives until the node starts again.
-///
-/// # Safety
-/// `expression` is live and without Vars; `plan` is a node of ours that has [started](start).
-pub unsafe fn evaluate(
-    expression: *mut pg_sys::Expr,
-    plan: *mut pg_sys::PlanState,
-) -> Option<pg_sys::Datum> {
-    // SAFETY: the caller's promise; the switch back happens also when an ERROR passes, as PostgreSQL resets it.
+pub fn evaluate(expr: Expr<'_>, node: RunningNode) -> Option<TypedDatum> {
+    let (expression, plan) = (expr.as_ptr().cast::<pg_sys::Expr>(), node.0);
+    // SAFETY: a node in execution; the expression is part of its plan and lives as long. The switch back also happens
+    // when an ERROR passes, because PostgreSQL resets the current context.
     unsafe {
         let scalars = Scalars::of(plan);
-        if !scalars.has_row && is_noticed(expression.cast(), (*plan).state) {
+        if !scalars.has_row && has_side_effects(expr, (*plan).state) {
             scalars.has_row = has_row(plan);
             if !scalars.has_row {
                 return None;
@@ -177,13 +198,16 @@ pub unsafe fn evaluate(
         let evaluate = (*state).evalfunc.expect("an initialised expression");
         let datum = evaluate(state, (*plan).ps_ExprContext, &raw mut is_null);
         pg_sys::MemoryContextSwitchTo(before);
-        (!is_null).then_some(datum)
+        (!is_null).then(|| TypedDatum::new(datum, expr.type_of()))
     }
 }
 
-/// Whether the table that a node reads has a row for its snapshot.
+/// Whether the snapshot of a node's query sees a row of the node's table.
+///
+/// # Safety
+/// `plan` is a node of this library in execution.
 unsafe fn has_row(plan: *mut pg_sys::PlanState) -> bool {
-    // SAFETY: the caller's node, in execution.
+    // SAFETY: the node's query has a snapshot, and the table is open.
     unsafe {
         let table = table(plan);
         table.is_null()
@@ -194,29 +218,33 @@ unsafe fn has_row(plan: *mut pg_sys::PlanState) -> bool {
     }
 }
 
-/// Whether evaluating an expression may be noticed otherwise than by its value: it fails, or a subquery is run for it.
-/// Times that differ from now by an interval, what dashboards ask for, are taken not to.
-unsafe fn is_noticed(expression: *mut pg_sys::Node, estate: *mut pg_sys::EState) -> bool {
-    use pg_sys::NodeTag::*;
-    // SAFETY: the caller has a live expression; each node is read as what its tag says.
-    unsafe {
-        tree::walk_expression(expression, &mut |node, _| match (*node).type_ {
-            T_Const | T_RelabelType | T_List | T_SQLValueFunction => false,
-            T_Param => {
-                let parameter = node.cast::<pg_sys::Param>();
-                (*parameter).paramkind == pg_sys::ParamKind::PARAM_EXEC && {
+/// Whether evaluating an expression may do more than return a value: raise an error, or run a subquery. Adding an
+/// interval to `now()`, as dashboards do, counts as harmless.
+///
+/// # Safety
+/// `estate` is the state of the query that the expression is part of.
+unsafe fn has_side_effects(expr: Expr<'_>, estate: *mut pg_sys::EState) -> bool {
+    walk::expression(expr, &mut |node, _| match node.kind() {
+        Kind::Const(_) | Kind::RelabelType(_) => false,
+        Kind::Other(NodeTag::T_List | NodeTag::T_SQLValueFunction) => false,
+        Kind::Param(parameter) => {
+            parameter.paramkind() == pg_sys::ParamKind::PARAM_EXEC && {
+                // SAFETY: the query's array has an element for each of its parameters.
+                unsafe {
                     let values = (*estate).es_param_exec_vals;
-                    let value = values.add((*parameter).paramid as usize);
-                    !(*value).execPlan.is_null()
+                    !(*values.add(parameter.paramid() as usize))
+                        .execPlan
+                        .is_null()
                 }
             }
-            T_OpExpr => !is_shift_of_time((*node.cast::<pg_sys::OpExpr>()).opfuncid),
-            T_FuncExpr => !is_shift_of_time((*node.cast::<pg_sys::FuncExpr>()).funcid),
-            _ => true,
-        })
-    }
+        }
+        Kind::OpExpr(operation) => !is_shift_of_time(operation.opfuncid()),
+        Kind::FuncExpr(call) => !is_shift_of_time(call.funcid()),
+        _ => true,
+    })
 }
 
+/// Whether a function returns the current time, or adds an interval to a time.
 fn is_shift_of_time(function: pg_sys::Oid) -> bool {
     matches!(
         function.to_u32(),
@@ -228,33 +256,26 @@ fn is_shift_of_time(function: pg_sys::Oid) -> bool {
     )
 }
 
-/// Whether an expression divides by something else than a constant other than zero, by an operator of PostgreSQL's own.
-///
-/// # Safety
-/// `expression` is live.
-pub unsafe fn may_divide_by_zero(expression: *mut pg_sys::Node) -> bool {
-    // SAFETY: the caller's promise; each node is read as what its tag says.
-    unsafe {
-        tree::walk_expression(expression, &mut |node, _| {
-            if (*node).type_ != pg_sys::NodeTag::T_OpExpr {
-                return false;
-            }
-            let operation = node.cast::<pg_sys::OpExpr>();
-            let function = (*operation).opfuncid.to_u32();
-            if !DIVISIONS.contains(&function) {
-                return false;
-            }
-            let Some(divisor) = nodes::list::<pg_sys::Node>((*operation).args).nth(1) else {
-                return false;
-            };
-            if (*divisor).type_ != pg_sys::NodeTag::T_Const {
-                return true;
-            }
-            let divisor = &*divisor.cast::<pg_sys::Const>();
-            // Whether a value by reference is zero is not known here.
-            divisor.constisnull || !divisor.constbyval || divisor.constvalue.value() == 0
+/// Whether an expression divides, by an operator of PostgreSQL's own, by anything but a constant other than zero.
+pub fn may_divide_by_zero(expr: Expr<'_>) -> bool {
+    walk::expression(expr, &mut |node, _| {
+        let Some(operation) = node.as_op() else {
+            return false;
+        };
+        if !DIVISIONS.contains(&operation.opfuncid().to_u32()) {
+            return false;
+        }
+        let Some(divisor) = operation.args().get(1) else {
+            return false;
+        };
+        // A constant by reference may be zero.
+        !divisor.as_const().is_some_and(|divisor| {
+            divisor.constbyval()
+                && divisor
+                    .value()
+                    .is_some_and(|value| value.datum().value() != 0)
         })
-    }
+    })
 }
 
 /// The functions of PostgreSQL's own `/` and `%`.

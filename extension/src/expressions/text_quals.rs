@@ -1,24 +1,30 @@
-//! Conditions on columns of text, tested once a dictionary entry.
+//! Translates conditions on columns of text, which the engine tests once for each entry of a dictionary.
 
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
 use lanes_columnar::vector::text::OneOf;
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 
-use super::call_memory::CallMemory;
-use super::text_predicate::FunctionTest;
-use super::translate::{Constant, Scalars, Translation, Translator, is_text_column};
-use crate::pg::datum;
+use super::function_call::FunctionTest;
+use super::translate::{Constant, Scalars, Translation, Translator, text_column};
+use crate::pg::catalog;
+use crate::pg::tree::{Expr, ScalarArrayOpExpr};
+use crate::pg::typed_datum::TypedDatum;
 
+/// What a function of two texts is to the engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TextFunction {
+    /// Nothing: it is not one that the engine calls.
     None,
+    /// `=`
     Equal,
+    /// `<>`
     NotEqual,
-    /// A function of two texts that cannot fail under a deterministic collation.
+    /// A function that the engine calls and that cannot fail under a deterministic collation.
     Other,
 }
 
+/// What a function, by its OID, is to the engine.
 pub fn text_function(function: u32) -> TextFunction {
     match function {
         pg_sys::F_TEXTEQ => TextFunction::Equal,
@@ -36,118 +42,93 @@ pub fn text_function(function: u32) -> TextFunction {
 }
 
 impl Translator {
-    /// A comparison of a column of text with a scalar; `None` if this is no comparison of texts.
+    /// A comparison of a column of text with a scalar; `None` if the function does not compare texts.
     ///
-    /// # Safety
-    /// Live expressions over one table.
-    pub unsafe fn text_comparison(
+    /// # Errors
+    /// Why the engine cannot evaluate the comparison.
+    pub(super) fn text_comparison(
         &mut self,
         function: u32,
-        collation: pg_sys::Oid,
-        left: *mut pg_sys::Node,
-        right: *mut pg_sys::Node,
+        collation: Oid,
+        left: Expr<'_>,
+        right: Expr<'_>,
     ) -> Translation<Option<Predicate>> {
-        // SAFETY: as for `predicate`.
-        unsafe {
-            let by_code = text_function(function);
-            if by_code == TextFunction::None {
-                return Ok(None);
-            }
-            let (column, scalar, flipped) = match (is_text_column(left), is_text_column(right)) {
-                (true, false) if !pg_sys::contain_var_clause(right) => (left, right, false),
-                (false, true) if !pg_sys::contain_var_clause(left) => (right, left, true),
-                _ => return Err("a comparison of two texts of the row".into()),
-            };
-            if collation != pg_sys::InvalidOid && !pg_sys::get_collation_isdeterministic(collation)
-            {
-                return Err("a nondeterministic collation".into());
-            }
-            let attribute = self.attribute(column)?;
-            let value = self.constant(scalar)?;
-            let evaluated = matches!(self.scalars_from(), Scalars::Evaluated(_));
-            let Some(datum) = value else {
-                // NULL, or not known yet.
-                let unknown = self.scalar(None);
-                return Ok(Some(Predicate::Scalar(unknown)));
-            };
-            if !evaluated && by_code == TextFunction::Other {
-                return Ok(Some(Predicate::ColumnIsNull(attribute)));
-            }
-            let test = |payload| TextPredicate::new(attribute, Box::new(OneOf::new(vec![payload])));
-            Ok(Some(match by_code {
-                TextFunction::Equal => Predicate::Text(test(datum::text_payload(datum))),
-                TextFunction::NotEqual => {
-                    Predicate::Not(Box::new(Predicate::Text(test(datum::text_payload(datum)))))
-                }
-                _ => {
-                    let test = FunctionTest::new(
-                        function.into(),
-                        collation,
-                        datum,
-                        flipped,
-                        CallMemory::new(self.scalars_from()),
-                    );
-                    Predicate::Text(TextPredicate::new(attribute, Box::new(test)))
-                }
-            }))
+        let by_code = text_function(function);
+        if by_code == TextFunction::None {
+            return Ok(None);
         }
+        let (column, scalar, is_flipped) = match (text_column(left), text_column(right)) {
+            (Some(column), None) if !right.has_vars() => (column, right, false),
+            (None, Some(column)) if !left.has_vars() => (column, left, true),
+            _ => return Err("a comparison of two texts of the row".into()),
+        };
+        if !catalog::is_deterministic(collation) {
+            return Err("a nondeterministic collation".into());
+        }
+        let attribute = self.attribute(column)?;
+        let Some(value) = self.constant(scalar)? else {
+            // The scalar is NULL or not known yet.
+            return Ok(Some(Predicate::Scalar(self.scalar(None))));
+        };
+        let equals = |value: TypedDatum| {
+            let texts = value.bytes().into_iter().collect();
+            Predicate::Text(TextPredicate::new(attribute, Box::new(OneOf::new(texts))))
+        };
+        Ok(Some(match (by_code, self.scalars_from()) {
+            (TextFunction::Equal, _) => equals(value),
+            (TextFunction::NotEqual, _) => Predicate::Not(Box::new(equals(value))),
+            (_, Scalars::Unknown) => Predicate::ColumnIsNull(attribute),
+            (_, Scalars::Evaluated(node)) => {
+                let test = FunctionTest::new(function, collation, value, is_flipped, node)
+                    .ok_or("a function of other types than text")?;
+                Predicate::Text(TextPredicate::new(attribute, Box::new(test)))
+            }
+        }))
     }
 
-    /// Whether a column of text is one of some elements (`= ANY`), or none of them (`<> ALL`).
+    /// Whether a column of text is an element of a list (`= ANY`), or none of them (`<> ALL`). The list is `None` if
+    /// it is NULL or not known yet.
     ///
-    /// # Safety
-    /// A live expression over one table; the elements are texts.
-    pub unsafe fn text_member(
+    /// # Errors
+    /// Why the engine cannot evaluate the condition.
+    pub(super) fn text_member(
         &mut self,
-        expression: *mut pg_sys::ScalarArrayOpExpr,
-        column: *mut pg_sys::Node,
+        operation: ScalarArrayOpExpr<'_>,
+        member: Expr<'_>,
         elements: Option<Vec<Constant>>,
     ) -> Translation<Predicate> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let any = (*expression).useOr;
-            let wanted = text_function((*expression).opfuncid.to_u32());
-            let fits = match any {
-                true => wanted == TextFunction::Equal,
-                false => wanted == TextFunction::NotEqual,
-            };
-            if !fits || !is_text_column(column) {
-                return Err("a list of texts with this operator".into());
-            }
-            let collation = (*expression).inputcollid;
-            if collation != pg_sys::InvalidOid && !pg_sys::get_collation_isdeterministic(collation)
-            {
-                return Err("a nondeterministic collation".into());
-            }
-            let attribute = self.attribute(column)?;
-            let Some(elements) = elements else {
-                let unknown = self.scalar(None);
-                return Ok(Predicate::Scalar(unknown));
-            };
-            if elements.is_empty() {
-                // Nothing is compared, so that not even NULL makes a difference.
-                let decided = self.scalar(Some(Scalar(u64::from(!any))));
-                return Ok(Predicate::Scalar(decided));
-            }
-            let has_null = elements.iter().any(Option::is_none);
-            let payloads = elements.iter().flatten().map(|d| datum::text_payload(*d));
-            let test = OneOf::new(payloads.collect());
-            let found = Predicate::Text(TextPredicate::new(attribute, Box::new(test)));
-            // A NULL among the elements makes a miss NULL.
-            let or_null = |predicate, scalars: &mut Self| {
-                let unknown = scalars.scalar(None);
-                Predicate::Or(vec![predicate, Predicate::Scalar(unknown)])
-            };
-            let found = if has_null {
-                or_null(found, self)
-            } else {
-                found
-            };
-            Ok(if any {
-                found
-            } else {
-                Predicate::Not(Box::new(found))
-            })
+        let is_any = operation.useOr();
+        let wanted = match is_any {
+            true => TextFunction::Equal,
+            false => TextFunction::NotEqual,
+        };
+        let column = text_column(member)
+            .filter(|_| text_function(operation.opfuncid().to_u32()) == wanted)
+            .ok_or("a list of texts with this operator")?;
+        if !catalog::is_deterministic(operation.inputcollid()) {
+            return Err("a nondeterministic collation".into());
         }
+        let attribute = self.attribute(column)?;
+        let Some(elements) = elements else {
+            return Ok(Predicate::Scalar(self.scalar(None)));
+        };
+        if elements.is_empty() {
+            // Nothing is compared, so the result is not NULL even if the column is.
+            let decided = self.scalar(Some(Scalar(u64::from(!is_any))));
+            return Ok(Predicate::Scalar(decided));
+        }
+        let has_null = elements.iter().any(Option::is_none);
+        let texts = elements.into_iter().flatten();
+        let test = OneOf::new(texts.filter_map(TypedDatum::bytes).collect());
+        let mut found = Predicate::Text(TextPredicate::new(attribute, Box::new(test)));
+        if has_null {
+            // A text that equals no other element may equal the NULL, so the result is NULL.
+            let unknown = self.scalar(None);
+            found = Predicate::Or(vec![found, Predicate::Scalar(unknown)]);
+        }
+        Ok(match is_any {
+            true => found,
+            false => Predicate::Not(Box::new(found)),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Rows sorted by group and time with PostgreSQL's own sort, which takes `work_mem` and then temporary files.
+//! Sorts rows by group and time with PostgreSQL's own sort, which uses `work_mem` and then temporary files.
 
 use std::ffi::CStr;
 
@@ -7,16 +7,16 @@ use pgrx::pg_sys;
 
 use crate::pg::ports;
 
-/// A sort under way, of rows of four columns.
+/// A sort in progress, of rows of four columns.
 pub struct TupleSort {
     state: *mut pg_sys::Tuplesortstate,
     descriptor: pg_sys::TupleDesc,
     slot: *mut pg_sys::TupleTableSlot,
-    /// Rows put so far: it tells equal times apart.
+    /// The number of rows put so far, which orders rows of equal times.
     rows: i64,
 }
 
-/// Names and types. All but the last are sorted by, ascending, NULL last.
+/// The names and types of the columns. All but the last are sort keys, ascending with NULL last.
 const COLUMNS: [(&CStr, pg_sys::Oid); 4] = [
     (c"group", pg_sys::INT4OID),
     (c"time", pg_sys::INT8OID),
@@ -26,11 +26,8 @@ const COLUMNS: [(&CStr, pg_sys::Oid); 4] = [
 const KEYS: usize = 3;
 
 impl TupleSort {
-    /// Nothing put yet.
-    ///
-    /// # Safety
-    /// The current memory context and resource owner live until the rows are drained or the query fails.
-    pub unsafe fn begin() -> TupleSort {
+    /// Begins a sort in the current memory context, under the current resource owner. Both live until the query ends.
+    pub fn begin() -> TupleSort {
         let less = |type_of| match type_of {
             pg_sys::INT4OID => pg_sys::Int4LessOperator,
             _ => pg_sys::Int8LessOperator,
@@ -40,7 +37,7 @@ impl TupleSort {
             std::array::from_fn(|key| less(COLUMNS[key].1).into());
         let mut collations = [pg_sys::InvalidOid; KEYS];
         let mut nulls_first = [false; KEYS];
-        // SAFETY: the descriptor has these columns before it is used; the sort copies what it is given of the keys.
+        // SAFETY: the descriptor has all its columns before it is used; the sort copies the arrays of keys.
         unsafe {
             let descriptor = pg_sys::CreateTemplateTupleDesc(COLUMNS.len() as i32);
             for (number, (name, type_of)) in (1..).zip(COLUMNS) {
@@ -92,7 +89,7 @@ impl TimeSort for TupleSort {
     }
 
     fn drain(&mut self, take: &mut dyn FnMut(Waiting)) {
-        // SAFETY: the sort is live, and its rows have the columns that `put` gave them.
+        // SAFETY: the sort is live, and its rows have the columns that `put` set.
         unsafe {
             pg_sys::ExecDropSingleTupleTableSlot(self.slot);
             let slot = pg_sys::MakeSingleTupleTableSlot(

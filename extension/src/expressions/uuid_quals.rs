@@ -1,5 +1,5 @@
-//! Conditions on columns of uuid. The values that they are compared with are part of the predicate: no scalar of the
-//! scan has 16 bytes.
+//! Translates conditions on columns of uuid. The predicate holds the values that a column is compared with, because a
+//! scalar of the scan has only 8 bytes.
 
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::predicate::{Bytes16Predicate, Predicate, flip};
@@ -7,9 +7,11 @@ use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
 use super::translate::{Constant, Translation, Translator};
-use crate::pg::datum;
+use crate::pg::catalog;
+use crate::pg::tree::{Expr, Var};
+use crate::pg::typed_datum::TypedDatum;
 
-/// The comparison of two uuids that a function is.
+/// The comparison of two uuids that a function, by its OID, computes.
 pub fn uuid_comparison(function: u32) -> Option<Comparison> {
     Some(match function {
         pg_sys::F_UUID_EQ => Comparison::Equal,
@@ -22,91 +24,73 @@ pub fn uuid_comparison(function: u32) -> Option<Comparison> {
     })
 }
 
-/// Whether an expression is a column of uuid, or of a domain over it.
-///
-/// # Safety
-/// `node` is a live expression.
-pub unsafe fn is_uuid_column(node: *mut pg_sys::Node) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*node).type_ == pg_sys::NodeTag::T_Var
-            && pg_sys::getBaseType((*node.cast::<pg_sys::Var>()).vartype) == pg_sys::UUIDOID
-    }
+/// The column of uuid, or of a domain over it, that an expression is.
+pub fn uuid_column(expr: Expr<'_>) -> Option<Var<'_>> {
+    expr.as_var()
+        .filter(|column| catalog::base_type(column.vartype()) == pg_sys::UUIDOID)
 }
 
 impl Translator {
-    /// A column of uuid compared with a scalar.
+    /// A comparison of a column of uuid with a scalar.
     ///
-    /// # Safety
-    /// Live expressions over one table, both of uuid.
-    pub unsafe fn compared_uuid(
+    /// # Errors
+    /// If neither side is a scalar.
+    pub(super) fn compared_uuid(
         &mut self,
         comparison: Comparison,
-        left: *mut pg_sys::Node,
-        right: *mut pg_sys::Node,
+        left: Expr<'_>,
+        right: Expr<'_>,
     ) -> Translation<Predicate> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (column, scalar, comparison) = match (is_uuid_column(left), is_uuid_column(right)) {
-                (true, false) if !pg_sys::contain_var_clause(right) => (left, right, comparison),
-                (false, true) if !pg_sys::contain_var_clause(left) => {
-                    (right, left, flip(comparison))
-                }
-                _ => return Err("a comparison of two uuids of the row".into()),
-            };
-            let attribute = self.attribute(column)?;
-            Ok(match self.constant(scalar)? {
-                Some(value) => Predicate::Bytes16(Bytes16Predicate::compare(
-                    attribute,
-                    comparison,
-                    datum::bytes16(value),
-                )),
-                // NULL, or not known yet.
-                None => Predicate::Scalar(self.scalar(None)),
-            })
-        }
+        let (column, scalar, comparison) = match (uuid_column(left), uuid_column(right)) {
+            (Some(column), None) if !right.has_vars() => (column, right, comparison),
+            (None, Some(column)) if !left.has_vars() => (column, left, flip(comparison)),
+            _ => return Err("a comparison of two uuids of the row".into()),
+        };
+        let attribute = self.attribute(column)?;
+        Ok(match self.constant(scalar)?.and_then(TypedDatum::uuid) {
+            Some(uuid) => {
+                Predicate::Bytes16(Bytes16Predicate::compare(attribute, comparison, uuid))
+            }
+            // The scalar is NULL or not known yet.
+            None => Predicate::Scalar(self.scalar(None)),
+        })
     }
 
-    /// Whether a column of uuid is one of some elements (`= ANY`), or none of them (`<> ALL`).
+    /// Whether a column of uuid is an element of a list (`= ANY`), or none of them (`<> ALL`). The list is `None` if
+    /// it is NULL or not known yet.
     ///
-    /// # Safety
-    /// A live expression over one table; the elements are uuids.
-    pub unsafe fn uuid_member(
+    /// # Errors
+    /// If the operator is another one.
+    pub(super) fn uuid_member(
         &mut self,
         comparison: Comparison,
-        any: bool,
-        column: *mut pg_sys::Node,
+        is_any: bool,
+        member: Expr<'_>,
         elements: Option<Vec<Constant>>,
     ) -> Translation<Predicate> {
-        let fits = match any {
-            true => comparison == Comparison::Equal,
-            false => comparison == Comparison::NotEqual,
+        let wanted = match is_any {
+            true => Comparison::Equal,
+            false => Comparison::NotEqual,
         };
-        // SAFETY: the caller's promise.
-        unsafe {
-            if !fits || !is_uuid_column(column) {
-                return Err("a list of uuids with this operator".into());
-            }
-            let attribute = self.attribute(column)?;
-            let Some(elements) = elements else {
-                return Ok(Predicate::Scalar(self.scalar(None)));
-            };
-            if elements.is_empty() {
-                // Nothing is compared, so that not even NULL makes a difference.
-                let decided = self.scalar(Some(Scalar(u64::from(!any))));
-                return Ok(Predicate::Scalar(decided));
-            }
-            let has_null = elements.iter().any(Option::is_none);
-            let values = elements.iter().flatten().map(|d| datum::bytes16(*d));
-            let found = Predicate::Bytes16(Bytes16Predicate::one_of(
-                attribute,
-                values.collect(),
-                has_null,
-            ));
-            Ok(match any {
-                true => found,
-                false => Predicate::Not(Box::new(found)),
-            })
+        let column = uuid_column(member)
+            .filter(|_| comparison == wanted)
+            .ok_or("a list of uuids with this operator")?;
+        let attribute = self.attribute(column)?;
+        let Some(elements) = elements else {
+            return Ok(Predicate::Scalar(self.scalar(None)));
+        };
+        if elements.is_empty() {
+            // Nothing is compared, so the result is not NULL even if the column is.
+            let decided = self.scalar(Some(Scalar(u64::from(!is_any))));
+            return Ok(Predicate::Scalar(decided));
         }
+        let has_null = elements.iter().any(Option::is_none);
+        let uuids = elements.into_iter().flatten().filter_map(TypedDatum::uuid);
+        let uuids = uuids.collect();
+        let found = Predicate::Bytes16(Bytes16Predicate::one_of(attribute, uuids, has_null));
+        Ok(match is_any {
+            true => found,
+            false => Predicate::Not(Box::new(found)),
+        })
     }
 }

@@ -1,21 +1,22 @@
-//! A condition of PostgreSQL's on one column, evaluated value by value instead of row by row.
+//! A condition on one column that PostgreSQL evaluates value by value instead of row by row.
 //!
 //! ```text
 //! values of a vector that are new ──► a slot with this column alone ──► the condition's state ──► true, false, NULL
 //! ```
-//! Slot, context and the condition's state belong to the node and live as long as the query; what was answered belongs
-//! to the engine's predicate, and is gone when the node starts again. So a condition is initialised once, and a
-//! subquery in it that has no parameters is run once.
+//! Slot, context and the condition's state belong to the node and live as long as the query. The results belong to the
+//! engine's predicate and are dropped when the node starts again. So a condition is initialised once, and a subquery in
+//! it that has no parameters is run once.
 //!
-//! Many values are evaluated behind one error boundary, because a boundary costs as much as a simple condition.
+//! One error boundary surrounds the evaluation of many values, because a boundary costs as much as a simple condition.
 
 use lanes_columnar::vector::external_predicate::{Ternary, ValueTest};
 use pgrx::pg_sys;
 
-use super::scalar;
+use super::scalar::{self, RunningNode};
 use super::translate::Translation;
 use crate::pg::explain::Explain;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::tree::{Expr, Kind, View, walk};
+use crate::pg::{nodes, ports};
 
 unsafe extern "C-unwind" {
     // Called without the bindings' error boundary: the loop over values has one for all of them.
@@ -23,23 +24,23 @@ unsafe extern "C-unwind" {
     fn reset(context: pg_sys::MemoryContext);
 }
 
-/// Where a node evaluates conditions by values; all zero at first.
+/// The state of a node's conditions on one column; all zero at first.
 #[repr(C)]
 pub struct Room {
     context: *mut pg_sys::ExprContext,
-    /// A row of the table, of which one column at a time is filled.
+    /// A row of the table in which one column at a time is set.
     slot: *mut pg_sys::TupleTableSlot,
-    /// How many values were evaluated.
+    /// The number of values that were evaluated.
     evaluated: u64,
 }
 
 impl Room {
-    /// Makes it ready for rows of a table.
+    /// Creates slot and context, unless they exist.
     ///
     /// # Safety
-    /// A node in execution, whose table is open.
+    /// `plan` is a node in execution whose table is open.
     unsafe fn open(&mut self, plan: *mut pg_sys::PlanState) -> Translation<()> {
-        // SAFETY: the caller's promise; what is made lives as long as the query.
+        // SAFETY: slot and context are allocated in the query's memory.
         unsafe {
             if !self.context.is_null() {
                 return Ok(());
@@ -50,7 +51,7 @@ impl Room {
             }
             let estate = (*plan).state;
             let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-            // A copy, as no resource owner has to be told of it.
+            // A copy is not registered with a resource owner.
             let descriptor = pg_sys::CreateTupleDescCopy((*table).rd_att);
             let operations = &raw const pg_sys::TTSOpsVirtual;
             let slot = pg_sys::ExecInitExtraTupleSlot(estate, descriptor, operations);
@@ -72,29 +73,29 @@ pub struct ConditionTest {
     state: *mut pg_sys::ExprState,
     room: *mut Room,
     attribute: usize,
-    /// Bytes of values that are kept by value.
+    /// The size in bytes of values that are passed by value; `None` for values by reference.
     width: Option<u8>,
 }
 
 impl ConditionTest {
-    /// # Safety
-    /// A live condition, with no columns but this one, of a node that has started; its table is open.
+    /// A test by a condition that has no columns but the attribute.
     ///
     /// # Errors
     /// If the node has no table.
-    pub unsafe fn new(
-        condition: *mut pg_sys::Node,
+    pub fn new(
+        condition: Expr<'_>,
         attribute: usize,
-        plan: *mut pg_sys::PlanState,
+        node: RunningNode,
     ) -> Translation<ConditionTest> {
-        // SAFETY: the caller's promise; the node outlives the test.
+        let plan = node.as_ptr();
+        // SAFETY: the node has started and its table is open; the condition is part of its plan.
         unsafe {
             let room = scalar::room(plan);
             (*room).open(plan)?;
             let descriptor = (*(*room).slot).tts_tupleDescriptor;
             let column = ports::TupleDescAttr(descriptor, attribute);
             let width = column.attbyval.then_some(column.attlen as u8);
-            let state = scalar::initialised(condition.cast(), plan);
+            let state = scalar::initialised(condition.as_ptr().cast(), plan);
             Ok(ConditionTest {
                 state,
                 room,
@@ -104,7 +105,7 @@ impl ConditionTest {
         }
     }
 
-    /// Whether the column's values are kept by value.
+    /// Whether the column's values are passed by value.
     pub fn is_by_value(&self) -> bool {
         self.width.is_some()
     }
@@ -119,12 +120,12 @@ impl ConditionTest {
         }
     }
 
-    /// Evaluates the condition for what the slot holds.
+    /// Evaluates the condition for the slot.
     ///
     /// # Safety
-    /// An error boundary is around it, and no frame within has anything to drop.
+    /// An error boundary surrounds the call, and no frame between them has anything to drop.
     unsafe fn evaluate(&self) -> Ternary {
-        // SAFETY: the caller's promise; state, context and slot live as long as the query.
+        // SAFETY: state, context and slot live as long as the query.
         unsafe {
             let context = (*self.room).context;
             let memory = (*context).ecxt_per_tuple_memory;
@@ -145,13 +146,14 @@ impl ConditionTest {
         }
     }
 
-    /// Answers about values until all are answered or an interrupt is pending, at least about one; gives how many.
+    /// Evaluates the condition for values until an interrupt is pending, but at least for one. Returns the number of
+    /// values that were evaluated.
     ///
     /// # Safety
-    /// As for [`Self::evaluate`]; values of the column.
+    /// The values are of the column. An error boundary surrounds the call, and no frame between them has anything to drop.
     unsafe fn answer(&self, values: &[u64], answers: &mut [Ternary]) -> usize {
         let mut count = 0;
-        // SAFETY: the caller's promise; the context is put back also when an ERROR passes, by the boundary.
+        // SAFETY: slot and context live as long as the query; the boundary restores the context when an ERROR passes.
         unsafe {
             let slot = (*self.room).slot;
             let before = pg_sys::CurrentMemoryContext;
@@ -180,12 +182,12 @@ impl ValueTest for ConditionTest {
             // SAFETY: the frames within the boundary have nothing to drop, and do not panic.
             done += unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| self.answer(values, answers)) };
         }
-        // SAFETY: the node's room.
+        // SAFETY: the node's state lives as long as the query.
         unsafe { (*self.room).evaluated += values.len() as u64 }
     }
 
     fn test_null(&mut self) -> Ternary {
-        // SAFETY: as above; the switch back happens also when an ERROR passes, as the boundary does it.
+        // SAFETY: slot and context live as long as the query; the boundary restores the context when an ERROR passes.
         unsafe {
             (*self.room).evaluated += 1;
             *(*(*self.room).slot).tts_isnull.add(self.attribute) = true;
@@ -198,26 +200,28 @@ impl ValueTest for ConditionTest {
     }
 }
 
-/// Initialises the subqueries of what a node evaluates, as EXPLAIN shows those that the node knows when it begins.
+/// Initialises the subqueries of a node's expressions. EXPLAIN shows only subqueries that the node has when it begins.
 ///
 /// # Safety
-/// A node of ours, freshly initialised.
+/// `node` is a node of this library that was just initialised.
 pub unsafe fn begin_subplans(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: the caller's promise; casts follow tags.
+    // SAFETY: a custom scan's state has a custom scan's plan.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        // In the other list are parameters, where no table is scanned.
+        // Where no table is scanned, `custom_exprs` holds parameters.
         let expressions = match (*scan).scan.scanrelid {
             0 => (*scan).custom_scan_tlist,
             _ => (*scan).custom_exprs,
         };
         let mut found: Vec<*mut pg_sys::SubPlan> = Vec::new();
-        tree::walk_expression(expressions.cast(), &mut |node, _| {
-            if (*node).type_ == pg_sys::NodeTag::T_SubPlan {
-                found.push(node.cast());
-            }
-            false
-        });
+        if !expressions.is_null() {
+            walk::expression(Expr::at(expressions.cast()), &mut |node, _| {
+                if let Kind::SubPlan(subplan) = node.kind() {
+                    found.push(subplan.as_ptr());
+                }
+                false
+            });
+        }
         for subplan in found {
             let known = nodes::list::<pg_sys::SubPlanState>((*node).ss.ps.subPlan);
             let mut known = known.map(|state| (*(*state).subplan).plan_id);
@@ -228,12 +232,12 @@ pub unsafe fn begin_subplans(node: *mut pg_sys::CustomScanState) {
     }
 }
 
-/// Says how many values a node evaluated conditions for.
+/// Adds the number of values for which a node evaluated conditions to EXPLAIN ANALYZE.
 ///
 /// # Safety
-/// A node of ours that is explained.
+/// `node` is a node of this library.
 pub unsafe fn explain(node: *mut pg_sys::CustomScanState, explain: &Explain) {
-    // SAFETY: the caller's promise.
+    // SAFETY: a node of this library.
     let evaluated = unsafe { (*scalar::room(&raw mut (*node).ss.ps)).evaluated };
     if explain.is_analyze() && evaluated > 0 {
         explain.integer(c"Values Evaluated", evaluated);

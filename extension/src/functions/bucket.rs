@@ -1,23 +1,23 @@
-//! Buckets of time, dates and integers: the start of the bucket that a value lies in. Arithmetic alone, no Postgres.
+//! Buckets of times, dates and integers: arithmetic that finds the start of the bucket that contains a value.
 //!
-//! A bucket is `[start, start + width)` and one bucket starts at the origin. Without one given, fixed widths start at
-//! Monday 2000-01-03, so that weeks begin on Mondays; months start at 2000-01-01, so that quarters, years and decades are
-//! the calendar's. Starts lie at or before their values, also before the origin (floor, not truncation).
+//! A bucket is `[start, start + width)`, and one bucket starts at the origin. The default origin of fixed widths is Monday
+//! 2000-01-03, so weeks begin on Mondays. The default origin of months is 2000-01-01, so quarters, years and decades are
+//! those of the calendar. A start is at or before its value, even before the origin (floor, not truncation).
 //!
-//! Values are counted as Postgres does: days or microseconds since 2000-01-01.
+//! Values are counted as in PostgreSQL: in days or microseconds since 2000-01-01.
 
 /// Microseconds of a day.
 pub const DAY_MICROS: i64 = 86_400_000_000;
 /// Monday 2000-01-03, in days.
 const MONDAY_DAYS: i64 = 2;
-/// The first day of Postgres's timestamps and dates, 4714-11-24 BC.
+/// The first day of PostgreSQL's timestamps and dates, 4714-11-24 BC.
 const DAYS_MIN: i64 = -2_451_545;
-/// 2000-01-01, in days since 0000-03-01, where the calendar's arithmetic begins.
+/// 2000-01-01 in days since 0000-03-01, where the calendar's arithmetic begins.
 const EPOCH_DAYS: i64 = 730_425;
 /// Days of 400 years.
 const ERA_DAYS: i64 = 146_097;
 
-/// Why there is no such bucket.
+/// Why a bucket is illegal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketError {
     /// The width is zero or negative.
@@ -26,15 +26,15 @@ pub enum BucketError {
     MonthsMixed,
     /// The width is past 2^63 microseconds.
     WidthTooWide,
-    /// Dates, and the width is not whole days.
+    /// The buckets are of dates, and the width is not a whole number of days.
     WidthNotDays,
     /// The origin is infinite.
     OriginInfinite,
-    /// Months, and the origin is not the first day of one, at midnight.
+    /// The width is in months, and the origin is not the first day of a month at midnight.
     OriginNotMonthStart,
 }
 
-/// An interval's parts.
+/// The parts of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     pub months: i32,
@@ -44,9 +44,9 @@ pub struct Parts {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// `width` units; a bucket starts at `phase`, in `0..width`.
+    /// Buckets of `width` units. One starts at `phase`, which is in `0..width`.
     Fixed { width: i64, phase: i64 },
-    /// `width` months; a bucket starts at month `phase` since year 0. A day has `day` units.
+    /// Buckets of `width` months. One starts at month `phase` since year 0. A day has `day` units.
     Months { width: i64, phase: i64, day: i64 },
 }
 
@@ -59,7 +59,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Buckets of timestamps (with or without time zone: the caller says which clock), in microseconds.
+    /// Buckets of timestamps in microseconds. The caller decides of which clock.
     pub fn timestamps(width: Parts, origin: Option<i64>) -> Result<Bucket, BucketError> {
         Bucket::of_interval(width, origin, DAY_MICROS)
     }
@@ -93,7 +93,7 @@ impl Bucket {
         })
     }
 
-    /// `day` is how many units a day has.
+    /// Buckets whose width is an interval. A day has `day` units.
     fn of_interval(width: Parts, origin: Option<i64>, day: i64) -> Result<Bucket, BucketError> {
         let step = if width.months != 0 {
             months(width, origin, day)?
@@ -106,12 +106,12 @@ impl Bucket {
         })
     }
 
-    /// The start of the bucket that `value` (finite) lies in; `None` if the start is out of the type's range.
+    /// The start of the bucket that contains a finite value; `None` if the start is out of the type's range.
     #[inline]
     pub fn floor(&self, value: i64) -> Option<i64> {
         let start = match self.step {
             Step::Fixed { width, phase } => {
-                // Of two remainders, so that nothing overflows before the last subtraction.
+                // Two remainders are subtracted, so only the last subtraction can overflow.
                 let into = value.rem_euclid(width) - phase;
                 value.checked_sub(if into < 0 { into + width } else { into })
             }
@@ -123,7 +123,7 @@ impl Bucket {
         start.filter(|start| *start >= self.start_min)
     }
 
-    /// The start of the bucket after the one that starts at `start`; `None` if that is past all values.
+    /// The start of the bucket after the bucket that starts at `start`; `None` if it is out of range.
     pub fn next(&self, start: i64) -> Option<i64> {
         match self.step {
             Step::Fixed { width, .. } => start.checked_add(width),
@@ -134,7 +134,7 @@ impl Bucket {
         }
     }
 
-    /// Whether buckets of timestamps begin and end at midnight.
+    /// Whether buckets of timestamps start and end at midnight.
     pub fn is_whole_days(&self) -> bool {
         match self.step {
             Step::Fixed { width, phase } => width % DAY_MICROS == 0 && phase % DAY_MICROS == 0,
@@ -186,20 +186,20 @@ fn fixed(width: Parts, origin: Option<i64>, day: i64) -> Result<Step, BucketErro
     })
 }
 
-/// The month, counted from January of year 0 (1 BC), that a day lies in.
+/// The month that contains a day, counted from January of year 0 (1 BC).
 ///
-/// Years are taken to begin in March, so that the leap day is a year's last and months' lengths repeat every five:
-/// 153 days. Source: E. G. Richards, "Calendars", in the Explanatory Supplement to the Astronomical Almanac, 2013.
+/// Years are counted from March, so the leap day is the last day of a year, and the lengths of months repeat every five
+/// months, which have 153 days. Source: E. G. Richards, "Calendars", in the Explanatory Supplement to the Astronomical Almanac, 2013.
 fn month_of_day(day: i64) -> i64 {
     let day = day + EPOCH_DAYS;
     let (era, of_era) = (day.div_euclid(ERA_DAYS), day.rem_euclid(ERA_DAYS));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
-    // March is month 2 of its year; January and February run past the end into the next.
+    // March is month 2 of its year; January and February are months 12 and 13.
     (era * 400 + year) * 12 + (5 * of_year + 2) / 153 + 2
 }
 
-/// The first day of a month that is counted from January of year 0.
+/// The first day of a month, which is counted from January of year 0.
 fn day_of_month(month: i64) -> i64 {
     let from_march = month - 2;
     let (year, of_year) = (from_march.div_euclid(12), from_march.rem_euclid(12));

@@ -1,20 +1,20 @@
-//! Buckets on the wall clock of a time zone, whose offset from UTC changes. Arithmetic alone: the zone is a function.
+//! Buckets on the wall clock of a time zone, whose offset from UTC changes. The zone is a function, so this is arithmetic.
 //!
-//! The bucket is found on the local clock; its start is then taken back to an instant, and never lies after the value:
+//! The bucket is found on the local clock. Its start is then converted to an instant, which is never after the value:
 //!
 //! | the local start | is the instant |
 //! |---|---|
 //! | shown once | when it is shown |
 //! | shown twice, buckets of whole days | when it is first shown |
-//! | shown twice, shorter buckets | when it is shown with the value's own offset, if it is; so the repeated hours stay apart |
+//! | shown twice, shorter buckets | when it is shown with the value's own offset, if it is, so repeated hours are apart |
 //! | never shown (clocks were put forward over it) | when the clocks were put forward |
 //!
-//! Clocks are taken not to change twice within two days.
+//! Clocks are assumed not to change twice within two days.
 
 use super::bucket::{Bucket, DAY_MICROS};
 
-/// The start of the bucket that instant `value` (finite) lies in; `None` if that is out of range. `local` is the local
-/// clock at an instant, both in microseconds.
+/// The start of the bucket that contains the finite instant `value`; `None` if it is out of range. `local` is the local
+/// time at an instant, both in microseconds.
 pub fn floor_in_zone(
     bucket: &Bucket,
     value: i64,
@@ -29,7 +29,7 @@ pub fn floor_in_zone(
     Some(first_shown(start, same_offset, &mut local))
 }
 
-/// The first instant, within a day of `near`, whose local clock is at `start` or past it.
+/// The first instant within a day of `near` whose local time is at or after `start`.
 fn first_shown(start: i64, near: i64, mut local: impl FnMut(i64) -> i64) -> i64 {
     let mut offset = |instant: i64| local(instant) - instant;
     let offset_before = offset(near - DAY_MICROS);
@@ -41,7 +41,7 @@ fn first_shown(start: i64, near: i64, mut local: impl FnMut(i64) -> i64) -> i64 
     if local(with_after) == start {
         return with_after;
     }
-    // Clocks were put forward over it, after `with_after` and at `with_before` at the latest.
+    // Clocks were put forward past `start`, after `with_after` and at `with_before` at the latest.
     let (mut earlier, mut at_or_later) = (with_after, with_before);
     while at_or_later - earlier > 1 {
         let middle = earlier + (at_or_later - earlier) / 2;
@@ -118,8 +118,8 @@ mod tests {
     }
 
     proptest! {
-        /// Starts do not lie after their values, are starts of their own bucket, and show the local start, or the first
-        /// moment past it.
+        /// A start is not after its value, is the start of its own bucket, and shows the local start or the first moment
+        /// after it.
         #[test]
         fn starts_are_fixed_points(
             change in -3 * DAY_MICROS..3 * DAY_MICROS,

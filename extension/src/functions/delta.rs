@@ -1,14 +1,14 @@
-//! `lanes.delta(x)` and `lanes.rate(x, ts)`: window functions of the row before in the partition's order.
+//! `lanes.delta(x)` and `lanes.rate(x, ts)`: window functions that compare a row with the row before it in its partition.
 //!
-//! They remember the last row that counts in the partition's memory, so a row costs the same however long the
-//! partition is. Rows whose x (or ts) is NULL give NULL and are passed over: the next is compared with the last before.
+//! They keep the last row in the partition's memory, so the cost of a row does not depend on the length of the partition.
+//! The result for a row whose x or ts is NULL is NULL, and the next row is compared with the row before it.
 
 use lanes_columnar::window::rate;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::float8;
 use crate::error;
-use crate::pg::call::{self, Call, Remembered, float8_datum};
+use crate::pg::call::{self, Call, float8_datum};
 
 crate::sql_callables! {
     lanes_delta_float8, pg_finfo_lanes_delta_float8 => delta_float8;
@@ -17,19 +17,16 @@ crate::sql_callables! {
     lanes_rate, pg_finfo_lanes_rate => rate_of_row;
 }
 
-/// The last row that counted.
-#[derive(Clone, Copy)]
+/// The last row without NULLs, if there was one.
+#[derive(Clone, Copy, Default)]
 struct Previous {
     is_there: bool,
     x: u64,
     ts: i64,
 }
 
-// SAFETY: zero bytes are the value that is not there.
-unsafe impl Remembered for Previous {}
-
 impl Previous {
-    /// What was there, if something was; this row is there from now on.
+    /// Keeps a row, and returns the row that was kept before.
     fn replace(&mut self, x: u64, ts: i64) -> Option<Previous> {
         let before = std::mem::replace(
             self,
@@ -65,7 +62,7 @@ fn delta_integer(call: &Call) -> Option<pg_sys::Datum> {
     ))
 }
 
-/// This row's value and the one before, if both are there.
+/// The values of this row and of the row before, if both exist.
 fn difference(call: &Call) -> Option<(pg_sys::Datum, pg_sys::Datum)> {
     with_row(call, "delta", |[x], previous| {
         let x = x?;
@@ -87,17 +84,16 @@ fn rate_of_row(call: &Call) -> Option<pg_sys::Datum> {
     })
 }
 
-/// Calls `body` with this row's arguments and what the partition remembers.
+/// Runs `body` with this row's arguments and the row that the partition keeps.
 fn with_row<const N: usize, R>(
     call: &Call,
     name: &str,
     body: impl FnOnce([Option<pg_sys::Datum>; N], &mut Previous) -> R,
 ) -> R {
-    // SAFETY: SQL declares these as WINDOW functions of so many arguments; the bodies only compute.
-    unsafe { call.window_row(body) }.unwrap_or_else(|| no_window(name))
+    call.window_row(body).unwrap_or_else(|| no_window(name))
 }
 
-/// The ERROR for a difference that its type does not hold.
+/// Raises the error for a difference that is out of its type's range.
 pub fn out_of_range(what: &str) -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,

@@ -1,10 +1,10 @@
-//! `lanes.ema(x, alpha)`, `lanes.ema(x, span)`: the exponential moving average, in the order in which rows arrive.
+//! `lanes.ema(x, alpha)` and `lanes.ema(x, span)`: the exponential moving average in the order in which rows arrive.
 //!
 //! ```text
 //! ema = first x that is not NULL;  then ema = alpha * x + (1 - alpha) * ema        alpha = 2 / (span + 1)
 //! ```
-//! This form is convex, so finite input never overflows. With alpha = 1 the average is x: zero times an earlier infinity
-//! would be NaN. A NULL x carries the average on. NaN and infinities stay in it.
+//! This form is convex, so finite input never overflows. With alpha = 1 the average is x, even after an infinity, which
+//! times zero would be NaN. A NULL x leaves the average unchanged. NaN and infinities stay in it.
 
 use lanes_columnar::aggregate::ema::step;
 use lanes_columnar::vector::Weight;
@@ -22,7 +22,7 @@ crate::sql_callables! {
 /// The average so far, and its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ema {
-    /// What was given, alpha or span: it may not change within a group.
+    /// The argument, alpha or span. It must not change within a group.
     parameter: f64,
     alpha: f64,
     value: Option<f64>,
@@ -48,7 +48,7 @@ impl Ema {
         })
     }
 
-    /// Takes one row in.
+    /// Adds a row.
     #[inline]
     pub fn push(&mut self, x: Option<f64>) {
         if let Some(x) = x {
@@ -87,32 +87,19 @@ fn transition(
     parameter: f64,
     begin: impl FnOnce() -> Ema,
 ) -> Option<pg_sys::Datum> {
-    let state = match call.state::<Ema>(0) {
-        Some(state) => state,
-        None => {
-            let memory = super::aggregate_memory(call);
-            let ema = begin();
-            // SAFETY: as many bytes as are written, aligned to the maximum.
-            unsafe {
-                let state = pg_sys::MemoryContextAlloc(memory, size_of::<Ema>()).cast::<Ema>();
-                state.write(ema);
-                state
-            }
-        }
+    let ema = match call.state::<Ema>(0) {
+        Some(ema) => ema,
+        None => call.new_state(super::aggregate_memory(call), begin()),
     };
-    // SAFETY: a state is made above, and belongs to this group alone.
-    let ema = unsafe { &mut *state };
     if ema.parameter != parameter {
         refuse_change(name);
     }
     ema.push(call.float8(1));
-    Some(pg_sys::Datum::from(state))
+    Some(pg_sys::Datum::from(&raw mut *ema))
 }
 
 fn finish(call: &Call) -> Option<pg_sys::Datum> {
-    // SAFETY: a state of this aggregate.
-    let ema = unsafe { *call.state::<Ema>(0)? };
-    ema.value().map(float8_datum)
+    call.state::<Ema>(0)?.value().map(float8_datum)
 }
 
 #[cfg(test)]
@@ -131,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_are_none() {
+    fn weights_out_of_range_are_rejected() {
         for alpha in [0.0, -0.5, 1.0 + f64::EPSILON, f64::NAN, f64::INFINITY] {
             assert_eq!(Ema::with_alpha(alpha), None);
         }

@@ -1,7 +1,7 @@
-//! Arithmetic of float8 with Postgres's errors: a result that is infinite though no operand is, or zero though it
-//! should not be, is out of range.
+//! Arithmetic of float8 with PostgreSQL's errors. A result is out of range if it is infinite although no operand is, or
+//! zero although it should not be.
 
-use pgrx::pg_sys;
+use crate::pg::call;
 
 /// `a + b`.
 #[inline]
@@ -22,7 +22,7 @@ pub fn multiply(a: f64, b: f64) -> f64 {
     checked(a * b, a.is_infinite() || b.is_infinite(), zero)
 }
 
-/// `a / b`, where `b` is not zero.
+/// `a / b`. `b` is not zero.
 #[inline]
 pub fn divide(a: f64, b: f64) -> f64 {
     let zero = a == 0.0 || b.is_infinite();
@@ -32,12 +32,10 @@ pub fn divide(a: f64, b: f64) -> f64 {
 #[inline]
 fn checked(result: f64, infinite_is_legal: bool, zero_is_legal: bool) -> f64 {
     if result.is_infinite() && !infinite_is_legal {
-        // SAFETY: raises Postgres's own error.
-        unsafe { pg_sys::float_overflow_error() }
+        call::float_overflow()
     }
     if result == 0.0 && !zero_is_legal {
-        // SAFETY: raises Postgres's own error.
-        unsafe { pg_sys::float_underflow_error() }
+        call::float_underflow()
     }
     result
 }

@@ -1,17 +1,21 @@
-//! Ordinary SQL functions over times and values. They run in stock plans on any table, and define what the vectorised
-//! executor must equal.
+//! SQL functions over times and values. They run in PostgreSQL's own plans on any table, and define the results that the
+//! vectorised executor must produce.
 //!
-//! Arithmetic ([`bucket`], [`bucket_zone`], [`zone_clock`], [`float8`]; no Postgres but its errors) → functions of one row
-//! ([`time_bucket`]) → aggregates ([`first_last`], [`vwap`], [`ema`]) → window functions ([`delta`]).
-//! `sql/functions.sql` declares them.
+//! | module | contents |
+//! |---|---|
+//! | [`bucket`], [`bucket_zone`], [`zone_clock`], [`float8`] | arithmetic, which uses PostgreSQL only to raise errors |
+//! | [`time_bucket`] | functions of one row |
+//! | [`first_last`], [`vwap`], [`ema`] | aggregates |
+//! | [`delta`] | window functions |
 //!
-//! State. An aggregate's state lies in its group's memory and is changed in place: Postgres gives each group its own and
-//! never shares it between aggregates that differ. A window function's lies in its partition's memory,
-//! and what else is remembered from row to row in that of the call's place in the query. No state owns
-//! anything that needs Drop, so an ERROR leaves nothing behind.
+//! `sql/functions.sql` declares the functions.
 //!
-//! Failure. Widths, origins, weights out of range and float8 overflow are ERRORs with the SQLSTATE that Postgres's own
-//! functions use; each names a remedy in its hint.
+//! State. An aggregate's state is in its group's memory and is changed in place: each group has its own, and different
+//! aggregates never share one. A window function's state is in its partition's memory. Other values that are kept from
+//! row to row are in the memory of the call's place in the query. No state needs dropping, so an error leaks nothing.
+//!
+//! Failure. Widths, origins and weights out of range and float8 overflow are errors with the SQLSTATEs of PostgreSQL's own
+//! functions. Each has a hint.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -28,7 +32,7 @@ pub mod time_bucket;
 pub mod vwap;
 pub mod zone_clock;
 
-/// The memory of the aggregate that this call belongs to; an ERROR outside of one.
+/// The memory of the aggregate that a call belongs to. Outside an aggregate it is an error.
 fn aggregate_memory(call: &Call) -> pg_sys::MemoryContext {
     call.aggregate_memory().unwrap_or_else(|| {
         error::raise(

@@ -1,13 +1,14 @@
-//! `lanes.time_bucket` and its alias `lanes.xbar`: the start of the bucket that a time, a date or an integer lies in.
-//! Infinite times are returned as they are.
+//! `lanes.time_bucket` and its alias `lanes.xbar`: the start of the bucket that contains a time, a date or an integer.
+//! Infinite times are returned unchanged.
 
-use pgrx::{PgSqlErrorCode, direct_function_call, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::bucket::{Bucket, BucketError, Parts};
 use super::bucket_zone::floor_in_zone;
 use super::zone_clock::ZoneClock;
 use crate::error;
-use crate::pg::call::{Call, Remembered};
+use crate::pg::call::Call;
+use crate::pg::time_zone;
 
 crate::sql_callables! {
     lanes_time_bucket_timestamp, pg_finfo_lanes_time_bucket_timestamp => of_timestamp;
@@ -42,46 +43,27 @@ fn of_date(call: &Call) -> Option<pg_sys::Datum> {
     })))
 }
 
-// SAFETY: zero bytes are a clock that remembers nothing.
-unsafe impl Remembered for ZoneClock {}
-
 /// (interval, timestamptz, text)
 fn of_timestamp_in_zone(call: &Call) -> Option<pg_sys::Datum> {
     let bucket = legal(Bucket::timestamps(width(call)?, None));
     let (value, zone) = (call.int8(1)?, call.argument(2)?);
-    // An unknown zone is an error for every value.
+    // An unknown zone is an error, even if the value needs no zone.
     if is_infinite(value) {
-        local(zone, 0);
+        time_zone::local(zone, 0);
         return call.argument(1);
     }
-    // SAFETY: SQL declares the argument as text. The memory is this function's alone; the body computes, and asks
-    // another function.
-    let remembered = unsafe {
-        let name = call.text(2)?;
-        call.with_memory(|clock: &mut ZoneClock| {
-            clock.set_zone(name).then(|| {
-                floor_in_zone(&bucket, value, |instant| {
-                    clock.local(instant, |instant| local(zone, instant))
-                })
+    let name = call.text(2)?;
+    let from_clock = call.with_memory(|clock: &mut ZoneClock| {
+        clock.set_zone(name).then(|| {
+            floor_in_zone(&bucket, value, |instant| {
+                clock.local(instant, |instant| time_zone::local(zone, instant))
             })
         })
-    };
-    let start = remembered
-        .flatten()
-        .unwrap_or_else(|| floor_in_zone(&bucket, value, |instant| local(zone, instant)));
+    });
+    let start = from_clock.flatten().unwrap_or_else(|| {
+        floor_in_zone(&bucket, value, |instant| time_zone::local(zone, instant))
+    });
     Some(timestamp_in_range(start))
-}
-
-/// The clock of a zone, given as text, at an instant.
-fn local(zone: pg_sys::Datum, instant: i64) -> i64 {
-    // SAFETY: `timezone(text, timestamptz)` called with what it is declared with; it is strict and gives no NULL.
-    let local = unsafe {
-        direct_function_call::<i64>(
-            pg_sys::timestamptz_zone,
-            &[Some(zone), Some(pg_sys::Datum::from(instant))],
-        )
-    };
-    local.unwrap_or(instant)
 }
 
 /// (bigint, bigint)
@@ -105,8 +87,7 @@ fn of_integer(call: &Call) -> Option<pg_sys::Datum> {
 }
 
 fn width(call: &Call) -> Option<Parts> {
-    // SAFETY: SQL declares the first argument of these functions as interval.
-    let (months, days, micros) = unsafe { call.interval(0)? };
+    let (months, days, micros) = call.interval(0)?;
     Some(Parts {
         months,
         days,
@@ -128,11 +109,11 @@ fn out_of_range(code: PgSqlErrorCode, what: &str) -> ! {
     error::raise(
         code,
         format!("{what} out of range"),
-        "The start of the bucket lies before the least value of the type.",
+        "The start of the bucket is less than the smallest value of the type.",
     )
 }
 
-/// The bucket, or the ERROR that says why there is none. The vectorised executor raises the same.
+/// The bucket. An illegal width or origin is an error, which the vectorised executor raises too.
 pub fn legal(bucket: Result<Bucket, BucketError>) -> Bucket {
     bucket.unwrap_or_else(|why| refuse(why))
 }
@@ -141,15 +122,15 @@ fn refuse(why: BucketError) -> ! {
     let (message, hint) = match why {
         BucketError::WidthNotPositive => (
             "the width of a bucket must be greater than zero",
-            "Give a positive width, such as '1 minute'.",
+            "Use a positive width, such as '1 minute'.",
         ),
         BucketError::MonthsMixed => (
             "the width of a bucket cannot mix months with days or time",
-            "Give months and years alone, or days, hours and smaller units alone.",
+            "Use months and years only, or days, hours and smaller units only.",
         ),
         BucketError::WidthTooWide => (
             "the width of a bucket is out of range",
-            "Give a width of at most 106751991 days, or one in months.",
+            "Use a width of at most 106751991 days, or a width in months.",
         ),
         BucketError::WidthNotDays => (
             "the width of a bucket of dates must be whole days",
@@ -157,11 +138,11 @@ fn refuse(why: BucketError) -> ! {
         ),
         BucketError::OriginInfinite => (
             "the origin of buckets must be finite",
-            "Give a time at which a bucket is to start.",
+            "Use a time at which a bucket should start.",
         ),
         BucketError::OriginNotMonthStart => (
             "the origin of buckets of months must be the first day of a month, at midnight",
-            "Origins with time zone are taken in UTC.",
+            "Origins with time zone are converted to UTC.",
         ),
     };
     error::raise(

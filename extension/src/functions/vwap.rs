@@ -1,15 +1,13 @@
-//! `lanes.vwap(price, volume)`: `sum(price * volume) / nullif(sum(volume), 0)` of the rows where neither is NULL.
+//! `lanes.vwap(price, volume)`: `sum(price * volume) / nullif(sum(volume), 0)` over the rows where neither is NULL.
 //!
-//! The state is a `float8[]` of three: rows, sum of products, sum of volumes. Within an aggregate it is changed in
-//! place. Sums begin with the first row, not with zero, so that the sign of zeros is that of `sum`.
-
-use std::mem::size_of;
+//! The state is a `float8[]` of three numbers: rows, sum of products, sum of volumes. Within an aggregate it is changed in
+//! place. Sums begin with the first row, not with zero, so zeros have the same sign as in `sum`.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::float8;
 use crate::error;
-use crate::pg::call::{Call, float8_datum};
+use crate::pg::call::{Call, Float8Array, float8_datum};
 
 crate::sql_callables! {
     lanes_vwap_transition, pg_finfo_lanes_vwap_transition => transition;
@@ -17,27 +15,16 @@ crate::sql_callables! {
     lanes_vwap_final, pg_finfo_lanes_vwap_final => finish;
 }
 
-/// Rows, sum of price × volume, sum of volume.
+/// The number of rows, the sum of price × volume, and the sum of volume.
 pub type Sums = [f64; 3];
 
-/// A one-dimensional array of three float8 without NULLs, as Postgres lays it out.
-#[repr(C)]
-struct SumsArray {
-    header: pg_sys::ArrayType,
-    dimension: i32,
-    lower_bound: i32,
-    sums: Sums,
-}
-
-const _: () = assert!(size_of::<SumsArray>() == 48);
-
-/// One more row.
+/// The sums with a row added.
 #[inline]
 pub fn accumulate(sums: &Sums, price: f64, volume: f64) -> Sums {
     merge(sums, &[1.0, float8::multiply(price, volume), volume])
 }
 
-/// The sums of both.
+/// The sums of two states.
 #[inline]
 pub fn merge(left: &Sums, right: &Sums) -> Sums {
     if left[0] == 0.0 {
@@ -64,56 +51,29 @@ fn transition(call: &Call) -> Option<pg_sys::Datum> {
 }
 
 fn combine(call: &Call) -> Option<pg_sys::Datum> {
-    let other = sums(call.argument(1)?);
-    // SAFETY: checked by `sums`.
-    update(call, |sums| merge(sums, unsafe { &(*other).sums }))
+    let other = sums(call, 1)?.numbers;
+    update(call, |sums| merge(sums, &other))
 }
 
 fn finish(call: &Call) -> Option<pg_sys::Datum> {
-    // SAFETY: checked by `sums`.
-    let sums = unsafe { (*sums(call.argument(0)?)).sums };
-    average(&sums).map(float8_datum)
+    average(&sums(call, 0)?.numbers).map(float8_datum)
 }
 
-/// Changes the state: in place where it is an aggregate's own, else in a copy.
+/// Changes the state. Outside an aggregate, the state is a copy.
 fn update(call: &Call, change: impl FnOnce(&Sums) -> Sums) -> Option<pg_sys::Datum> {
-    let mut state = sums(call.argument(0)?);
-    // SAFETY: `sums` gives an array of three; the copy is one.
-    unsafe {
-        let changed = change(&(*state).sums);
-        if call.aggregate_memory().is_none() {
-            let copy = pg_sys::palloc(size_of::<SumsArray>()).cast::<SumsArray>();
-            copy.copy_from_nonoverlapping(state, 1);
-            state = copy;
-        }
-        (*state).sums = changed;
-    }
-    Some(pg_sys::Datum::from(state))
+    let state = sums(call, 0)?;
+    state.numbers = change(&state.numbers);
+    Some(pg_sys::Datum::from(&raw mut *state))
 }
 
-/// The array behind a datum, checked to be one of three numbers.
-fn sums(datum: pg_sys::Datum) -> *mut SumsArray {
-    let mut array = datum.cast_mut_ptr::<SumsArray>();
-    // SAFETY: SQL declares the argument as float8[], so this is a varlena; the low bits of its first byte are zero if it
-    // lies plainly, else it is unpacked; an array has at least its header.
-    unsafe {
-        if *array.cast::<u8>() & 3 != 0 {
-            array = pg_sys::pg_detoast_datum(array.cast()).cast();
-        }
-        let bytes = (array.cast::<u32>().read() >> 2) as usize;
-        let header = &(*array).header;
-        let is_plain = bytes == size_of::<SumsArray>()
-            && header.ndim == 1
-            && header.dataoffset == 0
-            && header.elemtype == pg_sys::FLOAT8OID
-            && (*array).dimension == 3;
-        if !is_plain {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                "the state of lanes.vwap must be an array of three float8",
-                "Call the aggregate, not its parts.",
-            );
-        }
-    }
-    array
+/// A state, checked to be an array of three numbers.
+fn sums(call: &Call, argument: usize) -> Option<&mut Float8Array<3>> {
+    let state = call.float8_array::<3>(argument)?;
+    Some(state.unwrap_or_else(|_| {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "the state of lanes.vwap must be an array of three float8",
+            "Call the aggregate, not its parts.",
+        )
+    }))
 }

@@ -1,20 +1,22 @@
-//! A time zone's clock that remembers offsets: asking Postgres costs half a microsecond, and every bucket asks two or
-//! three times.
+//! A time zone's clock that caches offsets. PostgreSQL needs half a microsecond to compute one, and each bucket needs two
+//! or three.
 //!
-//! Remembered is the offset at the start of a day (of UTC). Where it is that of the next day's start too, it is the offset
-//! of the whole day, for clocks are taken not to change twice within two days; else Postgres is asked.
+//! The cache holds the offsets at the starts of days in UTC. If two successive days start with one offset, it is the
+//! offset of the whole day between, because clocks are assumed not to change twice within two days. Otherwise PostgreSQL
+//! computes the offset.
 
 use super::bucket::DAY_MICROS;
 
-/// The longest zone name that is remembered.
+/// The longest zone name that is cached, in bytes.
 const NAME_BYTES_MAX: usize = 63;
-/// Days remembered at once, by their number modulo this.
+/// The number of days that are cached. A day's place is its number modulo this.
 const DAYS: usize = 512;
-/// Days from 2000-01-01 on either side within which offsets are remembered: far from the ends of Postgres's timestamps.
+/// The largest distance in days from 2000-01-01 at which offsets are cached, far from the ends of PostgreSQL's
+/// timestamps.
 const DAY_MAX: i64 = 700_000;
 const SECOND_MICROS: i64 = 1_000_000;
 
-/// Offsets of one zone. All bytes zero is one that remembers nothing.
+/// The offsets of one zone.
 #[derive(Clone, Copy)]
 pub struct ZoneClock {
     name_bytes: u8,
@@ -35,8 +37,18 @@ const NOTHING: DayStart = DayStart {
     offset_seconds: 0,
 };
 
+impl Default for ZoneClock {
+    fn default() -> ZoneClock {
+        ZoneClock {
+            name_bytes: 0,
+            name: [0; NAME_BYTES_MAX],
+            days: [NOTHING; DAYS],
+        }
+    }
+}
+
 impl ZoneClock {
-    /// Goes over to another zone, if it is another. Whether the zone is one that this can remember.
+    /// Sets the zone, and clears the cache if it is another one. Returns whether the zone can be cached.
     pub fn set_zone(&mut self, name: &[u8]) -> bool {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return false;
@@ -49,7 +61,7 @@ impl ZoneClock {
         true
     }
 
-    /// The local clock at an instant, both in microseconds; `ask` knows it.
+    /// The local time at an instant, both in microseconds. `ask` computes it where the cache cannot.
     #[inline]
     pub fn local(&mut self, instant: i64, ask: impl Fn(i64) -> i64) -> i64 {
         let day = instant.div_euclid(DAY_MICROS);
@@ -82,17 +94,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn new() -> ZoneClock {
-        ZoneClock {
-            name_bytes: 0,
-            name: [0; NAME_BYTES_MAX],
-            days: [NOTHING; DAYS],
-        }
-    }
-
     #[test]
-    fn a_day_without_change_is_not_asked_for_again() {
-        let mut clock = new();
+    fn a_day_without_change_is_computed_once() {
+        let mut clock = ZoneClock::default();
         assert!(clock.set_zone(b"Here"));
         assert_eq!(clock.local(5, |instant| instant + 3_000_000), 3_000_005);
         assert_eq!(clock.local(7, |_| unreachable!("known")), 3_000_007);
@@ -102,16 +106,16 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is remembered, the clock is the zone's.
+        /// The clock shows the zone's time, whatever is cached.
         #[test]
-        fn as_the_zone(
+        fn the_clock_shows_the_zones_time(
             change in -9 * DAY_MICROS..9 * DAY_MICROS,
             before in -50_000i64..50_000,
             after in -50_000i64..50_000,
             instants in prop::collection::vec((-12i64..12, 0..DAY_MICROS, 0..3i64), 1..40),
         ) {
             let zone = |instant: i64| instant + SECOND_MICROS * if instant < change { before } else { after };
-            let mut clock = new();
+            let mut clock = ZoneClock::default();
             for (day, micros, turns) in instants {
                 let instant = (day + turns * DAYS as i64) * DAY_MICROS + micros;
                 prop_assert_eq!(clock.local(instant, zone), zone(instant));

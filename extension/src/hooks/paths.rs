@@ -48,8 +48,16 @@ unsafe extern "C-unwind" fn relation_hook(
         if let Some(previous) = PREVIOUS_RELATION {
             previous(root, relation, index, entry);
         }
-        narrow::narrow(relation, entry);
-        if vectorize::vectorize() != Vectorize::Off && lanes_table::is_lanes_scan(relation, entry) {
+        narrow::narrow(
+            crate::pg::tree::plan_node(relation),
+            crate::pg::tree::plan_node(entry),
+        );
+        if vectorize::vectorize() != Vectorize::Off
+            && lanes_table::is_lanes_scan(
+                crate::pg::tree::plan_node(relation),
+                crate::pg::tree::plan_field(entry),
+            )
+        {
             offer_scan(root, relation);
         }
     }
@@ -82,9 +90,12 @@ unsafe extern "C-unwind" fn upper_hook(
         if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
             return;
         }
-        if let Some(index) = lanes_table::only_relation(input) {
+        if let Some(index) = lanes_table::only_relation(crate::pg::tree::plan_node(input)) {
             let entry = *(*root).simple_rte_array.add(index as usize);
-            if !lanes_table::is_lanes_scan(input, entry) {
+            if !lanes_table::is_lanes_scan(
+                crate::pg::tree::plan_node(input),
+                crate::pg::tree::plan_field(entry),
+            ) {
                 // The sub-select is vectorised all the same; its rows are handed over.
                 if let Err(reason) = nested_aggregate::offer::offer(root, input, output) {
                     pgrx::debug1!("nested aggregation: {reason}");
@@ -92,7 +103,12 @@ unsafe extern "C-unwind" fn upper_hook(
                 return;
             }
             if let Err(reason) = aggregate::offer::offer(root, input, None, None, output, stage) {
-                reasons::note(root, index, About::Use, format!("aggregation: {reason}"));
+                reasons::note(
+                    crate::pg::tree::plan_node(root),
+                    index,
+                    About::Use,
+                    format!("aggregation: {reason}"),
+                );
             }
         } else if let Some(join) = TimeJoin::of(root, input) {
             let offered = join.and_then(|join| {
@@ -100,8 +116,16 @@ unsafe extern "C-unwind" fn upper_hook(
                 aggregate::offer::offer(root, left, Some(&join), None, output, stage)
             });
             if let Err(reason) = offered {
-                for table in lanes_table::joined_tables(root, input) {
-                    reasons::note(root, table, About::Use, format!("join by time: {reason}"));
+                for table in lanes_table::joined_tables(
+                    crate::pg::tree::plan_node(root),
+                    crate::pg::tree::plan_node(input),
+                ) {
+                    reasons::note(
+                        crate::pg::tree::plan_node(root),
+                        table,
+                        About::Use,
+                        format!("join by time: {reason}"),
+                    );
                 }
             }
         } else if pg_sys::enable_hashjoin
@@ -113,7 +137,12 @@ unsafe extern "C-unwind" fn upper_hook(
             });
             if let Err(reason) = offered {
                 let index = (*lanes).relid;
-                reasons::note(root, index, About::Use, format!("hash join: {reason}"));
+                reasons::note(
+                    crate::pg::tree::plan_node(root),
+                    index,
+                    About::Use,
+                    format!("hash join: {reason}"),
+                );
             }
         }
     }
@@ -134,33 +163,42 @@ unsafe fn offer_distinct(
             return;
         }
         let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
-        let (index, offered) = if let Some(index) = lanes_table::only_relation(input) {
-            let entry = *(*root).simple_rte_array.add(index as usize);
-            if !lanes_table::is_lanes_scan(input, entry) {
+        let (index, offered) =
+            if let Some(index) = lanes_table::only_relation(crate::pg::tree::plan_node(input)) {
+                let entry = *(*root).simple_rte_array.add(index as usize);
+                if !lanes_table::is_lanes_scan(
+                    crate::pg::tree::plan_node(input),
+                    crate::pg::tree::plan_field(entry),
+                ) {
+                    return;
+                }
+                let offered = match query.hasDistinctOn {
+                    true => latest::offer::offer(root, input, output),
+                    false => aggregate::offer::offer(root, input, None, None, output, stage),
+                };
+                (index, offered)
+            } else if pg_sys::enable_hashjoin
+                && let Some(sides) = Sides::of_joined(root, input)
+            {
+                let lanes = sides.lanes;
+                let grouped = |mut join| {
+                    aggregate::offer::offer(root, lanes, None, Some(&mut join), output, stage)
+                };
+                let offered = match query.hasDistinctOn {
+                    true => hash_join::latest_plan::offer(root, sides, output),
+                    false => sides.join(root).and_then(grouped),
+                };
+                ((*lanes).relid, offered)
+            } else {
                 return;
-            }
-            let offered = match query.hasDistinctOn {
-                true => latest::offer::offer(root, input, output),
-                false => aggregate::offer::offer(root, input, None, None, output, stage),
             };
-            (index, offered)
-        } else if pg_sys::enable_hashjoin
-            && let Some(sides) = Sides::of_joined(root, input)
-        {
-            let lanes = sides.lanes;
-            let grouped = |mut join| {
-                aggregate::offer::offer(root, lanes, None, Some(&mut join), output, stage)
-            };
-            let offered = match query.hasDistinctOn {
-                true => hash_join::latest_plan::offer(root, sides, output),
-                false => sides.join(root).and_then(grouped),
-            };
-            ((*lanes).relid, offered)
-        } else {
-            return;
-        };
         if let Err(reason) = offered {
-            reasons::note(root, index, About::Use, format!("distinct: {reason}"));
+            reasons::note(
+                crate::pg::tree::plan_node(root),
+                index,
+                About::Use,
+                format!("distinct: {reason}"),
+            );
         }
     }
 }
@@ -173,15 +211,23 @@ unsafe fn offer_window(
 ) {
     // SAFETY: the planner's live structures.
     unsafe {
-        let Some(index) = lanes_table::only_relation(input) else {
+        let Some(index) = lanes_table::only_relation(crate::pg::tree::plan_node(input)) else {
             return;
         };
         let entry = *(*root).simple_rte_array.add(index as usize);
-        if !lanes_table::is_lanes_scan(input, entry) {
+        if !lanes_table::is_lanes_scan(
+            crate::pg::tree::plan_node(input),
+            crate::pg::tree::plan_field(entry),
+        ) {
             return;
         }
         if let Err(reason) = window::offer::offer(root, input, output) {
-            reasons::note(root, index, About::Use, format!("window: {reason}"));
+            reasons::note(
+                crate::pg::tree::plan_node(root),
+                index,
+                About::Use,
+                format!("window: {reason}"),
+            );
         }
     }
 }
@@ -191,22 +237,22 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
     // SAFETY: the planner's live structures.
     unsafe {
         let index = (*relation).relid;
-        if lanes_table::has_current_of(relation) {
+        if lanes_table::has_current_of(crate::pg::tree::plan_node(relation)) {
             // Only a TID scan can find the row that a cursor stands on.
             return;
         }
         if reasons::may_scroll() {
             reasons::note(
-                root,
+                crate::pg::tree::plan_node(root),
                 index,
                 About::Reading,
                 "scan: a cursor without NO SCROLL".into(),
             );
             return;
         }
-        if lanes_table::asks_for_transaction_ids(relation) {
+        if lanes_table::asks_for_transaction_ids(crate::pg::tree::plan_node(relation)) {
             reasons::note(
-                root,
+                crate::pg::tree::plan_node(root),
                 index,
                 About::Reading,
                 "scan: a system column other than ctid".into(),
@@ -214,7 +260,11 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             return;
         }
         let mut translator = Translator::new(Scalars::Unknown);
-        let quals = split_quals(root, relation, &mut translator);
+        let quals = split_quals(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(relation),
+            &mut translator,
+        );
         let (path, pages) = scan::offer::scan_path(root, relation, &quals);
         let Quals { pushed, kept } = quals;
         top_n::offer::offer(root, relation, &mut translator, path, pushed, kept);

@@ -1,15 +1,14 @@
-//! Conditions on labels: what the planner writes into the argument of [`lanes.metric_series()`](super::metric_series),
-//! and what that function reads there.
+//! Conditions on labels, as the planner passes them to [`lanes.metric_series()`](super::metric_series).
 //!
 //! ```text
 //! condition   label | test | collation | number of values | values …
 //! test        IS NULL, IS NOT NULL, or an operator with ANY or ALL: `= ANY`, `<> ALL`, `~~ ANY` …
 //! ```
-//! A condition is met by a label for which the operator holds with any of the values, or with all of them. Equality of
-//! texts is a look-up. Every other operator is PostgreSQL's own function, called once for each value that the label has
-//! in a run of the index; never before a series is found for which the query would call it.
+//! A label meets a condition if the operator is true with any of the values, or with all of them. Equality of texts is a
+//! look-up. Every other operator is PostgreSQL's own function, which is called once for each value of the label in a run of
+//! the index, but not before a series is found for which the query would call it.
 //!
-//! The query checks each series again, so a condition that narrows little is left out.
+//! The query checks each series again, so a condition that excludes few series is ignored.
 
 use lanes_labels::index;
 use lanes_labels::{IdSet, METRIC_NAME, Matcher};
@@ -18,10 +17,11 @@ use pgrx::prelude::PgSqlErrorCode;
 
 use super::source::{Run, RunBlocks, sound};
 use crate::error;
+use crate::pg::catalog;
 use crate::pg::text;
 use crate::pg::text_predicate::TextTest;
 
-/// Operators on texts that conditions may use: their functions.
+/// The operators on texts that conditions may use, and their functions.
 const OPERATORS: [(&str, u32); 15] = [
     ("=", pg_sys::F_TEXTEQ),
     ("<>", pg_sys::F_TEXTNE),
@@ -39,16 +39,16 @@ const OPERATORS: [(&str, u32); 15] = [
     (">=", pg_sys::F_TEXT_GE),
     ("^@", pg_sys::F_STARTS_WITH),
 ];
-/// Operators by a pattern in which a backslash needs something after it.
+/// The operators whose pattern must not end with a backslash.
 const LIKES: [u32; 4] = [
     pg_sys::F_TEXTLIKE,
     pg_sys::F_TEXTNLIKE,
     pg_sys::F_TEXTICLIKE,
     pg_sys::F_TEXTICNLIKE,
 ];
-/// Values of a label that are tested to find one series: to look at a series takes about as long.
+/// The number of values of a label that are tested to exclude one series, which takes about as long as to read it.
 const VALUES_A_SERIES: u64 = 16;
-/// Values of a label that are tested however few series there are.
+/// The number of values of a label that are tested even if there are few series.
 const VALUES_MIN: u64 = 64;
 
 /// The name of an operator that a condition may use, by its function.
@@ -71,7 +71,7 @@ enum Test {
     All(Vec<TextTest>),
 }
 
-/// The conditions that an argument holds: those that are look-ups, and the others.
+/// The conditions in an argument: look-ups, and all others.
 pub fn read(texts: &[Option<String>]) -> (Vec<Matcher>, Vec<Condition>) {
     let (mut matchers, mut conditions) = (Vec::new(), Vec::new());
     let mut rest = texts;
@@ -80,11 +80,11 @@ pub fn read(texts: &[Option<String>]) -> (Vec<Matcher>, Vec<Condition>) {
             error::raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 "conditions of lanes.metric_series() are not complete",
-                "Leave them out: the planner adds them.",
+                "Omit them: the planner adds them.",
             );
         };
         rest = next;
-        // NULL equals nothing. With ALL, what is left tests less than it might.
+        // NULL equals nothing. With ALL, dropping it makes the condition weaker, which is permitted.
         let values: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
         let label = label.to_owned();
         if test == "= ANY" && is_deterministic(collation) {
@@ -105,7 +105,7 @@ type Split<'t> = (
     &'t [Option<String>],
 );
 
-/// The first condition in its parts, and the texts after it.
+/// The parts of the first condition, and the texts after it.
 fn split(texts: &[Option<String>]) -> Option<Split<'_>> {
     let [
         Some(label),
@@ -123,12 +123,11 @@ fn split(texts: &[Option<String>]) -> Option<Split<'_>> {
 }
 
 fn is_deterministic(collation: pg_sys::Oid) -> bool {
-    // SAFETY: a look-up in the catalogue, which raises the ERROR for a collation that is gone.
-    collation != pg_sys::InvalidOid && unsafe { pg_sys::get_collation_isdeterministic(collation) }
+    collation != pg_sys::InvalidOid && catalog::is_deterministic(collation)
 }
 
 impl Test {
-    /// A test; none if it cannot be made, or might fail for one value alone.
+    /// A test; `None` if it is unknown, or if it might raise an error for some values.
     fn new(test: &str, collation: pg_sys::Oid, values: &[&str]) -> Option<Test> {
         match test {
             "IS NULL" => return Some(Test::IsNull),
@@ -138,24 +137,23 @@ impl Test {
         let (operator, quantifier) = test.split_once(' ')?;
         let known = OPERATORS.iter().find(|(name, _)| *name == operator);
         let function = known.map(|(_, function)| *function)?;
-        // Such a pattern is an ERROR where a match comes to its end.
+        // Such a pattern is an error as soon as a text matches all before the backslash.
         let trailing = |value: &&str| value.len() - value.trim_end_matches('\\').len();
         if LIKES.contains(&function) && values.iter().any(|value| trailing(value) % 2 == 1) {
             return None;
         }
         let tests = values.iter().map(|value| {
             let value = text::server_text(value.as_bytes());
-            // SAFETY: the functions of OPERATORS take two texts and return a boolean.
-            unsafe { TextTest::new(pg_sys::Oid::from(function), collation, &value) }
+            TextTest::new(pg_sys::Oid::from(function), collation, &value)
         });
         match quantifier {
-            "ANY" => Some(Test::Any(tests.collect())),
-            "ALL" => Some(Test::All(tests.collect())),
+            "ANY" => Some(Test::Any(tests.collect::<Option<_>>()?)),
+            "ALL" => Some(Test::All(tests.collect::<Option<_>>()?)),
             _ => None,
         }
     }
 
-    /// How many texts a value is compared with.
+    /// The number of texts that a value is compared with.
     fn elements(&self) -> u64 {
         match self {
             Test::Any(tests) | Test::All(tests) => tests.len() as u64,
@@ -174,9 +172,9 @@ impl Test {
 }
 
 impl Condition {
-    /// Those of some series of a run that may meet the condition.
+    /// The series of a run, among some, that may meet the condition.
     pub fn narrow(&mut self, run: &mut Run, series: IdSet) -> IdSet {
-        // The label sets that the view shows have no metric, and the empty name stands for all series.
+        // The label sets that the view shows have no metric. The empty name stands for all series.
         if series.is_empty() || self.label == METRIC_NAME || self.label.is_empty() {
             return series;
         }
@@ -188,10 +186,10 @@ impl Condition {
         };
         match &mut self.test {
             Test::IsNull => series - has_label(blocks),
-            // A label whose value is empty is not NULL, and the index does not have it.
+            // A label with an empty value is not NULL, but it is not in the index.
             Test::IsNotNull => series,
             test => {
-                // Each value is compared with one element of a list after the other.
+                // Each value is compared with the elements of a list one by one.
                 let values = name.map_or(0, |name| name.values) * test.elements();
                 if values > VALUES_MIN + VALUES_A_SERIES * series.len() {
                     return series;
@@ -211,7 +209,7 @@ impl Condition {
                     test.passes(value)
                 };
                 let found = sound(index::passing(name, blocks, &series, passes));
-                // A label set that is not canonical may have the label with no text in it.
+                // A label set that is not canonical may contain the label with an empty text.
                 match without.is_empty() || is_tested && !test.passes("") {
                     true => found,
                     false => found | without,

@@ -11,15 +11,15 @@ use super::source::{Index, sound};
 use crate::error;
 use crate::pg::text::{self, ServerText};
 
-/// The selector in an argument.
+/// The selector that an argument spells.
 fn selector(argument: &[u8]) -> Selector {
     let argument = text::utf8_text(argument);
     let argument = String::from_utf8_lossy(&argument);
     Selector::parse(&argument).unwrap_or_else(|failure| {
         error::raise(
             PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-            format!("\"{argument}\" is no selector of series: {failure}"),
-            "A selector is written as in Prometheus: up{job=\"node\",instance=~\"a|b\"}.",
+            format!("\"{argument}\" is not a selector of series: {failure}"),
+            "Write a selector as in Prometheus: up{job=\"node\",instance=~\"a|b\"}.",
         )
     })
 }
@@ -31,15 +31,15 @@ fn series_ids(selecting: &[u8]) -> SetOfIterator<'static, i32> {
     SetOfIterator::new(selected.into_iter().map(|id| id as i32))
 }
 
-/// Whether every matcher of a selector matches the empty text: such a selector rules out no series by a label that it
-/// has.
+/// Whether every matcher of a selector matches the empty text. Such a selector excludes no series because it lacks a
+/// label.
 #[pg_extern(sql = false)]
 fn selects_without_labels(selecting: &[u8]) -> bool {
     let selector = selector(selecting);
     selector.matchers.iter().all(|matcher| matcher.matches(""))
 }
 
-/// The names of the labels of the series that a selector selects; without one, of all series.
+/// The names of the labels of the series that a selector selects; without a selector, of all series.
 #[pg_extern(sql = false)]
 fn label_names(selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
     let selector = selecting.map(selector);
@@ -70,7 +70,7 @@ fn label_names(selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
     texts(names.into_iter().collect())
 }
 
-/// The values of a label of the series that a selector selects; without one, of all series.
+/// The values of a label of the series that a selector selects; without a selector, of all series.
 #[pg_extern(sql = false)]
 fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
     let selector = selecting.map(selector);
@@ -99,13 +99,13 @@ fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static,
         sound(read);
         pgrx::check_for_interrupts!();
     }
-    // A value may be in several runs; each has its values in order.
+    // A value may be in several runs, each of which has its values in order.
     values.sort();
     values.dedup();
     texts(values)
 }
 
-/// The metrics, label names or label values that most series have.
+/// The metrics, label names or label values that the most series have.
 #[pg_extern(sql = false)]
 fn cardinality(
     by: &[u8],
@@ -135,10 +135,7 @@ fn cardinality(
         }
         _ => error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!(
-                "\"{}\" is nothing to count series by",
-                String::from_utf8_lossy(by)
-            ),
+            format!("cannot count series by \"{}\"", String::from_utf8_lossy(by)),
             "Count by 'metric', 'name' or 'value'.",
         ),
     };
@@ -148,7 +145,8 @@ fn cardinality(
     }))
 }
 
-/// A metric, a label's name or a label with its value; how many series have it; how many distinct values it has.
+/// A metric, a label's name or a label with its value; the number of series that have it; the number of its distinct
+/// values.
 type Count = (String, u64, Option<u64>);
 
 /// The names of all labels.
@@ -158,7 +156,7 @@ fn names(index: &Index) -> BTreeSet<String> {
         .collect()
 }
 
-/// The values of labels that most series have.
+/// The values of labels that the most series have.
 fn values_by_series(
     index: &mut Index,
     names: &[&str],
@@ -170,7 +168,7 @@ fn values_by_series(
     counts.collect()
 }
 
-/// The names of labels that most series have, each with how many values it has.
+/// The names of labels that the most series have, each with the number of its values.
 fn names_by_series(index: &Index, wanted: usize) -> Vec<Count> {
     let mut counts = Vec::new();
     for name in names(index) {

@@ -1,11 +1,11 @@
-//! Hashes of registered series, kept for gateways that start.
+//! Hashes of registered series, for gateways that start.
 //!
-//! `lanes.series_hashes` has the hashes of all series up to its greatest `last_id`. [`add`] continues there. A gateway
-//! takes them in place of the label sets, and reads the label sets of later series only. A reader may meet the table
-//! empty, or behind: it then reads more label sets.
+//! `lanes.series_hashes` contains the hashes of all series up to its greatest `last_id`, where [`add`] continues. A gateway
+//! loads the hashes instead of label sets, and reads only the label sets of later series. If the table is empty or behind,
+//! the gateway reads more label sets.
 //!
-//! Each row ends where a row of `lanes.series_runs` ends. So a gateway that stops after any of them goes on with whole
-//! rows of `lanes.series_runs`.
+//! Each row ends where a row of `lanes.series_runs` ends. So a gateway that stops after any row continues with whole rows
+//! of `lanes.series_runs`.
 
 use lanes_labels::{HashBlock, SeriesHasher};
 use pgrx::pg_sys::BuiltinOid::{BYTEAOID, INT4OID, INT8OID};
@@ -14,14 +14,15 @@ use pgrx::prelude::*;
 use super::maintain::{RUN_IDS, SERIES, next_series};
 use super::packed;
 use crate::error;
-use crate::pg::statement::Statement;
+use crate::pg::statement::{OwnedArgument, Statement};
+use crate::pg::system;
 use crate::pg::text;
 
 static LAST: Statement = Statement::changing(
     c"SELECT last_id, seed FROM lanes.series_hashes ORDER BY last_id DESC LIMIT 1",
     &[],
 );
-/// The value is left where it lies unless it is a block that is not full.
+/// The statement that reads the last block.
 static BLOCK: Statement = Statement::changing(
     c"SELECT hashes FROM lanes.series_hashes WHERE last_id = $1",
     &[INT4OID],
@@ -35,7 +36,7 @@ static PUT: Statement = Statement::changing(
     &[INT4OID, INT8OID, BYTEAOID],
 );
 
-/// Adds the hashes of series that have none. The caller holds the lock of the label index.
+/// Adds the hashes of series that have none. The caller holds the label index's lock.
 pub fn add() {
     let mut last: Option<(i32, i64)> = None;
     LAST.each_row(&[], |row| last = row.get(1).zip(row.get(2)));
@@ -79,7 +80,8 @@ pub fn add() {
     put(&block, seed);
 }
 
-/// The last block, if series can be added to it. One that is damaged stays: gateways read the label sets from there on.
+/// The last block, if series can be added to it. A damaged block is left unchanged: gateways read label sets from there
+/// on.
 fn open_block(last_id: i32, seed: u64) -> Option<HashBlock> {
     let mut block = None;
     BLOCK.each_row(&[pg_sys::Datum::from(last_id)], |row| {
@@ -90,26 +92,22 @@ fn open_block(last_id: i32, seed: u64) -> Option<HashBlock> {
 }
 
 fn put(block: &HashBlock, seed: i64) {
-    if let (Some((_, last)), Some(bytes)) = (block.ids(), block.write().into_datum()) {
+    if let (Some((_, last)), Some(bytes)) = (block.ids(), OwnedArgument::of(block.write())) {
         PUT.run(&[
             pg_sys::Datum::from(last as i32),
             pg_sys::Datum::from(seed),
-            bytes,
+            bytes.datum(),
         ]);
-        // SAFETY: the datum was made above, and the statement is done with it.
-        unsafe { pg_sys::pfree(bytes.cast_mut_ptr()) };
     }
 }
 
 fn random() -> i64 {
-    let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is as long as said.
-    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
+    let random = system::strong_random().unwrap_or_else(|| {
         error::raise(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            "there are no random bytes for the hashes of series",
-            "The operating system gives none; its log may say why.",
-        );
-    }
-    i64::from_ne_bytes(bytes)
+            "could not generate random bytes for the hashes of series",
+            "The log of the operating system may contain the cause.",
+        )
+    });
+    random as i64
 }

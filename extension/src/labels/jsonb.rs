@@ -1,11 +1,11 @@
-//! A label set as a value of type jsonb.
+//! Converts a label set to a value of type jsonb.
 //!
 //! ```text
 //! varlena header │ header of the object │ an entry for each name │ an entry for each value │ names │ values
 //! ```
-//! PostgreSQL's `jsonb_in` makes the same of any JSON text, in about a microsecond. A panel reads the label sets of
-//! thousands of series, which are all objects of texts. What is anything else here, or cannot be told to be the same,
-//! is left to `jsonb_in`.
+//! PostgreSQL's `jsonb_in` makes the same value of any JSON text in about a microsecond. A panel reads the label sets of
+//! thousands of series, which are all objects of texts. Any other text, and any whose result might differ, is left to
+//! `jsonb_in`.
 
 use lanes_labels::label_set;
 use pgrx::pg_sys;
@@ -14,40 +14,28 @@ use crate::pg::text;
 
 /// `JB_FOBJECT`: the container is an object. Its other bits hold the number of pairs.
 const OBJECT: u32 = 0x2000_0000;
-/// `JENTRY_HAS_OFF`: the entry tells where its text ends, not how long it is.
+/// `JENTRY_HAS_OFF`: the entry holds the offset of its text's end, not the text's length.
 const HAS_OFFSET: u32 = 0x8000_0000;
-/// `JB_OFFSET_STRIDE`: one of so many entries tells that.
+/// `JB_OFFSET_STRIDE`: one in this number of entries holds an offset.
 const OFFSET_STRIDE: usize = 32;
-/// `JENTRY_OFFLENMASK`: the most that an entry can tell. Entries of texts have no other bits.
+/// `JENTRY_OFFLENMASK`: the largest length or offset of an entry. Entries of texts have no other bits.
 const TEXTS_BYTES_MAX: usize = 0x0fff_ffff;
 
-/// The value in memory of the current context.
+/// The value, in the current memory context.
 pub fn of_label_set(set: &str) -> pg_sys::Datum {
-    let made = bytes_of(set).map(|bytes| {
-        // SAFETY: room for all bytes, which begin with a varlena header.
-        unsafe {
-            let value = pg_sys::palloc(bytes.len()).cast::<u8>();
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), value, bytes.len());
-            pg_sys::Datum::from(value)
-        }
-    });
-    made.unwrap_or_else(|| {
-        let mut json = text::server_text(set.as_bytes()).into_owned();
-        json.push(0);
-        let json = pg_sys::Datum::from(json.as_ptr());
-        // SAFETY: the input function of jsonb takes a text that ends in a zero, and copies what it keeps.
-        let value = unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[Some(json)]) };
-        value.expect("the input function of jsonb gives a value")
-    })
+    match bytes_of(set) {
+        Some(bytes) => text::allocated(&bytes),
+        None => text::jsonb_of_text(&text::server_text(set.as_bytes())),
+    }
 }
 
-/// The bytes of the value; none if it had better be made by PostgreSQL.
+/// The bytes of the value; `None` if it is left to PostgreSQL.
 fn bytes_of(set: &str) -> Option<Vec<u8>> {
     if set.contains('\\') || !text::is_server_utf8(set) {
         return None;
     }
     let mut labels = label_set::parse(set).ok()?;
-    // Names of an object are in the order of their lengths, then of their bytes.
+    // The names of an object are sorted by length, then by their bytes.
     labels.sort_unstable_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     if labels.windows(2).any(|pair| pair[0].0 == pair[1].0) {
         return None;

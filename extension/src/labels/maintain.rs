@@ -1,4 +1,4 @@
-//! Building and merging runs of the label index, and columns for labels in the views of metrics.
+//! Builds and merges runs of the label index, and adds columns for labels to the views of metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,11 @@ use pgrx::prelude::*;
 use super::hashes;
 use super::source::{RunBlocks, directory_by_now, each_series, sound};
 use crate::error;
-use crate::pg::statement::Statement;
+use crate::pg::statement::{OwnedArgument, Statement};
 use crate::pg::text::ServerText;
+use crate::pg::{catalog, system};
 
-/// Conflicts with itself, and with the lock under which the index is emptied.
+/// The lock conflicts with itself and with the lock under which the index is emptied.
 static LOCK: Statement = Statement::changing(
     c"LOCK TABLE lanes.label_runs IN SHARE UPDATE EXCLUSIVE MODE",
     &[],
@@ -24,7 +25,7 @@ static RUNS: Statement = Statement::changing(
     c"SELECT run, first_id, last_id, series FROM lanes.label_runs ORDER BY first_id",
     &[],
 );
-/// Whether there are runs of another version of this library.
+/// Returns a row if there are runs of another version of this library.
 static HAS_OTHERS: Statement = Statement::changing(
     c"SELECT FROM lanes.label_runs WHERE pg_catalog.substr(directory, 1, 1) <> $1 LIMIT 1",
     &[BYTEAOID],
@@ -70,13 +71,13 @@ static LOCK_TIMEOUT: Statement = Statement::changing(
 );
 static EXTEND: Statement = Statement::changing(c"SELECT lanes.extend_metric_view($1)", &[TEXTOID]);
 
-/// Ids that a new run covers, about: it is built in memory.
+/// The approximate number of ids that a new run covers. A run is built in memory.
 pub(super) const RUN_IDS: i32 = 250_000;
-/// A run is merged with those after it, unless it has so many times their series. The sizes of runs follow a binary
-/// counter: there are few runs, and a series is written again only when its run grows by half at least.
+/// A run is merged with the runs after it, unless it has this many times their series. The sizes of runs follow a binary
+/// counter. So there are few runs, and a series is written again only when its run grows by at least half.
 const MERGE_RATIO: i64 = 2;
 
-/// A run as its table has it.
+/// A run as stored in its table.
 #[derive(Clone, Copy)]
 struct Run {
     number: i64,
@@ -85,25 +86,20 @@ struct Run {
     series: i32,
 }
 
-/// Indexes all series that no run covers yet, and merges runs: how many series were indexed.
+/// Indexes all series that no run covers yet, and merges runs. Returns the number of series that were indexed.
 #[pg_extern(sql = false)]
 fn index_labels() -> i64 {
-    // SAFETY: plain reads.
-    let (is_standby, is_fixed) = unsafe {
-        let is_fixed = pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32;
-        (pg_sys::RecoveryInProgress(), is_fixed)
-    };
-    if is_standby {
+    if system::is_standby() {
         error::raise(
             PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
             "a standby cannot index labels",
             "Run lanes.index_labels() on the primary; its standbys follow.",
         );
     }
-    if is_fixed {
+    if system::has_fixed_snapshot() {
         error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
-            "lanes.index_labels() needs to see what is committed by now",
+            "lanes.index_labels() must see all committed rows",
             "Run it in a transaction of isolation level READ COMMITTED.",
         );
     }
@@ -140,7 +136,7 @@ fn runs() -> Vec<Run> {
     found
 }
 
-/// A run, to be read.
+/// The directory and the blocks of a run.
 fn stored(run: &Run) -> (Directory, RunBlocks) {
     (
         directory_by_now(run.number),
@@ -148,14 +144,14 @@ fn stored(run: &Run) -> (Directory, RunBlocks) {
     )
 }
 
-/// The first id after one.
+/// The first id of a registration that begins after an id.
 pub(super) fn next_series(after: i32) -> Option<i32> {
     let mut next = None;
     NEXT_SERIES.each_row(&[pg_sys::Datum::from(after)], |row| next = row.get(1));
     next
 }
 
-/// Builds a run of the series from an id on: how many they are.
+/// Builds a run of the series from an id on. Returns their number.
 fn build(first: i32) -> i32 {
     let mut builder = Builder::default();
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -198,7 +194,7 @@ fn build(first: i32) -> i32 {
     run.series
 }
 
-/// Notes which labels a metric has.
+/// Adds the names of labels to those of a metric.
 fn note_names(names: &mut BTreeMap<String, BTreeSet<String>>, metric: &str, labels: &[Label]) {
     if !names.contains_key(metric) {
         names.insert(metric.to_owned(), BTreeSet::new());
@@ -251,14 +247,12 @@ fn number() -> i64 {
 }
 
 fn put_block(run: i64, block: usize, terms: &[u8]) -> Result<(), Malformed> {
-    let terms = terms.into_datum().ok_or(Malformed("a block is empty"))?;
+    let terms = OwnedArgument::of(terms).ok_or(Malformed("a block is empty"))?;
     PUT_BLOCK.run(&[
         pg_sys::Datum::from(run),
         pg_sys::Datum::from(block as i32),
-        terms,
+        terms.datum(),
     ]);
-    // SAFETY: the datum was made above, and the statement is done with it.
-    unsafe { pg_sys::pfree(terms.cast_mut_ptr()) };
     Ok(())
 }
 
@@ -273,7 +267,7 @@ fn put_run(run: &Run, directory: &Directory) {
     ]);
 }
 
-/// The metrics whose views lack a column for a label; none without the extension.
+/// The metrics whose views lack a column for a label. Without the extension there are none.
 pub fn metrics_to_extend() -> Vec<String> {
     let mut metrics = Vec::new();
     if label_runs().is_some() {
@@ -282,7 +276,7 @@ pub fn metrics_to_extend() -> Vec<String> {
     metrics
 }
 
-/// Gives the view of a metric its missing columns. It is an ERROR if somebody holds the view for longer than a moment.
+/// Adds its missing columns to the view of a metric. It is an error if the view stays locked for 100 ms.
 pub fn extend_view(metric: &str) {
     LOCK_TIMEOUT.run(&[]);
     if let Some(metric) = metric.into_datum() {
@@ -290,28 +284,18 @@ pub fn extend_view(metric: &str) {
     }
 }
 
-/// The table of runs; none without the extension.
+/// The table of runs; `None` in a database without the extension.
 fn label_runs() -> Option<pg_sys::Oid> {
-    // SAFETY: look-ups in the catalogue, inside a transaction.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), true);
-        if schema == pg_sys::InvalidOid {
-            return None;
-        }
-        let table = pg_sys::get_relname_relid(c"label_runs".as_ptr(), schema);
-        (table != pg_sys::InvalidOid).then_some(table)
-    }
+    catalog::lanes_table(c"label_runs")
 }
 
-/// Indexes new series of the database of a background worker, unless somebody is at it; nothing without the extension.
+/// Indexes new series of a background worker's database, unless another process does. Without the extension it does
+/// nothing.
 pub fn visit() {
-    let mode = pg_sys::ShareUpdateExclusiveLock as i32;
     let Some(table) = label_runs() else {
         return;
     };
-    // SAFETY: inside a transaction; the lock is held until it ends.
-    if unsafe { !pg_sys::ConditionalLockRelationOid(table, mode) } {
-        return;
+    if system::try_lock_table(table, pg_sys::ShareUpdateExclusiveLock) {
+        index_labels();
     }
-    index_labels();
 }

@@ -1,15 +1,10 @@
 //! The series of one metric, for its view.
 //!
-//! A condition of the query on a label (`labels->>'job' = 'node'`, see [`conditions`]) is given to the function by the planner
-//! ([`super::narrow`]), so that only series which meet it are looked up. The query checks the condition all the same.
+//! The planner passes a condition of the query on a label (`labels->>'job' = 'node'`, see [`conditions`]) to the function
+//! ([`super::narrow`]), so that only series which meet it are looked up. The query checks the condition too.
 
 use lanes_labels::{IdSet, METRIC_NAME, Matcher, Selector};
-use pgrx::callconv::{BoxRet, FcInfo};
-use pgrx::datum::Datum;
 use pgrx::pg_sys::BuiltinOid::{INT4OID, TEXTOID};
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
 use pgrx::prelude::*;
 
 use super::conditions;
@@ -17,7 +12,7 @@ use super::jsonb;
 use super::packed;
 use super::source::Index;
 use crate::pg::statement::{Row, Statement};
-use crate::pg::text;
+use crate::pg::text::{self, LazyJsonb};
 
 static OF_METRIC: Statement = Statement::reading(
     c"
@@ -32,48 +27,15 @@ static WITH_ID: Statement = Statement::reading(
     &[INT4OID],
 );
 
-/// Series up to which each is looked up by its id; all registrations of the metric are passed over for more.
+/// The largest number of series that are looked up by id. For more, all registrations of the metric are read.
 const LOOKED_UP_MAX: u64 = 16;
 
-/// A label set that becomes a value of type jsonb.
-struct Labels(String);
-
-impl IntoDatum for Labels {
-    fn into_datum(self) -> Option<pg_sys::Datum> {
-        Some(jsonb::of_label_set(&self.0))
-    }
-
-    fn type_oid() -> pg_sys::Oid {
-        pg_sys::JSONBOID
-    }
-}
-
-// SAFETY: the datum that it becomes is of type jsonb.
-unsafe impl SqlTranslatable for Labels {
-    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(Labels);
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("jsonb"));
-    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("jsonb")));
-}
-
-// SAFETY: the datum is of the type that SQL declares.
-unsafe impl BoxRet for Labels {
-    unsafe fn box_into<'fcx>(self, call: &mut FcInfo<'fcx>) -> Datum<'fcx> {
-        match self.into_datum() {
-            // SAFETY: the value is returned to the call.
-            Some(value) => unsafe { call.return_raw_datum(value) },
-            None => call.return_null(),
-        }
-    }
-}
-
-/// Ids and labels of the series of a metric: of those that meet the conditions, if there are some.
+/// The ids and labels of the series of a metric. With conditions, only of series that may meet them.
 #[pg_extern(sql = false)]
 fn metric_series(
     metric: Option<&[u8]>,
     conditions: Option<Array<&[u8]>>,
-) -> TableIterator<'static, (name!(id, i32), name!(labels, Labels))> {
+) -> TableIterator<'static, (name!(id, i32), name!(labels, LazyJsonb))> {
     let mut found = Vec::new();
     if let Some(metric) = metric {
         let wanted = conditions.map(|conditions| {
@@ -83,7 +45,11 @@ fn metric_series(
             Index::visible().select_meeting(&Selector { matchers }, &mut conditions)
         });
         each_of(metric, wanted.as_ref(), |id, labels| {
-            found.push((id, Labels(labels.to_owned())));
+            let labels = LazyJsonb {
+                text: labels.to_owned(),
+                convert: jsonb::of_label_set,
+            };
+            found.push((id, labels));
         });
     }
     TableIterator::new(found)
@@ -93,12 +59,12 @@ fn utf8(text: &[u8]) -> String {
     String::from_utf8_lossy(&text::utf8_text(text)).into_owned()
 }
 
-/// Calls `visit` with each series of the metric that is wanted: id and label set.
+/// Calls `visit` with the id and the label set of each requested series of the metric.
 fn each_of(metric: &[u8], wanted: Option<&IdSet>, mut visit: impl FnMut(i32, &str)) {
     if let Some(wanted) = wanted
         && wanted.len() <= LOOKED_UP_MAX
     {
-        // Ids come in ascending order: those of one registration one after the other.
+        // Ids are in ascending order, so the ids of a registration are adjacent.
         let mut seen_to = 0;
         for id in wanted {
             if id > seen_to {
@@ -118,7 +84,7 @@ fn each_of(metric: &[u8], wanted: Option<&IdSet>, mut visit: impl FnMut(i32, &st
     });
 }
 
-/// The series of one registration that are wanted; the last id of the registration.
+/// Visits the requested series of one registration. Returns the registration's last id.
 fn each_of_row(row: &Row, wanted: Option<&IdSet>, visit: &mut impl FnMut(i32, &str)) -> u32 {
     let columns = (row.get::<i32>(1), row.get::<i32>(2));
     let (Some(first), Some(last)) = columns else {

@@ -1,248 +1,189 @@
-//! Conditions on labels, given to [`lanes.metric_series()`](super::metric_series) by the planner.
+//! Passes conditions on labels to [`lanes.metric_series()`](super::metric_series) while a query is planned.
 //!
-//! A metric's view reads `lanes.metric_series('up', NULL)`. Where the query compares a label with texts
-//! (`labels->>'job' = 'node'`, `IN`, `<>`, `LIKE`, `~` and the like) or asks whether it is there (`IS NULL`), the NULL
-//! becomes the array of these [`conditions`]. They stay conditions of the query too, so the function may return series
-//! that do not meet them, but must return all that do.
+//! A metric's view reads `lanes.metric_series('up', NULL)`. If the query compares a label with texts
+//! (`labels->>'job' = 'node'`, `IN`, `<>`, `LIKE`, `~` and the like) or tests whether it exists (`IS NULL`), the NULL
+//! becomes an array of these [`conditions`]. The query checks them too. So the function may return series that do not
+//! meet them, but must return all series that do.
 //!
-//! Only constants and parameters of the statement are passed on: PostgreSQL would evaluate any other expression when it
-//! checks the first row, and not at all where there is no row.
+//! Only constants and parameters of the statement are passed. PostgreSQL evaluates any other expression when it checks
+//! the first row, and not at all if there is no row.
 
-use pgrx::pg_sys;
-use pgrx::pg_sys::NodeTag::{
-    T_ArrayExpr, T_Const, T_FuncExpr, T_NullTest, T_OpExpr, T_Param, T_RelabelType,
-    T_ScalarArrayOpExpr, T_Var,
-};
-use pgrx::{Array, FromDatum, IntoDatum};
+use pgrx::pg_sys::{self, Oid};
 
 use super::conditions;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::tree::{
+    Expr, Expression, FuncExpr, Kind, List, RangeTblEntry, RangeTblFunction, RelOptInfo, make,
+};
+use crate::pg::{catalog, names};
 
-/// Values of one condition that are passed on.
+/// The largest number of values of a condition that is passed.
 const VALUES_MAX: usize = 10_000;
-/// The test that cannot fail whatever it is asked about.
+/// The test that never raises an error.
 const EQUAL: &str = "= ANY";
+/// The column `labels` of the function's rows.
+const LABELS: i16 = 2;
 
-/// Gives the conditions on a relation to its function, if that is `lanes.metric_series()`.
-///
-/// # Safety
-/// As for a `set_rel_pathlist_hook`.
-pub unsafe fn narrow(relation: *mut pg_sys::RelOptInfo, entry: *mut pg_sys::RangeTblEntry) {
-    // SAFETY: the caller's promise; casts follow tags.
-    unsafe {
-        if (*entry).rtekind != pg_sys::RTEKind::RTE_FUNCTION
-            || (*entry).funcordinality
-            || ports::list_length((*entry).functions) != 1
-        {
-            return;
+/// Passes the conditions on a relation to its function, if that is `lanes.metric_series()`.
+pub fn narrow<'p>(relation: RelOptInfo<'p>, entry: RangeTblEntry<'p>) {
+    let Some((function, call)) = open_call(entry) else {
+        return;
+    };
+    let mut texts: List<'p, Expr<'p>> = List::EMPTY;
+    for qual in relation.baserestrictinfo() {
+        let Some(condition) = Condition::of(qual.clause(), relation.relid()) else {
+            continue;
+        };
+        // The error of any other operator might reveal a series that a security barrier hides.
+        let is_safe = qual.security_level() <= relation.baserestrict_min_security();
+        if is_safe || condition.test == EQUAL {
+            condition.append_to(&mut texts);
         }
-        let function: *mut pg_sys::RangeTblFunction = ports::list_nth((*entry).functions, 0);
-        let call = (*function).funcexpr.cast::<pg_sys::FuncExpr>();
-        if !tree::is_a(call, T_FuncExpr) || !is_metric_series((*call).funcid) {
-            return;
-        }
-        let conditions: *mut pg_sys::Node = ports::list_nth((*call).args, 1);
-        let is_open =
-            tree::is_a(conditions, T_Const) && (*conditions.cast::<pg_sys::Const>()).constisnull;
-        if !is_open {
-            return;
-        }
-        let mut texts = Vec::new();
-        for qual in nodes::list::<pg_sys::RestrictInfo>((*relation).baserestrictinfo) {
-            let clause = (*qual).clause.cast::<pg_sys::Node>();
-            let Some(condition) = condition(clause, (*relation).relid) else {
-                continue;
-            };
-            // Any other operator might tell of a series, in an ERROR, which a barrier hides.
-            let is_safe = (*qual).security_level <= (*relation).baserestrict_min_security;
-            if is_safe || condition.test == EQUAL {
-                texts.push(constant(&condition.label));
-                texts.push(constant(&condition.test));
-                texts.push(constant(&condition.collation.to_u32().to_string()));
-                texts.push(constant(&condition.values.len().to_string()));
-                texts.extend(condition.values);
-            }
-        }
-        if texts.is_empty() {
-            return;
-        }
-        let array = tree::make::<pg_sys::ArrayExpr>(pg_sys::NodeTag::T_ArrayExpr);
-        (*array).array_typeid = pg_sys::TEXTARRAYOID;
-        (*array).element_typeid = pg_sys::TEXTOID;
-        (*array).elements = tree::list(&texts);
-        (*array).location = -1;
-        let narrowed = tree::copy(call);
-        tree::list_set((*narrowed).args, 1, array);
-        let function = tree::copy(function);
-        (*function).funcexpr = narrowed.cast();
-        (*entry).functions = tree::list(&[function]);
     }
+    if texts.is_empty() {
+        return;
+    }
+    let narrowed = make::copy(call);
+    narrowed.args().set(1, make::text_array(texts).as_expr());
+    let function = make::copy(function);
+    function.set_call(narrowed);
+    entry.set_functions(List::new([function]));
+}
+
+/// The only function of an entry and its call, if it is `lanes.metric_series(…, NULL)`.
+fn open_call(entry: RangeTblEntry<'_>) -> Option<(RangeTblFunction<'_>, FuncExpr<'_>)> {
+    if entry.rtekind() != pg_sys::RTEKind::RTE_FUNCTION || entry.funcordinality() {
+        return None;
+    }
+    let functions = entry.functions();
+    let function = functions.first().filter(|_| functions.len() == 1)?;
+    let call = function.funcexpr()?.as_func()?;
+    let conditions = call.args().get(1)?.as_const()?;
+    (conditions.constisnull() && is_metric_series(call.funcid())).then_some((function, call))
 }
 
 /// Whether a function is `lanes.metric_series(text, text[])`.
-unsafe fn is_metric_series(function: pg_sys::Oid) -> bool {
-    // SAFETY: look-ups in the catalogue.
-    unsafe {
-        let name = pg_sys::get_func_name(function);
-        if name.is_null() || std::ffi::CStr::from_ptr(name) != c"metric_series" {
-            return false;
-        }
-        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), true);
-        schema != pg_sys::InvalidOid
-            && pg_sys::get_func_namespace(function) == schema
-            && pg_sys::get_func_nargs(function) == 2
-    }
+fn is_metric_series(function: Oid) -> bool {
+    names::function_name(function.to_u32()) == "metric_series"
+        && catalog::is_lanes_function(function)
+        && catalog::takes(function, 2)
 }
 
-/// A condition that goes to the label index: see [`conditions`].
-struct Condition {
+/// A condition that is passed to the label index, see [`conditions`].
+struct Condition<'p> {
     label: String,
     test: String,
-    collation: pg_sys::Oid,
-    values: Vec<*mut pg_sys::Node>,
+    collation: Oid,
+    values: Vec<Expr<'p>>,
 }
 
-/// The condition that a clause is, if it is one on a label.
-unsafe fn condition(clause: *mut pg_sys::Node, relation: pg_sys::Index) -> Option<Condition> {
-    // SAFETY: the planner's live expressions; casts follow tags.
-    unsafe {
-        if tree::is_a(clause, T_NullTest) {
-            let clause = &*clause.cast::<pg_sys::NullTest>();
-            let test = match clause.nulltesttype {
-                pg_sys::NullTestType::IS_NULL => "IS NULL",
-                _ => "IS NOT NULL",
-            };
-            return Some(Condition {
-                label: label(clause.arg.cast(), relation)?,
-                test: test.to_owned(),
+impl<'p> Condition<'p> {
+    /// The condition that a clause is, if it is on a label.
+    fn of(clause: Expr<'p>, relation: u32) -> Option<Condition<'p>> {
+        match clause.kind() {
+            Kind::NullTest(test) => Some(Condition {
+                label: label(test.arg()?, relation)?,
+                test: match test.nulltesttype() {
+                    pg_sys::NullTestType::IS_NULL => "IS NULL".to_owned(),
+                    _ => "IS NOT NULL".to_owned(),
+                },
                 collation: pg_sys::InvalidOid,
                 values: Vec::new(),
-            });
-        }
-        if tree::is_a(clause, T_ScalarArrayOpExpr) {
-            let clause = &*clause.cast::<pg_sys::ScalarArrayOpExpr>();
-            let operator = operator(clause.opno, clause.inputcollid)?;
-            let label = label(ports::list_nth(clause.args, 0), relation)?;
-            let values = elements(ports::list_nth(clause.args, 1))?;
-            // All of no values: that is so without the label too.
-            if !clause.useOr && values.is_empty() {
-                return None;
+            }),
+            Kind::ScalarArrayOpExpr(clause) => {
+                let operator = operator(clause.opno(), clause.inputcollid())?;
+                let label = label(clause.args().get(0)?, relation)?;
+                let values = elements(clause.args().get(1)?)?;
+                // ALL of no values is true even for a series without the label.
+                if !clause.useOr() && values.is_empty() {
+                    return None;
+                }
+                let quantifier = if clause.useOr() { "ANY" } else { "ALL" };
+                Some(Condition {
+                    label,
+                    test: format!("{operator} {quantifier}"),
+                    collation: clause.inputcollid(),
+                    values,
+                })
             }
-            let quantifier = if clause.useOr { "ANY" } else { "ALL" };
-            return Some(Condition {
-                label,
-                test: format!("{operator} {quantifier}"),
-                collation: clause.inputcollid,
-                values,
-            });
+            Kind::OpExpr(clause) => {
+                let operator = operator(clause.opno(), clause.inputcollid())?;
+                let (left, right) = (clause.args().get(0)?, clause.args().get(1)?);
+                let sides = match operator {
+                    "=" | "<>" => &[(left, right), (right, left)][..],
+                    _ => &[(left, right)],
+                };
+                sides.iter().find_map(|(side, value)| {
+                    let label = label(*side, relation)?;
+                    is_known(*value).then(|| Condition {
+                        label,
+                        test: format!("{operator} ANY"),
+                        collation: clause.inputcollid(),
+                        values: vec![make::copy(*value)],
+                    })
+                })
+            }
+            _ => None,
         }
-        if !tree::is_a(clause, T_OpExpr) {
-            return None;
+    }
+
+    /// Appends the condition to the array that the function reads.
+    fn append_to(self, texts: &mut List<'p, Expr<'p>>) {
+        let collation = self.collation.to_u32().to_string();
+        let count = self.values.len().to_string();
+        for text in [&self.label, &self.test, &collation, &count] {
+            texts.push(make::text(text.as_bytes()));
         }
-        let clause = &*clause.cast::<pg_sys::OpExpr>();
-        let operator = operator(clause.opno, clause.inputcollid)?;
-        let arguments: [*mut pg_sys::Node; 2] =
-            [0, 1].map(|index| ports::list_nth(clause.args, index));
-        let [left, right] = arguments;
-        let sides = match operator {
-            "=" | "<>" => &[(left, right), (right, left)][..],
-            _ => &[(left, right)],
-        };
-        sides.iter().find_map(|(side, value)| {
-            let label = label(*side, relation)?;
-            is_known(*value).then(|| Condition {
-                label,
-                test: format!("{operator} ANY"),
-                collation: clause.inputcollid,
-                values: vec![tree::copy(*value)],
-            })
-        })
+        for value in self.values {
+            texts.push(value);
+        }
     }
 }
 
 /// The name of an operator on texts that conditions may use.
-unsafe fn operator(operator: pg_sys::Oid, collation: pg_sys::Oid) -> Option<&'static str> {
-    // SAFETY: a look-up in the catalogue.
-    let function = unsafe { pg_sys::get_opcode(operator) };
-    // Without a collation, the operator raises an ERROR by itself.
-    conditions::operator(function).filter(|_| collation != pg_sys::InvalidOid)
+fn operator(operator: Oid, collation: Oid) -> Option<&'static str> {
+    // Without a collation, the operator itself raises an error.
+    conditions::operator(catalog::operator_function(operator))
+        .filter(|_| collation != pg_sys::InvalidOid)
 }
 
-/// The elements of an array that are not NULL, if all are known and they are not too many.
-unsafe fn elements(array: *mut pg_sys::Node) -> Option<Vec<*mut pg_sys::Node>> {
-    // SAFETY: as for `condition`.
-    unsafe {
-        if tree::is_a(array, T_ArrayExpr) {
-            let array = &*array.cast::<pg_sys::ArrayExpr>();
-            let elements = || nodes::list::<pg_sys::Node>(array.elements);
-            let is_plain = !array.multidims && elements().all(|element| is_known(element));
-            return is_plain.then(|| elements().map(|element| tree::copy(element)).collect());
+/// The elements of an array that are not NULL, if all are known and there are not too many.
+fn elements(array: Expr<'_>) -> Option<Vec<Expr<'_>>> {
+    match array.kind() {
+        Kind::ArrayExpr(array) => {
+            let elements = array.elements();
+            let is_plain = !array.multidims() && elements.iter().all(is_known);
+            is_plain.then(|| elements.iter().map(make::copy).collect())
         }
-        if !tree::is_a(array, T_Const) {
-            return None;
+        Kind::Const(array) => {
+            let values = array.value()?.elements()?;
+            (values.len() <= VALUES_MAX).then_some(())?;
+            let texts = values.into_iter().flatten().map(|value| value.bytes());
+            texts.map(|text| Some(make::text(&text?))).collect()
         }
-        let array = &*array.cast::<pg_sys::Const>();
-        let values = Array::<&[u8]>::from_datum(array.constvalue, array.constisnull)?;
-        let is_short = values.len() <= VALUES_MAX;
-        is_short.then(|| values.iter().flatten().map(text_constant).collect())
+        _ => None,
     }
 }
 
 /// The name in `labels->>'name'`.
-unsafe fn label(node: *mut pg_sys::Node, relation: pg_sys::Index) -> Option<String> {
-    // SAFETY: as for `condition`.
-    unsafe {
-        if !tree::is_a(node, T_OpExpr) {
-            return None;
-        }
-        let access = &*node.cast::<pg_sys::OpExpr>();
-        if pg_sys::get_opcode(access.opno).to_u32() != pg_sys::F_JSONB_OBJECT_FIELD_TEXT {
-            return None;
-        }
-        let column: *mut pg_sys::Var = ports::list_nth(access.args, 0);
-        let name: *mut pg_sys::Const = ports::list_nth(access.args, 1);
-        let is_labels = tree::is_a(column, T_Var)
-            && (*column).varno as pg_sys::Index == relation
-            && (*column).varattno == 2
-            && (*column).varlevelsup == 0;
-        if !is_labels || !tree::is_a(name, T_Const) {
-            return None;
-        }
-        let name = <&[u8]>::from_datum((*name).constvalue, (*name).constisnull)?;
-        String::from_utf8(name.to_vec()).ok()
+fn label(expr: Expr<'_>, relation: u32) -> Option<String> {
+    let access = expr.as_op()?;
+    let function = catalog::operator_function(access.opno());
+    if function.to_u32() != pg_sys::F_JSONB_OBJECT_FIELD_TEXT {
+        return None;
     }
+    let column = access.args().get(0)?.as_var()?;
+    let is_labels = u32::try_from(column.varno()) == Ok(relation)
+        && column.varattno() == LABELS
+        && column.varlevelsup() == 0;
+    let name = access.args().get(1)?.as_const().filter(|_| is_labels)?;
+    String::from_utf8(name.value()?.bytes()?.into_vec()).ok()
 }
 
-/// Whether an expression is a constant, or a parameter of the statement.
-unsafe fn is_known(mut node: *mut pg_sys::Node) -> bool {
-    // SAFETY: as for `condition`.
-    unsafe {
-        while tree::is_a(node, T_RelabelType) {
-            node = (*node.cast::<pg_sys::RelabelType>()).arg.cast();
-        }
-        tree::is_a(node, T_Const)
-            || tree::is_a(node, T_Param)
-                && (*node.cast::<pg_sys::Param>()).paramkind == pg_sys::ParamKind::PARAM_EXTERN
-    }
-}
-
-fn constant(text: &str) -> *mut pg_sys::Node {
-    text_constant(text.as_bytes())
-}
-
-fn text_constant(text: &[u8]) -> *mut pg_sys::Node {
-    let value = text.into_datum();
-    // SAFETY: bytes as a datum are a varlena, as a text is one.
-    unsafe {
-        pg_sys::makeConst(
-            pg_sys::TEXTOID,
-            -1,
-            pg_sys::DEFAULT_COLLATION_OID,
-            -1,
-            value.unwrap_or(pg_sys::Datum::null()),
-            value.is_none(),
-            false,
-        )
-        .cast()
+/// Whether an expression is a constant or a parameter of the statement.
+fn is_known(expr: Expr<'_>) -> bool {
+    match expr.stripped().kind() {
+        Kind::Const(_) => true,
+        Kind::Param(parameter) => parameter.paramkind() == pg_sys::ParamKind::PARAM_EXTERN,
+        _ => false,
     }
 }

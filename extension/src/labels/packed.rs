@@ -1,8 +1,8 @@
-//! Label sets of a run of Prometheus series as one compressed value, and back.
+//! Packs the label sets of a row of `lanes.series_runs` into one compressed value, and unpacks them.
 //!
-//! A row of `lanes.series_runs` is mostly below the size at which PostgreSQL begins to compress, and its label sets differ
-//! in a few letters: packed they take a fraction. A packed value is UTF-8 whatever the database's encoding, because a dump
-//! converts text and leaves bytes as they are.
+//! Such a row is usually smaller than the size at which PostgreSQL starts to compress, and its label sets differ in a few
+//! letters, so they take a fraction of the space when packed. A packed value is UTF-8 in any database, because a dump
+//! converts the encoding of text but not of bytes.
 
 use std::borrow::Cow;
 
@@ -52,12 +52,12 @@ pub fn unpack(packed: &[u8], mut visit: impl FnMut(&str)) {
     });
     let failure = match unpacked {
         Ok(()) if is_text => return,
-        Ok(()) => "they are no text".to_owned(),
+        Ok(()) => "they are not text".to_owned(),
         Err(failure) => failure.to_string(),
     };
     error::raise(
         PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
         format!("the label sets cannot be unpacked: {failure}"),
-        "Such values are made by lanes.pack_label_sets().",
+        "lanes.pack_label_sets() makes such values.",
     )
 }

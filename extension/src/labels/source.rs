@@ -1,4 +1,4 @@
-//! The label index as a query sees it: runs, and the series that no run covers yet.
+//! The label index as a query sees it: runs, and series that no run covers yet.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,8 +14,9 @@ use pgrx::prelude::*;
 use super::conditions::Condition;
 use super::packed;
 use crate::error;
-use crate::pg::statement::Statement;
+use crate::pg::statement::{OwnedArgument, Statement};
 use crate::pg::text;
+use crate::pg::{catalog, system};
 
 static RUNS: Statement = Statement::reading(
     c"
@@ -39,8 +40,8 @@ static SERIES_AFTER: Statement = Statement::reading(
 )
 .planned_with_values();
 
-/// Whether there is a series after an id. Mostly there is none, which costs less to find out than to
-/// plan the statement above.
+/// Returns a row if there is a series after an id. Usually there is none, and finding that out costs less than planning
+/// the statement above.
 static ANY_AFTER: Statement = Statement::reading(
     c"
     SELECT first_id FROM lanes.series_runs
@@ -48,15 +49,15 @@ static ANY_AFTER: Statement = Statement::reading(
     &[INT4OID],
 );
 
-/// Blocks that one statement reads.
+/// The number of blocks that one statement reads.
 const BLOCKS_AT_ONCE: usize = 256;
-/// Bytes of directories that a session keeps.
+/// The largest size of the directories that a session caches, in bytes.
 const DIRECTORY_BYTES_MAX: usize = 16 << 20;
 
-/// A run is known by its table (the extension may be created anew) and its number, which is never used again.
+/// A run is identified by its table, as the extension may be created anew, and by its number, which is never reused.
 type RunKey = (pg_sys::Oid, i64);
 
-/// Directories that this session has read; runs never change.
+/// The directories that this session has read. Runs never change.
 #[derive(Default)]
 struct Directories {
     known: HashMap<RunKey, Rc<Directory>>,
@@ -77,11 +78,11 @@ pub struct Run {
 
 /// The blocks of a run.
 pub enum RunBlocks {
-    /// Those of the run with this number in the table, as the calling query sees it.
+    /// The stored blocks of the run with this number, as the calling query sees them.
     Stored(i64),
-    /// Those of the run with this number in the table, as it is by now.
+    /// The stored blocks of the run with this number, as a new snapshot sees them.
     StoredByNow(i64),
-    /// Those of a run that exists for this query alone.
+    /// The blocks of a run that exists for this query only.
     InMemory(Vec<Vec<u8>>),
 }
 
@@ -101,7 +102,7 @@ impl Blocks for RunBlocks {
     }
 }
 
-/// Reads blocks of a stored run by one of the two statements for it.
+/// Reads blocks of a stored run with one of the two statements for it.
 fn read_stored(
     statement: &Statement,
     run: i64,
@@ -111,10 +112,8 @@ fn read_stored(
     for part in blocks.chunks(BLOCKS_AT_ONCE) {
         let (mut found, mut failure) = (0, None);
         let numbers: Vec<i32> = part.iter().map(|block| *block as i32).collect();
-        let numbers = numbers
-            .into_datum()
-            .ok_or(Malformed("no block is wanted"))?;
-        let arguments = [pg_sys::Datum::from(run), numbers];
+        let numbers = OwnedArgument::of(numbers).ok_or(Malformed("no block is requested"))?;
+        let arguments = [pg_sys::Datum::from(run), numbers.datum()];
         statement.each_row(&arguments, |row| {
             found += 1;
             if failure.is_none()
@@ -123,8 +122,6 @@ fn read_stored(
                 failure = take(block).err();
             }
         });
-        // SAFETY: the array was made above, and the statement is done with it.
-        unsafe { pg_sys::pfree(numbers.cast_mut_ptr()) };
         if found != part.len() {
             failure = failure.or(Some(Malformed("a block is missing")));
         }
@@ -157,7 +154,7 @@ impl Index {
         let mut found = Vec::new();
         let mut is_known = true;
         RUNS.each_row(&[], |row| {
-            // What another version of this library wrote is not there, nor is what comes after it.
+            // Runs of another version of this library, and all runs after them, are ignored.
             is_known = is_known && row.get::<&[u8]>(4) == Some(&[index::VERSION]);
             if let (Some(table), Some(run), Some(last)) = (row.get(1), row.get(2), row.get(3))
                 && is_known
@@ -180,8 +177,8 @@ impl Index {
         self.select_meeting(selector, &mut [])
     }
 
-    /// The ids of the series that a selector selects and that meet conditions; of those that no run covers, all that it
-    /// selects.
+    /// The ids of the series that a selector selects and that may meet conditions. Of series that no run covers, all that
+    /// the selector selects.
     pub fn select_meeting(&mut self, selector: &Selector, conditions: &mut [Condition]) -> IdSet {
         let mut selected = IdSet::new();
         for run in &mut self.runs {
@@ -209,7 +206,7 @@ impl Index {
         selected
     }
 
-    /// The runs, for a question to all of them.
+    /// The runs, for a function that reads all of them.
     pub fn run_refs(&mut self) -> Vec<RunRef<'_, RunBlocks>> {
         let runs = self.runs.iter_mut().map(|run| RunRef {
             directory: &run.directory,
@@ -218,8 +215,8 @@ impl Index {
         runs.collect()
     }
 
-    /// Gives the series that no run covers a run of their own, for this query. What is new in it is counted if that is
-    /// asked for.
+    /// Builds a run, for this query only, of the series that no run covers. `counts_values` says whether the run counts
+    /// values that no earlier run has.
     pub fn cover_all(&mut self, counts_values: bool) {
         let mut builder = Builder::default();
         each_series_after(
@@ -253,13 +250,7 @@ impl Index {
 
 /// Whether row-level security hides series from the caller.
 fn hides_series() -> bool {
-    // SAFETY: look-ups in the catalogue, inside a transaction.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), false);
-        let table = pg_sys::get_relname_relid(c"series_runs".as_ptr(), schema);
-        let found = pg_sys::check_enable_rls(table, pg_sys::InvalidOid, false);
-        found == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
-    }
+    catalog::lanes_table(c"series_runs").is_some_and(system::hides_rows)
 }
 
 fn directory(key: RunKey) -> Rc<Directory> {
@@ -279,7 +270,7 @@ fn directory(key: RunKey) -> Rc<Directory> {
     directory
 }
 
-/// The directory of the run with this number, as it is by now.
+/// The directory of the run with this number, as a new snapshot sees it.
 pub fn directory_by_now(run: i64) -> Directory {
     read_directory(&DIRECTORY_BY_NOW, run)
 }
@@ -294,8 +285,8 @@ fn read_directory(statement: &Statement, run: i64) -> Directory {
     sound(read)
 }
 
-/// Calls `visit` with id, metric and label set of each series that no run covers, if its metric is
-/// admitted. The runs end with an id, or are none.
+/// Calls `visit` with the id, the metric and the label set of each series that no run covers and whose metric is admitted.
+/// The runs end with the id `indexed_to`, which is 0 if there are none.
 fn each_series_after(
     indexed_to: i32,
     admits: impl Fn(&str) -> bool,
@@ -311,8 +302,8 @@ fn each_series_after(
     }
 }
 
-/// Calls `visit` with id, metric and label set of each series in the rows of a statement, if its metric is admitted.
-/// The rows are of `lanes.series_runs`: first id, metric, label sets.
+/// Calls `visit` with the id, the metric and the label set of each series in the rows of a statement whose metric is
+/// admitted. The rows are of `lanes.series_runs`: first id, metric, label sets.
 pub fn each_series(
     statement: &Statement,
     arguments: &[pg_sys::Datum],
@@ -338,13 +329,13 @@ pub fn each_series(
     });
 }
 
-/// What was read, or the ERROR of a damaged index.
+/// The value that was read. A damaged index is an error.
 pub fn sound<T>(read: Result<T, Malformed>) -> T {
     read.unwrap_or_else(|failure| {
         error::raise(
             PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
             format!("the label index is damaged: {failure}"),
-            "TRUNCATE lanes.label_runs, lanes.label_blocks; it is built again by itself, or by lanes.index_labels().",
+            "TRUNCATE lanes.label_runs, lanes.label_blocks. A background worker or lanes.index_labels() rebuilds the index.",
         )
     })
 }

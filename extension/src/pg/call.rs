@@ -1,7 +1,7 @@
-//! A call of one of our SQL functions: its arguments as Rust values, the memory of its aggregate, its window.
+//! A call of one of this extension's SQL functions: its arguments, the memory of its aggregate, its window.
 //!
-//! The functions are registered with [`sql_callables!`](crate::sql_callables): a guard, then this type, then safe code.
-//! Nothing here goes through Postgres where reading a field does: an aggregate's transition runs once a row.
+//! Functions are registered with [`sql_callables!`](crate::sql_callables), which makes a [`Call`] behind a guard and passes
+//! it to safe code. An aggregate's transition runs once a row, so fields are read directly where that suffices.
 
 use std::mem::size_of;
 
@@ -9,30 +9,32 @@ use pgrx::pg_sys;
 
 use super::call_ports as ports;
 
-/// The arguments and surroundings of one call. Reading an argument as another type than SQL declares gives a wrong
-/// number, never a wild read: what is behind a pointer is read by the functions marked unsafe alone.
+/// The arguments and surroundings of one call.
+///
+/// Whoever makes a `Call` warrants that the body reads each argument as the type that SQL declares, and an argument of
+/// type `internal` as the state that this aggregate made. Its methods are safe for that reason.
 pub struct Call {
     info: pg_sys::FunctionCallInfo,
 }
 
 impl Call {
-    /// Runs `body` and hands its value back to Postgres; `None` is NULL.
+    /// Runs `body` and returns its value to PostgreSQL; `None` is NULL.
     ///
     /// # Safety
-    /// `info` is what Postgres called with.
+    /// PostgreSQL called with `info`, and `body` reads the arguments as SQL declares them.
     pub unsafe fn enter(
         info: pg_sys::FunctionCallInfo,
         body: impl FnOnce(&Call) -> Option<pg_sys::Datum>,
     ) -> pg_sys::Datum {
         let result = body(&Call { info });
-        // SAFETY: the caller's promise.
+        // SAFETY: a live call.
         unsafe { (*info).isnull = result.is_none() };
         result.unwrap_or(pg_sys::Datum::null())
     }
 
-    /// Argument `index` from 0; `None` if it is NULL or not there.
+    /// An argument, counted from 0; `None` if it is NULL or missing.
     pub fn argument(&self, index: usize) -> Option<pg_sys::Datum> {
-        // SAFETY: Postgres passes `nargs` arguments.
+        // SAFETY: PostgreSQL passes `nargs` arguments.
         unsafe {
             if index >= (*self.info).nargs as usize {
                 return None;
@@ -58,22 +60,16 @@ impl Call {
     }
 
     /// An argument of type interval: months, days, microseconds.
-    ///
-    /// # Safety
-    /// SQL declares the argument as interval.
-    pub unsafe fn interval(&self, index: usize) -> Option<(i32, i32, i64)> {
+    pub fn interval(&self, index: usize) -> Option<(i32, i32, i64)> {
         let value = self.argument(index)?.cast_mut_ptr::<pg_sys::Interval>();
-        // SAFETY: the caller's promise.
+        // SAFETY: SQL declares the argument as interval.
         unsafe { Some(((*value).month, (*value).day, (*value).time)) }
     }
 
-    /// An argument of type text: its bytes.
-    ///
-    /// # Safety
-    /// SQL declares the argument as text; the bytes are not kept past the call.
-    pub unsafe fn text(&self, index: usize) -> Option<&[u8]> {
+    /// The bytes of an argument of type text or bytea.
+    pub fn text(&self, index: usize) -> Option<&[u8]> {
         let value = self.argument(index)?.cast_mut_ptr::<pg_sys::varlena>();
-        // SAFETY: the caller's promise; both functions take any varlena.
+        // SAFETY: SQL declares the argument as a varlena. A detoasted copy lives as long as the call.
         unsafe {
             let plain = pg_sys::pg_detoast_datum_packed(value);
             let bytes = pgrx::varlena::vardata_any(plain).cast::<u8>();
@@ -84,84 +80,164 @@ impl Call {
         }
     }
 
-    /// An argument of type internal: a state that this library made.
-    pub fn state<T>(&self, index: usize) -> Option<*mut T> {
-        self.argument(index).map(|datum| datum.cast_mut_ptr())
+    /// An argument of type internal: a state that [`new_state`](Self::new_state) made. Only one reference to a state may
+    /// exist, so an argument is read once.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the state is the aggregate's, not the call's"
+    )]
+    pub fn state<T: Copy>(&self, index: usize) -> Option<&mut T> {
+        let state = self.argument(index)?.cast_mut_ptr::<T>();
+        // SAFETY: the aggregate made the state, which lives as long as the group.
+        Some(unsafe { &mut *state })
     }
 
-    /// The type that argument `index` has in this call, where SQL declares a polymorphic one; invalid if unknown.
+    /// A new state in an aggregate's memory. It needs no dropping.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the state is the aggregate's, not the call's"
+    )]
+    pub fn new_state<T: Copy>(&self, memory: pg_sys::MemoryContext, state: T) -> &mut T {
+        // SAFETY: as many bytes as are written, at the largest alignment that PostgreSQL knows.
+        unsafe {
+            let place = pg_sys::MemoryContextAlloc(memory, size_of::<T>()).cast::<T>();
+            place.write(state);
+            &mut *place
+        }
+    }
+
+    /// An argument of type float8[]: a one-dimensional array of `N` numbers without NULLs. `None` if it is NULL, an
+    /// error if it is another array. Within an aggregate the array may be changed in place; elsewhere it is a copy.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the array is the aggregate's, not the call's"
+    )]
+    pub fn float8_array<const N: usize>(
+        &self,
+        index: usize,
+    ) -> Option<Result<&mut Float8Array<N>, NotSuchArray>> {
+        let mut array = self.argument(index)?.cast_mut_ptr::<Float8Array<N>>();
+        // SAFETY: SQL declares the argument as float8[], so it is a varlena of at least an array's header. The low bits
+        // of its first byte are zero if it is neither packed nor compressed nor out of line.
+        unsafe {
+            if *array.cast::<u8>() & 3 != 0 {
+                array = pg_sys::pg_detoast_datum(array.cast()).cast();
+            }
+            let bytes = (array.cast::<u32>().read() >> 2) as usize;
+            let header = &(*array).header;
+            let is_plain = bytes == size_of::<Float8Array<N>>()
+                && header.ndim == 1
+                && header.dataoffset == 0
+                && header.elemtype == pg_sys::FLOAT8OID
+                && (*array).dimension == N as i32;
+            if !is_plain {
+                return Some(Err(NotSuchArray));
+            }
+            if self.aggregate_memory().is_none() {
+                let copy = pg_sys::palloc(size_of::<Float8Array<N>>()).cast::<Float8Array<N>>();
+                copy.copy_from_nonoverlapping(array, 1);
+                array = copy;
+            }
+            Some(Ok(&mut *array))
+        }
+    }
+
+    /// The type of an argument in this call, where SQL declares a polymorphic one; invalid if it is unknown.
     pub fn argument_type(&self, index: usize) -> pg_sys::Oid {
-        // SAFETY: Postgres set up the call.
+        // SAFETY: a live call.
         unsafe { pg_sys::get_fn_expr_argtype((*self.info).flinfo, index as i32) }
     }
 
     /// The memory that lives as long as the aggregate's group; `None` outside an aggregate.
     pub fn aggregate_memory(&self) -> Option<pg_sys::MemoryContext> {
-        // SAFETY: Postgres set up the call.
+        // SAFETY: a live call.
         unsafe { ports::AggCheckCallContext(self.info) }
     }
 
-    /// Gives `body` what this place in the query remembers from row to row, zero at the first; `None` where the call
-    /// comes from no query.
-    ///
-    /// # Safety
-    /// The function remembers nothing else, and `body` does not come back here.
-    pub unsafe fn with_memory<M: Remembered, R>(
-        &self,
-        body: impl FnOnce(&mut M) -> R,
-    ) -> Option<R> {
-        // SAFETY: the caller's promise; the memory lives as long as the pointer to it, is as long as M, aligned to the
-        // maximum, and zero is a valid M.
+    /// The current memory context.
+    pub fn current_memory(&self) -> pg_sys::MemoryContext {
+        // SAFETY: a read of a variable of this process, which has one thread.
+        unsafe { pg_sys::CurrentMemoryContext }
+    }
+
+    /// Runs `body` with the value that this place in the query keeps from row to row. `None` if the call comes from no
+    /// query. A function keeps values of one type only.
+    pub fn with_memory<M: Copy + Default, R>(&self, body: impl FnOnce(&mut M) -> R) -> Option<R> {
+        // SAFETY: the memory lives as long as the pointer to it and is as large as the value. `body` has no call, so it
+        // does not come back here.
         unsafe {
             let function = (*self.info).flinfo;
             if function.is_null() {
                 return None;
             }
             if (*function).fn_extra.is_null() {
-                let memory = pg_sys::MemoryContextAllocZero((*function).fn_mcxt, size_of::<M>());
+                let memory = pg_sys::MemoryContextAlloc((*function).fn_mcxt, size_of::<M>());
+                memory.cast::<M>().write(M::default());
                 (*function).fn_extra = memory;
             }
             Some(body(&mut *(*function).fn_extra.cast()))
         }
     }
 
-    /// Gives `body` the first `N` arguments of a window function at the current row, and its partition's memory, zero at
-    /// the partition's first row. Rows before the current one are not asked for again, so Postgres may forget them.
-    /// `None` outside a window.
-    ///
-    /// # Safety
-    /// The function is declared WINDOW with at least `N` arguments, and `body` does not come back here.
-    pub unsafe fn window_row<const N: usize, M: Remembered, R>(
+    /// Runs `body` with the first `N` arguments of a window function at the current row, and with the value that its
+    /// partition keeps. Earlier rows are not read again, so PostgreSQL may drop them. `None` outside a window.
+    pub fn window_row<const N: usize, M: Copy + Default, R>(
         &self,
         body: impl FnOnce([Option<pg_sys::Datum>; N], &mut M) -> R,
     ) -> Option<R> {
-        // SAFETY: the caller's promise; the memory is as long as M, aligned to the maximum, and zero is a valid M.
+        // SAFETY: SQL declares a WINDOW function of at least `N` arguments. The memory is zero at the partition's first
+        // row, and as large as `PartitionValue`, of which zero is a value. `body` has no call, so it does not come back
+        // here.
         unsafe {
             let window = ports::PG_WINDOW_OBJECT(self.info)?;
             let mut values = [None; N];
-            let memory = ports::window_row(window, size_of::<M>(), &mut values);
-            Some(body(values, &mut *memory.cast()))
+            let bytes = size_of::<PartitionValue<M>>();
+            let memory = ports::window_row(window, bytes, &mut values);
+            let kept = &mut *memory.cast::<PartitionValue<M>>();
+            if kept.is_set == 0 {
+                kept.is_set = 1;
+                kept.value.write(M::default());
+            }
+            Some(body(values, kept.value.assume_init_mut()))
         }
     }
 }
 
-/// What a function remembers from call to call.
-///
-/// # Safety
-/// All bytes zero is a valid value; needs no Drop.
-pub unsafe trait Remembered: Copy {}
+/// A value in a partition's memory, which PostgreSQL fills with zeros.
+#[repr(C)]
+struct PartitionValue<M> {
+    is_set: u64,
+    value: std::mem::MaybeUninit<M>,
+}
 
-/// The datum's float8.
+/// A one-dimensional array of float8 without NULLs, as PostgreSQL lays it out.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Float8Array<const N: usize> {
+    header: pg_sys::ArrayType,
+    dimension: i32,
+    lower_bound: i32,
+    /// The numbers.
+    pub numbers: [f64; N],
+}
+
+const _: () = assert!(size_of::<Float8Array<3>>() == 48);
+
+/// An array has another shape than the function requires.
+#[derive(Clone, Copy, Debug)]
+pub struct NotSuchArray;
+
+/// The float8 that a datum is.
 pub fn float8(datum: pg_sys::Datum) -> f64 {
     f64::from_bits(datum.value() as u64)
 }
 
-/// The datum's bigint, timestamp or timestamptz.
+/// The bigint, timestamp or timestamptz that a datum is.
 pub fn int8(datum: pg_sys::Datum) -> i64 {
     datum.value() as i64
 }
 
-/// The datum's integer or date.
+/// The integer or date that a datum is.
 pub fn int4(datum: pg_sys::Datum) -> i32 {
     datum.value() as i32
 }
@@ -172,25 +248,25 @@ pub fn float8_datum(value: f64) -> pg_sys::Datum {
 }
 
 /// Registers C functions for SQL: `symbol, record => body;`, where `record` is `pg_finfo_` and the symbol, and `body` is
-/// `fn(&Call) -> Option<Datum>`.
+/// `fn(&Call) -> Option<Datum>`. The body must read the arguments as `sql/` declares those of the symbol.
 #[macro_export]
 macro_rules! sql_callables {
     ($($symbol:ident, $record:ident => $body:expr;)*) => {$(
         #[doc = concat!("SQL: `", stringify!($symbol), "`.")]
         ///
         /// # Safety
-        /// Called by Postgres alone.
+        /// Only PostgreSQL calls it.
         #[pgrx::pg_guard]
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $symbol(
             info: pgrx::pg_sys::FunctionCallInfo,
         ) -> pgrx::pg_sys::Datum {
             let body: fn(&$crate::pg::call::Call) -> Option<pgrx::pg_sys::Datum> = $body;
-            // SAFETY: Postgres calls with a valid record.
+            // SAFETY: PostgreSQL calls it as SQL declares the symbol, and the body was registered for that declaration.
             unsafe { $crate::pg::call::Call::enter(info, body) }
         }
 
-        /// Postgres's record of the calling convention (`PG_FUNCTION_INFO_V1`).
+        /// PostgreSQL's record of the calling convention (`PG_FUNCTION_INFO_V1`).
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $record() -> &'static pgrx::pg_sys::Pg_finfo_record {
             static VERSION_1: pgrx::pg_sys::Pg_finfo_record =
@@ -198,4 +274,16 @@ macro_rules! sql_callables {
             &VERSION_1
         }
     )*};
+}
+
+/// Raises PostgreSQL's error for a float8 that is too large.
+pub fn float_overflow() -> ! {
+    // SAFETY: raises an error and nothing else.
+    unsafe { pg_sys::float_overflow_error() }
+}
+
+/// Raises PostgreSQL's error for a float8 that is too small.
+pub fn float_underflow() -> ! {
+    // SAFETY: raises an error and nothing else.
+    unsafe { pg_sys::float_underflow_error() }
 }

@@ -113,3 +113,35 @@ pub fn lanes_table(name: &CStr) -> Option<Oid> {
     let table = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) };
     (table != pg_sys::InvalidOid).then_some(table)
 }
+
+/// The types of a function's arguments, and the type of its result.
+pub fn signature(function: Oid) -> (Vec<Oid>, Oid) {
+    let (mut types, mut count) = (std::ptr::null_mut(), 0);
+    // SAFETY: the look-up writes the address of an allocated array and its length; it is an ERROR if there is no such
+    // function.
+    unsafe {
+        let result = pg_sys::get_func_signature(function, &mut types, &mut count);
+        let types: Vec<Oid> = (0..count as usize).map(|index| *types.add(index)).collect();
+        (types, result)
+    }
+}
+
+/// Whether values of a type are passed by value.
+pub fn is_by_value(type_of: Oid) -> bool {
+    // SAFETY: a look-up of an existing type.
+    unsafe { pg_sys::get_typbyval(type_of) }
+}
+
+/// Whether a table, which the caller has locked, has an access method, given by its routine.
+pub fn has_access_method(table: Oid, routine: *const pg_sys::TableAmRoutine) -> bool {
+    // SAFETY: the relation is closed again; it is null if there is no such relation. The routine is only compared.
+    unsafe {
+        let opened = pg_sys::RelationIdGetRelation(table);
+        if opened.is_null() {
+            return false;
+        }
+        let has = std::ptr::eq((*opened).rd_tableam, routine);
+        pg_sys::RelationClose(opened);
+        has
+    }
+}

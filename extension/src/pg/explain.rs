@@ -41,6 +41,15 @@ impl Explain {
         unsafe { (*self.output).analyze }
     }
 
+    /// The texts of expressions of the plan.
+    pub fn texts_of(&self, expressions: &[super::tree::Expr<'_>]) -> Vec<String> {
+        let nodes: Vec<_> = expressions
+            .iter()
+            .map(|expr| super::tree::View::as_ptr(*expr))
+            .collect();
+        self.deparse(&nodes)
+    }
+
     /// Writes a text property.
     pub fn text(&self, label: &CStr, value: &str) {
         let value = CString::new(value.replace('\0', " ")).unwrap_or_default();

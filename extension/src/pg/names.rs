@@ -1,57 +1,58 @@
-//! What tables, columns, types, functions, operators and expressions are called in messages.
+//! Names of tables, columns, types, functions, operators and expressions, for messages.
 
 use std::ffi::{CStr, c_char};
 
 use pgrx::pg_sys;
+
+use super::tree::Expr;
 
 /// A C string of PostgreSQL's; `None` if it is null.
 ///
 /// # Safety
 /// Null, or live and NUL-terminated.
 pub unsafe fn text(string: *const c_char) -> Option<String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: a string that ends with a NUL, unless it is null.
     let text = (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) });
     text.map(|text| text.to_string_lossy().into_owned())
 }
 
 /// A table's name; its OID if there is no such table.
 pub fn table_name(table: pg_sys::Oid) -> String {
-    // SAFETY: gives a palloc'd string or null.
+    // SAFETY: returns an allocated string or null.
     let name = unsafe { text(pg_sys::get_rel_name(table)) };
     name.unwrap_or_else(|| table.to_u32().to_string())
 }
 
 /// The name of a table's column, counted from 1; its number if there is none.
 pub fn column_name(table: pg_sys::Oid, column: i16) -> String {
-    // SAFETY: as above.
+    // SAFETY: returns an allocated string or null.
     let name = unsafe { text(pg_sys::get_attname(table, column, true)) };
     name.unwrap_or_else(|| column.to_string())
 }
 
 /// A type's name.
 pub fn type_name(type_of: pg_sys::Oid) -> String {
-    // SAFETY: gives a palloc'd string for any OID.
+    // SAFETY: returns an allocated string for any OID.
     unsafe { text(pg_sys::format_type_be(type_of)) }.unwrap_or_default()
 }
 
 /// A function's name; its OID if there is no such function.
 pub fn function_name(function: u32) -> String {
-    // SAFETY: as for a table.
+    // SAFETY: returns an allocated string or null.
     let name = unsafe { text(pg_sys::get_func_name(function.into())) };
     name.unwrap_or_else(|| function.to_string())
 }
 
 /// An operator's name; its OID if there is no such operator.
 pub fn operator_name(operator: pg_sys::Oid) -> String {
-    // SAFETY: as for a table.
+    // SAFETY: returns an allocated string or null.
     let name = unsafe { text(pg_sys::get_opname(operator)) };
     name.unwrap_or_else(|| operator.to_u32().to_string())
 }
 
-/// What an expression is that has no counterpart.
-pub unsafe fn describe(node: *mut pg_sys::Node) -> String {
-    // SAFETY: the caller has a live node.
-    match unsafe { (*node).type_ } {
+/// What an expression without a counterpart in the engine is.
+pub fn describe(expr: Expr<'_>) -> String {
+    match expr.tag() {
         pg_sys::NodeTag::T_CaseExpr => "CASE".into(),
         pg_sys::NodeTag::T_CoalesceExpr => "COALESCE".into(),
         pg_sys::NodeTag::T_MinMaxExpr => "GREATEST or LEAST".into(),

@@ -1,8 +1,8 @@
-//! SQL statements of ours, planned once a session.
+//! This extension's own SQL statements, each planned once a session.
 //!
-//! A statement is a `static`; each session keeps its own plan of it. Statements name all that they use with its schema,
-//! operators too: the caller's `search_path` decides nothing. (`SET search_path` at a function that returns rows would
-//! be carried out once a row.)
+//! A statement is a `static`, and each session keeps its own plan of it. Statements qualify all names with a schema, even
+//! operators, so the caller's `search_path` has no effect. (A `SET search_path` of a function that returns rows would be
+//! executed once a row.)
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -12,15 +12,47 @@ use pgrx::prelude::*;
 pub struct Statement {
     sql: &'static std::ffi::CStr,
     arguments: &'static [pg_sys::BuiltinOid],
-    /// Whether it sees what the calling query sees. Otherwise it sees what is committed by now.
+    /// Whether the statement uses the snapshot of the calling query. Otherwise it uses a new one.
     is_read_only: bool,
-    /// `CURSOR_OPT_…`: how it is planned.
+    /// Options of planning: `CURSOR_OPT_…`.
     planning: u32,
-    /// The session's plan, once it has been executed.
+    /// The session's plan; null before the first execution.
     plan: AtomicPtr<pg_sys::_SPI_plan>,
 }
 
-/// A row of an answer.
+/// An argument by reference, whose memory is freed when it is dropped.
+pub struct OwnedArgument(pg_sys::Datum);
+
+impl OwnedArgument {
+    /// The argument that a value becomes; `None` if that is NULL.
+    pub fn of(value: impl OwnedDatum) -> Option<OwnedArgument> {
+        value.into_datum().map(OwnedArgument)
+    }
+
+    /// The argument, for a statement that is executed while `self` lives.
+    pub fn datum(&self) -> pg_sys::Datum {
+        self.0
+    }
+}
+
+impl Drop for OwnedArgument {
+    fn drop(&mut self) {
+        // While an error passes, its transaction frees the memory.
+        if !std::thread::panicking() {
+            // SAFETY: `of` made the datum, which is passed by reference, in memory of its own.
+            unsafe { pg_sys::pfree(self.0.cast_mut_ptr()) };
+        }
+    }
+}
+
+/// Values whose datums are allocated.
+pub trait OwnedDatum: IntoDatum {}
+
+impl OwnedDatum for &[u8] {}
+impl OwnedDatum for Vec<u8> {}
+impl OwnedDatum for Vec<i32> {}
+
+/// A row of a result.
 pub struct Row {
     tuple: pg_sys::HeapTuple,
     descriptor: pg_sys::TupleDesc,
@@ -30,7 +62,7 @@ impl Row {
     /// A column, from 1; `None` if it is NULL.
     pub fn get<T: FromDatum>(&self, column: i32) -> Option<T> {
         let mut is_null = false;
-        // SAFETY: the answer's row, while it is there.
+        // SAFETY: the row lives as long as the result.
         unsafe {
             let value =
                 pg_sys::SPI_getbinval(self.tuple, self.descriptor, column, &raw mut is_null);
@@ -40,7 +72,7 @@ impl Row {
 }
 
 impl Statement {
-    /// A statement that sees what the calling query sees.
+    /// A statement that uses the snapshot of the calling query.
     pub const fn reading(
         sql: &'static std::ffi::CStr,
         arguments: &'static [pg_sys::BuiltinOid],
@@ -54,7 +86,7 @@ impl Statement {
         }
     }
 
-    /// A statement that may change something, and sees what is committed by now.
+    /// A statement that may change data, and sees all that is committed when it starts.
     pub const fn changing(
         sql: &'static std::ffi::CStr,
         arguments: &'static [pg_sys::BuiltinOid],
@@ -64,7 +96,7 @@ impl Statement {
         statement
     }
 
-    /// The statement, planned for the values of its arguments each time: they decide which plan is good.
+    /// The statement, planned anew for the values of its arguments at each execution. They decide which plan is good.
     pub const fn planned_with_values(mut self) -> Statement {
         self.planning = pg_sys::CURSOR_OPT_CUSTOM_PLAN;
         self
@@ -75,7 +107,7 @@ impl Statement {
         self.each_row(arguments, |_| {});
     }
 
-    /// Executes the statement, and calls `visit` with each row of its answer.
+    /// Executes the statement and calls `visit` with each row of its result.
     pub fn each_row(&self, arguments: &[pg_sys::Datum], mut visit: impl FnMut(Row)) {
         assert_eq!(
             arguments.len(),
@@ -85,8 +117,8 @@ impl Statement {
         );
         Spi::connect(|_| {
             let mut values = arguments.to_vec();
-            // SAFETY: connected; the plan is of this statement, which has as many arguments; the answer lives until the
-            // connection ends, and `visit` may connect once more, so it is remembered here.
+            // SAFETY: connected to SPI; the statement has as many arguments. The result lives until the connection
+            // ends. `visit` may connect again, which changes the global variable, so it is read once.
             unsafe {
                 let plan = self.plan();
                 let executed = pg_sys::SPI_execute_plan(
@@ -114,9 +146,9 @@ impl Statement {
     /// The session's plan.
     ///
     /// # Safety
-    /// Connected to SPI.
+    /// The session is connected to SPI.
     unsafe fn plan(&self) -> pg_sys::SPIPlanPtr {
-        // SAFETY: the caller's promise; a plan that is kept lives as long as the session.
+        // SAFETY: connected to SPI; a kept plan lives as long as the session.
         unsafe {
             let mut plan = self.plan.load(Ordering::Relaxed);
             if plan.is_null() {

@@ -4,5 +4,6 @@ pub mod lanes_table;
 pub mod quals;
 pub mod reasons;
 pub mod selectivity;
+pub mod time_condition;
 pub mod time_match;
 pub mod window_match;

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::pg::nodes;
+use crate::pg::tree::{List, PlannerInfo, View, make};
 
 /// What a reason is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,9 +90,9 @@ unsafe extern "C-unwind" fn subtransaction_ended(
 }
 
 /// Notes why something about a table is not vectorised.
-pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, about: About, reason: String) {
+pub fn note(root: PlannerInfo<'_>, index: u32, about: About, reason: String) {
     NOTED.with_borrow_mut(|noted| {
-        let (planning, root) = (planning(), root as usize);
+        let (planning, root) = (planning(), root.as_ptr() as usize);
         let known = noted.iter().any(|n| {
             n.planning == planning && n.root == root && n.index == index && n.reason == reason
         });
@@ -109,12 +109,12 @@ pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, about: About, reason: St
 }
 
 /// The reasons that concern a table; `only` those about one thing, if it is given.
-fn reasons(root: *mut pg_sys::PlannerInfo, index: u32, only: Option<About>) -> Vec<String> {
+fn reasons(root: PlannerInfo<'_>, index: u32, only: Option<About>) -> Vec<String> {
     NOTED.with_borrow(|noted| {
         let planning = planning();
         let concerns = |n: &&Noted| {
             n.planning == planning
-                && n.root == root as usize
+                && n.root == root.as_ptr() as usize
                 && n.index == index
                 && only.is_none_or(|about| n.about == about)
         };
@@ -126,21 +126,10 @@ fn reasons(root: *mut pg_sys::PlannerInfo, index: u32, only: Option<About>) -> V
     })
 }
 
-/// The same, as a list of nodes for a plan.
-///
-/// # Safety
-/// Makes nodes in the current memory context.
-pub unsafe fn reason_list(
-    root: *mut pg_sys::PlannerInfo,
-    index: u32,
-    only: Option<About>,
-) -> *mut pg_sys::List {
-    let mut list = std::ptr::null_mut();
-    for reason in reasons(root, index, only) {
-        // SAFETY: a list of nodes.
-        list = unsafe { pg_sys::lappend(list, nodes::string(&reason).cast()) };
-    }
-    list
+/// The reasons that concern a table as a list of strings, for a plan's private data.
+pub fn reason_list(root: PlannerInfo<'_>, index: u32, only: Option<About>) -> *mut pg_sys::List {
+    let reasons = reasons(root, index, only);
+    List::new(reasons.iter().map(|reason| make::string(reason))).as_ptr()
 }
 
 /// Whether what is planned is a cursor that can be read backwards if its plan can, as one that is declared neither

@@ -53,7 +53,7 @@ impl Filter {
         let is_executed = translator.is_evaluated();
         for (index, qual) in quals.enumerate() {
             let before = translator.asked();
-            let qual = translator.predicate(qual)?;
+            let qual = translator.predicate(crate::pg::tree::plan_node(qual.cast()))?;
             Prune::of(&qual, Some(index), prunes);
             qual.zones_wanted(zones_wanted);
             if is_executed {
@@ -197,7 +197,9 @@ pub fn predicates(
     translator: &mut Translator,
     quals: impl Iterator<Item = *mut pg_sys::Node>,
 ) -> Translation<Vec<Predicate>> {
-    quals.map(|qual| translator.predicate(qual)).collect()
+    quals
+        .map(|qual| translator.predicate(crate::pg::tree::plan_node(qual.cast())))
+        .collect()
 }
 
 /// Adds the lists of integers one of which a row must contain for a predicate to be TRUE.

@@ -38,7 +38,8 @@ fn over_lanes(join: &HashJoin, expression: *mut pg_sys::Node) -> Option<*mut pg_
         return None;
     }
     let mut translator = Translator::new(Scalars::Unknown);
-    let is_key = aggregate_call::key(&mut translator, replaced).is_ok();
+    let is_key =
+        aggregate_call::key(&mut translator, crate::pg::tree::plan_node(replaced.cast())).is_ok();
     is_key.then_some(replaced)
 }
 

@@ -64,7 +64,8 @@ impl JoinedSide {
                 keys.push(Key::Number(Value::Joined(NumberType::I64, place)));
                 continue;
             }
-            let (key, _) = aggregate_call::key(translator, *left)?;
+            let (key, _) =
+                aggregate_call::key(translator, crate::pg::tree::plan_node((*left).cast()))?;
             key_attributes.push(key.column());
             keys.push(key);
         }

@@ -28,7 +28,9 @@ impl Output {
             let place = columns::column(*column).and_then(|column| plan.place_of(column));
             Ok(match place {
                 Some(place) => Output::Small(place),
-                None => Output::Attribute(translator.attribute(*column)?),
+                None => Output::Attribute(
+                    translator.attribute(crate::pg::tree::plan_node((*column).cast()))?,
+                ),
             })
         };
         columns.iter().map(output).collect()

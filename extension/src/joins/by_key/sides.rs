@@ -102,7 +102,13 @@ impl Sides {
             match (*left).reloptkind {
                 pg_sys::RelOptKind::RELOPT_BASEREL => {
                     let entry = tree::planner_entry(root, (*left).relid as i32);
-                    let is_ours = is_lanes_scan(left, entry) && has_vector_quals(root, left);
+                    let is_ours = is_lanes_scan(
+                        crate::pg::tree::plan_node(left),
+                        crate::pg::tree::plan_field(entry),
+                    ) && has_vector_quals(
+                        crate::pg::tree::plan_node(root),
+                        crate::pg::tree::plan_node(left),
+                    );
                     is_ours.then(|| Sides {
                         lanes: left,
                         dimensions: vec![side],
@@ -343,7 +349,7 @@ unsafe fn key(
         if pg_sys::contain_volatile_functions(small) || nodes::contains_subplan(small) {
             return Err("a key of the join that is volatile or a subquery".into());
         }
-        let (found, _) = aggregate_call::key(translator, left)?;
+        let (found, _) = aggregate_call::key(translator, crate::pg::tree::plan_node(left.cast()))?;
         match found {
             Key::Text(_) => key_types::check_text(clause, small),
             Key::Number(value) if !value.number().is_float() => {

@@ -76,7 +76,10 @@ impl Sides {
             matches!(
                 (*outer).reloptkind,
                 pg_sys::RelOptKind::RELOPT_BASEREL | pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL
-            ) && lanes_table::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
+            ) && lanes_table::is_lanes_scan(
+                crate::pg::tree::plan_node(outer),
+                crate::pg::tree::plan_field(tree::planner_entry(root, (*outer).relid as i32)),
+            )
         }
     }
 }
@@ -135,10 +138,26 @@ impl TimeJoin {
             if query.is_null() || subroot.is_null() {
                 return Err("a sub-select that is not planned".into());
             }
-            let (shape, wanted) = match match_window(root, query) {
-                Ok(window) => (window.rows, Wanted::Aggregates(window.calls)),
+            let (shape, wanted) = match match_window(
+                crate::pg::tree::plan_node(root),
+                crate::pg::tree::plan_node(query),
+            ) {
+                Ok(window) => (
+                    window.rows,
+                    Wanted::Aggregates(
+                        window
+                            .calls
+                            .into_iter()
+                            .map(crate::pg::tree::View::as_ptr)
+                            .collect(),
+                    ),
+                ),
                 Err(no_window) => {
-                    let shape = match_shape(root, query).map_err(|no_match| {
+                    let shape = match_shape(
+                        crate::pg::tree::plan_node(root),
+                        crate::pg::tree::plan_node(query),
+                    )
+                    .map_err(|no_match| {
                         let aggregates = (*query).hasAggs;
                         format!(
                             "the lateral sub-select: {}",
@@ -203,7 +222,7 @@ unsafe fn outputs(
                 && !(*target).resjunk
                 && let Some(expression) = over_outputs(root, (*target).expr.cast(), &mut columns)
             {
-                computed.push((place, expression));
+                computed.push((place, crate::pg::tree::plan_node(expression)));
             }
         }
     }

@@ -169,7 +169,7 @@ impl JoinPlan {
                     };
                     let mut types: Vec<_> = outputs.iter().map(type_of).collect();
                     for (place, expression) in computed {
-                        types[*place] = Some(pg_sys::exprType(*expression));
+                        types[*place] = Some(expression.type_of());
                     }
                     types
                 }
@@ -183,10 +183,10 @@ impl JoinPlan {
     /// Checks that everything can be vectorised. `translator` belongs to the left side.
     pub fn check(&self, translator: &mut Translator) -> Translation<()> {
         for key in &self.left_keys {
-            aggregate_call::key(translator, *key)?;
+            aggregate_call::key(translator, crate::pg::tree::plan_node((*key).cast()))?;
         }
         for bound in [self.lower, self.upper].into_iter().flatten() {
-            translator.value(bound.time)?;
+            translator.value(crate::pg::tree::plan_node(bound.time.cast()))?;
         }
         RightSide::check(self)
     }
@@ -228,7 +228,10 @@ impl JoinPlan {
                     numbers.extend(outputs.iter().map(|column| i32::from(*column)));
                     for (place, expression) in computed {
                         numbers.push(*place as i32);
-                        expressions = pg_sys::lappend(expressions, expression.cast());
+                        expressions = pg_sys::lappend(
+                            expressions,
+                            crate::pg::tree::View::as_ptr(*expression).cast(),
+                        );
                     }
                 }
                 Wanted::Aggregates(aggregates) => {
@@ -270,7 +273,7 @@ impl JoinPlan {
                     backward: backward != 0,
                     outputs: (0..next()).map(|_| next() as i16).collect(),
                     computed: nodes::list(ports::list_nth(encoded, 3))
-                        .map(|expression| (next() as usize, expression))
+                        .map(|expression| (next() as usize, crate::pg::tree::plan_node(expression)))
                         .collect(),
                 },
             };

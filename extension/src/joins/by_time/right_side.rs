@@ -424,7 +424,7 @@ unsafe fn window_call(
         let Some(argument) = nodes::list::<pg_sys::TargetEntry>(call.args).next() else {
             return refused();
         };
-        let argument = translator.value((*argument).expr.cast())?;
+        let argument = translator.value(crate::pg::tree::plan_node((*argument).expr.cast()))?;
         let column = columns.len();
         let wanted = match function {
             pg_sys::F_COUNT_ANY => WindowCall::Count(column),

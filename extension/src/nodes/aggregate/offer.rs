@@ -14,6 +14,7 @@ use crate::nodes::engine::group_order::{self, GroupOrder};
 use crate::nodes::engine::plan::{self, Joined};
 use crate::nodes::hash_join;
 use crate::nodes::time_join::offer::{JOIN_SHARE, fits_memory};
+use crate::pg::tree::{View, plan_field, plan_node};
 use crate::pg::{nodes, ports, tree};
 use crate::planner;
 use crate::planner::quals::{VECTOR_SHARE, quals};
@@ -73,7 +74,7 @@ pub unsafe fn offer(
         if let Some(join) = join {
             join.plan.check(&mut translator)?;
             for qual in &join.quals {
-                translator.predicate(*qual)?;
+                translator.predicate(crate::pg::tree::plan_node((*qual).cast()))?;
             }
         }
         let (mut keys, mut shapes) = (std::ptr::null_mut(), Vec::new());
@@ -81,7 +82,13 @@ pub unsafe fn offer(
             let is_small = hash_join.is_some_and(|join| join.plan.is_small(*evaluated));
             shapes.push(match is_small {
                 true => None,
-                false => Some(aggregate_call::key(&mut translator, *evaluated)?.1),
+                false => Some(
+                    aggregate_call::key(
+                        &mut translator,
+                        crate::pg::tree::plan_node((*evaluated).cast()),
+                    )?
+                    .1,
+                ),
             });
             keys = pg_sys::lappend(keys, expression.cast());
         }
@@ -245,7 +252,10 @@ unsafe fn filters(
     let mut filters = std::ptr::null_mut();
     // SAFETY: the planner's structures are live.
     unsafe {
-        for qual in quals(root, input) {
+        for qual in quals(plan_node(root), plan_node(input))
+            .into_iter()
+            .map(View::as_ptr)
+        {
             if (*qual).pseudoconstant {
                 return Err("a qual without columns".into());
             }
@@ -253,7 +263,7 @@ unsafe fn filters(
                 return Err("a join behind a security barrier".into());
             }
             let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(clause)?;
+            translator.predicate(plan_node(clause.cast()))?;
             filters = pg_sys::lappend(filters, clause.cast());
         }
     }
@@ -270,8 +280,8 @@ unsafe fn calls(
     unsafe {
         for &leaf in leaves {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                keeps_numbers |= percentile::choice(&*leaf.cast()).is_some();
-                aggregate_call::aggregate(translator, leaf.cast(), Arrival::InOrder)?;
+                keeps_numbers |= percentile::choice(plan_node(leaf.cast())).is_some();
+                aggregate_call::aggregate(translator, plan_node(leaf.cast()), Arrival::InOrder)?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
         }
@@ -325,7 +335,11 @@ impl Input<'_> {
                 }
                 None => {
                     // Keys and aggregates see only rows that pass the conditions.
-                    let share = planner::selectivity::of(root, input, filters);
+                    let share = planner::selectivity::of(
+                        plan_node(root),
+                        plan_node(input),
+                        plan_field(filters),
+                    );
                     let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
                     let pages = f64::from((*input).pages) * share;
                     let reading = pages * pg_sys::seq_page_cost * 0.1 + filtering;

@@ -81,7 +81,8 @@ impl Grouping {
                 codes += 1;
                 continue;
             }
-            let (key, shape) = aggregate_call::key(translator, *node)?;
+            let (key, shape) =
+                aggregate_call::key(translator, crate::pg::tree::plan_node((*node).cast()))?;
             grouping.zones_wanted.extend(key.zone_attribute());
             let attribute = key.zone_attribute().or(key.repeats_attribute());
             let place = grouping.keys.len();
@@ -91,7 +92,11 @@ impl Grouping {
             grouping.key_shapes.push(shape);
         }
         for call in &plan.calls {
-            let (aggregate, shape) = aggregate_call::aggregate(translator, *call, arrival)?;
+            let (aggregate, shape) = aggregate_call::aggregate(
+                translator,
+                crate::pg::tree::plan_node((*call).cast()),
+                arrival,
+            )?;
             grouping.zones_wanted.extend(aggregate.zone_attribute());
             grouping.aggregates.push(aggregate);
             grouping.shapes.push(shape);
@@ -114,7 +119,9 @@ impl Program {
         let conditions = plan.hash_join.as_ref().map_or(Vec::new(), |join| {
             conditions::of_filters(join, plan.calls.iter().copied())
         });
-        let scalars = Scalars::Evaluated(node.plan_state());
+        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
+            node.plan_state(),
+        ));
         let mut translator = translator(plan, scalars, grouped.len(), &conditions);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();

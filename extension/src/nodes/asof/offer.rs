@@ -40,7 +40,10 @@ pub unsafe fn offer(
         if query.is_null() || subroot.is_null() {
             return false;
         }
-        let Ok(shape) = planner::time_match::match_shape(root, query) else {
+        let Ok(shape) = planner::time_match::match_shape(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(query),
+        ) else {
             return false;
         };
         if !is_single_lanes_table(shape.table)

@@ -39,7 +39,11 @@ unsafe fn asof_plan(
             return None;
         }
         let entry = tree::planner_entry(root, inner);
-        let shape = planner::time_match::match_shape(root, (*entry).subquery).ok()?;
+        let shape = planner::time_match::match_shape(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node((*entry).subquery),
+        )
+        .ok()?;
         let mut kept = Kept(Vec::new());
         let outputs = outputs(below, inner, &shape, &mut kept)?;
         let outer_targets = (*outer_plan).targetlist;

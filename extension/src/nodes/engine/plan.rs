@@ -171,7 +171,11 @@ impl EnginePlan {
         if let Some(join) = &self.join {
             all.extend(join.left_expressions());
             all.push(join.table_quals.cast());
-            all.extend(join.computed().iter().map(|(_, expression)| *expression));
+            all.extend(
+                join.computed()
+                    .iter()
+                    .map(|(_, expression)| crate::pg::tree::View::as_ptr(*expression)),
+            );
             if let Wanted::Aggregates(calls) = &join.wanted {
                 all.extend(calls.iter().map(|call| call.cast::<pg_sys::Node>()));
             }

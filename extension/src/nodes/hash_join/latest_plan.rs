@@ -62,16 +62,21 @@ pub unsafe fn offer(
         let quals = filters(root, &join);
         for column in &columns {
             if !join.plan.is_small(*column) {
-                translator.attribute(*column)?;
+                translator.attribute(crate::pg::tree::plan_node((*column).cast()))?;
             }
         }
         for group in &groups {
             if !join.plan.is_small(*group) {
-                aggregate_call::key(&mut translator, *group)?;
+                aggregate_call::key(&mut translator, crate::pg::tree::plan_node((*group).cast()))?;
             }
         }
         let (order, distinct) = (query.sortClause, query.distinctClause);
-        let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
+        let keys = sort_key::of_clauses(
+            &mut translator,
+            crate::pg::tree::plan_field(targets),
+            crate::pg::tree::plan_field(order),
+            crate::pg::tree::plan_field(distinct),
+        )?;
         let estimated = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);
@@ -182,7 +187,7 @@ pub struct LatestJoinPlan {
     /// The grouping expressions.
     pub groups: Vec<*mut pg_sys::Node>,
     /// The sort keys of the rows of a group.
-    pub keys: Vec<OrderedBy>,
+    pub keys: Vec<OrderedBy<'static>>,
     /// The join.
     pub join: HashJoinPlan,
     /// The reasons for what is not vectorised, as strings.
@@ -192,14 +197,21 @@ pub struct LatestJoinPlan {
 impl LatestJoinPlan {
     /// All expressions that the engine evaluates.
     pub fn expressions(&self) -> impl Iterator<Item = *mut pg_sys::Node> {
-        let keys = self.keys.iter().map(|key| key.expression);
+        let keys = self
+            .keys
+            .iter()
+            .map(|key| crate::pg::tree::View::as_ptr(key.expression));
         let others = [&self.quals, &self.groups].into_iter().flatten().copied();
         others.chain(self.join.left_keys()).chain(keys)
     }
 
     /// The data that a path stores.
     fn private_data(&self) -> PrivateData {
-        let keys: Vec<_> = self.keys.iter().map(|key| key.expression).collect();
+        let keys: Vec<_> = self
+            .keys
+            .iter()
+            .map(|key| crate::pg::tree::View::as_ptr(key.expression))
+            .collect();
         let (left_keys, outputs) = (self.join.left_keys(), self.join.columns());
         let parts: [&[*mut pg_sys::Node]; 6] = [
             &self.columns,
@@ -248,8 +260,8 @@ impl LatestJoinPlan {
         let (left_keys, outputs) = (hidden(4), hidden(5));
         let table = expressions.next().expect("the table's column is last");
         let (orders, of_join) = numbers[6..].split_at(ordered_by.len());
-        let key = |(expression, flags): (_, &i32)| OrderedBy {
-            expression,
+        let key = |(expression, flags): (*mut pg_sys::Node, &i32)| OrderedBy {
+            expression: crate::pg::tree::plan_node(expression),
             order: sort_key::of_flags(*flags),
         };
         LatestJoinPlan {

@@ -210,7 +210,9 @@ impl Pass {
     fn of(plan: &LatestJoinPlan, node: ExecNode<'_>) -> Translation<(Pass, Vec<Output>)> {
         let is_joined = |group: &*mut pg_sys::Node| plan.join.is_small(*group);
         let grouped: Vec<_> = plan.groups.iter().copied().filter(is_joined).collect();
-        let scalars = Scalars::Evaluated(node.plan_state());
+        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
+            node.plan_state(),
+        ));
         let joined = plan.join.joined_columns(grouped.len());
         let mut translator = Translator::of_joined(scalars, joined);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
@@ -222,7 +224,10 @@ impl Pass {
                 codes += 1;
                 continue;
             }
-            groups.push(aggregate_call::key(&mut translator, *group)?.0);
+            groups.push(
+                aggregate_call::key(&mut translator, crate::pg::tree::plan_node((*group).cast()))?
+                    .0,
+            );
         }
         let keys = sort_key::keys(&mut translator, &plan.keys)?;
         let looked_at = translator.asked_since(&of_quals).attributes();

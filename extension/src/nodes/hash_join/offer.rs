@@ -57,7 +57,12 @@ pub unsafe fn offer(
         if let Err(reason) = offer_rows(root, sides)
             && is_noted
         {
-            reasons::note(root, index, About::Use, format!("hash join: {reason}"));
+            reasons::note(
+                crate::pg::tree::plan_node(root),
+                index,
+                About::Use,
+                format!("hash join: {reason}"),
+            );
         }
     }
 }
@@ -88,8 +93,8 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
         let translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(0));
         let filters = filters(root, &join);
         for output in nodes::list::<pg_sys::Node>(outputs) {
-            if !translator.is_given(output) {
-                translator.attribute(output)?;
+            if !translator.is_given(crate::pg::tree::plan_node(output.cast())) {
+                translator.attribute(crate::pg::tree::plan_node(output.cast()))?;
             }
         }
         let path = callbacks::path::<HashJoinState>(joined, (*joined).reltarget);
@@ -139,7 +144,12 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
 pub unsafe fn filters(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
     // SAFETY: the planner's structures are live.
     unsafe {
-        let quals = quals(root, join.sides.lanes).into_iter();
+        let quals = quals(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(join.sides.lanes),
+        )
+        .into_iter()
+        .map(crate::pg::tree::View::as_ptr);
         let clauses: Vec<_> = quals.map(|qual| (*qual).clause).collect();
         tree::list(&clauses)
     }

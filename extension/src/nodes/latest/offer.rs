@@ -39,7 +39,7 @@ pub unsafe fn offer(
         if !(*input).lateral_relids.is_null() {
             return Err("a lateral reference".into());
         }
-        if lanes_table::asks_for_transaction_ids(input) {
+        if lanes_table::asks_for_transaction_ids(crate::pg::tree::plan_node(input)) {
             return Err("a system column other than ctid".into());
         }
         for qual in nodes::list::<pg_sys::RestrictInfo>((*input).baserestrictinfo) {
@@ -52,12 +52,24 @@ pub unsafe fn offer(
         let mut groups: Vec<*mut pg_sys::Node> = Vec::new();
         for clause in nodes::list::<pg_sys::SortGroupClause>(query.distinctClause) {
             let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
-            aggregate_call::key(&mut translator, expression)?;
+            aggregate_call::key(
+                &mut translator,
+                crate::pg::tree::plan_node(expression.cast()),
+            )?;
             groups.push(expression);
         }
         let (order, distinct) = (query.sortClause, query.distinctClause);
-        let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
-        let Quals { pushed, kept } = quals::split_quals(root, input, &mut translator);
+        let keys = sort_key::of_clauses(
+            &mut translator,
+            crate::pg::tree::plan_field(targets),
+            crate::pg::tree::plan_field(order),
+            crate::pg::tree::plan_field(distinct),
+        )?;
+        let Quals { pushed, kept } = quals::split_quals(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(input),
+            &mut translator,
+        );
         let is_column = |group: &*mut pg_sys::Node| {
             (*crate::expressions::translate::strip(*group)).type_ == pg_sys::NodeTag::T_Var
         };

@@ -143,11 +143,16 @@ impl LatestState {
     /// The pass before its first vector.
     fn pass(&self, node: ExecNode<'_>) -> Translation<Pass> {
         let plan = RowPlan::of(node.plan());
-        let mut translator = Translator::new(Scalars::Evaluated(node.plan_state()));
+        let mut translator = Translator::new(Scalars::Evaluated(
+            crate::expressions::scalar::RunningNode::at(node.plan_state()),
+        ));
         let filter = Filter::of(&mut translator, nodes::plan_list(plan.pushed))?;
         let mut keys = Vec::new();
         for group in &plan.groups {
-            keys.push(aggregate_call::key(&mut translator, *group)?.0);
+            keys.push(
+                aggregate_call::key(&mut translator, crate::pg::tree::plan_node((*group).cast()))?
+                    .0,
+            );
         }
         let best = BestOfGroup::new(sort_key::keys(&mut translator, &plan.keys)?);
         Ok(Pass {

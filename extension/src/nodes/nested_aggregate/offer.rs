@@ -157,7 +157,11 @@ pub unsafe fn offer(
         for leaf in aggregate::offer::leaves((*target).exprs, (*query).havingQual) {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
                 let call = outputs.over_entries(leaf)?;
-                aggregate_call::aggregate(&mut translator, call.cast(), Arrival::Any)?;
+                aggregate_call::aggregate(
+                    &mut translator,
+                    crate::pg::tree::plan_node(call.cast()),
+                    Arrival::Any,
+                )?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
         }
@@ -196,7 +200,7 @@ unsafe fn having(below: &Below, index: u32, translator: &mut Translator) -> Tran
         let entries: Vec<_> = entries.map(|entry| (*entry).expr.cast()).collect();
         let conditions = Outputs::of_path(index, below.having(), &entries, keys);
         for condition in conditions.columns() {
-            translator.predicate(*condition)?;
+            translator.predicate(crate::pg::tree::plan_node((*condition).cast()))?;
         }
         Ok(())
     }
@@ -222,7 +226,7 @@ unsafe fn keys(
                 Some(_) => {}
                 None => {
                     let expression = outputs.over_entries(expression)?;
-                    aggregate_call::key(translator, expression)?;
+                    aggregate_call::key(translator, crate::pg::tree::plan_node(expression.cast()))?;
                 }
             }
         }

@@ -46,7 +46,9 @@ impl Program {
         node: ExecNode<'_>,
         below: CustomPlan<'_>,
     ) -> Translation<Program> {
-        let scalars = Scalars::Evaluated(node.plan_state());
+        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
+            node.plan_state(),
+        ));
         let mut translator = Translator::of_other_table(scalars);
         let conditions = nodes::plan_list(below.quals());
         let conditions = conditions.map(|condition| over_entries(plan.index, condition));
@@ -61,15 +63,21 @@ impl Program {
                 continue;
             }
             let expression = outputs.over_entries(*expression)?;
-            let (key, shape) = aggregate_call::key(&mut translator, expression)?;
+            let (key, shape) = aggregate_call::key(
+                &mut translator,
+                crate::pg::tree::plan_node(expression.cast()),
+            )?;
             keys.push(key);
             key_shapes.push(shape);
         }
         let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
         for call in &plan.calls {
             let call = outputs.over_entries(call.cast())?;
-            let (aggregate, shape) =
-                aggregate_call::aggregate(&mut translator, call.cast(), Arrival::Any)?;
+            let (aggregate, shape) = aggregate_call::aggregate(
+                &mut translator,
+                crate::pg::tree::plan_node(call.cast()),
+                Arrival::Any,
+            )?;
             aggregates.push(aggregate);
             shapes.push(shape);
         }

@@ -28,7 +28,11 @@ pub unsafe fn scan_path(
             true => (*relation).rows,
             false => (*base.param_info).ppi_rows,
         };
-        let share = selectivity::of(root, relation, pushed);
+        let share = selectivity::of(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(relation),
+            crate::pg::tree::plan_field(pushed),
+        );
         let tuples = (*relation).tuples * share;
         let pages = f64::from((*relation).pages) * share;
         let target = (*(*relation).reltarget).cost;

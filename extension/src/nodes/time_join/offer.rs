@@ -80,7 +80,15 @@ unsafe fn offer_sides(
         let mut join = TimeJoin::of_sides(root, sides, (*extra).restrictlist)?;
         // The plan that takes over if the right side exceeds its memory limit. It reads the left side in row order.
         let quals = Quals {
-            pushed: tree::list(&quals(root, outer)),
+            pushed: tree::list(
+                &quals(
+                    crate::pg::tree::plan_node(root),
+                    crate::pg::tree::plan_node(outer),
+                )
+                .into_iter()
+                .map(crate::pg::tree::View::as_ptr)
+                .collect::<Vec<_>>(),
+            ),
             kept: std::ptr::null_mut(),
         };
         let (left, _) = scan_path(root, outer, &quals);
@@ -109,7 +117,12 @@ unsafe fn note(root: *mut pg_sys::PlannerInfo, sides: &Sides, reason: &str) {
             false => right,
         };
         for (root, index) in concerned {
-            reasons::note(root, index, About::Use, format!("join by time: {reason}"));
+            reasons::note(
+                crate::pg::tree::plan_node(root),
+                index,
+                About::Use,
+                format!("join by time: {reason}"),
+            );
         }
     }
 }
@@ -129,7 +142,10 @@ unsafe fn lanes_tables(
             if relation.is_null() {
                 continue;
             }
-            if is_lanes_scan(relation, tree::planner_entry(root, index)) {
+            if is_lanes_scan(
+                crate::pg::tree::plan_node(relation),
+                crate::pg::tree::plan_field(tree::planner_entry(root, index)),
+            ) {
                 found.push((root, index as u32));
             }
             lanes_tables((*relation).subroot, found);
@@ -152,25 +168,31 @@ unsafe fn offer_rows(
         let mut translator =
             Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index));
         let mut filters = std::ptr::null_mut();
-        for qual in quals(root, left) {
+        for qual in quals(
+            crate::pg::tree::plan_node(root),
+            crate::pg::tree::plan_node(left),
+        )
+        .into_iter()
+        .map(crate::pg::tree::View::as_ptr)
+        {
             if (*qual).pseudoconstant || (*qual).security_level > 0 {
                 return Err("a qual without columns, or a security barrier".into());
             }
-            translator.predicate((*qual).clause.cast())?;
+            translator.predicate(crate::pg::tree::plan_node((*qual).clause.cast()))?;
             filters = pg_sys::lappend(filters, (*qual).clause.cast());
         }
         join.plan.check(&mut translator)?;
         for qual in &join.quals {
-            translator.predicate(*qual)?;
+            translator.predicate(crate::pg::tree::plan_node((*qual).cast()))?;
         }
         let outputs = (*(*joined).reltarget).exprs;
         for output in nodes::list::<pg_sys::Node>(outputs) {
             if (*output).type_ != pg_sys::NodeTag::T_Var {
                 return Err("the join gives more than columns".into());
             }
-            match translator.is_given(output) {
-                true => drop(translator.value(output)?),
-                false => drop(translator.attribute(output)?),
+            match translator.is_given(crate::pg::tree::plan_node(output.cast())) {
+                true => drop(translator.value(crate::pg::tree::plan_node(output.cast()))?),
+                false => drop(translator.attribute(crate::pg::tree::plan_node(output.cast()))?),
             }
         }
         let path = callbacks::path::<JoinState>(joined, (*joined).reltarget);

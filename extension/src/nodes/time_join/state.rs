@@ -58,14 +58,18 @@ impl Output {
     fn of(columns: &[*mut pg_sys::Node], translator: &mut Translator) -> Translation<Vec<Output>> {
         let mut outputs = Vec::new();
         for column in columns {
-            outputs.push(if translator.is_given(*column) {
-                match translator.value(*column)? {
-                    Value::Joined(number, place) => Output::Joined(number, place),
-                    value => Output::Computed(value, Operand::Null),
-                }
-            } else {
-                Output::Attribute(translator.attribute(*column)?)
-            });
+            outputs.push(
+                if translator.is_given(crate::pg::tree::plan_node((*column).cast())) {
+                    match translator.value(crate::pg::tree::plan_node((*column).cast()))? {
+                        Value::Joined(number, place) => Output::Joined(number, place),
+                        value => Output::Computed(value, Operand::Null),
+                    }
+                } else {
+                    Output::Attribute(
+                        translator.attribute(crate::pg::tree::plan_node((*column).cast()))?,
+                    )
+                },
+            );
         }
         Ok(outputs)
     }
@@ -110,7 +114,9 @@ impl Node for JoinState {
         let Some(join) = &plan.join else {
             return Err("no join".into());
         };
-        let scalars = Scalars::Evaluated(node.plan_state());
+        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
+            node.plan_state(),
+        ));
         let mut translator = Translator::of_joined(scalars, join.joined_columns(plan.index));
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let outputs = Output::of(&plan.keys, &mut translator)?;

@@ -60,15 +60,18 @@ pub unsafe fn offer(
         if (*root).query_pathkeys.is_null() || !needs_first_rows(root) {
             return;
         }
-        let (mut keys, refusal) =
-            sort_key::of_path_keys(translator, relation, (*root).query_pathkeys);
+        let (mut keys, refusal) = sort_key::of_path_keys(
+            translator,
+            crate::pg::tree::plan_node(relation),
+            crate::pg::tree::plan_field((*root).query_pathkeys),
+        );
         if !kept.is_null() {
             keys.truncate(sort_key::leading_columns(&keys));
         }
         if keys.is_empty() {
             let reason = refusal.unwrap_or_else(|| "an expression before a qual".into());
             reasons::note(
-                root,
+                crate::pg::tree::plan_node(root),
                 (*relation).relid,
                 About::Reading,
                 format!("order: {reason}"),

@@ -23,7 +23,7 @@ pub struct RowPlan {
     /// The grouping expressions.
     pub groups: Vec<*mut pg_sys::Node>,
     /// The sort keys.
-    pub keys: Vec<OrderedBy>,
+    pub keys: Vec<OrderedBy<'static>>,
     /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
 }
@@ -33,7 +33,11 @@ impl RowPlan {
     pub fn private_data(&self, index: u32) -> PrivateData {
         // SAFETY: the planner's lists and expressions are live.
         unsafe {
-            let keys: Vec<_> = self.keys.iter().map(|key| key.expression).collect();
+            let keys: Vec<_> = self
+                .keys
+                .iter()
+                .map(|key| crate::pg::tree::View::as_ptr(key.expression))
+                .collect();
             let mut expressions = pg_sys::list_concat_copy(self.pushed, self.kept);
             expressions = pg_sys::list_concat(expressions, tree::list(&self.groups));
             let mut numbers = vec![
@@ -66,8 +70,8 @@ impl RowPlan {
             let mut expressions =
                 nodes::list::<pg_sys::Node>(plan.expressions()).skip((pushed + kept) as usize);
             let found = expressions.by_ref().take(groups as usize).collect();
-            let key = |(expression, flags): (_, &i32)| OrderedBy {
-                expression,
+            let key = |(expression, flags): (*mut pg_sys::Node, &i32)| OrderedBy {
+                expression: crate::pg::tree::plan_node(expression),
                 order: sort_key::of_flags(*flags),
             };
             RowPlan {

@@ -85,7 +85,9 @@ impl Node for TopNState {
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningTopN> {
         let plan = RowPlan::of(node.plan());
-        let mut translator = Translator::new(Scalars::Evaluated(node.plan_state()));
+        let mut translator = Translator::new(Scalars::Evaluated(
+            crate::expressions::scalar::RunningNode::at(node.plan_state()),
+        ));
         let filter = Filter::of(&mut translator, nodes::plan_list(plan.pushed))?;
         let best = BestRows::new(sort_key::keys(&mut translator, &plan.keys)?);
         let table = node.scanned_table();

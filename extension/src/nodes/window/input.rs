@@ -122,20 +122,28 @@ impl WindowInput {
     ) -> Translation<(WindowInput, Vec<Window>)> {
         // SAFETY: the plan's expressions are live.
         unsafe {
-            let mut translator = Translator::new(Scalars::Evaluated(node.plan_state()));
+            let mut translator = Translator::new(Scalars::Evaluated(
+                crate::expressions::scalar::RunningNode::at(node.plan_state()),
+            ));
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
-            let time = translator.value(plan.time)?;
+            let time = translator.value(crate::pg::tree::plan_node(plan.time.cast()))?;
             // The attributes that the first pass reads.
             let of_time = translator.attributes();
             let mut keys = Vec::new();
             for key in &plan.keys {
-                keys.push(aggregate_call::key(&mut translator, *key)?.0);
+                keys.push(
+                    aggregate_call::key(
+                        &mut translator,
+                        crate::pg::tree::plan_node((*key).cast()),
+                    )?
+                    .0,
+                );
             }
             let (mut arguments, mut windows) = (Vec::new(), Vec::new());
             for call in &plan.calls {
                 let call = &*call.cast::<pg_sys::WindowFunc>();
                 let argument = |i| ports::list_nth::<pg_sys::Node>(call.args, i);
-                let x = translator.value(argument(0))?;
+                let x = translator.value(crate::pg::tree::plan_node(argument(0).cast()))?;
                 let mut time = None;
                 let function = match WindowFunction::of(call) {
                     Some(WindowFunction::Ema) => {
@@ -143,7 +151,8 @@ impl WindowInput {
                     }
                     Some(WindowFunction::Delta) => Function::Delta(x.number()),
                     Some(WindowFunction::Rate) => {
-                        time = Some(translator.value(argument(1))?);
+                        time =
+                            Some(translator.value(crate::pg::tree::plan_node(argument(1).cast()))?);
                         Function::Rate
                     }
                     None => return Err("a function that is gone".into()),
@@ -258,10 +267,12 @@ unsafe fn weight(
     translator: &mut Translator,
     node: *mut pg_sys::Node,
 ) -> Translation<Evaluation<f64>> {
-    let number = translator.value(node)?.number();
+    let number = translator
+        .value(crate::pg::tree::plan_node(node.cast()))?
+        .number();
     let scalar = translator
-        .constant(node)?
-        .map(|datum| to_scalar(number, datum));
+        .constant(crate::pg::tree::plan_node(node.cast()))?
+        .map(|value| to_scalar(number, value.datum()));
     let (weight, parameter) = match number {
         NumberType::I32 => (
             Weight::Span,

@@ -13,6 +13,7 @@ use crate::custom_scan::private_data::{PrivateData, Targets, table_column};
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::pg::names::function_name;
+use crate::pg::tree::{View, plan_node};
 use crate::pg::{nodes, ports, tree};
 use crate::planner::quals::{VECTOR_SHARE, quals};
 
@@ -65,7 +66,7 @@ pub unsafe fn offer(
             if (**column).type_ != pg_sys::NodeTag::T_Var {
                 return Err("a column that is an expression".into());
             }
-            translator.attribute(*column)?;
+            translator.attribute(crate::pg::tree::plan_node((*column).cast()))?;
         }
         let reference = function(&calls[0]).winref;
         for call in &calls {
@@ -164,12 +165,15 @@ unsafe fn filters(
     let mut filters = Vec::new();
     // SAFETY: the planner's structures are live.
     unsafe {
-        for qual in quals(root, input) {
+        for qual in quals(plan_node(root), plan_node(input))
+            .into_iter()
+            .map(View::as_ptr)
+        {
             if (*qual).pseudoconstant {
                 return Err("a qual without columns".into());
             }
             let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(clause)?;
+            translator.predicate(plan_node(clause.cast()))?;
             filters.push(clause);
         }
     }
@@ -190,7 +194,7 @@ unsafe fn partition_keys(
             if pg_sys::contain_volatile_functions(key) {
                 return Err("a volatile expression".into());
             }
-            aggregate_call::key(translator, key)
+            aggregate_call::key(translator, plan_node(key.cast()))
                 .map_err(|reason| reason.replace("GROUP BY", "PARTITION BY"))?;
             keys.push(key);
         }
@@ -220,16 +224,18 @@ unsafe fn check_call(translator: &mut Translator, call: &pg_sys::WindowFunc) -> 
             return Err(format!("FILTER of {}", name()));
         }
         let argument = |i| ports::list_nth::<pg_sys::Node>(call.args, i);
-        let x = translator.value(argument(0))?;
+        let x = translator.value(crate::pg::tree::plan_node(argument(0).cast()))?;
         match kind {
             WindowFunction::Ema => {
                 if pg_sys::contain_var_clause(argument(1)) {
                     return Err("a weight of the row in ema".into());
                 }
-                translator.value(argument(1))?;
+                translator.value(crate::pg::tree::plan_node(argument(1).cast()))?;
             }
             WindowFunction::Delta => {}
-            WindowFunction::Rate => drop(translator.value(argument(1))?),
+            WindowFunction::Rate => {
+                drop(translator.value(crate::pg::tree::plan_node(argument(1).cast()))?)
+            }
         }
         let doubles = kind != WindowFunction::Delta;
         match x.number() {
@@ -265,7 +271,7 @@ unsafe fn time(
         if pg_sys::contain_volatile_functions(time) || !pg_sys::contain_var_clause(time) {
             return Err("ORDER BY no column".into());
         }
-        translator.value(time)?;
+        translator.value(crate::pg::tree::plan_node(time.cast()))?;
         Ok(time)
     }
 }

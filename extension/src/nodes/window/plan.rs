@@ -27,7 +27,7 @@ impl WindowFunction {
     /// The function that is called; `None` for a function of another schema.
     pub fn of(call: &pg_sys::WindowFunc) -> Option<WindowFunction> {
         // SAFETY: plans are made and executed inside a transaction.
-        if !unsafe { is_ours(call.winfnoid) } {
+        if !is_ours(call.winfnoid) {
             return None;
         }
         match function_name(call.winfnoid.to_u32()).as_str() {

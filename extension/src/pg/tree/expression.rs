@@ -8,7 +8,7 @@ use super::operands::{
     NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType, ScalarArrayOpExpr, SubPlan,
     Var, WindowFunc,
 };
-use super::planner::PlannerInfo;
+use super::planner::{PlannerInfo, RestrictInfo};
 use super::view::{View, tag_of, views};
 use super::walk;
 
@@ -58,6 +58,8 @@ pub enum Kind<'p> {
     BooleanTest(BooleanTest<'p>),
     /// An expression that an outer join may turn to NULL.
     PlaceHolderVar(PlaceHolderVar<'p>),
+    /// A condition with what the planner knows about it.
+    RestrictInfo(RestrictInfo<'p>),
     /// Another node.
     Other(NodeTag),
 }
@@ -119,6 +121,7 @@ impl<'p> Expr<'p> {
                 NodeTag::T_NullTest => Kind::NullTest(View::at(node.cast())),
                 NodeTag::T_BooleanTest => Kind::BooleanTest(View::at(node.cast())),
                 NodeTag::T_PlaceHolderVar => Kind::PlaceHolderVar(View::at(node.cast())),
+                NodeTag::T_RestrictInfo => Kind::RestrictInfo(View::at(node.cast())),
                 other => Kind::Other(other),
             }
         }
@@ -224,6 +227,12 @@ impl<'p> Expr<'p> {
         std::ptr::eq(self.as_ptr(), other.as_ptr())
     }
 
+    /// Whether the view is of the node at an address, which need not be live.
+    #[inline]
+    pub fn is_at(self, address: *mut pg_sys::Node) -> bool {
+        std::ptr::eq(self.as_ptr(), address)
+    }
+
     /// A copy of the expression whose constant parts are evaluated: `eval_const_expressions`. `root` is given where
     /// there is a planner, which records the functions that were inlined.
     pub fn folded(self, root: Option<PlannerInfo<'p>>) -> Expr<'p> {
@@ -241,6 +250,19 @@ impl<'p> Expr<'p> {
     pub fn relids(self, root: PlannerInfo<'p>) -> super::planner::Relids<'p> {
         // SAFETY: live structures; the set is in the current memory context.
         unsafe { super::view::Field::of(pg_sys::pull_varnos(root.as_ptr(), self.as_ptr())) }
+    }
+
+    /// The attributes of a relation that the expression uses: `pull_varattnos`. System columns have negative numbers,
+    /// and a whole row is 0.
+    pub fn attributes(self, relation: u32) -> Vec<i16> {
+        let mut found = std::ptr::null_mut();
+        // SAFETY: a live expression; the set is in the current memory context.
+        let found: super::planner::Relids<'p> = unsafe {
+            pg_sys::pull_varattnos(self.as_ptr(), relation, &raw mut found);
+            super::view::Field::of(found)
+        };
+        let first = pg_sys::FirstLowInvalidHeapAttributeNumber;
+        found.iter().map(|member| (member + first) as i16).collect()
     }
 
     /// The parts of a condition that are joined by AND, at any depth.

@@ -92,6 +92,13 @@ impl<'p, T: View<'p>> List<'p, T> {
         }
     }
 
+    /// Replaces an element, counted from 0. The list must not be shared.
+    pub fn set(self, index: usize, element: T) {
+        assert!(index < self.len(), "a list has no element {index}");
+        // SAFETY: the list has more elements than `index`.
+        unsafe { (*(*self.raw).elements.add(index)).ptr_value = element.as_ptr().cast() }
+    }
+
     /// The list, for a call of PostgreSQL.
     #[inline]
     pub fn as_ptr(self) -> *mut pg_sys::List {

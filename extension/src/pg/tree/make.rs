@@ -125,3 +125,9 @@ pub fn conjunction<'p>(conditions: &[Expr<'p>]) -> Expr<'p> {
     // SAFETY: live conditions.
     unsafe { Expr::at(raw::conjunction(&conditions)) }
 }
+
+/// A string, for a plan's private data.
+pub fn string<'p>(text: &str) -> Expr<'p> {
+    // SAFETY: allocates a node.
+    unsafe { Expr::at(crate::pg::nodes::string(text)) }
+}

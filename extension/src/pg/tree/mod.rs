@@ -13,7 +13,8 @@
 //! | [`planner`] | the planner's state, relations, paths and path keys |
 //! | [`walk`] | visiting every node of a tree |
 //! | [`make`] | new nodes |
-//! | [`raw`] | the same on raw pointers, for callers that have no view yet |
+//! | [`relation_memo`] | what was computed about a relation's quals, until the planner's memory is freed |
+//! | [`raw`] | functions on raw pointers, for callers that have no view yet |
 //!
 //! Invariants:
 //! - A view is a pointer with a lifetime: [`Copy`], one word, and it never owns memory. Its lifetime is at most that of
@@ -30,13 +31,14 @@ pub mod operands;
 pub mod planner;
 pub mod query;
 pub mod raw;
+pub mod relation_memo;
 pub mod view;
 pub mod walk;
 
-pub use expression::{Expr, Kind};
-pub use list::{Integers, List};
+pub use expression::{Expr, Expression, Kind, call_of};
+pub use list::List;
 pub use operands::*;
 pub use planner::*;
 pub use query::*;
 pub use raw::*;
-pub use view::{Field, View};
+pub use view::{View, plan_field, plan_node};

@@ -8,6 +8,7 @@ use super::expression::Expr;
 use super::list::{Integers, List};
 use super::query::SortGroupClause;
 use super::view::views;
+use crate::pg::typed_datum::TypedDatum;
 
 views! {
     /// A reference to a column.
@@ -29,6 +30,7 @@ views! {
         consttype: Oid;
         consttypmod: i32;
         constcollid: Oid;
+        constvalue: Datum;
         constisnull: bool;
         constbyval: bool;
     } {} {}
@@ -208,10 +210,10 @@ impl<'p> Var<'p> {
 impl Const<'_> {
     /// The value; `None` is NULL.
     #[inline]
-    pub fn value(self) -> Option<Datum> {
-        use super::view::View;
-        // SAFETY: a view's structure is live.
-        (!self.constisnull()).then(|| unsafe { (*self.as_ptr()).constvalue })
+    pub fn value(self) -> Option<TypedDatum> {
+        // SAFETY: a constant's datum is of the constant's type, and lives as long as the constant.
+        (!self.constisnull())
+            .then(|| unsafe { TypedDatum::new(self.constvalue(), self.consttype()) })
     }
 }
 

@@ -6,8 +6,8 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::expression::Expr;
 use super::list::List;
-use super::operands::TargetEntry;
-use super::view::{Field, View, tag_of, views};
+use super::operands::{FuncExpr, TargetEntry};
+use super::view::{View, tag_of, views};
 
 views! {
     /// A query.
@@ -179,6 +179,22 @@ impl<'p> RangeTblEntry<'p> {
     }
 }
 
+impl<'p> RangeTblEntry<'p> {
+    /// Sets the functions of an entry.
+    pub fn set_functions(self, functions: List<'p, RangeTblFunction<'p>>) {
+        // SAFETY: a view's structure is live, and so are the functions.
+        unsafe { (*self.as_ptr()).functions = functions.as_ptr() }
+    }
+}
+
+impl<'p> RangeTblFunction<'p> {
+    /// Sets the call.
+    pub fn set_call(self, call: FuncExpr<'p>) {
+        // SAFETY: a view's structure is live, and so is the call.
+        unsafe { (*self.as_ptr()).funcexpr = call.as_ptr().cast() }
+    }
+}
+
 impl<'p> SortGroupClause<'p> {
     /// The expression that the clause refers to in a target list: `get_sortgroupclause_expr`. It is an ERROR if there
     /// is none.
@@ -191,13 +207,4 @@ impl<'p> SortGroupClause<'p> {
             ))
         }
     }
-}
-
-/// A list of target entries that PostgreSQL keeps as a bare list.
-///
-/// # Safety
-/// `list` is null or a list of target entries that lives for `'p`.
-pub unsafe fn targets<'p>(list: *mut pg_sys::List) -> List<'p, TargetEntry<'p>> {
-    // SAFETY: see above.
-    unsafe { List::of(list) }
 }

@@ -145,3 +145,21 @@ pub(super) unsafe fn tag_of<T>(node: *const T) -> pg_sys::NodeTag {
     // SAFETY: every node begins with its tag.
     unsafe { (*node.cast::<pg_sys::Node>()).type_ }
 }
+
+/// The view of a structure that code of a node or a planner's callback holds as a pointer: a part of a plan, or of the
+/// planner's state. The pointer is not null. Plans outlive the nodes that execute them, and callbacks use the planner's
+/// structures only while they run, so the view is live wherever such code can use it.
+#[inline]
+pub fn plan_node<'p, V: View<'p>>(pointer: *mut V::Raw) -> V {
+    assert!(!pointer.is_null());
+    // SAFETY: nodes and callbacks obtain such pointers from `pg` only, with the types that they have in the plan.
+    unsafe { V::at(pointer) }
+}
+
+/// The value of a field that code of a node or a planner's callback holds as a pointer, which may be null. See
+/// [`plan_node`].
+#[inline]
+pub fn plan_field<'p, F: Field<'p>>(raw: F::Raw) -> F {
+    // SAFETY: as for `plan_node`.
+    unsafe { F::of(raw) }
+}

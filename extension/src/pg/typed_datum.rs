@@ -1,0 +1,79 @@
+//! A datum with its type, so that it is read as what it is.
+
+use lanes_columnar::bytes16::Bytes16;
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::numeric::Numeric;
+use super::{catalog, datum};
+
+/// A value that is not NULL. Unless it is kept by value, it lives as long as the constant or the evaluation that it
+/// came from: that of a plan's scalar ends when its node starts again.
+#[derive(Clone, Copy, Debug)]
+pub struct TypedDatum {
+    datum: Datum,
+    type_of: Oid,
+}
+
+impl TypedDatum {
+    /// A datum of a type.
+    ///
+    /// # Safety
+    /// The datum is a value of this type, and lives as long as the result is used.
+    pub unsafe fn new(datum: Datum, type_of: Oid) -> TypedDatum {
+        TypedDatum { datum, type_of }
+    }
+
+    /// The datum.
+    #[inline]
+    pub fn datum(self) -> Datum {
+        self.datum
+    }
+
+    /// The type.
+    pub fn type_of(self) -> Oid {
+        self.type_of
+    }
+
+    /// The length of values of the type, as `pg_type.typlen` has it.
+    fn length(self) -> i16 {
+        // SAFETY: a look-up of an existing type.
+        unsafe { pg_sys::get_typlen(self.type_of) }
+    }
+
+    /// The payload of a value of variable length: the bytes of a text or a bytea. `None` for another type.
+    pub fn bytes(self) -> Option<Box<[u8]>> {
+        // SAFETY: values of types of variable length are varlenas.
+        (self.length() == -1).then(|| unsafe { datum::text_payload(self.datum) })
+    }
+
+    /// The 16 bytes of a uuid; `None` for a type of another length.
+    pub fn uuid(self) -> Option<Bytes16> {
+        (self.length() == 16).then(|| datum::bytes16(self.datum))
+    }
+
+    /// An interval; `None` for another type.
+    pub fn interval(self) -> Option<pg_sys::Interval> {
+        let is_interval = catalog::base_type(self.type_of) == pg_sys::INTERVALOID;
+        // SAFETY: a value of this type points to an interval.
+        is_interval.then(|| unsafe { *self.datum.cast_mut_ptr::<pg_sys::Interval>() })
+    }
+
+    /// A numeric; `None` for another type.
+    pub fn numeric(self) -> Option<Numeric> {
+        let is_numeric = catalog::base_type(self.type_of) == pg_sys::NUMERICOID;
+        // SAFETY: a value of this type is a numeric.
+        is_numeric.then(|| unsafe { Numeric::new(self.datum) })
+    }
+
+    /// The elements of an array of any dimensions, each `None` if it is NULL; `None` for another type.
+    pub fn elements(self) -> Option<Vec<Option<TypedDatum>>> {
+        let type_of = catalog::element_type(catalog::base_type(self.type_of));
+        if type_of == pg_sys::InvalidOid {
+            return None;
+        }
+        // SAFETY: an array of elements of this type.
+        let elements = unsafe { datum::array_elements(self.datum, type_of) };
+        let typed = |datum| TypedDatum { datum, type_of };
+        Some(elements.into_iter().map(|e| e.map(typed)).collect())
+    }
+}
