@@ -12,6 +12,8 @@
 
 mod check;
 mod duration;
+pub(crate) use duration::SECONDS_MAX;
+pub(crate) use operator::{is_comparison, is_set_operator};
 mod operator;
 mod selector;
 
