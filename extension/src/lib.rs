@@ -59,6 +59,6 @@ pub extern "C-unwind" fn _PG_init() {
     pg::shmem::register();
     vectorize::register();
     nodes::register();
-    planner::reasons::register();
+
     hooks::register();
 }

@@ -1,17 +1,22 @@
-//! The fence around Postgres's C interface: what leaves this folder is typed and owns what it holds.
+//! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use and own what they hold.
 //!
-//! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL), [`fresh`] (pages past
-//! the file's end) → [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
-//! [`datum`], [`slot`], [`kind`] (values in and out, and compared) → [`tree`], [`nodes`] (query trees; expressions and plan nodes) → [`names`] (what all of them are called in messages).
+//! | modules | contents |
+//! |---|---|
+//! | [`ports`], [`call_ports`], [`executor`] | C macros and inline functions under their C names; differences between versions |
+//! | [`page`], [`fresh`] | pinned and locked pages and their WAL; pages past the end of a file |
+//! | [`lock`], [`shmem`] | locks, and shared memory |
+//! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`] | values |
+//! | [`tree`], [`nodes`] | query trees, expressions, plans and the planner's structures |
+//! | [`exec`], [`columns`], [`explain`] | nodes in execution, and EXPLAIN |
+//! | [`catalog`], [`names`], [`system`], [`time_zone`] | system catalogs, names for messages, the server, time zones |
+//! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
+//! | [`statement`] | this extension's own SQL statements |
+//! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
 //!
-//! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back
-//! into the ERROR. Guards in this folder therefore run `Drop` while an ERROR passes. By then Postgres has reset
-//! its interrupt-holdoff count, so releasing a lightweight lock would make that count wrap around: guards leave
-//! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
-//! panicking, and release them themselves otherwise.
-//!
-//! [`text`] converts encodings, [`text_test`] compares texts. [`statement`] executes SQL of ours.
-//! [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
+//! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So values
+//! of this folder are dropped while an ERROR passes. By then PostgreSQL has reset its interrupt holdoff count, and releasing
+//! a lightweight lock would make that count wrap around. While the thread panics, guards therefore leave pins and
+//! lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they release them.
 
 pub mod call;
 pub mod call_ports;
