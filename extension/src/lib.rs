@@ -61,6 +61,6 @@ pub extern "C-unwind" fn _PG_init() {
     table_am::routine::register();
     vectorize::register();
     nodes::register();
-    planner::reasons::register();
+
     hooks::register();
 }

@@ -8,17 +8,17 @@ pub enum Vectorize {
     /// Never.
     #[name = c"off"]
     Off,
-    /// Where it can be done.
+    /// Where possible.
     #[name = c"on"]
     On,
-    /// Everywhere, or the query fails and says why.
+    /// Everywhere. A query that cannot be vectorised fails with the reason.
     #[name = c"require"]
     Require,
 }
 
 static VECTORIZE: GucSetting<Vectorize> = GucSetting::<Vectorize>::new(Vectorize::On);
 
-/// The setting.
+/// The setting `lanes.vectorize`.
 pub fn vectorize() -> Vectorize {
     VECTORIZE.get()
 }

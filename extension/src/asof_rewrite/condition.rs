@@ -1,4 +1,4 @@
-//! What a marker says: which expression is the right side's time, which way to look, how far, and what breaks ties.
+//! Reads a marker's call: the right side's time, the direction of the search, the tolerance, and the order of ties.
 
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -14,25 +14,25 @@ const EQUAL: i32 = pg_sys::BTEqualStrategyNumber as i32;
 const GREATER_EQUAL: i32 = pg_sys::BTGreaterEqualStrategyNumber as i32;
 const GREATER: i32 = pg_sys::BTGreaterStrategyNumber as i32;
 
-/// The way in which matches are looked for.
+/// The direction in which a match is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The latest row at or before; of equal rows the last.
+    /// The latest row at or before the left side's time; of equal rows the last.
     Backward,
-    /// The earliest row at or after; of equal rows the first.
+    /// The earliest row at or after the left side's time; of equal rows the first.
     Forward,
 }
 
-/// A column of a sort: an expression and the operators of its order.
+/// A sort key: an expression and the operators of its order.
 #[derive(Clone, Copy, Debug)]
 pub struct SortKey {
-    /// In the terms of the join's query.
+    /// The expression, in the terms of the join's query.
     pub expression: *mut pg_sys::Node,
-    /// `<`, `=` and `>` of one family.
+    /// The operators `<`, `=` and `>` of one family.
     pub operators: Operators,
 }
 
-/// An order's operators.
+/// The operators of an order.
 #[derive(Clone, Copy, Debug)]
 pub struct Operators {
     /// `<`
@@ -44,10 +44,10 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// The default order of a type.
+    /// The default order of a type. A type without an order is an error.
     ///
     /// # Safety
-    /// Runs inside a transaction. A type without an order is an ERROR.
+    /// Runs inside a transaction.
     pub unsafe fn of_type(kind: pg_sys::Oid) -> Operators {
         let (mut less, mut equal, mut greater, mut hashable) = (
             pg_sys::InvalidOid,
@@ -76,25 +76,25 @@ impl Operators {
     }
 }
 
-/// One direction of a marker: conditions for candidates, and their order.
+/// One direction of a search, with the conditions that candidates must meet.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// The way.
+    /// The direction.
     pub direction: Direction,
-    /// The comparison and, with a tolerance, its bound.
+    /// The comparison and, with a tolerance, the bound.
     pub conditions: Vec<*mut pg_sys::Node>,
 }
 
-/// A marker understood. All expressions are in the terms of the join's query.
+/// A marker's call. All expressions are in the terms of the join's query.
 #[derive(Clone, Debug)]
 pub struct Asof {
     /// The right side's time.
     pub time: SortKey,
     /// The left side's time, or a constant.
     pub left: *mut pg_sys::Node,
-    /// One look, or two (backward, forward) for the nearest.
+    /// One search, or two (backward and forward) for the nearest row.
     pub looks: Vec<Look>,
-    /// What the user says decides among equal times.
+    /// The key that decides among equal times, if the user names one.
     pub tie: Option<SortKey>,
 }
 
@@ -106,7 +106,7 @@ fn misuse(marker: Marker, what: &str, hint: &str) -> ! {
     )
 }
 
-/// Which sides of a join an expression refers to.
+/// The sides of a join that an expression refers to.
 #[derive(Clone, Copy, Default)]
 struct Sides {
     left: bool,
@@ -134,7 +134,7 @@ unsafe fn sides(expression: *mut pg_sys::Node, right: i32) -> Sides {
     sides
 }
 
-/// The arguments of a call, by place; `None`: not given.
+/// The arguments of a call in their declared order; `None` for an omitted argument.
 unsafe fn arguments(call: *const pg_sys::FuncExpr) -> [Option<*mut pg_sys::Node>; 4] {
     let mut found = [None; 4];
     // SAFETY: a live call of at most four arguments; the cast follows the tag.
@@ -154,8 +154,7 @@ unsafe fn arguments(call: *const pg_sys::FuncExpr) -> [Option<*mut pg_sys::Node>
     found
 }
 
-/// Reads a marker's call in a join whose right side is range-table entry `right`. Whatever does not follow the contract is
-/// an ERROR.
+/// Reads a marker's call in a join whose right side is range-table entry `right`. It is an error if the call is illegal.
 ///
 /// # Safety
 /// A live call in the terms of the join's query.
@@ -262,7 +261,7 @@ unsafe fn directed(
         };
         let family = family_of_times(marker, declared);
         let strategy = pg_sys::get_op_opfamily_strategy((*comparison).opno, family);
-        // What `<=` says from the left side's place it says of the right side's time as `>=`.
+        // `left <= right` means `right >= left`.
         let backward = match strategy {
             LESS | LESS_EQUAL => right_is_first,
             GREATER | GREATER_EQUAL => !right_is_first,
@@ -364,7 +363,7 @@ unsafe fn nearest(
     }
 }
 
-/// Whether the right side's expression is the first of two; an ERROR when they are not one of each side.
+/// Whether the first of two expressions is the right side's. It is an error if they are not one of each side.
 unsafe fn right_is_first(
     marker: Marker,
     first: *mut pg_sys::Node,
@@ -397,7 +396,7 @@ unsafe fn right_is_first(
     }
 }
 
-/// The order that times of this type have by default.
+/// The default B-tree family of times of a type.
 unsafe fn family_of_times(marker: Marker, kind: pg_sys::Oid) -> pg_sys::Oid {
     // SAFETY: catalogue look-ups.
     unsafe {
@@ -425,7 +424,8 @@ unsafe fn operators(family: pg_sys::Oid, kind: pg_sys::Oid) -> Operators {
     }
 }
 
-/// The tolerance as an expression that adds to the left side's time, and that raises when it is negative or NULL.
+/// The tolerance, of a type that can be added to the left side's time. Evaluating it is an error if it is negative or
+/// NULL.
 unsafe fn reach(
     marker: Marker,
     left: *mut pg_sys::Node,
@@ -461,7 +461,7 @@ unsafe fn bound(
     }
 }
 
-/// An operator of Postgres's own on copies of two expressions.
+/// An operator of PostgreSQL's own on copies of two expressions.
 unsafe fn operator(
     name: &std::ffi::CStr,
     first: *mut pg_sys::Node,

@@ -1,18 +1,19 @@
-//! What a tree needs when it moves one query level down.
+//! Adapts a tree that moves one query level down.
 //!
-//! A part of a query that becomes (part of) a sub-select of it is first put together in the query's own terms, and then
-//! [`descend`] adapts it: what moves along keeps its level and gets new numbers; everything else is one level further up.
+//! A part of a query that becomes a sub-select of the query is first built in the query's own terms. [`descend`] then
+//! adapts it: references to entries that move along keep their level and get new indexes, and all other references go one
+//! level further up.
 
 use pgrx::pg_sys;
 
 use crate::pg::tree::{self, Visitor};
 
-/// The range-table entries that move, by their old numbers; each one's new number is its place here, counted from 1.
+/// The old range-table indexes of the entries that move. The new index of an entry is its position here, counted from 1.
 #[derive(Clone, Debug, Default)]
 pub struct Moved(pub Vec<i32>);
 
 impl Moved {
-    /// The new number of an entry that moves.
+    /// The new index of an entry; `None` if it does not move.
     pub fn renumber(&self, old: i32) -> Option<i32> {
         let place = self.0.iter().position(|&member| member == old)?;
         Some(place as i32 + 1)
@@ -24,7 +25,7 @@ impl Moved {
     }
 }
 
-/// Adapts everything in `query`, which is in the terms of its parent to be.
+/// Adapts a query that is in the terms of its future parent.
 ///
 /// # Safety
 /// A live tree that shares no node with anything else.
@@ -33,10 +34,10 @@ pub unsafe fn descend(query: *mut pg_sys::Query, moved: &Moved) {
     unsafe { tree::walk_query(query, &mut *adapter(moved)) };
 }
 
-/// The same for an expression.
+/// Adapts an expression that is in the terms of its query's future parent.
 ///
 /// # Safety
-/// As [`descend`].
+/// A live expression that shares no node with anything else.
 pub unsafe fn descend_expression(expression: *mut pg_sys::Node, moved: &Moved) {
     // SAFETY: the caller's promise.
     unsafe { tree::walk_expression(expression, &mut *adapter(moved)) };
@@ -109,7 +110,7 @@ fn variable(variable: &mut pg_sys::Var, depth: u32, moved: &Moved) {
     }
 }
 
-/// The outer joins that move along, under their new numbers; the others are not of the new level.
+/// The outer joins that move along, by their new indexes. Other joins do not belong to the new level.
 ///
 /// # Safety
 /// A live set or null.

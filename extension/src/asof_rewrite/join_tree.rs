@@ -1,8 +1,8 @@
-//! A right side that is a join itself, `t LEFT JOIN (q JOIN r …) ON …`, becomes one sub-select first.
+//! Makes a right side that is a join itself, `t LEFT JOIN (q JOIN r …) ON …`, one sub-select.
 //!
-//! Its entries of the range table move into the sub-select; the sub-select's columns are those of their columns that the
-//! rest of the query refers to, and the rest is made to refer to the sub-select. The entries that moved stay behind as empty
-//! ones, because range tables are referred to by number.
+//! The join's range-table entries move into the sub-select. Its columns are the columns of these entries that the rest of
+//! the query uses, and the rest is changed to refer to the sub-select. Empty entries take the places of the entries that
+//! moved, because the rest of the query refers to entries by index.
 
 use pgrx::pg_sys;
 
@@ -11,15 +11,15 @@ use super::{lateral, permission};
 use crate::error;
 use crate::pg::{ports, tree};
 
-/// A column that the rest of the query refers to.
+/// A column that the rest of the query uses.
 struct Column {
     entry: i32,
     attribute: i16,
-    /// Some reference to it.
+    /// A reference to the column.
     variable: pg_sys::Var,
 }
 
-/// Makes the right side of `join` one entry, and returns its number.
+/// Makes the right side of a join one range-table entry, and returns its index.
 ///
 /// # Safety
 /// A live join in the join tree of a live query that shares no nodes.
@@ -86,7 +86,7 @@ pub unsafe fn gather(parent: *mut pg_sys::Query, join: *mut pg_sys::JoinExpr) ->
     }
 }
 
-/// The entries of a join tree: what is joined, and the joins, the outermost last.
+/// The entries of a join tree: the joined tables, then their join, so the outermost join is last.
 unsafe fn members(node: *mut pg_sys::Node, found: &mut Vec<i32>) {
     // SAFETY: a live join tree; the casts follow the tags.
     unsafe {
@@ -112,7 +112,7 @@ unsafe fn members(node: *mut pg_sys::Node, found: &mut Vec<i32>) {
     }
 }
 
-/// Raises when the query locks rows of an entry that moves.
+/// Raises an error if the query locks rows of an entry that moves.
 ///
 /// # Safety
 /// A live query.
@@ -130,7 +130,7 @@ pub unsafe fn refuse_locks(parent: *const pg_sys::Query, moved: &Moved) {
     }
 }
 
-/// Raises for a system column of the right side outside the join's own conditions.
+/// Raises the error for a system column of the right side outside the join's conditions.
 pub fn refuse_system_column() -> ! {
     error::refuse(
         "system columns of the right side of an ASOF join are not visible outside its conditions",
@@ -138,7 +138,7 @@ pub fn refuse_system_column() -> ! {
     )
 }
 
-/// An entry that holds nothing, in the place of one that moves.
+/// Puts an empty entry in the place of an entry that moves.
 unsafe fn leave_behind(parent: *mut pg_sys::Query, index: i32, old: *mut pg_sys::RangeTblEntry) {
     // SAFETY: live trees.
     unsafe {
@@ -149,7 +149,7 @@ unsafe fn leave_behind(parent: *mut pg_sys::Query, index: i32, old: *mut pg_sys:
     }
 }
 
-/// Makes what refers to entries that move refer to columns of entry `index`, and says which columns those are.
+/// Changes references to entries that move into references to columns of entry `index`, and returns these columns.
 unsafe fn redirect(parent: *mut pg_sys::Query, moved: &Moved, index: i32) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     let mut system = false;

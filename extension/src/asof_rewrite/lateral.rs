@@ -1,13 +1,13 @@
-//! The sub-selects that a join with a marker becomes.
+//! Builds the sub-select that a join with a marker becomes.
 //!
 //! ```text
-//! one look:    SELECT <the right side's columns> FROM <right side> WHERE <conditions>
+//! one search:  SELECT <the right side's columns> FROM <right side> WHERE <conditions>
 //!              ORDER BY time DESC | ASC [, tie] [, tableoid], ctid LIMIT 1
 //! the nearest: SELECT <columns> FROM (<backward, time> UNION ALL <forward, time>)
 //!              ORDER BY lanes.asof_distance(time, left), time LIMIT 1
 //! ```
-//! Arrival decides among equal times, and in a table it is the place: in a lanes table the row number, in a heap table
-//! where the row lies. Sides that are not tables have no arrival.
+//! Among equal times the order of arrival decides, which is the order of `ctid`: in a lanes table the row number, in a heap
+//! table the row's position. The rows of other sides have no order of arrival.
 
 use std::ffi::CStr;
 
@@ -18,17 +18,17 @@ use super::descend::{self, Moved};
 use super::{permission, tolerance};
 use crate::pg::tree;
 
-/// The right side of a join: entry `index` of `parent`'s range table.
+/// The right side of a join, by its range-table entry.
 #[derive(Clone, Copy)]
 pub struct RightSide {
-    /// The query that the join is in.
+    /// The query that contains the join.
     pub parent: *mut pg_sys::Query,
-    /// The entry's number.
+    /// The entry's index.
     pub index: i32,
 }
 
-/// The sub-select that gives the match for a row of the left side: the whole right-hand side of `JOIN LATERAL … ON true`.
-/// Its columns are those of the right side's entry, in their places, so that references to them stay as they are.
+/// The sub-select that returns the match for a row of the left side: the right-hand side of `JOIN LATERAL … ON true`. Its
+/// columns are the columns of the right side's entry in their places, so references to them need no change.
 ///
 /// # Safety
 /// Live trees; the right side's entry is not used otherwise afterwards.
@@ -46,7 +46,7 @@ pub unsafe fn sub_select(
     }
 }
 
-/// The candidate of one look, one level below the parent. With its time as a last column, if wanted.
+/// The candidate of one search, one level below the parent, optionally with its time as the last column.
 unsafe fn candidates(
     side: RightSide,
     asof: &Asof,
@@ -71,7 +71,7 @@ unsafe fn candidates(
             operators,
         }) = asof.tie
         {
-            // A row without a tie loses to every row with one.
+            // A row whose tie is NULL comes after every row whose tie is not.
             order.by_with_nulls(expression, operators, direction, false);
         }
         for (expression, kind) in arrival(entry, side.index) {
@@ -89,7 +89,7 @@ unsafe fn candidates(
             tree::list(&[reference(side.index)]),
             tree::conjunction(&conditions),
         );
-        // Alone in its query it has no neighbours to refer to.
+        // The entry is alone in its query, so it has no other entry to refer to.
         (*entry).lateral = false;
         permission::adopt(side.parent, query);
         descend::descend(query, &Moved(vec![side.index]));
@@ -200,7 +200,7 @@ unsafe fn union_all(
     }
 }
 
-/// A `SELECT` of nothing yet. Flags that only say that something may be there are taken over.
+/// A `SELECT` without clauses. It inherits the flags that say what the query may contain.
 unsafe fn empty(parent: *const pg_sys::Query) -> *mut pg_sys::Query {
     // SAFETY: a live parent.
     unsafe {
@@ -241,7 +241,7 @@ unsafe fn reference(index: i32) -> *mut pg_sys::RangeTblRef {
     }
 }
 
-/// A target list's columns being sorted.
+/// The ORDER BY of a target list that is being built.
 struct Order<'a> {
     targets: &'a mut Vec<*mut pg_sys::TargetEntry>,
     clause: *mut pg_sys::List,
@@ -257,7 +257,7 @@ impl Order<'_> {
         }
     }
 
-    /// Adds a key, with NULLs where the type's index has them in this direction.
+    /// Adds a key, with NULLs where an index of the type has them when it is scanned in this direction.
     unsafe fn by(
         &mut self,
         expression: *mut pg_sys::Node,
@@ -327,7 +327,7 @@ unsafe fn output(
     }
 }
 
-/// All columns of an entry in their places, dropped ones (as NULL) included.
+/// All columns of an entry in their places. Dropped columns are NULL.
 unsafe fn columns(entry: *mut pg_sys::RangeTblEntry, index: i32) -> Vec<*mut pg_sys::TargetEntry> {
     let (mut names, mut values) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: a live entry; a relation is locked since the query was parsed.
@@ -354,7 +354,7 @@ unsafe fn columns(entry: *mut pg_sys::RangeTblEntry, index: i32) -> Vec<*mut pg_
     }
 }
 
-/// The keys that say in which order the rows of a table arrived.
+/// The keys of the order in which the rows of a table arrived.
 unsafe fn arrival(
     entry: *const pg_sys::RangeTblEntry,
     index: i32,
@@ -381,7 +381,7 @@ unsafe fn arrival(
             return Vec::new();
         }
         match (*entry).relkind as u8 {
-            // Several tables: no order of arrival between them, but always the same one.
+            // Rows of several tables have no common order of arrival, but their order is always the same.
             pg_sys::RELKIND_PARTITIONED_TABLE => vec![table(), tid()],
             pg_sys::RELKIND_RELATION if (*entry).inh && has_children((*entry).relid) => {
                 vec![table(), tid()]
@@ -431,7 +431,7 @@ unsafe fn variables_of(query: *const pg_sys::Query, index: i32) -> Vec<*mut pg_s
     }
 }
 
-/// A sub-select as an entry of a range table.
+/// A range-table entry for a sub-select.
 ///
 /// # Safety
 /// Live trees.
@@ -452,7 +452,7 @@ pub unsafe fn sub_select_entry(
     }
 }
 
-/// Makes entry `index` of a query a lateral sub-select, under the names that it had.
+/// Replaces the right side's entry by a lateral sub-select with the same names.
 ///
 /// # Safety
 /// Live trees.

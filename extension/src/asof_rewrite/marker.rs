@@ -1,8 +1,8 @@
-//! The markers `lanes.asof` and `lanes.asof_nearest`: their bodies, and how they are recognised.
+//! The markers `lanes.asof` and `lanes.asof_nearest`: their bodies, and how their calls are recognised.
 //!
-//! Both are declared VOLATILE and in C, so that nothing folds, inlines or moves a call before the rewrite has replaced
-//! it. Their optional arguments are `"any"`: what a literal means (`'5 s'`) is decided by the type of the times, and a
-//! call's arguments are found as the parser left them, so that an argument that was not given and NULL differ.
+//! Both are declared VOLATILE and written in C, so nothing folds, inlines or moves a call before the rewrite has replaced
+//! it. Their optional arguments are of type `"any"`, because the type of the times decides what a literal such as `'5 s'`
+//! means. The rewrite sees a call as the parser left it, so it can distinguish an omitted argument from NULL.
 
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 
 use crate::error;
 
-/// Which marker a call is.
+/// A marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// `lanes.asof(condition, tolerance, tie)`
@@ -20,7 +20,7 @@ pub enum Marker {
 }
 
 impl Marker {
-    /// The name that messages use.
+    /// The marker's name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Marker::Asof => "lanes.asof",
@@ -28,7 +28,7 @@ impl Marker {
         }
     }
 
-    /// The arguments that must be given; `tolerance` and `tie` follow them.
+    /// The number of required arguments. `tolerance` and `tie` follow them.
     pub fn required(self) -> usize {
         match self {
             Marker::Asof => 1,
@@ -37,7 +37,7 @@ impl Marker {
     }
 }
 
-/// The functions of this database. Invalid oids: the extension is not here.
+/// The markers' functions in this database. Their OIDs are invalid in a database without the extension.
 #[derive(Clone, Copy)]
 pub struct Functions {
     asof: pg_sys::Oid,
@@ -50,7 +50,7 @@ impl Functions {
         nearest: pg_sys::InvalidOid,
     };
 
-    /// Whether this node is a call of a marker.
+    /// The marker that a node calls; `None` for any other node.
     ///
     /// # Safety
     /// A live node or null.
@@ -69,12 +69,12 @@ impl Functions {
     }
 }
 
-/// What this backend knows; `None`: to be looked up (again).
+/// The functions that this backend has looked up; `None` before the first look-up and after an invalidation.
 static mut KNOWN: Option<Functions> = None;
 static mut WATCHES: bool = false;
 
-/// The markers of this database, or `None` where the extension is not created. Costs a load once it is known; a change
-/// of any function or schema of the database makes it look again.
+/// The markers of this database; `None` in a database without the extension. The result is cached until a function or a
+/// schema of the database changes.
 pub fn functions() -> Option<Functions> {
     // SAFETY: single-threaded; runs inside a transaction, as planning does.
     let functions = unsafe {
@@ -111,7 +111,7 @@ unsafe fn watch() {
     }
 }
 
-/// Raises nothing: invalidation may come at any time.
+/// Clears the cache. An invalidation may arrive at any time, so this raises no error.
 unsafe extern "C-unwind" fn forget(_: pg_sys::Datum, _: i32, _: u32) {
     // SAFETY: single-threaded.
     unsafe { KNOWN = None };
@@ -146,10 +146,10 @@ pub unsafe fn function(name: &std::ffi::CStr, arguments: &[pg_sys::Oid]) -> pg_s
     }
 }
 
-/// Where a marker may stand.
+/// The hint that shows where a marker belongs.
 pub const PLACE: &str = "Write it as one of the ANDed conditions in the ON of an INNER or LEFT JOIN, as in: FROM trades t LEFT JOIN quotes q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts).";
 
-/// The body of both markers, which a rewritten query never calls.
+/// The body of both markers. A rewritten query never calls it.
 #[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn lanes_asof_marker(

@@ -1,44 +1,41 @@
-//! ASOF joins: each row of the left side with the row of the right side that is the latest at its time.
+//! Rewrites ASOF joins, which join each row of the left side with the row of the right side that is the latest at its time.
 //!
 //! ```text
-//! Query ─ planner_hook ─► rewrite (which joins) ─► condition (what the marker says; tolerance)
+//! Query ─ planner hook ─► rewrite (which joins) ─► condition (the marker's call; tolerance)
 //!                            │                        ▼
 //!                            ├─ join_tree ────────► lateral (the sub-select; descend, permission) ─► Query without markers
 //!                            ▼
 //!                         planner
 //! ```
 //!
-//! | module | one thing |
+//! | module | contents |
 //! |---|---|
-//! | [`planner_hook`] | the way in |
-//! | [`marker`] | the SQL functions that mark a join, and their oids |
-//! | [`rewrite`] | finding marked joins; what is not legal is refused here |
-//! | [`condition`] | a marker's call understood: times, direction, conditions, order |
-//! | [`tolerance`] | types and checks of tolerances; distances for the nearest |
-//! | [`join_tree`] | a right side that is a join becomes one sub-select |
-//! | [`lateral`] | the sub-select that finds the match |
-//! | [`descend`] | what a tree needs when it moves one query level down |
-//! | [`permission`] | permissions go where tables go |
-//! | [`match_shape`] | recognising a lateral sub-select that finds one row by time, ours or hand-written |
-//! | [`match_window`] | recognising one that aggregates the rows within a stretch of time |
-//! | [`offer`] | offering an accelerated join to the planner, with its costs |
-//! | [`plan`], [`node`] | the plan node, and what it remembers |
-//! | [`exec`] | executing it: [`history`] is the right side in memory, [`kind`](crate::pg::kind) the images it compares, [`executor`] core's inline pieces |
+//! | [`marker`] | the SQL functions that mark a join, and their OIDs |
+//! | [`rewrite`] | finds marked joins and refuses illegal ones |
+//! | [`condition`] | reads a marker's call: times, direction, conditions, order |
+//! | [`tolerance`] | types and checks of tolerances; distances for the nearest row |
+//! | [`join_tree`] | makes a right side that is a join one sub-select |
+//! | [`lateral`] | builds the sub-select that finds the match |
+//! | [`descend`] | adapts a tree that moves one query level down |
+//! | [`permission`] | moves permissions with tables |
 //!
-//! The rewrite is `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` ≡ `t LEFT JOIN LATERAL (SELECT q's columns FROM q
-//! WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival DESC LIMIT 1) q ON true`, on the tree that the planner gets:
-//! views, sub-selects and row-level security are in place, nothing has been folded, moved or simplified.
+//! The rewrite turns `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` into `t LEFT JOIN LATERAL (SELECT q's columns
+//! FROM q WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival DESC LIMIT 1) q ON true`. It works on the tree that
+//! the planner receives: views, sub-selects and row-level security are expanded, and nothing is folded, moved or simplified
+//! yet. [`crate::planner::time_match`] later recognises such sub-selects, however they were written.
 //!
 //! Invariants:
-//! - The sub-select takes the number of the right side's range-table entry and has its columns in their places, dropped ones
-//!   included. So whatever refers to the right side stays as it is.
-//! - The right side's entry moves whole: permissions, row-level security and its barriers, samples and inheritance go along.
-//! - A rewritten query holds no marker; one that is left over is an ERROR. The markers' bodies raise.
+//! - The sub-select takes the index of the right side's range-table entry and has the entry's columns in their places,
+//!   dropped columns included. So references to the right side need no change.
+//! - The right side's entry moves as a whole, with its permissions, row-level security and barriers, samples and
+//!   inheritance.
+//! - A rewritten query contains no marker; a marker that is left over is an error. The markers' bodies raise an error.
 //!
-//! Costs: in a database without the extension a load; with it, one walk of each query.
+//! Costs: in a database without the extension a read of a variable; with it, one walk of each query.
 //!
-//! Known gap: a query that Postgres itself puts in the place of a set-returning SQL function, while it plans, does not pass the
-//! hook. The marker's body raises then; functions that are VOLATILE, the default, or in PL/pgSQL are planned by themselves.
+//! Known gap: while it plans, PostgreSQL may replace a set-returning SQL function by its query, which does not pass the
+//! hook. The marker's body then raises an error. Functions that are VOLATILE, the default, or written in PL/pgSQL are planned
+//! by themselves and have no such gap.
 
 mod condition;
 mod descend;
@@ -49,7 +46,7 @@ mod permission;
 pub mod rewrite;
 pub mod tolerance;
 
-/// What Postgres asks about a C function: that it is called by version 1 of the convention.
+/// PostgreSQL's record of a C function's calling convention (`PG_FUNCTION_INFO_V1`).
 macro_rules! version_1 {
     ($name:ident) => {
         #[doc(hidden)]

@@ -1,17 +1,17 @@
-//! The permissions that a query's tables need go where the tables go.
+//! Moves the permissions that a query's tables require with the tables.
 
 use pgrx::pg_sys;
 
-/// Gives `query`, whose entries came from `parent`, what their permissions are checked by.
+/// Copies to `query`, whose entries came from `parent`, the records by which their permissions are checked.
 ///
 /// # Safety
 /// Live queries.
 #[cfg(feature = "pg15")]
 pub unsafe fn adopt(_parent: *const pg_sys::Query, _query: *mut pg_sys::Query) {
-    // They are part of the entries.
+    // The records are part of the entries.
 }
 
-/// Gives `query`, whose entries came from `parent`, what their permissions are checked by.
+/// Copies to `query`, whose entries came from `parent`, the records by which their permissions are checked.
 ///
 /// # Safety
 /// Live queries.

@@ -1,4 +1,4 @@
-//! Finds the joins that carry a marker, and makes each one a join with a lateral sub-select.
+//! Finds the joins that have a marker, and makes each one a join with a lateral sub-select.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -9,7 +9,7 @@ use super::{condition, join_tree};
 use crate::error;
 use crate::pg::tree;
 
-/// Whether there is a marker anywhere in a query.
+/// Whether a query contains a marker.
 ///
 /// # Safety
 /// A live query.
@@ -18,7 +18,7 @@ pub unsafe fn has_marker(functions: &Functions, query: *mut pg_sys::Query) -> bo
     unsafe { tree::walk_query(query, &mut |node, _| functions.marker(node).is_some()) }
 }
 
-/// A copy of the query without markers. A marker where it must not be is an ERROR.
+/// A copy of a query in which joins with markers are rewritten. A marker in any other place is an error.
 ///
 /// # Safety
 /// A live query.
@@ -50,7 +50,7 @@ fn misplaced(marker: Marker) -> ! {
     )
 }
 
-/// This query's joins from the outside in, then the queries in it, those that came to be here included.
+/// Rewrites a query's joins from the outermost to the innermost, then the queries in it, including new sub-selects.
 unsafe fn rewrite(functions: &Functions, query: *mut pg_sys::Query) {
     // SAFETY: a live query.
     unsafe {
@@ -126,7 +126,7 @@ unsafe fn rewrite_join(
             join_tree::gather(query, join)
         };
         join_tree::refuse_locks(query, &Moved(vec![right]));
-        // After `gather`, which makes the conditions refer to the gathered side.
+        // `gather` changes the conditions, so they are read after it.
         let (marked, residual): (Vec<_>, Vec<_>) = tree::conjuncts((*join).quals)
             .into_iter()
             .partition(|&condition| functions.marker(condition).is_some());

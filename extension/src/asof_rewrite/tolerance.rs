@@ -1,6 +1,6 @@
-//! Tolerances: of which type, never negative, never NULL.
+//! Tolerances: their types, and the check that they are neither negative nor NULL.
 //!
-//! | times of | tolerance may be | taken as |
+//! | type of the times | type of the tolerance | converted to |
 //! |---|---|---|
 //! | timestamptz, timestamp | interval | interval |
 //! | date | interval; an integer of days | interval; int4 |
@@ -8,8 +8,8 @@
 //! | numeric | an integer, numeric; a float | numeric; float8 |
 //! | float4, float8 | any number | float8 |
 //!
-//! A literal without a type is an interval or a number as the times ask. What folds to a constant is checked at planning,
-//! everything else by `lanes.asof_tolerance(…)` when it is evaluated.
+//! A literal without a type is an interval or a number, depending on the times. A tolerance that folds to a constant is
+//! checked when the query is planned, any other by `lanes.asof_tolerance(…)` when it is evaluated.
 
 use std::ffi::CStr;
 
@@ -22,7 +22,7 @@ use crate::pg::{names, tree};
 
 const HINT: &str = "A tolerance is how far away a match may be: zero or more.";
 
-/// The type in which distances from values of this type are measured; none: they have no distance.
+/// The type in which distances between values of a type are measured; `None` if they have no distance.
 ///
 /// # Safety
 /// Runs inside a transaction.
@@ -59,7 +59,7 @@ fn taken_as(times: pg_sys::Oid, given: pg_sys::Oid) -> Option<pg_sys::Oid> {
     })
 }
 
-/// A tolerance for times of type `times`, of a type that adds to them, which is checked.
+/// A checked tolerance for times of a type, converted to a type that can be added to them.
 ///
 /// # Safety
 /// A live expression.
@@ -76,7 +76,7 @@ pub unsafe fn checked(given: *mut pg_sys::Node, times: pg_sys::Oid) -> *mut pg_s
                     names::type_name(given_type),
                     names::type_name(times)
                 ),
-                "Give an interval for timestamps and dates, a number for numbers.",
+                "Use an interval for timestamps and dates, and a number for numbers.",
             )
         };
         let coerced = pg_sys::coerce_to_target_type(
@@ -119,7 +119,7 @@ pub unsafe fn checked(given: *mut pg_sys::Node, times: pg_sys::Oid) -> *mut pg_s
     }
 }
 
-/// Raises unless the value is zero or more.
+/// Raises an error unless a value is zero or more.
 ///
 /// # Safety
 /// `value` is of type `kind`, one of those that [`taken_as`] names.
@@ -151,7 +151,7 @@ unsafe fn check(kind: pg_sys::Oid, value: pg_sys::Datum, is_null: bool) {
     }
 }
 
-/// `lanes.asof_tolerance(t)`: its argument, or an ERROR.
+/// `lanes.asof_tolerance(t)`: returns its argument, unless that is negative or NULL.
 #[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn lanes_asof_tolerance(
@@ -178,12 +178,12 @@ pub unsafe fn distance_function(kind: pg_sys::Oid) -> pg_sys::Oid {
     unsafe { marker::function(NAME, &[kind, kind]) }
 }
 
-/// Distances of integers that fit 64 bits unsigned, in the order of signed ones.
+/// An unsigned distance as a signed number in the same order.
 fn ordered(distance: u64) -> i64 {
     (distance ^ (1 << 63)) as i64
 }
 
-/// `|a - b|` of timestamps; everything is infinitely far from infinity, but for itself.
+/// `|a - b|` of timestamps. Infinity is infinitely far from everything but itself.
 fn distance_timestamp(a: i64, b: i64) -> i64 {
     let infinite = |time: i64| time == i64::MIN || time == i64::MAX;
     if a != b && (infinite(a) || infinite(b)) {
@@ -192,7 +192,7 @@ fn distance_timestamp(a: i64, b: i64) -> i64 {
     ordered(a.abs_diff(b))
 }
 
-/// As [`distance_timestamp`], for dates.
+/// `|a - b|` of dates, see [`distance_timestamp`].
 fn distance_date(a: i32, b: i32) -> i64 {
     let infinite = |day: i32| day == i32::MIN || day == i32::MAX;
     if a != b && (infinite(a) || infinite(b)) {
@@ -201,7 +201,7 @@ fn distance_date(a: i32, b: i32) -> i64 {
     ordered(u64::from(a.abs_diff(b)))
 }
 
-/// `|a - b|`, rounded as float8 rounds; NaN is itself and infinitely far from everything else.
+/// `|a - b|` of floats. NaN is equal to itself and infinitely far from everything else.
 fn distance_float(a: f64, b: f64) -> f64 {
     if a == b || (a.is_nan() && b.is_nan()) {
         0.0

@@ -1,4 +1,4 @@
-//! Tells the insert buffer, and scans' spare memory, where an executor run begins and ends.
+//! The executor's hook: an execution's start and end, for the insert buffer and for scans' spare memory.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -6,7 +6,7 @@ use pgrx::prelude::*;
 use crate::table::pending_rows::{self, Gathers};
 use crate::table::scan::spare_memory;
 
-/// The depth of a run that is within no other.
+/// The depth of an execution that is not part of another.
 const OUTERMOST: usize = 1;
 
 static mut PREVIOUS: pg_sys::ExecutorRun_hook_type = None;
@@ -33,8 +33,7 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// The hook. Errors of the query pass through this frame as core's own jump (see [`crate::hooks::utility`]): nothing here
-/// needs dropping.
+/// The hook. Errors of the query jump over this frame (see [`crate::hooks::utility`]), so nothing here needs dropping.
 unsafe extern "C-unwind" fn executor_run(
     query: *mut pg_sys::QueryDesc,
     direction: pg_sys::ScanDirection::Type,
@@ -73,7 +72,7 @@ unsafe extern "C-unwind" fn end(depth: usize) {
     }
 }
 
-/// Whether nothing in the query can ask for the tuple ids of rows that it inserts.
+/// Whether nothing in a query can use the tuple ids of rows that it inserts.
 unsafe fn gathers(query: *mut pg_sys::QueryDesc) -> bool {
     // SAFETY: a live query descriptor.
     unsafe {
@@ -84,7 +83,7 @@ unsafe fn gathers(query: *mut pg_sys::QueryDesc) -> bool {
         if (*plan).commandType == pg_sys::CmdType::CMD_INSERT {
             return !(*plan).hasReturning && !(*plan).hasModifyingCTE;
         }
-        // CREATE TABLE AS and REFRESH MATERIALIZED VIEW insert what a SELECT sends them.
+        // CREATE TABLE AS and REFRESH MATERIALIZED VIEW insert the rows of a SELECT.
         let destination = (*query).dest;
         !destination.is_null()
             && matches!(
@@ -94,7 +93,8 @@ unsafe fn gathers(query: *mut pg_sys::QueryDesc) -> bool {
     }
 }
 
-/// Nothing here raises or allocates: aborts may call it at any time.
+/// Ends all executions of an aborted transaction. An abort may call it at any time, so it neither raises errors nor
+/// allocates.
 unsafe extern "C-unwind" fn transaction_ended(
     event: pg_sys::XactEvent::Type,
     _argument: *mut std::ffi::c_void,
@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn transaction_ended(
     }
 }
 
-/// As above.
+/// Ends all executions of an aborted subtransaction. It neither raises errors nor allocates.
 unsafe extern "C-unwind" fn subtransaction_ended(
     event: pg_sys::SubXactEvent::Type,
     _subtransaction: pg_sys::SubTransactionId,

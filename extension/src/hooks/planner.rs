@@ -1,4 +1,4 @@
-//! Where the rewrite happens: before planning, so before any condition is moved and any outer join reduced.
+//! The planner's hook that rewrites ASOF joins: before planning, when no condition is moved and no outer join reduced yet.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -27,8 +27,7 @@ unsafe extern "C-unwind" {
     ) -> *mut pg_sys::PlannedStmt;
 }
 
-/// The hook. Errors of planning pass through this frame as core's own jump (see [`crate::hooks::utility`]): nothing here
-/// needs dropping.
+/// The hook. Errors of planning jump over this frame (see [`crate::hooks::utility`]), so nothing here needs dropping.
 unsafe extern "C-unwind" fn planner(
     query: *mut pg_sys::Query,
     text: *const std::ffi::c_char,

@@ -1,5 +1,5 @@
-//! `lanes.vectorize = require`: a lanes table that is read in any other way than by nodes of ours without reasons fails
-//! the query with them. The finished plan is looked through.
+//! The planner's hook that collects reasons, and `lanes.vectorize = require`. With that setting, a query fails unless its
+//! finished plan reads each lanes table by nodes of this library that have no reasons.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -35,7 +35,7 @@ unsafe extern "C-unwind" {
     ) -> *mut pg_sys::PlannedStmt;
 }
 
-/// The hook. Errors of planning pass through this frame as core's own jump: nothing here needs dropping.
+/// The hook. Errors of planning jump over this frame, so nothing here needs dropping.
 unsafe extern "C-unwind" fn planner(
     query: *mut pg_sys::Query,
     text: *const std::ffi::c_char,
@@ -44,11 +44,44 @@ unsafe extern "C-unwind" fn planner(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
-        reasons::begin(options);
+        begin(options);
         let next = PREVIOUS.unwrap_or(standard_planner);
         let planned = next(query, text, options, parameters);
         end(planned);
         planned
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(options: i32) {
+    // SAFETY: runs inside a transaction.
+    reasons::begin(options as u32, unsafe {
+        pg_sys::GetCurrentTransactionNestLevel()
+    });
+}
+
+/// Drops the reasons of plannings that failed with their transaction.
+#[pg_guard]
+unsafe extern "C-unwind" fn transaction_ended(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
+        reasons::abandon(0);
+    }
+}
+
+/// Drops the reasons of plannings that failed with their subtransaction.
+#[pg_guard]
+unsafe extern "C-unwind" fn subtransaction_ended(
+    event: pg_sys::SubXactEvent::Type,
+    _this: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        // SAFETY: the aborted subtransaction is still the current one.
+        reasons::abandon(unsafe { pg_sys::GetCurrentTransactionNestLevel() });
     }
 }
 
@@ -66,7 +99,7 @@ unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
     reasons::end();
 }
 
-/// Fails if a lanes table is read by a node that is not ours, or by one that could not do all.
+/// Raises an error if a lanes table is read by a node of PostgreSQL's, or by a node with reasons.
 unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
     // SAFETY: a live plan; each node is read as what its tag says.
     unsafe {
@@ -157,11 +190,13 @@ fn fail(table: pg_sys::Oid, reason: String) -> ! {
     )
 }
 
-/// Installs the hook.
+/// Installs the hook and the callbacks of transactions.
 pub fn register() {
     // SAFETY: single-threaded, once a process.
     unsafe {
         PREVIOUS = pg_sys::planner_hook;
         pg_sys::planner_hook = Some(planner);
+        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
     }
 }

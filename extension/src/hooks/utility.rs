@@ -1,6 +1,6 @@
-//! What has to happen around utility statements: our storage parameters go round core's check (see
-//! [`crate::table_options`]), and what cannot work on lanes tables (indexes, logical publication) is refused before
-//! anything of it exists.
+//! The hook around utility statements. It hides this extension's storage parameters from PostgreSQL's check (see
+//! [`crate::table_options`]), and refuses what lanes tables do not support (indexes, logical publication) before anything
+//! is created.
 
 use std::ffi::CStr;
 
@@ -47,22 +47,22 @@ unsafe extern "C-unwind" {
     ) -> *mut pg_sys::List;
 }
 
-/// What is left to do once the statement has run. Plain pointers into the statement's memory: an ERROR may jump over
-/// the frame that holds it.
+/// What remains to be done after the statement. It holds plain pointers into the statement's memory, because an error may
+/// jump over the frame that owns it.
 #[derive(Clone, Copy)]
 enum Afterwards {
     Nothing,
-    /// Store our parameters of the table that was created under this name.
+    /// Store this extension's parameters of the table that the statement created.
     Store {
         table: *mut pg_sys::RangeVar,
         ours: Definitions<'static>,
     },
-    /// Follow a column of a table, and of those that inherit it, that has got another name.
+    /// Apply the new name of a column to the parameters of a table and of tables that inherit it.
     Rename {
         from: *mut std::ffi::c_char,
         to: *mut std::ffi::c_char,
     },
-    /// Put back what was set aside, then apply the changes.
+    /// Restore the parameters that were set aside, then apply the changes.
     Restore {
         table: pg_sys::Oid,
         aside: Definitions<'static>,
@@ -71,20 +71,20 @@ enum Afterwards {
     },
 }
 
-/// The statement to run, possibly our changed copy, and what follows.
+/// The statement to execute, possibly a changed copy, and what remains to be done after it.
 #[derive(Clone, Copy)]
 struct Plan {
     planned: *mut pg_sys::PlannedStmt,
     afterwards: Afterwards,
-    /// The depth of the frame that gathers the rows of a rewrite; 0: there is none.
+    /// The depth of the frame that gathers the rows of a rewrite; 0 if there is none.
     frame: usize,
-    /// The table whose stored parameters may no longer fit it; invalid: none.
+    /// The table whose stored parameters may no longer fit it; invalid if there is none.
     changed: pg_sys::Oid,
 }
 
-/// The hook. An ERROR of the statement itself must reach the client with its position, constraint names and context
-/// as core made them, so it passes through this frame as core's own jump: nothing here needs dropping, and only
-/// [`before`] and [`after`] are guarded.
+/// The hook. An error of the statement itself must reach the client with the position, constraint names and context that
+/// PostgreSQL gave it. So it jumps over this frame, nothing here needs dropping, and only [`before`] and [`after`] are
+/// guarded.
 unsafe extern "C-unwind" fn process_utility(
     planned: *mut pg_sys::PlannedStmt,
     query: *const std::ffi::c_char,
@@ -196,7 +196,8 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
     unchanged
 }
 
-/// Logical decoding knows nothing of generic WAL records: a subscriber would silently get nothing.
+/// Refuses publications of lanes tables. Logical decoding ignores generic WAL records, so a subscriber would silently
+/// receive nothing.
 unsafe fn refuse_publication(objects: *mut pg_sys::List) {
     // SAFETY: a live list of publication objects.
     unsafe {
@@ -261,7 +262,8 @@ unsafe extern "C-unwind" fn after(plan: Plan) {
     }
 }
 
-/// Writes down parameters of a table that is the extension's own: pg_dump has no definitions of such tables.
+/// Stores the parameters of a table that belongs to the extension for pg_dump, which does not dump such tables'
+/// definitions.
 unsafe fn keep_for_dumps(table: pg_sys::Oid) {
     // SAFETY: inside a transaction; the statement's snapshot is there for the function that is called.
     unsafe {
@@ -277,13 +279,13 @@ unsafe fn keep_for_dumps(table: pg_sys::Oid) {
     }
 }
 
-/// The statement as our own copy, which may be changed.
+/// A copy of the statement, which may be changed.
 unsafe fn own_copy(planned: *mut pg_sys::PlannedStmt) -> *mut pg_sys::PlannedStmt {
     // SAFETY: a live tree.
     unsafe { pg_sys::copyObjectImpl(planned.cast()).cast() }
 }
 
-/// Whether a CREATE statement's access method (or, unnamed, the default) is ours.
+/// Whether a CREATE statement's access method, or the default if it names none, is `lanes`.
 unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
     // SAFETY: a C string or null; the default is a GUC string.
     unsafe {
@@ -296,7 +298,7 @@ unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
     }
 }
 
-/// The existing relation that a name stands for now, or invalid.
+/// The relation that a name refers to now; invalid if there is none.
 unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
     // SAFETY: a live range variable; missing is no error.
     unsafe {
@@ -310,7 +312,7 @@ unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
     }
 }
 
-/// The relation that was created under a name just now: not one of the same name that the search path finds first.
+/// The relation that was just created under a name. The search path might find another relation of that name first.
 unsafe fn find_created(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
     // SAFETY: a live range variable; catalogue look-ups.
     unsafe {
@@ -319,7 +321,7 @@ unsafe fn find_created(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
     }
 }
 
-/// A table and those that inherit it, however far below.
+/// A table and all tables that inherit it, directly or indirectly.
 unsafe fn with_inheritors(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let (lock, none) = (pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
     // SAFETY: catalogue look-ups, which give a list of oids; the boundary turns an ERROR into a panic.
@@ -331,7 +333,7 @@ unsafe fn with_inheritors(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// Whether a relation is a table of ours.
+/// Whether a relation is a lanes table.
 unsafe fn is_lanes(relation: pg_sys::Oid) -> bool {
     if relation == pg_sys::InvalidOid {
         return false;
@@ -376,8 +378,8 @@ unsafe fn create_table(
     }
 }
 
-/// `ALTER TABLE … SET / RESET (…)`: core re-checks all stored parameters, ours included, so they are put aside while
-/// it works.
+/// `ALTER TABLE … SET / RESET (…)`. PostgreSQL checks all stored parameters again, so this extension's are set aside
+/// during the statement.
 unsafe fn alter_table(
     planned: *mut pg_sys::PlannedStmt,
     original: *mut pg_sys::AlterTableStmt,
@@ -435,7 +437,7 @@ unsafe fn alter_table(
     }
 }
 
-/// Refuses to set parameters of ours on another table.
+/// Refuses to set this extension's parameters on another table.
 unsafe fn refuse_setting(commands: *mut pg_sys::List) {
     // SAFETY: a live list of AlterTableCmds; those that set parameters have a list of them.
     unsafe {

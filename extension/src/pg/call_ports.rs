@@ -1,4 +1,4 @@
-//! What calls of functions need of Postgres's C: the surroundings of aggregates and windows, copies of values. C names.
+//! Ports of what calls of functions need from C, under their C names: aggregates and windows, and copies of values.
 
 #![allow(non_snake_case)]
 
@@ -78,7 +78,7 @@ pub unsafe fn PG_WINDOW_OBJECT(info: pg_sys::FunctionCallInfo) -> Option<WindowO
     }
 }
 
-/// The current row's arguments, and the partition's memory. Lets go of the rows before.
+/// Reads the current row's arguments and returns the partition's memory. Releases the rows before.
 ///
 /// # Safety
 /// `window` is the call's window; the function has as many arguments as `values`.
@@ -88,7 +88,7 @@ pub unsafe fn window_row(
     values: &mut [Option<pg_sys::Datum>],
 ) -> *mut c_void {
     let mut memory = std::ptr::null_mut();
-    // SAFETY: the caller's promise. One boundary around all calls, for it is not free; nothing in it needs Drop.
+    // SAFETY: a live window. One boundary surrounds all calls, because it is not free; nothing in it needs dropping.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             WinSetMarkPosition(window, WinGetCurrentPosition(window));

@@ -1,5 +1,4 @@
-//! Small pieces of the executor that are inline functions in C. Errors pass through them as core's own jump: nothing here
-//! needs dropping.
+//! Parts of the executor that are inline functions in C. Errors jump over them, so nothing here needs dropping.
 
 use pgrx::pg_sys;
 
@@ -12,7 +11,7 @@ unsafe extern "C-unwind" {
     fn datum_size(value: pg_sys::Datum, by_value: bool, length: i32) -> usize;
 }
 
-/// Runs `work` with this memory context as the current one. An ERROR resets the current one anyway.
+/// Runs `work` with a memory context as the current one. An error restores the current context in any case.
 ///
 /// # Safety
 /// A live context.
@@ -141,7 +140,7 @@ pub unsafe fn end_scan(scan: pg_sys::TableScanDesc) {
     }
 }
 
-/// A column of a row, counted from 1; `None` is NULL. `last` is the last column that will be asked for.
+/// A column of a row, counted from 1; `None` is NULL. `last` is the last column that will be read.
 ///
 /// # Safety
 /// A row with that many columns.
@@ -160,7 +159,7 @@ pub unsafe fn attribute(
     }
 }
 
-/// A row's place in its table, in the order of tuple ids.
+/// A number for a row's tuple id, in the order of tuple ids.
 ///
 /// # Safety
 /// A row of a table.
@@ -173,7 +172,7 @@ pub unsafe fn place(slot: *const pg_sys::TupleTableSlot) -> u64 {
     }
 }
 
-/// The bytes of a value by reference.
+/// The bytes of a value that is passed by reference.
 ///
 /// # Safety
 /// A live value of a type of that length, out of a table: it is not one that was expanded to be worked on.

@@ -1,9 +1,9 @@
-//! Values as the accelerated join compares them: times as integers in the times' order, keys as bytes that are equal when
+//! Values as the ASOF join compares them: times as integers in the order of the times, and keys as bytes that are equal if
 //! the keys are.
 
 use pgrx::pg_sys;
 
-/// How values of a type are read.
+/// The kind of a type: how its values are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Kind {
@@ -69,7 +69,7 @@ impl Kind {
         ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// Whether values of two kinds are equal, and ordered, as their images are.
+    /// Whether values of two kinds are equal, and ordered, exactly as their images are.
     pub fn compares_with(self, other: Kind) -> bool {
         self == other
             || self.is_integer() && other.is_integer()
@@ -84,12 +84,12 @@ impl Kind {
         matches!(self, Kind::Float4 | Kind::Float8)
     }
 
-    /// Whether values have an image that orders them.
+    /// Whether the images of values are in the values' order.
     pub fn is_ordered(self) -> bool {
         !matches!(self, Kind::Bool | Kind::Text | Kind::Uuid)
     }
 
-    /// A value as an integer, in the order of the type's own operators.
+    /// The image of a value: an integer in the order of the type's own operators.
     pub fn ordered(self, value: pg_sys::Datum) -> i64 {
         match self {
             Kind::Int2 => i64::from(value.value() as i16),
@@ -133,7 +133,7 @@ impl Kind {
     }
 }
 
-/// Postgres's order of floats: -0 equals 0, NaN equals itself and is the greatest.
+/// The image of a float in PostgreSQL's order: -0 equals 0, and NaN equals itself and is the greatest.
 fn order_of_float(value: f64) -> i64 {
     if value.is_nan() {
         return i64::MAX;

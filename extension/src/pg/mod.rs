@@ -1,24 +1,25 @@
-//! The fence around PostgreSQL's C interface: what leaves this folder is typed and owns what it holds.
+//! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use and own what they hold.
 //!
-//! | room | what it offers |
+//! | modules | contents |
 //! |---|---|
-//! | [`ports`] | C macros, declarations that the bindings lack, differences between versions |
-//! | [`table`], [`table_work`], [`descriptor`] | open tables as values, what statements do to them, their row types |
-//! | [`page`], [`fresh`] | locked pages and WAL-logged changes of them; pages past the file's end |
-//! | [`lock`], [`shmem`], [`condition_variable`] | heavyweight locks as values; shared memory and its locks; waking others |
-//! | [`snapshot`], [`transaction`] | what a statement sees; what became of transactions |
-//! | [`datum`], [`slot`], [`kind`] | values in and out, rows, comparisons |
-//! | [`catalog`], [`table_catalog`], [`definitions`], [`type_io`], [`copy`] | look-ups, parameters of statements, values as text, COPY |
-//! | [`tree`], [`nodes`], [`executor`], [`statement`] | query trees, plan nodes, the executor, SQL of our own |
-//! | [`call`], [`call_ports`] | SQL functions |
-//! | [`text`], [`text_predicate`], [`names`] | encodings, comparisons of texts, names in messages |
-//! | [`server`], [`malloc`] | the server and this process; memory that is kept for the next batch |
+//! | [`ports`], [`call_ports`], [`executor`] | C macros and inline functions under their C names; differences between versions |
+//! | [`table`], [`table_work`], [`descriptor`] | open tables, the work of statements on them, their row types |
+//! | [`page`], [`fresh`] | pinned and locked pages and their WAL; pages past the end of a file |
+//! | [`lock`], [`shmem`], [`condition_variable`] | locks, shared memory, and waking other processes |
+//! | [`snapshot`], [`transaction`] | snapshots, and the outcome of transactions |
+//! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`], [`type_io`] | values and rows |
+//! | [`tree`], [`nodes`], [`operands`] | query trees, expressions, plans and the planner's structures |
+//! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
+//! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
+//! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
+//! | [`statement`] | this extension's own SQL statements |
+//! | [`server`], [`system`], [`time_zone`] | the server, this process, time zones |
+//! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
 //!
-//! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back into the
-//! ERROR. So guards of this folder run `Drop` while an ERROR passes. By then PostgreSQL has reset its interrupt-holdoff
-//! count, and releasing a lightweight lock would make that count wrap around. Guards therefore leave pins, locks and open
-//! tables to the transaction's abort (`LWLockReleaseAll`, resource owners) while the thread is panicking, and release them
-//! themselves otherwise.
+//! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So values
+//! of this folder are dropped while an ERROR passes. By then PostgreSQL has reset its interrupt holdoff count, and releasing
+//! a lightweight lock would make that count wrap around. While the thread panics, guards therefore leave pins, locks and
+//! open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they release them.
 
 pub mod call;
 pub mod call_ports;

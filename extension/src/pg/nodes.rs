@@ -1,10 +1,10 @@
-//! Expression trees and plan nodes.
+//! Lists, strings and expressions of plans, as raw pointers.
 
 use pgrx::pg_sys;
 
 use super::{names, ports, tree};
 
-/// The elements of a list of pointers; none of a null list.
+/// The elements of a list of pointers. A null list has none.
 ///
 /// # Safety
 /// `list` is null or live as long as the iterator is used, and holds pointers to `T`.
@@ -21,7 +21,7 @@ pub fn plan_list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T> {
     unsafe { self::list(list) }
 }
 
-/// Numbers as a list that PostgreSQL can copy and print.
+/// A list of numbers, which PostgreSQL can copy and print.
 pub fn integers(numbers: &[i32]) -> *mut pg_sys::List {
     let mut list = std::ptr::null_mut();
     for number in numbers {
@@ -31,7 +31,7 @@ pub fn integers(numbers: &[i32]) -> *mut pg_sys::List {
     list
 }
 
-/// The numbers of such a list.
+/// The numbers of a list that [`integers`] made.
 ///
 /// # Safety
 /// A list made by [`integers`].
@@ -45,14 +45,14 @@ pub unsafe fn integers_of(list: *const pg_sys::List) -> Vec<i32> {
     }
 }
 
-/// A string as a node.
+/// A node that holds a string.
 pub fn string(text: &str) -> *mut pg_sys::Node {
     let text = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();
     // SAFETY: both copy into the current memory context.
     unsafe { pg_sys::makeString(pg_sys::pstrdup(text.as_ptr())).cast() }
 }
 
-/// The text of a node made by [`string`].
+/// The text of a node that [`string`] made.
 ///
 /// # Safety
 /// `node` is such a node.

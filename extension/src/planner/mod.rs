@@ -1,4 +1,16 @@
-//! What the planner is offered: which tables and quals are ours, what reading them costs, and why not.
+//! What the planner's hooks need to know: which tables are lanes tables, which quals are vectorised, what reading costs, and
+//! which sub-selects find rows by time.
+//!
+//! ```text
+//! hooks/paths ──► lanes_table ──► quals (which are vectorised; in what order) ──► nodes' offers
+//!                                   │ reasons why not                │ costs: selectivity
+//!                                   ▼                                ▼
+//!                                 reasons ──► EXPLAIN, lanes.vectorize = require
+//! lateral sub-selects ──► time_match, window_match (by time_condition) ──► joins by time
+//! ```
+//!
+//! Invariants: nothing here changes the planner's structures, and all results are about structures that live as long as
+//! the planning.
 
 pub mod lanes_table;
 pub mod quals;
