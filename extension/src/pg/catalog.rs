@@ -40,12 +40,6 @@ pub fn strategy(operator: Oid, family: Oid) -> i32 {
     unsafe { pg_sys::get_op_opfamily_strategy(operator, family) }
 }
 
-/// The operator of a family for two values of one type; invalid if there is none.
-pub fn family_member(family: Oid, type_of: Oid, strategy: i32) -> Oid {
-    // SAFETY: a look-up by OID.
-    unsafe { pg_sys::get_opfamily_member(family, type_of, type_of, strategy as i16) }
-}
-
 /// The B-tree family that orders a type by default; invalid if there is none.
 pub fn btree_family(type_of: Oid) -> Oid {
     // SAFETY: the type cache never returns null.
@@ -54,22 +48,10 @@ pub fn btree_family(type_of: Oid) -> Oid {
     }
 }
 
-/// Whether values of a type have collations.
-pub fn is_collatable(type_of: Oid) -> bool {
-    // SAFETY: a look-up by OID.
-    unsafe { pg_sys::type_is_collatable(type_of) }
-}
-
 /// Whether texts of a collation are equal only if their bytes are. No collation at all is deterministic too.
 pub fn is_deterministic(collation: Oid) -> bool {
     // SAFETY: a look-up by OID; it is an ERROR if the collation does not exist.
     collation == pg_sys::InvalidOid || unsafe { pg_sys::get_collation_isdeterministic(collation) }
-}
-
-/// The result type of a function.
-pub fn result_type(function: Oid) -> Oid {
-    // SAFETY: a look-up by OID.
-    unsafe { pg_sys::get_func_rettype(function) }
 }
 
 /// Whether a function has a number of arguments.
@@ -92,18 +74,6 @@ pub fn is_lanes_function(function: Oid) -> bool {
             // SAFETY: a look-up by OID.
             unsafe { pg_sys::get_func_namespace(function) == schema }
         })
-}
-
-/// A function of this extension by its name and argument types; invalid if there is none.
-pub fn lanes_function(name: &CStr, arguments: &[Oid]) -> Oid {
-    // SAFETY: the strings are copied into nodes; a function that is not found is no error.
-    unsafe {
-        let name = super::tree::list(&[
-            pg_sys::makeString(pg_sys::pstrdup(c"lanes".as_ptr())),
-            pg_sys::makeString(pg_sys::pstrdup(name.as_ptr())),
-        ]);
-        pg_sys::LookupFuncName(name, arguments.len() as i32, arguments.as_ptr(), true)
-    }
 }
 
 /// A table of this extension by its name; `None` in a database without it.

@@ -19,6 +19,10 @@ views! {
 
 /// What an expression is.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    dead_code,
+    reason = "each kind carries the view of its node, whether it is read or not"
+)]
 pub enum Kind<'p> {
     /// A column.
     Var(Var<'p>),
@@ -181,12 +185,6 @@ impl<'p> Expr<'p> {
         unsafe { pg_sys::exprType(self.as_ptr()) }
     }
 
-    /// The modifier of the expression's type: `exprTypmod`.
-    pub fn typmod(self) -> i32 {
-        // SAFETY: a live expression.
-        unsafe { pg_sys::exprTypmod(self.as_ptr()) }
-    }
-
     /// The expression's collation: `exprCollation`.
     pub fn collation(self) -> Oid {
         // SAFETY: a live expression.
@@ -221,12 +219,6 @@ impl<'p> Expr<'p> {
         unsafe { pg_sys::equal(self.as_ptr().cast(), other.as_ptr().cast()) }
     }
 
-    /// Whether two views are of one node.
-    #[inline]
-    pub fn is_same(self, other: Expr<'_>) -> bool {
-        std::ptr::eq(self.as_ptr(), other.as_ptr())
-    }
-
     /// Whether the view is of the node at an address, which need not be live.
     #[inline]
     pub fn is_at(self, address: *mut pg_sys::Node) -> bool {
@@ -244,12 +236,6 @@ impl<'p> Expr<'p> {
                 super::raw::copy(self.as_ptr()),
             ))
         }
-    }
-
-    /// The range-table indexes that the expression refers to: `pull_varnos`.
-    pub fn relids(self, root: PlannerInfo<'p>) -> super::planner::Relids<'p> {
-        // SAFETY: live structures; the set is in the current memory context.
-        unsafe { super::view::Field::of(pg_sys::pull_varnos(root.as_ptr(), self.as_ptr())) }
     }
 
     /// The attributes of a relation that the expression uses: `pull_varattnos`. System columns have negative numbers,

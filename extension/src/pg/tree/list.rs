@@ -146,18 +146,6 @@ pub struct Integers<'p> {
 super::view::nullable_fields!(Integers: pg_sys::List);
 
 impl Integers<'_> {
-    /// Whether a number is in the list.
-    pub fn contains(self, number: i32) -> bool {
-        // SAFETY: null, or a live list of integers.
-        unsafe { pg_sys::list_member_int(self.raw, number) }
-    }
-
-    /// The numbers in order.
-    pub fn to_vec(self) -> Vec<i32> {
-        // SAFETY: null, or a live list of integers.
-        unsafe { crate::pg::nodes::integers_of(self.raw) }
-    }
-
     /// Whether the list has no elements.
     pub fn is_empty(self) -> bool {
         // SAFETY: null, or a live list.

@@ -148,12 +148,6 @@ pub struct Relids<'p> {
 nullable_fields!(Relids: pg_sys::Bitmapset);
 
 impl<'p> Relids<'p> {
-    /// Whether a number is in the set.
-    pub fn contains(self, number: i32) -> bool {
-        // SAFETY: null, or a live set.
-        unsafe { pg_sys::bms_is_member(number, self.raw) }
-    }
-
     /// Whether the set has no members.
     pub fn is_empty(self) -> bool {
         self.iter().next().is_none()
@@ -165,12 +159,6 @@ impl<'p> Relids<'p> {
         unsafe { pg_sys::bms_equal(self.raw, other.raw) }
     }
 
-    /// Whether all members are in another set.
-    pub fn is_subset(self, other: Relids<'_>) -> bool {
-        // SAFETY: null, or live sets.
-        unsafe { pg_sys::bms_is_subset(self.raw, other.raw) }
-    }
-
     /// The members in ascending order.
     pub fn iter(self) -> impl Iterator<Item = i32> + use<'p> {
         let mut last = -1;
@@ -180,20 +168,9 @@ impl<'p> Relids<'p> {
             (last >= 0).then_some(last)
         })
     }
-
-    /// The set, for a call of PostgreSQL.
-    pub fn as_ptr(self) -> *mut pg_sys::Bitmapset {
-        self.raw
-    }
 }
 
 impl<'p> PlannerInfo<'p> {
-    /// The query that is planned.
-    pub fn query(self) -> Query<'p> {
-        // SAFETY: a planner's query is never null and lives as long as the planner's state.
-        unsafe { Query::at((*self.as_ptr()).parse) }
-    }
-
     /// An entry of the range table, counted from 1.
     pub fn entry(self, index: u32) -> Option<RangeTblEntry<'p>> {
         // SAFETY: the array has as many elements as `simple_rel_array_size` says; elements may be null.
@@ -203,18 +180,6 @@ impl<'p> PlannerInfo<'p> {
                 return None;
             }
             Field::of(*(*root).simple_rte_array.add(index as usize))
-        }
-    }
-
-    /// The relation of an entry of the range table, counted from 1; `None` if the planner made none for it.
-    pub fn relation(self, index: u32) -> Option<RelOptInfo<'p>> {
-        // SAFETY: as for `entry`.
-        unsafe {
-            let root = self.as_ptr();
-            if index as i32 >= (*root).simple_rel_array_size {
-                return None;
-            }
-            Field::of(*(*root).simple_rel_array.add(index as usize))
         }
     }
 
@@ -256,18 +221,6 @@ impl<'p> RelOptInfo<'p> {
         // SAFETY: the array has an element for each attribute from `min_attr` to `max_attr`.
         unsafe { Field::of(*(*self.as_ptr()).attr_needed.add(index)) }
     }
-
-    /// Offers a path: `add_path`.
-    pub fn add_path(self, path: Path<'p>) {
-        // SAFETY: live structures of the planner's; the path is the planner's from now on.
-        unsafe { pg_sys::add_path(self.as_ptr(), path.as_ptr()) }
-    }
-
-    /// Offers a path of which each process produces a part: `add_partial_path`.
-    pub fn add_partial_path(self, path: Path<'p>) {
-        // SAFETY: live structures of the planner's; the path is the planner's from now on.
-        unsafe { pg_sys::add_partial_path(self.as_ptr(), path.as_ptr()) }
-    }
 }
 
 impl<'p> RestrictInfo<'p> {
@@ -295,26 +248,6 @@ impl<'p> PathKey<'p> {
     }
 }
 
-impl<'p> PathTarget<'p> {
-    /// The number of the ORDER BY, GROUP BY or DISTINCT key that a column is; 0 if it is none.
-    pub fn sort_group_ref(self, column: usize) -> u32 {
-        assert!(column < self.exprs().len());
-        // SAFETY: the array is null, or has an element for each column.
-        unsafe {
-            let references = (*self.as_ptr()).sortgrouprefs;
-            if references.is_null() {
-                0
-            } else {
-                *references.add(column)
-            }
-        }
-    }
-}
+impl<'p> PathTarget<'p> {}
 
-impl<'p> CustomPath<'p> {
-    /// The path that the structure begins with.
-    pub fn path(self) -> Path<'p> {
-        // SAFETY: a custom path begins with a path.
-        unsafe { Path::at(self.as_ptr().cast()) }
-    }
-}
+impl<'p> CustomPath<'p> {}

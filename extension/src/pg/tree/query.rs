@@ -126,6 +126,10 @@ views! {
 
 /// What a node of a join tree is.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    dead_code,
+    reason = "each kind carries the view of its node, whether it is read or not"
+)]
 pub enum JoinKind<'p> {
     /// A reference to an entry.
     Entry(RangeTblRef<'p>),

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::expression::Expr;
-use super::query::Query;
 use super::raw;
 use super::view::View;
 
@@ -17,14 +16,6 @@ pub fn expression<'p>(expr: Expr<'p>, visitor: &mut Visitor<'_, 'p>) -> bool {
     // SAFETY: the tree lives for 'p, and the guarded visitor never unwinds.
     guarded(visitor, |visitor| unsafe {
         raw::walk_expression(expr.as_ptr(), visitor)
-    })
-}
-
-/// Visits all below a query, at depth 0, but not the query itself. Returns whether the visitor ended the walk.
-pub fn query<'p>(query: Query<'p>, visitor: &mut Visitor<'_, 'p>) -> bool {
-    // SAFETY: the tree lives for 'p, and the guarded visitor never unwinds.
-    guarded(visitor, |visitor| unsafe {
-        raw::walk_query(query.as_ptr(), visitor)
     })
 }
 
