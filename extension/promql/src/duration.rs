@@ -93,6 +93,7 @@ mod tests {
             assert_eq!(format(parse(text).unwrap()), text);
         }
         assert_eq!(format(parse("60s").unwrap()), "1m");
+        assert_eq!(parse("2w1d"), Ok(1_296_000_000_000_000));
         for text in ["", "5", "1s1m", "5x", "300000y"] {
             assert!(parse(text).is_err(), "{text}");
         }

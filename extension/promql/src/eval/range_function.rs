@@ -3,7 +3,7 @@
 use super::go::quantile;
 use super::over_time::{self, Quadrature};
 use super::range_series::RangeSink;
-use super::rate::{Resets, extrapolated, instant};
+use super::rate::{Extrapolation, Resets, instant};
 use super::selector::FreshSamples;
 use super::window::{Window, WindowShape};
 use super::{Evaluator, Row, Sink, extended, regression};
@@ -226,7 +226,6 @@ impl Evaluator<'_> {
         if let Some(extension) = call.extension {
             return self.extended_row(call, extension, columns, row);
         }
-        let seconds = call.seconds;
         let shape = &call.shape;
         let Buffers {
             resets,
@@ -234,17 +233,19 @@ impl Evaluator<'_> {
         } = buffers;
         let param = |place: usize, step: usize| call.params[place][step];
         match call.function.name {
-            "rate" => {
-                resets.find(columns.1);
-                shape.map(self, columns, row, |w| {
-                    extrapolated(&w, Some(resets), seconds)
-                })
+            "rate" | "increase" | "delta" => {
+                let is_counter = call.function.name != "delta";
+                let per_seconds = if call.function.name == "rate" {
+                    call.seconds
+                } else {
+                    0.0
+                };
+                if is_counter {
+                    resets.find(columns.1);
+                }
+                let mut extrapolation = Extrapolation::new(is_counter, per_seconds);
+                shape.map(self, columns, row, |w| extrapolation.of(&w, resets))
             }
-            "increase" => {
-                resets.find(columns.1);
-                shape.map(self, columns, row, |w| extrapolated(&w, Some(resets), 0.0))
-            }
-            "delta" => shape.map(self, columns, row, |w| extrapolated(&w, None, 0.0)),
             "irate" => shape.map(self, columns, row, |w| instant(&w, true)),
             "idelta" => shape.map(self, columns, row, |w| instant(&w, false)),
             "resets" => shape.map(self, columns, row, |w| over_time::resets(w.values)),

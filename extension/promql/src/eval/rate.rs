@@ -56,53 +56,101 @@ impl Resets {
     }
 }
 
-/// The extrapolated difference of a window, of a counter if its resets are given; divided by
-/// `per_seconds` unless that is 0.
-#[inline(always)]
-pub(super) fn extrapolated(
-    window: &Window<'_>,
-    resets: Option<&mut Resets>,
+/// Where the samples of a window lie: milliseconds from its start to the first one, from the last
+/// one to its end, and between the two, and the number of samples.
+type Layout = (i64, i64, i64, usize);
+
+/// Extrapolates differences of windows.
+///
+/// Windows of regular samples lie alike, so what follows from their layout alone is kept from one
+/// to the next: seven divisions a window become none as a rule. Each number is the one that the
+/// divisions yield.
+#[derive(Debug)]
+pub(super) struct Extrapolation {
+    is_counter: bool,
+    /// Seconds that the difference is divided by; 0 for none.
     per_seconds: f64,
-) -> f64 {
-    let last_place = window.values.len() - 1;
-    if last_place == 0 {
-        return ABSENT;
-    }
-    let (first, last) = (window.values[0], window.values[last_place]);
-    let is_counter = resets.is_some();
-    let mut difference = last - first;
-    if let Some(resets) = resets {
-        for place in resets.within(window.first, window.values.len()) {
-            difference += window.values[place - window.first - 1];
+    layout: Layout,
+    /// Seconds of the layout, those to the start and end as far as they are extrapolated.
+    to_start: f64,
+    to_end: f64,
+    sampled: f64,
+    /// What the difference is multiplied by.
+    factor: f64,
+}
+
+impl Extrapolation {
+    pub(super) fn new(is_counter: bool, per_seconds: f64) -> Extrapolation {
+        Extrapolation {
+            is_counter,
+            per_seconds,
+            layout: (0, 0, 0, 0),
+            to_start: 0.0,
+            to_end: 0.0,
+            sampled: 0.0,
+            factor: 1.0,
         }
     }
-    let (first_time, last_time) = (window.timestamps[0], window.timestamps[last_place]);
-    let mut to_start = (first_time - window.start) as f64 / 1000.0;
-    let mut to_end = (window.end - last_time) as f64 / 1000.0;
-    let sampled = (last_time - first_time) as f64 / 1000.0;
-    let average = sampled / last_place as f64;
-    let threshold = average * 1.1;
-    if to_start >= threshold {
-        to_start = average / 2.0;
+
+    /// The extrapolated difference of a window; of a counter with its resets.
+    #[inline(always)]
+    pub(super) fn of(&mut self, window: &Window<'_>, resets: &mut Resets) -> f64 {
+        let last_place = window.values.len() - 1;
+        if last_place == 0 {
+            return ABSENT;
+        }
+        let (first, last) = (window.values[0], window.values[last_place]);
+        let mut difference = last - first;
+        if self.is_counter {
+            for place in resets.within(window.first, window.values.len()) {
+                difference += window.values[place - window.first - 1];
+            }
+        }
+        let (first_time, last_time) = (window.timestamps[0], window.timestamps[last_place]);
+        let (before, after) = (first_time - window.start, window.end - last_time);
+        let layout = (before, after, last_time - first_time, last_place);
+        if layout != self.layout {
+            self.lay_out(layout);
+        }
+        let mut factor = self.factor;
+        // A counter is not extrapolated below zero. If it starts at no less than it grows by, it
+        // was zero no later than all that is sampled before its first sample.
+        let is_far_from_zero = first >= difference && self.sampled >= self.to_start;
+        if self.is_counter && difference > 0.0 && first >= 0.0 && !is_far_from_zero {
+            let to_zero = self.sampled * (first / difference);
+            if to_zero < self.to_start {
+                factor = self.factor(to_zero);
+            }
+        }
+        difference * factor
     }
-    // A counter is not extrapolated below zero.
-    if is_counter && difference > 0.0 && first >= 0.0 {
-        let to_zero = sampled * (first / difference);
-        if to_zero < to_start {
-            to_start = to_zero;
+
+    #[inline(never)]
+    fn lay_out(&mut self, layout: Layout) {
+        let (before, after, between, intervals) = layout;
+        self.layout = layout;
+        self.sampled = between as f64 / 1000.0;
+        let average = self.sampled / intervals as f64;
+        let threshold = average * 1.1;
+        // Samples that end well before an end of the window are extrapolated by half an interval.
+        let reach = |millis: i64| match millis as f64 / 1000.0 {
+            seconds if seconds >= threshold => average / 2.0,
+            seconds => seconds,
+        };
+        (self.to_start, self.to_end) = (reach(before), reach(after));
+        self.factor = self.factor(self.to_start);
+    }
+
+    fn factor(&self, to_start: f64) -> f64 {
+        let factor = match self.sampled {
+            0.0 => 1.0,
+            sampled => (sampled + to_start + self.to_end) / sampled,
+        };
+        match self.per_seconds {
+            0.0 => factor,
+            seconds => factor / seconds,
         }
     }
-    if to_end >= threshold {
-        to_end = average / 2.0;
-    }
-    let mut factor = 1.0;
-    if sampled != 0.0 {
-        factor = (sampled + to_start + to_end) / sampled;
-    }
-    if per_seconds != 0.0 {
-        factor /= per_seconds;
-    }
-    difference * factor
 }
 
 /// The difference of the last two samples; of a counter a second.

@@ -6,6 +6,9 @@ use crate::grid::Grid;
 use crate::plan::TimeReference;
 use crate::sample::ABSENT;
 
+/// Units of work that are counted together.
+const WORK_MAX: usize = 100_000;
+
 /// A place in a column of times that only moves on.
 ///
 /// Samples come at regular intervals as a rule, so the place is guessed to move by as many
@@ -88,13 +91,17 @@ impl WindowShape {
         mut function: impl FnMut(Window<'_>) -> f64,
     ) -> Result<(), Error> {
         let (mut low, mut high) = (Cursor::default(), Cursor::default());
+        let mut work = 0;
         for (step, out) in row.iter_mut().enumerate() {
             let time = self.grid.time(step);
             let end = self.time.of(time);
             let start = end - self.range;
             let first = low.pass(timestamps, start - self.before);
             let last = high.pass(timestamps, end + self.after);
-            evaluator.work(last - first + 8)?;
+            work += last - first + 8;
+            if work > WORK_MAX {
+                evaluator.work(std::mem::take(&mut work))?;
+            }
             *out = match first < last {
                 false => ABSENT,
                 true => function(Window {
@@ -108,7 +115,7 @@ impl WindowShape {
                 }),
             };
         }
-        Ok(())
+        evaluator.work(work)
     }
 }
 
