@@ -43,7 +43,7 @@ impl Counters {
                     .wrapping_add(1);
                 let random = state >> 33;
                 // A counter restarts about twice a day.
-                counter = if random % 4096 == 0 {
+                counter = if random.is_multiple_of(4096) {
                     0.0
                 } else {
                     counter + (random % 100) as f64

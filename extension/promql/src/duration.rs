@@ -72,7 +72,7 @@ pub fn format(nanos: i64) -> String {
     for (name, unit_nanos) in UNITS {
         let unit = unit_nanos / NANOS_PER_MILLI as u64;
         // Years and weeks are used only where nothing remains: 90d is easier to read than 12w6d.
-        if matches!(name, "y" | "w") && left % unit != 0 {
+        if matches!(name, "y" | "w") && !left.is_multiple_of(unit) {
             continue;
         }
         if left / unit > 0 {

@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! text ──► parser ──► syntax tree ──► plan ──► eval ──► engine: an answer with annotations
-//!                                       │        ▲
-//!                             reads of the source │ series: labels, columns of times and values
+//!                                      │         ▲
+//!                              reads ──┴─► source ┘ labels, columns of times and values
 //! ```
 //! | module | one thing |
 //! |---|---|
-//! | [`parser`], [`token`], [`ast`] | a query's text to its syntax tree, with errors and positions |
+//! | [`parser`], [`token`], [`ast`] | a query's text to its syntax tree; errors have positions |
 //! | [`function`] | the functions of PromQL: names, arguments, results |
 //! | `plan` | durations, times of `@`, what is evaluated once, what is read once |
 //! | `eval` | rows of values, a value of each step; windows, aggregations, operators |

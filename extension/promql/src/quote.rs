@@ -42,10 +42,13 @@ fn push_escaped(to: &mut String, c: char, delimiter: char) {
 
 /// Whether a character beyond ASCII is shown as itself: no control, no space and no private use.
 fn is_printable(c: char) -> bool {
-    !c.is_control()
-        && !(c.is_whitespace() && c != ' ')
-        && !matches!(c as u32, 0xad | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f)
-        && !matches!(c as u32, 0xe000..=0xf8ff | 0xfeff | 0xfff9..=0xfffb | 0xfffe..=0xffff | 0xf0000..)
+    let is_format = matches!(
+        c as u32,
+        0xad | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb
+    );
+    let is_private = matches!(c as u32, 0xe000..=0xf8ff | 0xfffe..=0xffff | 0xf0000..);
+    let is_space = c.is_whitespace() && c != ' ';
+    !(c.is_control() || is_space || is_format || is_private)
 }
 
 /// The fault of a text that is no string literal.

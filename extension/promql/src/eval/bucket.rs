@@ -93,8 +93,9 @@ pub(super) fn quantile(quantile: f64, buckets: &mut Vec<Bucket>) -> (f64, Option
         return (f64::NAN, forced);
     }
     let mut rank = quantile * observations;
-    // Counts may be NaN, so this is a search by halves as in Go, which such counts lead as there.
-    let place = buckets[..last].partition_point(|bucket| !(bucket.count >= rank));
+    // Counts may be NaN, which reach no rank: the search by halves goes on behind them, as in Go.
+    let reaches = |bucket: &Bucket| bucket.count >= rank;
+    let place = buckets[..last].partition_point(|bucket| !reaches(bucket));
     if place == last {
         return (buckets[last - 1].upper, forced);
     }
@@ -131,8 +132,9 @@ pub(super) fn fraction(lower: f64, upper: f64, buckets: &mut Vec<Bucket>) -> f64
     }
     let (lower_rank, upper_rank) = (rank_of(lower, buckets), rank_of(upper, buckets));
     let capped = |rank: Option<f64>| match rank {
-        Some(rank) if !(rank > total) => rank,
-        _ => total,
+        Some(rank) if rank > total => total,
+        Some(rank) => rank,
+        None => total,
     };
     (capped(upper_rank) - capped(lower_rank)) / total
 }

@@ -80,8 +80,10 @@ impl Checker<'_> {
 
     fn selector(&self, selector: &VectorSelector, admits_all: bool) -> Result<(), ParseError> {
         if !selector.name.is_empty() {
-            let others = selector.matchers.iter().rev().skip(1);
-            for matcher in others.rev().filter(|matcher| matcher.name() == METRIC_NAME) {
+            // The last matcher is that of the name itself.
+            let others = selector.matchers.len().saturating_sub(1);
+            let mut others = selector.matchers[..others].iter();
+            if let Some(matcher) = others.find(|matcher| matcher.name() == METRIC_NAME) {
                 let (first, second) = (quote(&selector.name), quote(matcher.value()));
                 let message = format!("metric name must not be set twice: {first} or {second}");
                 return self.error(selector.span, message);
