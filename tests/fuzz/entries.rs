@@ -265,7 +265,8 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
         runs.push(SealedRun {
             image: if plan.is_kept {
                 // SAFETY: the bytes outlive everything that is opened here.
-                unsafe { ImageBytes::kept(KeptImage::without_zones(bytes)) }
+                let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
+                ImageBytes::kept_for_ever(KeptImage::without_zones(bytes))
             } else {
                 ImageBytes::Own(bytes.to_vec())
             },

@@ -118,6 +118,10 @@ impl Lane {
 
     /// The address of the value of `row` in a lane of fixed width or of items; null for other
     /// lanes.
+    ///
+    /// # Safety
+    /// As for [`is_null`](Self::is_null). The bytes behind the pointer are a value only if the row
+    /// is not NULL.
     #[inline]
     pub unsafe fn pointer(&self, row: usize) -> *const u8 {
         match self.data {

@@ -234,7 +234,8 @@ impl OpenedTable {
         let mode = mode as pg_sys::LOCKMODE;
         // SAFETY: runs inside a transaction; an unknown OID yields null.
         let relation = unsafe { pg_sys::try_relation_open(table, mode) };
-        (!relation.is_null()).then_some(OpenedTable {
+        // Lazily: a value around null must not be dropped.
+        (!relation.is_null()).then(|| OpenedTable {
             relation,
             released: mode,
         })

@@ -4,8 +4,8 @@
 //! fits:
 //! 1. retired segments and relations without pins;
 //! 2. the coldest segment without pins, by the clock algorithm: a hand moves around the ring of
-//!   resident segments, passes over a segment that was pinned since its last visit, and evicts the
-//!   next;
+//!    resident segments, passes over a segment that was pinned since its last visit, and evicts the
+//!    next;
 //! 3. a whole relation without pins, with its list of runs, by a hand of its own.
 //!
 //! A relation may have a budget of its own. Before its segments exceed the budget, its own coldest

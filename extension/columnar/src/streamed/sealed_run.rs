@@ -38,6 +38,14 @@ pub enum ImageBytes {
 }
 
 impl ImageBytes {
+    /// An image that is never freed and whose checksum was verified.
+    pub fn kept_for_ever(image: KeptImage<'static>) -> ImageBytes {
+        ImageBytes::Kept {
+            image,
+            _pin: Rc::new(()),
+        }
+    }
+
     /// The image of the run that begins at `first_row` and has so many bytes, if the arena keeps it. Its checksum was
     /// verified before the arena got it.
     pub fn kept<L: Locks + 'static>(

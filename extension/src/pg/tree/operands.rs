@@ -203,7 +203,7 @@ impl<'p> Var<'p> {
     pub fn varno(self) -> i32 {
         use super::view::View;
         // SAFETY: a view's structure is live.
-        unsafe { (*self.as_ptr()).varno as i32 }
+        unsafe { (*self.as_ptr()).varno }
     }
 }
 

@@ -65,7 +65,7 @@ impl Scan<'_> {
     /// Passes segments from one back to the first, as [`Scan::pass_ruled_out`] does forwards: the segment before them,
     /// which is none where no row lies before.
     pub fn pass_ruled_out_back(&mut self, segment: u32, rules_out: RulesOut<'_>) -> Option<i64> {
-        if self.serializable || !self.shared.is_none() {
+        if self.serializable || self.shared.is_some() {
             return None;
         }
         let content = self.reader.content.as_ref()?;
