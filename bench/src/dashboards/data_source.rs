@@ -158,7 +158,7 @@ mod tests {
             json!({"status": "error"}),
             json!({"data": {"result": [{"metric": {}}]}}),
         ] {
-            assert!(shown(&odd, &[]).unwrap_err().contains("not an answer"));
+            assert!(shown(&odd, &[]).unwrap_err().contains("not a response"));
         }
     }
 }

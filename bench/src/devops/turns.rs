@@ -245,6 +245,6 @@ mod tests {
         assert!(some[0].times.is_ok() && some[1].times.is_err());
         let (none, _) = outcomes([Ok(1), Err("no"), Err("no")], "one");
         let told = none[0].times.clone().unwrap_err();
-        assert!(told.contains("nobody else"), "{told}");
+        assert!(told.contains("no other store"), "{told}");
     }
 }

@@ -208,7 +208,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("<= 10 ms: MISSED") && text.contains("met 0 of 1 judged bars"),
+            text.contains("<= 10 ms: MISSED") && text.contains("0 of 1 judged bars are met"),
             "{text}"
         );
     }

@@ -120,7 +120,7 @@ fn whole_way(name: &str, store: &Store) {
         12
     );
     assert_eq!(
-        count("fake_wanted WHERE reason LIKE '%no such segment%'"),
+        count("fake_wanted WHERE reason LIKE '%does not exist in object storage%'"),
         1
     );
 
