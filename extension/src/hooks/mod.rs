@@ -3,6 +3,7 @@
 pub mod executor;
 mod paths;
 mod planner;
+mod publications;
 mod require;
 mod utility;
 

@@ -1,12 +1,13 @@
 //! The hook around utility statements. It hides this extension's storage parameters from PostgreSQL's check (see
-//! [`crate::table_options`]), and refuses what lanes tables do not support (indexes, logical publication) before anything
-//! is created.
+//! [`crate::table_options`]), and refuses indexes of lanes tables before anything is created. [`publications`] refuses to
+//! publish them.
 
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::publications;
 use crate::pg::definitions::Definitions;
 use crate::pg::ports;
 use crate::table::pending_rows::{self, Gathers};
@@ -83,8 +84,8 @@ struct Plan {
 }
 
 /// The hook. An error of the statement itself must reach the client with the position, constraint names and context that
-/// PostgreSQL gave it. So it jumps over this frame, nothing here needs dropping, and only [`before`] and [`after`] are
-/// guarded.
+/// PostgreSQL gave it. So it jumps over this frame, nothing here needs dropping, and only what runs before and after the
+/// statement is guarded.
 unsafe extern "C-unwind" fn process_utility(
     planned: *mut pg_sys::PlannedStmt,
     query: *const std::ffi::c_char,
@@ -97,6 +98,7 @@ unsafe extern "C-unwind" fn process_utility(
 ) {
     // SAFETY: the arguments are the ones we were called with, but for the statement, which is it or a copy of it.
     unsafe {
+        let suspect = publications::suspect(planned);
         let plan = before(planned);
         let next = PREVIOUS.unwrap_or(standard_process_utility);
         next(
@@ -110,6 +112,7 @@ unsafe extern "C-unwind" fn process_utility(
             completion,
         );
         after(plan);
+        publications::check(suspect);
     }
 }
 
@@ -181,34 +184,10 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                     refuse::indexes();
                 }
             }
-            pg_sys::NodeTag::T_CreatePublicationStmt => {
-                refuse_publication((*node.cast::<pg_sys::CreatePublicationStmt>()).pubobjects);
-            }
-            pg_sys::NodeTag::T_AlterPublicationStmt => {
-                let alter: *mut pg_sys::AlterPublicationStmt = node.cast();
-                if (*alter).action != pg_sys::AlterPublicationAction::AP_DropObjects {
-                    refuse_publication((*alter).pubobjects);
-                }
-            }
             _ => {}
         }
     }
     unchanged
-}
-
-/// Refuses publications of lanes tables. Logical decoding ignores generic WAL records, so a subscriber would silently
-/// receive nothing.
-unsafe fn refuse_publication(objects: *mut pg_sys::List) {
-    // SAFETY: a live list of publication objects.
-    unsafe {
-        for i in 0..ports::list_length(objects) {
-            let object: *mut pg_sys::PublicationObjSpec = ports::list_nth(objects, i);
-            let table = (*object).pubtable;
-            if !table.is_null() && is_lanes(find((*table).relation)) {
-                refuse::publications();
-            }
-        }
-    }
 }
 
 #[pg_guard]
@@ -286,7 +265,7 @@ unsafe fn own_copy(planned: *mut pg_sys::PlannedStmt) -> *mut pg_sys::PlannedStm
 }
 
 /// Whether a CREATE statement's access method, or the default if it names none, is `lanes`.
-unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
+pub(super) unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
     // SAFETY: a C string or null; the default is a GUC string.
     unsafe {
         let name = if name.is_null() {
@@ -299,7 +278,7 @@ unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
 }
 
 /// The relation that a name refers to now; invalid if there is none.
-unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
+pub(super) unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
     // SAFETY: a live range variable; missing is no error.
     unsafe {
         pg_sys::RangeVarGetRelidExtended(
@@ -313,7 +292,7 @@ unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
 }
 
 /// The relation that was just created under a name. The search path might find another relation of that name first.
-unsafe fn find_created(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
+pub(super) unsafe fn find_created(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
     // SAFETY: a live range variable; catalogue look-ups.
     unsafe {
         let schema = pg_sys::RangeVarGetCreationNamespace(name);
@@ -322,7 +301,7 @@ unsafe fn find_created(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
 }
 
 /// A table and all tables that inherit it, directly or indirectly.
-unsafe fn with_inheritors(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+pub(super) unsafe fn with_inheritors(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let (lock, none) = (pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
     // SAFETY: catalogue look-ups, which give a list of oids; the boundary turns an ERROR into a panic.
     unsafe {

@@ -29,6 +29,15 @@ impl OwnedArgument {
         value.into_datum().map(OwnedArgument)
     }
 
+    /// A text, of bytes in the database's encoding.
+    pub fn of_text(text: &[u8]) -> OwnedArgument {
+        // SAFETY: the function copies so many bytes into a new value.
+        unsafe {
+            let text = pg_sys::cstring_to_text_with_len(text.as_ptr().cast(), text.len() as i32);
+            OwnedArgument(pg_sys::Datum::from(text))
+        }
+    }
+
     /// The argument, for a statement that is executed while `self` lives.
     pub fn datum(&self) -> pg_sys::Datum {
         self.0

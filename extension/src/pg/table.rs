@@ -132,6 +132,21 @@ impl<'a> OpenTable<'a> {
             && !self.read(|entry| unsafe { &raw const (*entry).rd_islocaltemp })
     }
 
+    /// Whether the table is the temporary target of a rewrite of another table.
+    pub fn is_of_rewrite(self) -> bool {
+        self.class().relrewrite != pg_sys::InvalidOid
+    }
+
+    /// The changes of the table that publications include. PostgreSQL keeps them in the cache entry.
+    pub fn published(self) -> pg_sys::PublicationActions {
+        // SAFETY: the table is open; the function fills the whole description.
+        unsafe {
+            let mut publication = std::mem::zeroed::<pg_sys::PublicationDesc>();
+            pg_sys::RelationBuildPublicationDesc(self.as_ptr(), &raw mut publication);
+            publication.pubactions
+        }
+    }
+
     /// Whether changes of the table are WAL-logged.
     #[inline]
     pub fn needs_wal(self) -> bool {

@@ -6,6 +6,7 @@ use lanes_columnar::kind::LaneKind;
 use pgrx::pg_sys;
 
 use super::append::{PreparedRun, RUN_ROWS_MAX};
+use super::publication::{self, Change};
 use super::tid;
 use crate::error;
 use crate::pg::datum::{self, RowIntake};
@@ -85,6 +86,7 @@ pub fn append(
     command: pg_sys::CommandId,
     flags: u32,
 ) -> u64 {
+    publication::check_write(table, Change::Insert);
     table.check_conflict_in();
     let first_row = PreparedRun::write(table, kinds, columns, rows).publish(xid, command, flags);
     if first_row + rows as u64 > tid::ROWS_MAX {

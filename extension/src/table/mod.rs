@@ -7,6 +7,7 @@ pub mod generation;
 pub mod insert;
 pub mod one_row;
 pub mod pending_rows;
+pub mod publication;
 pub mod reader;
 pub mod resident;
 pub mod row_numbers;

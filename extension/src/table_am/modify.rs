@@ -26,6 +26,7 @@ use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 use crate::storage::tombstone::{FLAG_MOVED, Tail, Tombstone, kind};
 use crate::table::append::PreparedRun;
+use crate::table::publication::{self, Change};
 use crate::table::reader::Reader;
 use crate::table::visibility::{XidStatus, xid_status};
 use crate::table::{insert, one_row, pending_rows, tid};
@@ -57,6 +58,7 @@ pub fn delete(
     let Some(row) = tid::to_row(id) else {
         return TM_Result::TM_Invisible;
     };
+    publication::check_write(table, Change::Delete);
     let reason = pg_sys::XLTW_Oper::XLTW_Delete;
     let mut claim = RowClaim::new(table, row, LockTupleExclusive, command, reason);
     table.check_conflict_in();
@@ -105,6 +107,7 @@ pub fn update(
     let Some(row) = tid::to_row(id) else {
         return (TM_Result::TM_Invisible, mode);
     };
+    publication::check_write(table, Change::Update);
     let reason = pg_sys::XLTW_Oper::XLTW_Update;
     let mut claim = RowClaim::new(table, row, mode, command, reason);
     table.check_conflict_in();

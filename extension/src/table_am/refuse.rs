@@ -18,14 +18,6 @@ pub fn indexes() -> ! {
     refuse("lanes tables do not support indexes", INDEX_HINT)
 }
 
-/// Logical replication.
-pub fn publications() -> ! {
-    refuse(
-        "lanes tables cannot be published for logical replication",
-        "Use physical (streaming) replication, which carries lanes tables like any other.",
-    )
-}
-
 #[pg_guard]
 pub extern "C-unwind" fn index_build_range_scan(
     _table: pg_sys::Relation,

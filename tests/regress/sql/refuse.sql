@@ -64,12 +64,3 @@ UPDATE t SET v = 'changed' WHERE id = 1;
 SELECT * FROM t ORDER BY id;
 DROP MATERIALIZED VIEW m;
 DROP TABLE t, heap_keyed, parent, keyed_parent, loose;
--- Logical decoding cannot read lanes tables.
-CREATE TABLE published (a int) USING lanes;
-CREATE PUBLICATION lanes_publication FOR TABLE published;
-SET client_min_messages = error;
-CREATE PUBLICATION lanes_publication;
-RESET client_min_messages;
-ALTER PUBLICATION lanes_publication ADD TABLE published;
-DROP PUBLICATION lanes_publication;
-DROP TABLE published;

@@ -94,6 +94,12 @@ pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
     }
 }
 
+/// Whether the WAL contains what logical decoding needs.
+pub fn XLogLogicalInfoActive() -> bool {
+    // SAFETY: a setting that changes only at a restart.
+    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32 }
+}
+
 /// The relation's name, for messages.
 ///
 /// # Safety
