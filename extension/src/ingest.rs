@@ -18,6 +18,7 @@
 mod convert;
 mod copy;
 mod direct;
+mod distributed;
 mod placed;
 mod refusal;
 mod restore;

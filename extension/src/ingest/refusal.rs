@@ -13,6 +13,8 @@ pub enum Refusal {
     TargetKind { table: String },
     /// A temporary table of another session.
     OtherTemporary { table: String },
+    /// Citus keeps the table's rows in shards.
+    Distributed { table: String },
     /// Row-level security applies to the caller.
     RowSecurity { table: String },
     /// An INSERT on the table is rewritten by a rule.
@@ -85,6 +87,12 @@ impl Refusal {
                 format!("cannot append to \"{table}\", a temporary table of another session"),
                 None,
                 None,
+            ),
+            Refusal::Distributed { table } => (
+                Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("cannot append to \"{table}\": Citus has distributed the table"),
+                None,
+                Some("Use COPY or INSERT, whose rows Citus sends to the shards.".to_owned()),
             ),
             Refusal::RowSecurity { table } => (
                 Code::ERRCODE_FEATURE_NOT_SUPPORTED,

@@ -5,6 +5,7 @@ use lanes_wire::BatchView;
 use pgrx::pg_sys;
 
 use super::convert::Conversion;
+use super::distributed;
 use super::refusal::Refusal;
 use crate::pg::descriptor::{Attribute, Descriptor, attribute_name, base_type};
 use crate::pg::table::{OpenTable, OpenedTable};
@@ -64,6 +65,11 @@ impl AppendTarget {
                 | pg_sys::RELKIND_FOREIGN_TABLE
         ) {
             return Err(Refusal::TargetKind {
+                table: table.name(),
+            });
+        }
+        if distributed::is_distributed(table.oid()) {
+            return Err(Refusal::Distributed {
                 table: table.name(),
             });
         }

@@ -84,6 +84,15 @@ pub fn lanes_table(name: &CStr) -> Option<Oid> {
     (table != pg_sys::InvalidOid).then_some(table)
 }
 
+/// Whether the schema `pg_catalog` has a table of this name.
+pub fn has_system_table(name: &CStr) -> bool {
+    // SAFETY: a look-up by name that tolerates a missing table.
+    unsafe {
+        let schema = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
+        pg_sys::get_relname_relid(name.as_ptr(), schema) != pg_sys::InvalidOid
+    }
+}
+
 /// The types of a function's arguments, and the type of its result.
 pub fn signature(function: Oid) -> (Vec<Oid>, Oid) {
     let (mut types, mut count) = (std::ptr::null_mut(), 0);
