@@ -490,7 +490,10 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text, text[]), lanes.label_sets(bytea), '
                    'lanes.is_stale_marker(float8), lanes.series_ids(text), lanes.label_names(text), '
                    'lanes.label_values(text, text), lanes.cardinality(text, int4), '
-                   'lanes.selects_without_labels(text) TO %s', role);
+                   'lanes.selects_without_labels(text), '
+                   'lanes.promql(text, timestamptz, interval), '
+                   'lanes.promql_range(text, timestamptz, timestamptz, interval, interval), '
+                   'lanes.promql_api(text, timestamptz, timestamptz, interval, interval, int4, boolean) TO %s', role);
     -- Existing views of metrics, and future ones, which the owner of register_series creates.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA metrics TO %s', role);
     EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA metrics GRANT SELECT ON TABLES TO %s',

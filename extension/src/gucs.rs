@@ -103,6 +103,30 @@ pub fn cold_cache_bytes() -> u64 {
     COLD_CACHE_SIZE.get() as u64 * 1024 * 1024
 }
 
+/// The largest number of samples that a query in PromQL may read.
+static PROMQL_MAX_SAMPLES: GucSetting<i32> = GucSetting::<i32>::new(1_000_000_000);
+
+/// The largest number of samples that a query in PromQL may read.
+pub fn promql_max_samples() -> u64 {
+    PROMQL_MAX_SAMPLES.get() as u64
+}
+
+/// The largest number of series that a query in PromQL may read.
+static PROMQL_MAX_SERIES: GucSetting<i32> = GucSetting::<i32>::new(1_000_000);
+
+/// The largest number of series that a query in PromQL may read.
+pub fn promql_max_series() -> u64 {
+    PROMQL_MAX_SERIES.get() as u64
+}
+
+/// Megabytes of memory that a query in PromQL may hold.
+static PROMQL_MEMORY: GucSetting<i32> = GucSetting::<i32>::new(256);
+
+/// Bytes of memory that a query in PromQL may hold.
+pub fn promql_memory_bytes() -> usize {
+    PROMQL_MEMORY.get() as usize * 1024 * 1024
+}
+
 /// Refuses to start a server whose arena cannot be as large as it is told to be: PostgreSQL only warns of a wrong value
 /// for the setting of a library, and takes the default; of too much shared memory it complains with a hint at its own
 /// settings.
@@ -229,6 +253,41 @@ pub fn register() {
         1,
         i32::MAX / 2,
         GucContext::Sighup,
+        GucFlags::UNIT_MB,
+    );
+    register_promql();
+}
+
+/// Defines the settings of queries in PromQL.
+fn register_promql() {
+    GucRegistry::define_int_guc(
+        c"lanes.promql_max_samples",
+        c"Largest number of samples that a query in PromQL may read.",
+        c"A query that reads more is an error.",
+        &PROMQL_MAX_SAMPLES,
+        1,
+        i32::MAX,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.promql_max_series",
+        c"Largest number of series that a query in PromQL may read.",
+        c"A series counts once for each selector that reads it.",
+        &PROMQL_MAX_SERIES,
+        1,
+        i32::MAX,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.promql_memory",
+        c"Memory that a query in PromQL may hold.",
+        c"It bounds intermediate results, the answer, and the samples of one series.",
+        &PROMQL_MEMORY,
+        1,
+        1024 * 1024,
+        GucContext::Userset,
         GucFlags::UNIT_MB,
     );
 }

@@ -5,7 +5,7 @@
 //! window on lanes, in the arena or decoded from pages → a slot ([`pg::slot`]).
 //!
 //! Beside it, for any table: SQL functions over times and values ([`functions`]). For the series of Prometheus: the
-//! label index ([`labels`]).
+//! label index ([`labels`]) and queries in PromQL ([`promql`]).
 //!
 //! This file loads and registers, nothing else.
 
@@ -28,6 +28,7 @@ mod nodes;
 mod offload;
 mod pg;
 mod planner;
+mod promql;
 mod remote;
 mod storage;
 mod table;

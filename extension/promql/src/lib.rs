@@ -13,6 +13,7 @@
 //! | `plan` | durations, times of `@`, what is evaluated once, what is read once |
 //! | `eval` | rows of values, a value of each step; windows, aggregations, operators |
 //! | [`engine`] | queries at one time or at steps of a range to answers; options and limits |
+//! | [`json`] | answers as bodies of the HTTP API |
 //! | [`source`] | where series come from: a trait |
 //! | [`memory`] | series in memory, for tests and measurements |
 //! | [`labels`], [`matcher`] | label sets, and conditions on them |
@@ -49,6 +50,7 @@ mod eval;
 mod expression;
 pub mod function;
 pub mod grid;
+pub mod json;
 pub mod labels;
 mod lexer;
 pub mod matcher;

@@ -9,9 +9,9 @@ use pgrx::prelude::*;
 
 use super::conditions;
 use super::jsonb;
-use super::packed;
+use super::label_sets::each_of_row;
 use super::source::Index;
-use crate::pg::statement::{Row, Statement};
+use crate::pg::statement::Statement;
 use crate::pg::text::{self, LazyJsonb};
 
 static OF_METRIC: Statement = Statement::reading(
@@ -49,7 +49,7 @@ fn metric_series(
                 text: labels.to_owned(),
                 convert: jsonb::of_label_set,
             };
-            found.push((id, labels));
+            found.push((id as i32, labels));
         });
     }
     TableIterator::new(found)
@@ -60,7 +60,7 @@ fn utf8(text: &[u8]) -> String {
 }
 
 /// Calls `visit` with the id and the label set of each requested series of the metric.
-fn each_of(metric: &[u8], wanted: Option<&IdSet>, mut visit: impl FnMut(i32, &str)) {
+fn each_of(metric: &[u8], wanted: Option<&IdSet>, mut visit: impl FnMut(u32, &str)) {
     if let Some(wanted) = wanted
         && wanted.len() <= LOOKED_UP_MAX
     {
@@ -82,24 +82,4 @@ fn each_of(metric: &[u8], wanted: Option<&IdSet>, mut visit: impl FnMut(i32, &st
         each_of_row(&row, wanted, &mut visit);
         pgrx::check_for_interrupts!();
     });
-}
-
-/// Visits the requested series of one registration. Returns the registration's last id.
-fn each_of_row(row: &Row, wanted: Option<&IdSet>, visit: &mut impl FnMut(i32, &str)) -> u32 {
-    let columns = (row.get::<i32>(1), row.get::<i32>(2));
-    let (Some(first), Some(last)) = columns else {
-        return 0;
-    };
-    let (first, last) = (first as u32, last as u32);
-    if wanted.is_some_and(|wanted| wanted.range_cardinality(first..=last) == 0) {
-        return last;
-    }
-    let mut id = first;
-    packed::unpack(row.get(3).unwrap_or_default(), |labels| {
-        if wanted.is_none_or(|wanted| wanted.contains(id)) {
-            visit(id as i32, labels);
-        }
-        id += 1;
-    });
-    last
 }

@@ -10,6 +10,7 @@
 //! | [`packed`] | packs and unpacks the label sets of a row of `lanes.series_runs` |
 //! | [`source`] | the index as a query sees it |
 //! | [`functions`] | the SQL functions that read the index |
+//! | [`label_sets`] | the label sets of series by id |
 //! | [`metric_series`] | the SQL function in a metric's view |
 //! | [`jsonb`] | a label set as a value of type jsonb |
 //! | [`narrow`] | passes the query's conditions on labels to that function |
@@ -36,6 +37,7 @@ pub mod conditions;
 pub mod functions;
 pub mod hashes;
 pub mod jsonb;
+pub mod label_sets;
 pub mod maintain;
 pub mod metric_series;
 pub mod narrow;

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The script of `CREATE EXTENSION`: these files of `sql/`, in this order.
-const EXTENSION_SQL: [&str; 10] = [
+const EXTENSION_SQL: [&str; 11] = [
     "bootstrap.sql",
     "functions.sql",
     "ingest.sql",
@@ -35,6 +35,7 @@ const EXTENSION_SQL: [&str; 10] = [
     "inspect.sql",
     "prometheus.sql",
     "labels.sql",
+    "promql.sql",
 ];
 
 /// Installs missing packages, builds, and installs the extension.

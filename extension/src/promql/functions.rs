@@ -1,0 +1,203 @@
+//! The SQL functions of PromQL.
+
+use lanes_promql::error::Error;
+use lanes_promql::json::{self, BodyOptions};
+use lanes_promql::{Answer, Engine, Labels, Limits, Options, Value};
+use pgrx::prelude::*;
+
+use super::source::DatabaseSource;
+use super::times;
+use crate::error;
+use crate::gucs;
+use crate::labels::jsonb;
+use crate::pg::text::{self, LazyJsonb, ServerText};
+
+/// The bytes of a sample in a column of times and a column of values.
+const SAMPLE_BYTES: usize = 16;
+
+/// The age up to which a sample counts if the caller does not say.
+const LOOKBACK_MILLIS: i64 = 300_000;
+
+/// When a query is evaluated, in milliseconds since 1970.
+#[derive(Clone, Copy)]
+enum QueryTime {
+    At(i64),
+    Steps { start: i64, stop: i64, step: i64 },
+}
+
+type SampleRows = TableIterator<
+    'static,
+    (
+        name!(labels, LazyJsonb),
+        name!(ts, TimestampWithTimeZone),
+        name!(value, f64),
+    ),
+>;
+
+/// Evaluates a query at one time.
+#[pg_extern(sql = false)]
+fn promql(query: &[u8], at: TimestampWithTimeZone, lookback: Interval) -> SampleRows {
+    let at = times::millis_of_argument(at, "the time of a query");
+    let lookback = times::length_of(lookback, "lookback");
+    let answer = evaluate(query, QueryTime::At(at), lookback);
+    rows_of(answer.value, at)
+}
+
+/// Evaluates a query at each step of a range.
+#[pg_extern(sql = false)]
+fn promql_range(
+    query: &[u8],
+    start: TimestampWithTimeZone,
+    stop: TimestampWithTimeZone,
+    step: Interval,
+    lookback: Interval,
+) -> SampleRows {
+    let time = steps(start, stop, step);
+    let lookback = times::length_of(lookback, "lookback");
+    rows_of(evaluate(query, time, lookback).value, 0)
+}
+
+/// Evaluates a query and returns the body of Prometheus's HTTP API, in pieces.
+#[pg_extern(sql = false)]
+fn promql_api(
+    query: Option<&[u8]>,
+    start: Option<TimestampWithTimeZone>,
+    stop: Option<TimestampWithTimeZone>,
+    step: Option<Interval>,
+    lookback: Option<Interval>,
+    series_limit: Option<i32>,
+    stats: Option<bool>,
+) -> SetOfIterator<'static, ServerText> {
+    let (Some(query), Some(start)) = (query, start) else {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            "the query and its start must not be NULL",
+            "lanes.promql() evaluates a query at now() by default.",
+        );
+    };
+    let lookback = lookback.map_or(LOOKBACK_MILLIS, |lookback| {
+        times::length_of(lookback, "lookback")
+    });
+    let time = match step {
+        None => QueryTime::At(times::millis_of_argument(start, "start")),
+        Some(step) => steps(start, stop.unwrap_or(start), step),
+    };
+    let answer = evaluate(query, time, lookback);
+    let at = match time {
+        QueryTime::At(at) => at,
+        QueryTime::Steps { start, .. } => start,
+    };
+    let options = BodyOptions {
+        series_limit: series_limit.unwrap_or(0).max(0) as usize,
+        has_statistics: stats.unwrap_or(false),
+    };
+    let mut pieces = Vec::new();
+    json::write_body(&answer, at, options, &mut |piece| {
+        pgrx::check_for_interrupts!();
+        pieces.push(piece);
+    });
+    let pieces = pieces.into_iter();
+    SetOfIterator::new(pieces.map(|piece| ServerText::of_utf8(piece.as_bytes())))
+}
+
+fn steps(start: TimestampWithTimeZone, stop: TimestampWithTimeZone, step: Interval) -> QueryTime {
+    QueryTime::Steps {
+        start: times::millis_of_argument(start, "start"),
+        stop: times::millis_of_argument(stop, "stop"),
+        step: times::length_of(step, "step"),
+    }
+}
+
+/// The answer to a query.
+fn evaluate(query: &[u8], time: QueryTime, lookback: i64) -> Answer {
+    let query = text::utf8_text(query);
+    let query = String::from_utf8_lossy(&query);
+    let limits = Limits {
+        samples_max: gucs::promql_max_samples(),
+        series_max: gucs::promql_max_series(),
+        held_bytes_max: gucs::promql_memory_bytes(),
+        ..Limits::default()
+    };
+    let source = DatabaseSource {
+        series_max: limits.series_max,
+        samples_max: limits.held_bytes_max / SAMPLE_BYTES,
+    };
+    let options = Options {
+        lookback_delta: lookback,
+        limits,
+        ..Options::default()
+    };
+    let interrupt = || {
+        pgrx::check_for_interrupts!();
+        Ok(())
+    };
+    let engine = Engine::new(&source, options).with_interrupt(&interrupt);
+    let answer = match time {
+        QueryTime::At(at) => engine.instant(&query, at),
+        QueryTime::Steps { start, stop, step } => engine.range(&query, start, stop, step),
+    };
+    answer.unwrap_or_else(|failure| refuse(failure))
+}
+
+/// Raises the error of a query that has no answer.
+fn refuse(failure: Error) -> ! {
+    let (code, hint) = match failure {
+        Error::Parse(_) => (
+            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+            "Write a query as for Prometheus: sum by (job) (rate(requests_total[5m])).",
+        ),
+        Error::Execution(_) => (
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "Prometheus refuses the query too.",
+        ),
+        Error::Limit(_) => (
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            "Select fewer series or a shorter time, or raise lanes.promql_max_samples, lanes.promql_max_series or lanes.promql_memory.",
+        ),
+        Error::NativeHistogram(_) => (
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "Use classic histograms, whose buckets are series.",
+        ),
+        Error::Canceled | Error::Timeout => (
+            PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
+            "Ask again, or raise statement_timeout.",
+        ),
+        Error::Source(_) => (
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "The server's log may say more.",
+        ),
+    };
+    error::raise(code, failure.to_string(), hint)
+}
+
+/// The rows of a value at a time, in milliseconds since 1970.
+fn rows_of(value: Value, at: i64) -> SampleRows {
+    let series: Vec<(Labels, Vec<i64>, Vec<f64>)> = match value {
+        Value::Scalar(value) => vec![(Labels::empty(), vec![at], vec![value])],
+        Value::String(_) => error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "the query is a string, which has no value of type float8",
+            "lanes.promql_api() returns strings.",
+        ),
+        Value::Vector(samples) => samples
+            .into_iter()
+            .map(|sample| (sample.labels, vec![at], vec![sample.value]))
+            .collect(),
+        Value::Matrix(series) => series
+            .into_iter()
+            .map(|series| (series.labels, series.timestamps, series.values))
+            .collect(),
+    };
+    let rows = series.into_iter().flat_map(|(labels, timestamps, values)| {
+        let labels = json::labels_json(&labels);
+        let samples = timestamps.into_iter().zip(values);
+        samples.map(move |(time, value)| {
+            let labels = LazyJsonb {
+                text: labels.clone(),
+                convert: jsonb::of_label_set,
+            };
+            (labels, times::timestamp_of(time), value)
+        })
+    });
+    TableIterator::new(rows)
+}
