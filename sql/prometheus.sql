@@ -493,6 +493,7 @@ BEGIN
                    'lanes.selects_without_labels(text), '
                    'lanes.promql(text, timestamptz, interval), '
                    'lanes.promql_range(text, timestamptz, timestamptz, interval, interval), '
+                   'lanes.promql_explain(text, timestamptz, timestamptz, interval, interval), '
                    'lanes.promql_api(text, timestamptz, timestamptz, interval, interval, int4, boolean) TO %s', role);
     -- Existing views of metrics, and future ones, which the owner of register_series creates.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA metrics TO %s', role);

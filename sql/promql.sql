@@ -22,6 +22,15 @@ CREATE FUNCTION lanes.promql_api(
 COMMENT ON FUNCTION lanes.promql_api(text, timestamptz, timestamptz, interval, interval, int4, boolean) IS
     'for lanes-gateway: the answer to a PromQL query as the body of Prometheus''s HTTP API, in pieces; without a step, at start only';
 
+CREATE FUNCTION lanes.promql_explain(
+    query text, start timestamptz DEFAULT now(), stop timestamptz DEFAULT NULL, step interval DEFAULT NULL,
+    lookback interval DEFAULT '5 minutes'
+) RETURNS SETOF text
+    STABLE ROWS 10 COST 10000 LANGUAGE c AS 'MODULE_PATHNAME', 'promql_explain_wrapper';
+COMMENT ON FUNCTION lanes.promql_explain(text, timestamptz, timestamptz, interval, interval) IS
+    'evaluates a PromQL query at start, or at each step from start to stop, and returns its plan with what each part of it read and how long it took';
+
 REVOKE ALL ON FUNCTION lanes.promql(text, timestamptz, interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.promql_range(text, timestamptz, timestamptz, interval, interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.promql_api(text, timestamptz, timestamptz, interval, interval, int4, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.promql_explain(text, timestamptz, timestamptz, interval, interval) FROM PUBLIC;

@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use crate::scenario::{Findings, Options, Run};
 use crate::scenario::{append, ceiling, context, durability, events, page, shards};
-use crate::{dashboards, devops, overload, remote_write, sealed};
+use crate::{dashboards, devops, overload, promql, remote_write, sealed};
 use lanes_support::error::{Error, Result};
 use lanes_support::place;
 use std::time::Instant;
@@ -69,6 +69,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "dashboards",
         help: "panels of a node_exporter dashboard in SQL, beside PromQL on VictoriaMetrics",
         run: dashboards::scenario::run,
+    },
+    Scenario {
+        name: "promql",
+        help: "PromQL over HTTP on the gateway, beside VictoriaMetrics",
+        run: promql::scenario::run,
     },
     Scenario {
         name: "devops",

@@ -24,6 +24,7 @@
 //! | [`remote_write`] | the scenarios that compare these systems |
 //! | [`overload`] | the scenario with more requests than the gateway can process |
 //! | [`dashboards`] | the scenario of Grafana's panels |
+//! | [`promql`] | the scenario of PromQL over HTTP |
 //! | [`devops`] | the scenario of a fleet's queries and star joins |
 //! | [`sealed`] | the scenarios of sealed rows: size, scans, object storage |
 //! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
@@ -55,6 +56,7 @@ pub mod machine;
 pub mod overload;
 pub mod peers;
 pub mod pinning;
+pub mod promql;
 pub mod remote_write;
 pub mod scenario;
 pub mod sealed;

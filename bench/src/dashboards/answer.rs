@@ -29,6 +29,12 @@ impl Answer {
 
     /// Returns the first difference from another answer, in words, or `None` if both are equal.
     pub fn difference(&self, other: &Answer) -> Option<String> {
+        self.difference_beyond(other, TOLERANCE)
+    }
+
+    /// Returns the first difference from another answer whose values may be apart by a share of the
+    /// greater one.
+    pub fn difference_beyond(&self, other: &Answer, tolerance: f64) -> Option<String> {
         if self.values() == 0 {
             return Some("the answer is empty".to_owned());
         }
@@ -49,7 +55,7 @@ impl Answer {
             }
             let mut pairs = ours.iter().zip(theirs).enumerate();
             let (place, (ours, theirs)) =
-                pairs.find(|(_, (ours, theirs))| !same(**ours, **theirs))?;
+                pairs.find(|(_, (ours, theirs))| !same(**ours, **theirs, tolerance))?;
             Some(format!(
                 "value {place} of the line `{line}` is {ours}, not {theirs}"
             ))
@@ -57,9 +63,9 @@ impl Answer {
     }
 }
 
-fn same(ours: f64, theirs: f64) -> bool {
+fn same(ours: f64, theirs: f64, tolerance: f64) -> bool {
     // The difference of two sums may be small relative to either.
-    (ours - theirs).abs() <= TOLERANCE * ours.abs().max(theirs.abs()).max(1.0)
+    (ours - theirs).abs() <= tolerance * ours.abs().max(theirs.abs()).max(1.0)
         || (ours.is_nan() && theirs.is_nan())
 }
 
@@ -96,6 +102,9 @@ mod tests {
             assert_eq!(difference.is_none(), word.is_empty(), "{difference:?}");
             assert!(difference.unwrap_or_default().contains(word));
         }
+        let near = answer(&[("a", &[1.0, 2.1]), ("b", &[0.5])]);
+        assert_eq!(ours.difference_beyond(&near, 0.05), None);
+        assert!(ours.difference_beyond(&near, 0.04).is_some());
         let more = answer(&[("a", &[1.0, 2.0]), ("b", &[0.5]), ("c", &[1.0])]);
         assert_eq!(ours.difference(&more).unwrap(), "there is no line `c`");
         assert!(answer(&[]).difference(&answer(&[])).is_some());

@@ -73,16 +73,13 @@ pub struct PrometheusSource {
 }
 
 impl PrometheusSource {
-    /// Creates a data source that queries the panels of a dashboard from the server at this
-    /// address.
-    pub fn new(base: &str, panels: &[Panel], dashboard: &Dashboard) -> PrometheusSource {
-        let requests = panels
-            .iter()
-            .map(|panel| (panel.prometheus_request(dashboard), panel.by.clone()));
+    /// Creates a data source that sends these requests to the server at this address. Each request
+    /// comes with the labels that distinguish the lines of its answer.
+    pub fn new(base: &str, requests: Vec<(PrometheusRequest, Vec<String>)>) -> PrometheusSource {
         PrometheusSource {
             agent: http::agent(),
             base: base.to_owned(),
-            requests: requests.collect(),
+            requests,
         }
     }
 }

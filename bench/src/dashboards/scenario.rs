@@ -146,7 +146,7 @@ pub fn run(run: &Run) -> Result<Findings> {
 
 /// Seals the rows, and waits until the background worker has made every label a column of its
 /// metric's view.
-fn make_ready(ours: &Lanes, seconds: f64) -> Result<()> {
+pub fn make_ready(ours: &Lanes, seconds: f64) -> Result<()> {
     let mut client = ours.connect()?;
     for statement in [
         "SELECT lanes.seal('lanes.samples')",
@@ -222,7 +222,10 @@ impl Dashboards<'_> {
     }
 
     fn prometheus(&self, theirs: &VictoriaMetrics) -> PrometheusSource {
-        PrometheusSource::new(&theirs.base(), &self.definition.panels, self.dashboard)
+        let panels = self.definition.panels.iter();
+        let requests =
+            panels.map(|panel| (panel.prometheus_request(self.dashboard), panel.by.clone()));
+        PrometheusSource::new(&theirs.base(), requests.collect())
     }
 
     /// Queries each panel once after a restart. The report shows their sum, because the first panel

@@ -125,6 +125,11 @@ impl Lanes {
         name.strip_prefix("lanes, ack ")
     }
 
+    /// Returns the address of the gateway.
+    pub fn base(&self) -> String {
+        format!("http://127.0.0.1:{}", self.gateway.port())
+    }
+
     /// Connects to the gateway's database as superuser.
     pub fn connect(&self) -> Result<Client> {
         self.cluster.connect(DATABASE)

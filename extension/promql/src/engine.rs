@@ -3,10 +3,12 @@
 use crate::ast::{Expr, ValueType};
 use crate::error::{Error, LimitError, execution};
 use crate::eval::Evaluator;
+use crate::explain;
 use crate::grid::Grid;
 use crate::labels::Labels;
 use crate::parser::{ParserOptions, parse};
 use crate::plan::{NodeKind, Plan, PlanContext};
+use crate::profile::Profile;
 use crate::sample::is_absent;
 use crate::source::Source;
 use std::collections::HashMap;
@@ -60,6 +62,22 @@ impl Default for Limits {
             held_bytes_max: 256 << 20,
         }
     }
+}
+
+/// When a query is evaluated. All times are milliseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryTime {
+    /// At one time.
+    At(i64),
+    /// At each step from a first time up to a last one.
+    Steps {
+        /// The first time.
+        start: i64,
+        /// No time is later.
+        end: i64,
+        /// The milliseconds between two times.
+        step: i64,
+    },
 }
 
 /// A series of an answer.
@@ -147,17 +165,7 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// Why there is no answer.
     pub fn instant(&self, query: &str, at: i64) -> Result<Answer, Error> {
-        let expr = parse(query, self.options.parser)?;
-        let plan = self.context(Grid::instant(at), 0, 0).plan(&expr)?;
-        self.answer(&plan, query, |evaluator| match expr.value_type() {
-            ValueType::Matrix => instant_matrix(evaluator),
-            ValueType::String => Ok(Value::String(text_of(&plan))),
-            ValueType::Scalar => {
-                let column = evaluator.scalar(&plan.root, plan.grid)?;
-                Ok(Value::Scalar(column.first().copied().unwrap_or(f64::NAN)))
-            }
-            ValueType::Vector => instant_vector(evaluator),
-        })
+        self.query(query, QueryTime::At(at))
     }
 
     /// Evaluates a query at each step from a first time up to a last one, in milliseconds.
@@ -165,14 +173,53 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// Why there is no answer.
     pub fn range(&self, query: &str, start: i64, end: i64, step: i64) -> Result<Answer, Error> {
+        self.query(query, QueryTime::Steps { start, end, step })
+    }
+
+    /// Evaluates a query.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn query(&self, query: &str, time: QueryTime) -> Result<Answer, Error> {
+        let prepared = self.prepare(query, time)?;
+        self.answer(&prepared, query, None)
+    }
+
+    /// Evaluates a query, and describes its plan with what each part of it did and how long it
+    /// took: a text of several lines.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn explain(&self, query: &str, time: QueryTime) -> Result<String, Error> {
+        let prepared = self.prepare(query, time)?;
+        let profile = Profile::start();
+        let answer = self.answer(&prepared, query, Some(&profile))?;
+        Ok(explain::text(
+            query,
+            &prepared.plan,
+            &profile.finish(),
+            &answer.statistics,
+        ))
+    }
+
+    fn prepare(&self, query: &str, time: QueryTime) -> Result<Prepared, Error> {
         let expr = parse(query, self.options.parser)?;
-        check_range(&expr, start, end, step)?;
-        let grid = Grid::new(start, end, step);
-        if grid.count > self.options.limits.steps_max {
-            return Err(LimitError::Steps(self.options.limits.steps_max).into());
-        }
-        let plan = self.context(grid, end - start, step).plan(&expr)?;
-        self.answer(&plan, query, range_matrix)
+        let plan = match time {
+            QueryTime::At(at) => self.context(Grid::instant(at), 0, 0).plan(&expr)?,
+            QueryTime::Steps { start, end, step } => {
+                check_range(&expr, start, end, step)?;
+                let grid = Grid::new(start, end, step);
+                if grid.count > self.options.limits.steps_max {
+                    return Err(LimitError::Steps(self.options.limits.steps_max).into());
+                }
+                self.context(grid, end - start, step).plan(&expr)?
+            }
+        };
+        let shape = match (time, expr.value_type()) {
+            (QueryTime::Steps { .. }, _) => Shape::Steps,
+            (QueryTime::At(_), value_type) => Shape::Instant(value_type),
+        };
+        Ok(Prepared { plan, shape })
     }
 
     fn context(&self, grid: Grid, range: i64, step: i64) -> PlanContext {
@@ -188,12 +235,14 @@ impl<'e> Engine<'e> {
 
     fn answer(
         &self,
-        plan: &Plan,
+        prepared: &Prepared,
         query: &str,
-        evaluate: impl FnOnce(&Evaluator<'_>) -> Result<Value, Error>,
+        profile: Option<&Profile>,
     ) -> Result<Answer, Error> {
-        let evaluator = Evaluator::new(plan, self.source, &self.options, self.interrupt);
-        let value = evaluate(&evaluator)?;
+        let plan = &prepared.plan;
+        let mut evaluator = Evaluator::new(plan, self.source, &self.options, self.interrupt);
+        evaluator.profile = profile;
+        let value = prepared.shape.evaluate(&evaluator)?;
         let (warnings, infos) = evaluator.annotations.borrow().texts(query);
         let counts = &evaluator.counts;
         Ok(Answer {
@@ -206,6 +255,38 @@ impl<'e> Engine<'e> {
                 held_bytes_peak: counts.held_peak.get(),
             },
         })
+    }
+}
+
+/// A query that is ready to be evaluated.
+struct Prepared {
+    plan: Plan,
+    shape: Shape,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// Series with a sample at each step.
+    Steps,
+    /// A value of this type at one time.
+    Instant(ValueType),
+}
+
+impl Shape {
+    /// The value of a plan.
+    fn evaluate(self, evaluator: &Evaluator<'_>) -> Result<Value, Error> {
+        let plan = evaluator.plan;
+        match self {
+            Shape::Steps => range_matrix(evaluator),
+            Shape::Instant(ValueType::Matrix) => instant_matrix(evaluator),
+            Shape::Instant(ValueType::String) => Ok(Value::String(text_of(plan))),
+            Shape::Instant(ValueType::Scalar) => {
+                let column = evaluator.scalar(&plan.root, plan.grid)?;
+                Ok(Value::Scalar(column.first().copied().unwrap_or(f64::NAN)))
+            }
+            Shape::Instant(ValueType::Vector) => instant_vector(evaluator),
+        }
     }
 }
 

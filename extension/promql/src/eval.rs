@@ -52,6 +52,7 @@ use crate::error::{Error, LimitError, execution};
 use crate::grid::Grid;
 use crate::labels::Labels;
 use crate::plan::{Node, NodeKind, Plan};
+use crate::profile::{Part, Profile};
 use crate::sample::{ABSENT, is_absent};
 use crate::source::Source;
 use guard::Guard;
@@ -82,6 +83,8 @@ pub(crate) struct Evaluator<'e> {
     pub(crate) interrupt: &'e dyn Fn() -> Result<(), Error>,
     pub(crate) annotations: RefCell<Annotations>,
     pub(crate) counts: Counts,
+    /// Where the time goes, if somebody wants to know.
+    pub(crate) profile: Option<&'e Profile>,
     shared: selector::SharedReads,
 }
 
@@ -109,6 +112,7 @@ impl<'e> Evaluator<'e> {
             interrupt,
             annotations: RefCell::default(),
             counts: Counts::default(),
+            profile: None,
             shared: selector::SharedReads::default(),
         }
     }
@@ -179,6 +183,19 @@ impl<'e> Evaluator<'e> {
     }
 
     fn stream_steps(&self, node: &Node, grid: Grid, sink: Sink<'_>) -> Result<(), Error> {
+        let Some(profile) = self.profile else {
+            return self.stream_rows(node, grid, sink);
+        };
+        let part = Part::Node(node.span);
+        profile.within(part, |around| {
+            self.stream_rows(node, grid, &mut |row| {
+                profile.count_row(part);
+                profile.outside(around, || sink(row))
+            })
+        })
+    }
+
+    fn stream_rows(&self, node: &Node, grid: Grid, sink: Sink<'_>) -> Result<(), Error> {
         match &node.kind {
             NodeKind::Selector(selector) => self.latest(selector, grid, sink),
             NodeKind::Call(function, args) => self.call(function, args, node.span, grid, sink),

@@ -13,6 +13,7 @@
 //! | `plan` | durations, times of `@`, what is evaluated once, what is read once |
 //! | `eval` | rows of values, a value of each step; windows, aggregations, operators |
 //! | [`engine`] | queries at one time or at steps of a range to answers; options and limits |
+//! | `profile`, `explain` | where the time of an evaluation went, as text |
 //! | [`json`] | answers as bodies of the HTTP API |
 //! | [`source`] | where series come from: a trait |
 //! | [`memory`] | series in memory, for tests and measurements |
@@ -47,6 +48,7 @@ pub mod duration;
 pub mod engine;
 pub mod error;
 mod eval;
+mod explain;
 mod expression;
 pub mod function;
 pub mod grid;
@@ -59,12 +61,13 @@ pub mod number;
 pub mod parser;
 mod plan;
 mod printer;
+mod profile;
 pub mod quote;
 pub mod sample;
 pub mod source;
 pub mod span;
 pub mod token;
 
-pub use engine::{Answer, Engine, Limits, Options, Value};
+pub use engine::{Answer, Engine, Limits, Options, QueryTime, Value};
 pub use error::Error;
 pub use labels::Labels;

@@ -45,4 +45,10 @@ pub trait Source {
     /// # Errors
     /// The error of the sink, or the source's own.
     fn read(&self, selection: &Selection<'_>, each: SeriesSink<'_>) -> Result<(), Error>;
+
+    /// What the source has done since it was made, by name, for explanations. The names and their
+    /// order are always the same.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }

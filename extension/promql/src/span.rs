@@ -1,7 +1,7 @@
 //! A range of bytes of a query, by which errors and annotations name their place.
 
 /// A range of bytes of the query's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
     /// The first byte.
     pub start: usize,

@@ -45,10 +45,24 @@ fn label_sets(packed: &[u8]) -> Vec<ServerText> {
 
 /// Calls `visit` with each packed label set.
 pub fn unpack(packed: &[u8], mut visit: impl FnMut(&str)) {
-    let mut is_text = true;
-    let unpacked = unpack_items(packed, |set| match std::str::from_utf8(set) {
-        Ok(set) if is_text && !set.contains('\0') => visit(set),
-        _ => is_text = false,
+    unpack_wanted(packed, |_| true, |_, set| visit(set));
+}
+
+/// Calls `visit` with the place and the text of each packed label set that is wanted at its place.
+pub fn unpack_wanted(
+    packed: &[u8],
+    is_wanted: impl Fn(u32) -> bool,
+    mut visit: impl FnMut(u32, &str),
+) {
+    let (mut place, mut is_text) = (0, true);
+    let unpacked = unpack_items(packed, |set| {
+        if is_wanted(place) {
+            match std::str::from_utf8(set) {
+                Ok(set) if is_text && !set.contains('\0') => visit(place, set),
+                _ => is_text = false,
+            }
+        }
+        place += 1;
     });
     let failure = match unpacked {
         Ok(()) if is_text => return,

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pgrx::prelude::*;
 
-/// A statement. It is executed by [`Statement::each_row`] or [`Statement::run`].
+/// A statement. It is executed by [`Statement::each_row`], by [`Statement::run`] or, as a plan that
+/// is read, by [`Statement::with_plan`].
 pub struct Statement {
-    sql: &'static std::ffi::CStr,
+    pub(super) sql: &'static std::ffi::CStr,
     arguments: &'static [pg_sys::BuiltinOid],
     /// Whether the statement uses the snapshot of the calling query. Otherwise it uses a new one.
     is_read_only: bool,
@@ -80,55 +81,6 @@ impl Row {
     }
 }
 
-/// Passes the rows of an execution on.
-#[repr(C)]
-struct SlotReceiver<'v> {
-    /// PostgreSQL's part, which has to be the first.
-    base: pg_sys::DestReceiver,
-    visit: &'v mut dyn FnMut(&[pg_sys::Datum], &[bool]) -> bool,
-}
-
-impl<'v> SlotReceiver<'v> {
-    fn new(visit: &'v mut dyn FnMut(&[pg_sys::Datum], &[bool]) -> bool) -> SlotReceiver<'v> {
-        let base = pg_sys::DestReceiver {
-            receiveSlot: Some(receive_slot),
-            rStartup: Some(start_receiving),
-            rShutdown: Some(end_receiving),
-            rDestroy: Some(end_receiving),
-            mydest: pg_sys::CommandDest::DestNone,
-        };
-        SlotReceiver { base, visit }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn receive_slot(
-    slot: *mut pg_sys::TupleTableSlot,
-    receiver: *mut pg_sys::DestReceiver,
-) -> bool {
-    // SAFETY: the executor passes a filled slot, and the receiver that `each_slot` made; its first part is PostgreSQL's.
-    unsafe {
-        let columns = (*(*slot).tts_tupleDescriptor).natts;
-        if i32::from((*slot).tts_nvalid) < columns {
-            pg_sys::slot_getsomeattrs_int(slot, columns);
-        }
-        let values = std::slice::from_raw_parts((*slot).tts_values, columns as usize);
-        let nulls = std::slice::from_raw_parts((*slot).tts_isnull, columns as usize);
-        ((*receiver.cast::<SlotReceiver>()).visit)(values, nulls)
-    }
-}
-
-#[pg_guard]
-extern "C-unwind" fn start_receiving(
-    _receiver: *mut pg_sys::DestReceiver,
-    _operation: std::ffi::c_int,
-    _columns: pg_sys::TupleDesc,
-) {
-}
-
-#[pg_guard]
-extern "C-unwind" fn end_receiving(_receiver: *mut pg_sys::DestReceiver) {}
-
 impl Statement {
     /// A statement that uses the snapshot of the calling query.
     pub const fn reading(
@@ -157,6 +109,12 @@ impl Statement {
     /// The statement, planned anew for the values of its arguments at each execution. They decide which plan is good.
     pub const fn planned_with_values(mut self) -> Statement {
         self.planning = pg_sys::CURSOR_OPT_CUSTOM_PLAN;
+        self
+    }
+
+    /// The statement, planned once for any values of its arguments.
+    pub const fn planned_once(mut self) -> Statement {
+        self.planning = pg_sys::CURSOR_OPT_GENERIC_PLAN;
         self
     }
 
@@ -201,51 +159,38 @@ impl Statement {
         });
     }
 
-    /// Executes the statement and calls `visit` with the values of each row and whether they are NULL. The row is not
-    /// copied: values by reference live until `visit` returns. The execution ends when `visit` returns `false`.
-    pub fn each_slot(
-        &self,
-        arguments: &[pg_sys::Datum],
-        mut visit: impl FnMut(&[pg_sys::Datum], &[bool]) -> bool,
-    ) {
+    /// The list of parameters that an execution takes, in the current memory.
+    ///
+    /// # Panics
+    /// If these are not as many arguments as the statement has.
+    pub(super) fn parameters(&self, arguments: &[pg_sys::Datum]) -> pg_sys::ParamListInfo {
         assert_eq!(
             arguments.len(),
             self.arguments.len(),
             "arguments of {:?}",
             self.sql
         );
-        let mut receiver = SlotReceiver::new(&mut visit);
-        Spi::connect(|_| {
-            // SAFETY: connected to SPI; the list has room for the statement's arguments, and the receiver outlives the
-            // execution.
-            unsafe {
-                let parameters = pg_sys::makeParamList(arguments.len() as i32);
-                let places = (*parameters).params.as_mut_ptr();
-                for (place, value) in arguments.iter().enumerate() {
-                    *places.add(place) = pg_sys::ParamExternData {
-                        value: *value,
-                        isnull: false,
-                        pflags: pg_sys::PARAM_FLAG_CONST as u16,
-                        ptype: self.arguments[place].value(),
-                    };
-                }
-                let options = pg_sys::SPIExecuteOptions {
-                    params: parameters,
-                    read_only: self.is_read_only,
-                    dest: (&raw mut receiver).cast(),
-                    ..Default::default()
+        // SAFETY: the list has room for as many parameters.
+        unsafe {
+            let parameters = pg_sys::makeParamList(arguments.len() as i32);
+            let places = (*parameters).params.as_mut_ptr();
+            for (place, value) in arguments.iter().enumerate() {
+                *places.add(place) = pg_sys::ParamExternData {
+                    value: *value,
+                    isnull: false,
+                    pflags: pg_sys::PARAM_FLAG_CONST as u16,
+                    ptype: self.arguments[place].value(),
                 };
-                let executed = pg_sys::SPI_execute_plan_extended(self.plan(), &options);
-                assert!(executed >= 0, "{:?} was not executed: {executed}", self.sql);
             }
-        });
+            parameters
+        }
     }
 
     /// The session's plan.
     ///
     /// # Safety
     /// The session is connected to SPI.
-    unsafe fn plan(&self) -> pg_sys::SPIPlanPtr {
+    pub(super) unsafe fn plan(&self) -> pg_sys::SPIPlanPtr {
         // SAFETY: connected to SPI; a kept plan lives as long as the session.
         unsafe {
             let mut plan = self.plan.load(Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use lanes_promql::error::Error;
 use lanes_promql::json::{self, BodyOptions};
-use lanes_promql::{Answer, Engine, Labels, Limits, Options, Value};
+use lanes_promql::{Answer, Engine, Labels, Limits, Options, QueryTime, Value};
 use pgrx::prelude::*;
 
 use super::source::DatabaseSource;
@@ -17,13 +17,6 @@ const SAMPLE_BYTES: usize = 16;
 
 /// The age up to which a sample counts if the caller does not say.
 const LOOKBACK_MILLIS: i64 = 300_000;
-
-/// When a query is evaluated, in milliseconds since 1970.
-#[derive(Clone, Copy)]
-enum QueryTime {
-    At(i64),
-    Steps { start: i64, stop: i64, step: i64 },
-}
 
 type SampleRows = TableIterator<
     'static,
@@ -69,15 +62,9 @@ fn promql_api(
     stats: Option<bool>,
 ) -> SetOfIterator<'static, ServerText> {
     let (Some(query), Some(start)) = (query, start) else {
-        error::raise(
-            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            "the query and its start must not be NULL",
-            "lanes.promql() evaluates a query at now() by default.",
-        );
+        refuse_null("lanes.promql() evaluates a query at now() by default.");
     };
-    let lookback = lookback.map_or(LOOKBACK_MILLIS, |lookback| {
-        times::length_of(lookback, "lookback")
-    });
+    let lookback = lookback_of(lookback);
     let time = match step {
         None => QueryTime::At(times::millis_of_argument(start, "start")),
         Some(step) => steps(start, stop.unwrap_or(start), step),
@@ -100,16 +87,70 @@ fn promql_api(
     SetOfIterator::new(pieces.map(|piece| ServerText::of_utf8(piece.as_bytes())))
 }
 
+/// Evaluates a query, and returns its plan with what each part of it did, line by line.
+#[pg_extern(sql = false)]
+fn promql_explain(
+    query: Option<&[u8]>,
+    start: Option<TimestampWithTimeZone>,
+    stop: Option<TimestampWithTimeZone>,
+    step: Option<Interval>,
+    lookback: Option<Interval>,
+) -> SetOfIterator<'static, ServerText> {
+    let (Some(query), Some(start)) = (query, start) else {
+        refuse_null("lanes.promql_explain() explains a query at now() by default.");
+    };
+    let time = match (stop, step) {
+        (None, None) => QueryTime::At(times::millis_of_argument(start, "start")),
+        (Some(stop), Some(step)) => steps(start, stop, step),
+        _ => error::raise(
+            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            "only one of stop and step is NULL",
+            "Give both to explain a query at each step of a range, or none to explain it at start only.",
+        ),
+    };
+    let text = with_engine(query, lookback_of(lookback), |engine, query| {
+        engine.explain(query, time)
+    });
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let lines = lines.into_iter();
+    SetOfIterator::new(lines.map(|line| ServerText::of_utf8(line.as_bytes())))
+}
+
+/// Raises the error of a query or a start that is NULL.
+fn refuse_null(hint: &str) -> ! {
+    error::raise(
+        PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        "the query and its start must not be NULL",
+        hint,
+    )
+}
+
+/// The age up to which a sample counts, in milliseconds.
+fn lookback_of(argument: Option<Interval>) -> i64 {
+    argument.map_or(LOOKBACK_MILLIS, |lookback| {
+        times::length_of(lookback, "lookback")
+    })
+}
+
 fn steps(start: TimestampWithTimeZone, stop: TimestampWithTimeZone, step: Interval) -> QueryTime {
     QueryTime::Steps {
         start: times::millis_of_argument(start, "start"),
-        stop: times::millis_of_argument(stop, "stop"),
+        end: times::millis_of_argument(stop, "stop"),
         step: times::length_of(step, "step"),
     }
 }
 
 /// The answer to a query.
 fn evaluate(query: &[u8], time: QueryTime, lookback: i64) -> Answer {
+    with_engine(query, lookback, |engine, query| engine.query(query, time))
+}
+
+/// Calls `work` with an engine over this database and with a query. An error of the engine is raised.
+fn with_engine<T>(
+    query: &[u8],
+    lookback: i64,
+    work: impl FnOnce(&Engine<'_>, &str) -> Result<T, Error>,
+) -> T {
     let query = text::utf8_text(query);
     let query = String::from_utf8_lossy(&query);
     let limits = Limits {
@@ -118,10 +159,7 @@ fn evaluate(query: &[u8], time: QueryTime, lookback: i64) -> Answer {
         held_bytes_max: gucs::promql_memory_bytes(),
         ..Limits::default()
     };
-    let source = DatabaseSource {
-        series_max: limits.series_max,
-        samples_max: limits.held_bytes_max / SAMPLE_BYTES,
-    };
+    let source = DatabaseSource::new(limits.series_max, limits.held_bytes_max / SAMPLE_BYTES);
     let options = Options {
         lookback_delta: lookback,
         limits,
@@ -132,11 +170,7 @@ fn evaluate(query: &[u8], time: QueryTime, lookback: i64) -> Answer {
         Ok(())
     };
     let engine = Engine::new(&source, options).with_interrupt(&interrupt);
-    let answer = match time {
-        QueryTime::At(at) => engine.instant(&query, at),
-        QueryTime::Steps { start, stop, step } => engine.range(&query, start, stop, step),
-    };
-    answer.unwrap_or_else(|failure| refuse(failure))
+    work(&engine, &query).unwrap_or_else(|failure| refuse(failure))
 }
 
 /// Raises the error of a query that has no answer.

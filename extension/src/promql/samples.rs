@@ -1,23 +1,48 @@
 //! Reads the samples of series into columns.
+//!
+//! The samples come from a statement on `lanes.samples`. If its plan is a scan of this extension, which it is unless
+//! row-level security adds conditions that the scan does not cover, the samples are copied from vectors: a stretch of
+//! rows of one series at a time. Any other plan returns row by row.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
-use pgrx::pg_sys::BuiltinOid::{INT4ARRAYOID, TIMESTAMPTZOID};
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::selection::Selection;
+use pgrx::pg_sys::BuiltinOid::{INT4ARRAYOID, INT4OID, TIMESTAMPTZOID};
 use pgrx::prelude::*;
 
 use super::times;
+use crate::joins::by_key::vector_child::{ColumnSource, VectorChild};
+use crate::nodes::hash_join::column_child;
+use crate::nodes::scan::state::counters_of;
+use crate::pg::exec::child::Child;
 use crate::pg::statement::{OwnedArgument, Statement};
+use crate::vectors::counters::Counters;
 
-/// The samples of series in a range of times. The plan is made for the ids, so the scan searches sealed rows for them.
-static SAMPLES: Statement = Statement::reading(
+/// The samples of single series in a range of times. The plan is made for the ids, so the scan searches sealed rows for
+/// them.
+static OF_SERIES: Statement = Statement::reading(
     c"
     SELECT series, ts, value FROM lanes.samples
-     WHERE series OPERATOR(pg_catalog.=) ANY ($1)
-       AND ts OPERATOR(pg_catalog.>=) $2 AND ts OPERATOR(pg_catalog.<=) $3",
-    &[INT4ARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID],
+     WHERE series OPERATOR(pg_catalog.=) ANY ($3)
+       AND ts OPERATOR(pg_catalog.>=) $1 AND ts OPERATOR(pg_catalog.<=) $2",
+    &[TIMESTAMPTZOID, TIMESTAMPTZOID, INT4ARRAYOID],
 )
 .planned_with_values();
+
+/// The samples of all series between two ids in a range of times. Its plan does not depend on the values.
+static OF_RANGE: Statement = Statement::reading(
+    c"
+    SELECT series, ts, value FROM lanes.samples
+     WHERE series OPERATOR(pg_catalog.>=) $3 AND series OPERATOR(pg_catalog.<=) $4
+       AND ts OPERATOR(pg_catalog.>=) $1 AND ts OPERATOR(pg_catalog.<=) $2",
+    &[TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID, INT4OID],
+)
+.planned_once();
+
+/// A range of ids is read as a whole if at least this share of its ids is requested. The samples of the others are
+/// skipped, which takes less time than a search for each id.
+const IDS_PER_REQUESTED: usize = 2;
 
 /// The samples of one series: two columns of one length.
 #[derive(Debug, Default)]
@@ -38,7 +63,15 @@ impl SeriesColumns {
         let mut samples: Vec<(i64, f64)> = times.zip(self.values.iter().copied()).collect();
         samples.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| precedence(b.1, a.1)));
         samples.dedup_by_key(|sample| sample.0);
-        (self.timestamps, self.values) = samples.into_iter().unzip();
+        self.clear();
+        self.timestamps
+            .extend(samples.iter().map(|sample| sample.0));
+        self.values.extend(samples.iter().map(|sample| sample.1));
+    }
+
+    fn clear(&mut self) {
+        self.timestamps.clear();
+        self.values.clear();
     }
 }
 
@@ -50,53 +83,218 @@ fn precedence(a: f64, b: f64) -> Ordering {
         .then_with(|| a.total_cmp(&b))
 }
 
-/// The samples of some series, in the order in which the series are requested.
+/// The samples of some series. It keeps its memory from one batch to the next.
 #[derive(Debug, Default)]
 pub struct SamplesBatch {
-    /// The columns of each series.
-    pub series: Vec<SeriesColumns>,
+    /// The ids, ascending.
+    ids: Vec<i32>,
+    /// The columns of each of these series, and possibly more columns, which are empty.
+    columns: Vec<SeriesColumns>,
+    /// The place of the series of the sample that was read last.
+    last: usize,
     /// The number of samples.
-    pub samples: usize,
+    samples: usize,
+    /// The largest number of samples that may be read.
+    samples_max: usize,
+    /// What the scan did.
+    counters: Counters,
 }
 
 impl SamplesBatch {
-    /// Reads the samples of series from a first time up to a last one, in milliseconds. Returns `None` if there are more
-    /// than the largest number of samples.
-    pub fn read(ids: &[u32], start: i64, end: i64, samples_max: usize) -> Option<SamplesBatch> {
-        let mut batch = SamplesBatch::default();
-        batch.series.resize_with(ids.len(), SeriesColumns::default);
-        let argument = OwnedArgument::of(ids.iter().map(|id| *id as i32).collect::<Vec<i32>>())?;
-        let arguments = [
-            argument.datum(),
+    /// Reads the samples of series from a first time up to a last one, in milliseconds. Returns whether these are not
+    /// more than the largest number of samples; otherwise some are missing. The ids are ascending.
+    pub fn read(
+        &mut self,
+        ids: impl Iterator<Item = u32>,
+        start: i64,
+        end: i64,
+        samples_max: usize,
+    ) -> bool {
+        self.ids.clear();
+        self.ids.extend(ids.map(|id| id as i32));
+        self.columns.iter_mut().for_each(SeriesColumns::clear);
+        if self.columns.len() < self.ids.len() {
+            let series = self.ids.len();
+            self.columns.resize_with(series, SeriesColumns::default);
+        }
+        (self.last, self.samples, self.samples_max) = (0, 0, samples_max);
+        self.counters = Counters::default();
+        let (Some(first), Some(last)) = (self.ids.first().copied(), self.ids.last().copied())
+        else {
+            return true;
+        };
+        let times = [
             pg_sys::Datum::from(times::stored_of(start)),
             pg_sys::Datum::from(times::stored_of(end).saturating_add(999)),
         ];
-        let places: HashMap<i32, usize> = ids.iter().map(|id| *id as i32).zip(0..).collect();
-        // Rows of one series mostly follow each other.
-        let mut current = (i32::MIN, usize::MAX);
-        let mut is_complete = true;
-        SAMPLES.each_slot(&arguments, |values, _| {
-            let series = values[0].value() as i32;
-            if series != current.0 {
-                match places.get(&series) {
-                    Some(place) => current = (series, *place),
-                    None => return true,
-                }
-            }
-            let columns = &mut batch.series[current.1];
-            let time = times::millis_of(values[1].value() as i64);
-            columns.timestamps.push(time);
-            columns
-                .values
-                .push(f64::from_bits(values[2].value() as u64));
-            batch.samples += 1;
-            is_complete = batch.samples <= samples_max;
-            is_complete
-        });
-        batch
-            .series
+        let span = last.abs_diff(first) as usize + 1;
+        let is_complete = if span <= IDS_PER_REQUESTED * self.ids.len() {
+            let bounds = [first, last].map(pg_sys::Datum::from);
+            OF_RANGE.with_plan(&[times, bounds].concat(), |plan| self.read_plan(plan))
+        } else if let Some(ids) = OwnedArgument::of(self.ids.clone()) {
+            let arguments = [times[0], times[1], ids.datum()];
+            OF_SERIES.with_plan(&arguments, |plan| self.read_plan(plan))
+        } else {
+            true
+        };
+        let series = self.ids.len();
+        self.columns[..series]
             .iter_mut()
             .for_each(SeriesColumns::put_in_order);
-        is_complete.then_some(batch)
+        is_complete
+    }
+
+    /// The samples of each series that was requested.
+    pub fn series(&self) -> &[SeriesColumns] {
+        &self.columns[..self.ids.len()]
+    }
+
+    /// The number of samples.
+    pub fn samples(&self) -> usize {
+        self.samples
+    }
+
+    /// What the scan of the samples did.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Reads a plan that returns series, times and values. Returns whether all of it was read.
+    fn read_plan(&mut self, plan: Child) -> bool {
+        if let Some((mut child, _)) = column_child::open(plan)
+            && let [
+                ColumnSource::Attribute(series),
+                ColumnSource::Attribute(ts),
+                ColumnSource::Attribute(value),
+            ] = *child.sources()
+        {
+            let is_complete = self.read_vectors(child.as_mut(), [series, ts, value]);
+            self.counters = counters_of(plan);
+            return is_complete;
+        }
+        self.read_rows(plan)
+    }
+
+    /// Reads a plan that returns vectors.
+    fn read_vectors(&mut self, child: &mut dyn VectorChild, attributes: [usize; 3]) -> bool {
+        while let Some(rows) = child.next_rows(&mut []) {
+            let columns = VectorColumns::of(&child.frame(&rows), attributes);
+            self.add_vector(&columns, &rows.selection);
+            if self.samples > self.samples_max {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Reads a plan row by row.
+    fn read_rows(&mut self, plan: Child) -> bool {
+        loop {
+            let slot = plan.next_row_guarded();
+            if slot.is_empty() {
+                return true;
+            }
+            slot.read_all();
+            let columns = [0, 1, 2].map(|column| slot.value(column));
+            let [Some(series), Some(ts), Some(value)] = columns else {
+                continue;
+            };
+            if let Some(columns) = self.columns_of(series.value() as i32) {
+                columns.timestamps.push(times::millis_of(ts.value() as i64));
+                columns.values.push(f64::from_bits(value.value() as u64));
+                self.samples += 1;
+            }
+            if self.samples > self.samples_max {
+                return false;
+            }
+        }
+    }
+
+    /// Adds the selected rows of a vector, a stretch of rows of one series at a time.
+    fn add_vector(&mut self, columns: &VectorColumns<'_>, selection: &Selection) {
+        for stretch in selection.stretches() {
+            let mut from = stretch.start;
+            while from < stretch.end {
+                let series = columns.series[from];
+                let to = end_of_series(&columns.series[..stretch.end], from);
+                if let Some(target) = self.columns_of(series) {
+                    let times = columns.timestamps[from..to].iter();
+                    target
+                        .timestamps
+                        .extend(times.map(|ts| times::millis_of(*ts)));
+                    target.values.extend_from_slice(&columns.values[from..to]);
+                    self.samples += to - from;
+                }
+                from = to;
+            }
+        }
+    }
+
+    /// The columns of a series, if it was requested. Samples of one series mostly follow each other, and those of the
+    /// next one come after them.
+    fn columns_of(&mut self, series: i32) -> Option<&mut SeriesColumns> {
+        let next = self.last + 1;
+        if self.ids.get(self.last) == Some(&series) {
+        } else if self.ids.get(next) == Some(&series) {
+            self.last = next;
+        } else {
+            self.last = self.place_of(series)?;
+        }
+        self.columns.get_mut(self.last)
+    }
+
+    /// The place of a series among the ids.
+    fn place_of(&self, series: i32) -> Option<usize> {
+        // If all ids of a range are requested, the place is known without a search.
+        let from_first = series.checked_sub(*self.ids.first()?)?;
+        let guess = usize::try_from(from_first).ok()?;
+        match self.ids.get(guess) {
+            Some(id) if *id == series => Some(guess),
+            _ => self.ids.binary_search(&series).ok(),
+        }
+    }
+}
+
+/// The columns of a vector of samples.
+struct VectorColumns<'a> {
+    series: &'a [i32],
+    timestamps: &'a [i64],
+    values: &'a [f64],
+}
+
+impl<'a> VectorColumns<'a> {
+    /// The columns of the attributes series, time and value, whose types the statements fix. None of them is NULL.
+    fn of(frame: &Frame<'a>, [series, ts, value]: [usize; 3]) -> VectorColumns<'a> {
+        VectorColumns {
+            series: frame.values(series).unwrap_or_default(),
+            timestamps: frame.values(ts).unwrap_or_default(),
+            values: frame.values(value).unwrap_or_default(),
+        }
+    }
+}
+
+/// The place after the rows from `from` on that are of one series.
+fn end_of_series(series: &[i32], from: usize) -> usize {
+    let first = series[from];
+    let rows = series[from..].iter();
+    from + rows.take_while(|other| **other == first).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_one_time_are_one() {
+        let stale = f64::from_bits(0x7ff0_0000_0000_0002);
+        let mut columns = SeriesColumns {
+            timestamps: vec![3, 1, 2, 1, 3, 3],
+            values: vec![7.0, 1.0, f64::NAN, 2.0, stale, -8.0],
+        };
+        columns.put_in_order();
+        assert_eq!(columns.timestamps, [1, 2, 3]);
+        assert_eq!(columns.values[0], 2.0);
+        assert!(columns.values[1].is_nan());
+        assert_eq!(columns.values[2], 7.0);
     }
 }

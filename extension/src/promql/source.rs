@@ -1,5 +1,7 @@
 //! The series that matchers select, each with its samples.
 
+use std::cell::Cell;
+
 use lanes_labels::{IdSet, Matcher, Operator, Selector, label_set};
 use lanes_promql::error::{Error, LimitError};
 use lanes_promql::labels::{Labels, METRIC_NAME};
@@ -9,6 +11,8 @@ use lanes_promql::source::{Samples, Selection, SeriesSink, Source};
 use super::samples::SamplesBatch;
 use crate::labels::label_sets::each_label_set;
 use crate::labels::source::{Index, sound};
+use crate::pg::text;
+use crate::vectors::counters::Counters;
 
 /// The number of series whose label sets are held at a time.
 const LABEL_SETS_AT_ONCE: usize = 16_384;
@@ -24,9 +28,11 @@ const SAMPLES_AT_ONCE: usize = 4 << 20;
 /// The series and samples of this database, as the calling query sees them.
 pub struct DatabaseSource {
     /// The largest number of series that a selector may select.
-    pub series_max: u64,
+    series_max: u64,
     /// The largest number of samples that are held of one series.
-    pub samples_max: usize,
+    samples_max: usize,
+    /// What the scans of samples have done.
+    counters: Cell<Counters>,
 }
 
 /// A series: its id and its labels.
@@ -41,6 +47,7 @@ impl Source for DatabaseSource {
             return Err(LimitError::Series(self.series_max).into());
         }
         let mut ids = ids.into_iter();
+        let mut batch = SamplesBatch::default();
         let mut batch_size = SERIES_AT_FIRST;
         loop {
             let wanted: IdSet = ids.by_ref().take(LABEL_SETS_AT_ONCE).collect();
@@ -48,38 +55,62 @@ impl Source for DatabaseSource {
                 return Ok(());
             }
             let series = labels_of(&wanted, selection);
-            self.read_samples(&series, selection, &mut batch_size, each)?;
+            self.read_samples(&series, selection, &mut batch, &mut batch_size, each)?;
         }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let counters = self.counters.get();
+        vec![
+            ("segments", counters.segments),
+            ("segments_skipped", counters.segments_skipped),
+            ("segments_recalled", counters.segments_recalled),
+            ("bytes_recalled", counters.bytes_recalled),
+            ("vectors", counters.vectors - counters.vectors_skipped),
+            ("vectors_skipped", counters.vectors_skipped),
+        ]
     }
 }
 
 impl DatabaseSource {
+    /// A source of at most so many series a selector, and samples a series.
+    pub fn new(series_max: u64, samples_max: usize) -> DatabaseSource {
+        DatabaseSource {
+            series_max,
+            samples_max,
+            counters: Cell::default(),
+        }
+    }
+
     /// Reads the samples of series batch by batch. The size of the batches follows the number of samples they have.
     fn read_samples(
         &self,
         series: &[IdentifiedSeries],
         selection: &Selection<'_>,
+        batch: &mut SamplesBatch,
         batch_size: &mut usize,
         each: SeriesSink<'_>,
     ) -> Result<(), Error> {
         let mut rest = series;
         while !rest.is_empty() {
-            let (batch, after) = rest.split_at((*batch_size).min(rest.len()));
-            let ids: Vec<u32> = batch.iter().map(|(id, _)| *id).collect();
-            let samples_max = match ids.len() {
+            let (wanted, after) = rest.split_at((*batch_size).min(rest.len()));
+            let samples_max = match wanted.len() {
                 1 => self.samples_max,
                 _ => SAMPLES_AT_ONCE.min(self.samples_max),
             };
-            let read = SamplesBatch::read(&ids, selection.start, selection.end, samples_max);
-            let Some(read) = read else {
-                if ids.len() == 1 {
+            let ids = wanted.iter().map(|(id, _)| *id);
+            let is_complete = batch.read(ids, selection.start, selection.end, samples_max);
+            self.counters
+                .set(self.counters.get().plus(&batch.counters()));
+            if !is_complete {
+                if wanted.len() == 1 {
                     return Err(LimitError::Memory(self.samples_max * 16).into());
                 }
-                *batch_size = ids.len() / 2;
+                *batch_size = wanted.len() / 2;
                 continue;
-            };
-            *batch_size = next_batch_size(ids.len(), read.samples);
-            for ((_, labels), columns) in batch.iter().zip(&read.series) {
+            }
+            *batch_size = next_batch_size(wanted.len(), batch.samples());
+            for ((_, labels), columns) in wanted.iter().zip(batch.series()) {
                 if !columns.timestamps.is_empty() {
                     let samples = Samples {
                         timestamps: &columns.timestamps,
@@ -103,16 +134,29 @@ fn next_batch_size(series: usize, samples: usize) -> usize {
 /// The labels of these series, in the order of their ids.
 fn labels_of(wanted: &IdSet, selection: &Selection<'_>) -> Vec<IdentifiedSeries> {
     let mut series = Vec::with_capacity(wanted.len() as usize);
-    each_label_set(wanted, |id, metric, labels| {
-        let labels = sound(label_set::parse(labels));
-        let labels = labels.iter().map(|(name, value)| (&**name, &**value));
-        let labels = Labels::from_pairs(labels.chain([(METRIC_NAME, metric)]));
-        // The index may compare regular expressions by other rules.
-        if selection.matches(&labels) {
-            series.push((id, labels));
-        }
-    });
+    each_label_set(
+        wanted,
+        metric_of(selection).as_deref(),
+        |id, metric, labels| {
+            let labels = sound(label_set::parse(labels));
+            let labels = labels.iter().map(|(name, value)| (&**name, &**value));
+            let labels = Labels::from_pairs(labels.chain([(METRIC_NAME, metric)]));
+            // The index may compare regular expressions by other rules.
+            if selection.matches(&labels) {
+                series.push((id, labels));
+            }
+        },
+    );
     series
+}
+
+/// The name of the metric, in the database's encoding, if a selection is of one metric.
+fn metric_of(selection: &Selection<'_>) -> Option<Vec<u8>> {
+    let mut matchers = selection.matchers.iter();
+    let name = matchers.find(|matcher| {
+        matcher.name() == METRIC_NAME && matcher.operator() == MatchOperator::Equal
+    })?;
+    Some(text::server_text(name.value().as_bytes()).into_owned())
 }
 
 /// The matcher of the label index for a matcher of a query.

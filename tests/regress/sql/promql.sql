@@ -67,6 +67,24 @@ SELECT * FROM pg_temp.differences();
 SELECT lanes.index_labels() > 0 AS indexed;
 SELECT * FROM pg_temp.differences();
 SELECT count(*), min(value), max(value) FROM lanes.promql('wide{tens="7"}', '2026-01-02 00:10Z');
+-- Few of many series, and every tenth: their samples are searched by their ids.
+SELECT labels, value FROM lanes.promql('wide{n=~"0001|1500|3000"}', '2026-01-02 00:10Z') ORDER BY labels;
+SELECT count(*), sum(value) = sum(1000 * (labels->>'n')::int + 20) AS is_right FROM lanes.promql('wide{n=~".*7"}', '2026-01-02 00:10Z');
+SELECT count(*), sum(value) = sum(1000 * (labels->>'n')::int + 20) AS is_right FROM lanes.promql('{__name__=~"wi.*",n!~".*7"}', '2026-01-02 00:10Z');
+-- A scan row by row returns the same as one by vectors.
+SET LOCAL lanes.vectorize = off;
+SELECT count(*), sum(value) = sum(1000 * (labels->>'n')::int + 20) AS is_right FROM lanes.promql('wide{n=~".*7"}', '2026-01-02 00:10Z');
+SELECT * FROM pg_temp.differences();
+RESET lanes.vectorize;
+
+-- Explanations.
+CREATE FUNCTION pg_temp.explained(query text, start timestamptz, stop timestamptz, step interval) RETURNS SETOF text LANGUAGE sql AS $$
+    -- Segments and vectors depend on the rows of other tests.
+    SELECT regexp_replace(regexp_replace(line, '[0-9.]+ ms( segments[^)]*)?', 'N ms'), '[0-9]+ kB', 'N kB')
+      FROM lanes.promql_explain(query, start, stop, step) AS line
+$$;
+SELECT pg_temp.explained('sum by (mode) (rate(requests_total[5m])) / scalar(count(up))', '2026-01-01 00:20Z', '2026-01-01 00:40Z', '10 min');
+SELECT pg_temp.explained('up', '2026-01-01 00:20Z', NULL, NULL);
 
 -- Row-level security on samples and on series hides what it hides.
 CREATE ROLE regress_promql_reader;
@@ -120,6 +138,10 @@ ROLLBACK TO wrong;
 SELECT * FROM lanes.promql_range('up', '2026-01-02', '2026-01-01', '1 s');
 ROLLBACK TO wrong;
 SELECT lanes.promql_api('up', NULL, NULL, NULL, NULL, 0, false);
+ROLLBACK TO wrong;
+SELECT lanes.promql_explain(NULL);
+ROLLBACK TO wrong;
+SELECT lanes.promql_explain('up', '2026-01-01', '2026-01-02');
 ROLLBACK TO wrong;
 SET LOCAL lanes.promql_max_series = 100;
 SELECT count(*) FROM lanes.promql('wide', '2026-01-02 00:10Z');

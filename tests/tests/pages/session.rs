@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// The gateway stores its own metrics every second here.
 const FIRST_SAMPLES_TIMEOUT: Duration = Duration::from_secs(30);
+/// Fails while a series of the gateway has less than two samples.
+const TWO_SAMPLES: &str = "SELECT FROM metrics.process_resident_memory_bytes; \
+     SELECT 1 / (count(*) / 2) FROM metrics.up";
 /// The address that pages show: the one of `make run`.
 const SHOWN_ADDRESS: &str = "127.0.0.1:9201";
 /// Removes what the page before has made.
@@ -27,7 +30,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts everything, and waits until the first samples are there.
+    /// Starts everything, and waits until each series has the two samples that a rate needs.
     pub fn start() -> Session {
         let cluster = Cluster::builder("pages").start().unwrap();
         let passwords = Passwords::generate();
@@ -53,13 +56,7 @@ impl Session {
 
     fn wait_for_samples(&mut self) {
         let deadline = Instant::now() + FIRST_SAMPLES_TIMEOUT;
-        while self
-            .client
-            .batch_execute(
-                "SELECT FROM metrics.up; SELECT FROM metrics.process_resident_memory_bytes",
-            )
-            .is_err()
-        {
+        while self.client.batch_execute(TWO_SAMPLES).is_err() {
             assert!(Instant::now() < deadline, "the gateway stores nothing");
             std::thread::sleep(Duration::from_millis(100));
         }

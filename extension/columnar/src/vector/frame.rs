@@ -65,7 +65,39 @@ pub struct Bounds {
     pub sorted: bool,
 }
 
+/// Types of which a lane has one value after the other.
+///
+/// # Safety
+/// Each sequence of bytes of the type's size is a value.
+pub unsafe trait FixedValue: Copy {}
+
+// SAFETY: numbers have no invalid bytes.
+unsafe impl FixedValue for i32 {}
+// SAFETY: as above.
+unsafe impl FixedValue for i64 {}
+// SAFETY: as above.
+unsafe impl FixedValue for f64 {}
+
 impl<'a> Frame<'a> {
+    /// The values of an attribute of fixed width, one for each row of the vector. The value of a row that is NULL is
+    /// unspecified. Returns `None` if the lane does not have values of this width.
+    ///
+    /// # Panics
+    /// If the attribute has a substitute.
+    pub fn values<T: FixedValue>(&self, attribute: usize) -> Option<&'a [T]> {
+        match self.lane(attribute).data {
+            LaneData::Fixed { values, stride } if stride as usize == size_of::<T>() => {
+                // SAFETY: the lane has aligned values of this width, also for the rows of the vector. Their owner lives
+                // as long as the frame's lanes.
+                let values = unsafe {
+                    std::slice::from_raw_parts(values.cast::<T>().add(self.place), self.rows)
+                };
+                Some(values)
+            }
+            _ => None,
+        }
+    }
+
     /// A vector of so many rows, all of whose lanes are NULL.
     pub fn of_nulls(rows: usize, scalars: &'a [Option<Scalar>]) -> Frame<'a> {
         Frame {

@@ -231,6 +231,30 @@ impl Selection {
         Some(index * 64 + word.trailing_zeros() as usize)
     }
 
+    /// The first row at `from` or after that is not selected.
+    fn next_gap(&self, from: usize) -> usize {
+        let mut index = from / 64;
+        let mut rest = from % 64;
+        while index < VECTOR_WORDS {
+            let gaps = !self.words[index] & (u64::MAX << rest);
+            if gaps != 0 {
+                return index * 64 + gaps.trailing_zeros() as usize;
+            }
+            (index, rest) = (index + 1, 0);
+        }
+        VECTOR_ROWS
+    }
+
+    /// The stretches of rows that are selected without a gap, ascending.
+    pub fn stretches(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let start = self.next(from)?;
+            from = self.next_gap(start);
+            Some(start..from)
+        })
+    }
+
     /// The range of words that contain selected rows, in rows of a vector of `rows` rows. Values
     /// outside of it need not be read. It begins at a multiple of 64 rows, and so of the stripes of
     /// sums.

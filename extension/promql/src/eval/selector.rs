@@ -7,6 +7,7 @@ use crate::error::{Error, LimitError};
 use crate::grid::Grid;
 use crate::labels::Labels;
 use crate::plan::SelectorNode;
+use crate::profile::Part;
 use crate::sample::{ABSENT, is_stale, ordinary};
 use crate::source::{Samples, Selection, SeriesSink};
 use std::cell::RefCell;
@@ -70,7 +71,19 @@ impl Evaluator<'_> {
             start: read.start,
             end: read.end,
         };
-        self.read_selection(&selection, each)
+        let Some(profile) = self.profile else {
+            return self.read_selection(&selection, each);
+        };
+        let part = Part::Read(place);
+        let before = self.source.counters();
+        let result = profile.within(part, |around| {
+            self.read_selection(&selection, &mut |labels, samples| {
+                profile.count_series(part, samples.values.len());
+                profile.outside(around, || each(labels, samples))
+            })
+        });
+        profile.count_source(part, &before, &self.source.counters());
+        result
     }
 
     /// Hands on the series of a selection and counts them against the limits.

@@ -204,3 +204,8 @@ pub fn begin_at(scan: Child, first_row: u64) {
         None => crate::error::unplanned("the left side of a join is not scanned by vectors"),
     }
 }
+
+/// What a `LanesScan` has done so far; zeros for any other plan.
+pub fn counters_of(scan: Child) -> Counters {
+    callbacks::state_of::<ScanState>(scan).map_or_else(Counters::default, |state| state.counters)
+}

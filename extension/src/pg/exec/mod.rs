@@ -28,4 +28,5 @@ pub mod node;
 pub mod parallel;
 pub mod row_store;
 pub mod slot;
+pub mod statement_plan;
 pub mod table;

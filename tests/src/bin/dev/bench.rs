@@ -51,6 +51,7 @@ fn needs(command: &str) -> Option<Needs> {
         "remote-write" | "ramp" | "soak" | "vmagent" | "size" | "dashboards" => {
             with_peers(&[Peer::Debian, Peer::VictoriaMetrics])
         }
+        "promql" => with_peers(&[Peer::VictoriaMetrics]),
         "offload" => with_peers(&[Peer::Debian]),
         "ceiling" => with_peers(&[Peer::Debian, Peer::K6]),
         "sealed" => with_peers(&[Peer::Minio]),

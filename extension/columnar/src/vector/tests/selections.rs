@@ -48,7 +48,7 @@ proptest! {
         let mut more = a;
         more.insert(from, to);
         let grown: Vec<_> = x.iter().enumerate().map(|(row, x)| *x || inside(row)).collect();
-        prop_assert_eq!(bools(&more), grown);
+        prop_assert_eq!(&bools(&more), &grown);
         let head: Vec<_> = (0..VECTOR_ROWS).map(|row| row < to).collect();
         prop_assert_eq!(bools(&Selection::first(to)), head);
 
@@ -56,6 +56,11 @@ proptest! {
         prop_assert_eq!(a.count(), rows.len());
         prop_assert_eq!(a.is_empty(), rows.is_empty());
         prop_assert_eq!(a.last(), rows.last().copied());
+        let stretches: Vec<usize> = more.stretches().flatten().collect();
+        let selected: Vec<_> = (0..VECTOR_ROWS).filter(|row| grown[*row]).collect();
+        prop_assert_eq!(stretches, selected);
+        let joints = more.stretches().zip(more.stretches().skip(1));
+        prop_assert!(joints.into_iter().all(|(one, next)| one.end < next.start));
         prop_assert_eq!(a.next(start), rows.iter().copied().find(|row| *row >= start));
         prop_assert_eq!(a.previous(start), rows.iter().rev().copied().find(|row| *row < start));
         let mut walked = Vec::new();
