@@ -75,7 +75,7 @@ impl Query {
         // VictoriaMetrics moves the start to a multiple of the step; Prometheus does not.
         let step = self.step_seconds * 1000;
         parameters.extend([
-            ("start", seconds(from.div_ceil(step) * step)),
+            ("start", seconds((from + step - 1) / step * step)),
             ("end", seconds(times.to)),
             ("step", format!("{}s", self.step_seconds)),
         ]);
