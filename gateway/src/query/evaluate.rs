@@ -112,8 +112,9 @@ async fn evaluate(
             Failure::bad_data(format!("error parsing lookback delta duration: {reason}"))
         })?,
     };
+    // As in Prometheus, only a positive age counts.
     let lookback = match lookback {
-        0 => served.settings.lookback_delta.as_secs_f64(),
+        ..=0 => served.settings.lookback_delta.as_secs_f64(),
         nanos => nanos as f64 / 1e9,
     };
     let query = form.get("query");

@@ -77,9 +77,10 @@ fn queries(stage: &Stage) {
     );
     let counted = stage.body("/api/v1/query", &[("query", "up"), time, ("stats", "all")]);
     let counted: Value = serde_json::from_str(&counted).unwrap();
-    assert_eq!(
-        counted["data"]["stats"]["samples"]["totalQueryableSamples"],
-        json!(2)
+    let samples = &counted["data"]["stats"]["samples"];
+    assert!(
+        samples["totalQueryableSamples"].as_u64() >= Some(2),
+        "{samples}"
     );
 }
 

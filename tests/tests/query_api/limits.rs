@@ -2,9 +2,11 @@
 
 use super::{START, Stage, until};
 use lanes_support::cluster::Stop;
+use lanes_support::gateway::Settings;
 use lanes_support::provision::DATABASE;
+use lanes_support::remote_write::{Series, body};
 use postgres::Client;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 
 /// Blocks all queries of samples until it is dropped.
@@ -168,8 +170,53 @@ fn queries_need_a_role_that_may_read_and_a_running_server() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_completed_ends_its_connection() {
+    let stage = Stage::start("query_api_broken", &[]);
+    let series = (0..100).map(|number| {
+        let label = number.to_string();
+        Series::new("wide", &[("n", &label)], vec![(START * 1000, 1.0)])
+    });
+    let series: Vec<Series> = series.collect();
+    let stored = stage.gateway.remote_write(&body(&series), None).unwrap();
+    assert_eq!(stored.status, 204);
+    // Ten thousand points of each series: more than the buffers between server and client hold.
+    let mut stream = TcpStream::connect(("127.0.0.1", stage.gateway.port())).unwrap();
+    let end = START + 250;
+    let line =
+        format!("GET /api/v1/query_range?query=wide&start={START}&end={end}&step=0.025 HTTP/1.1");
+    write!(stream, "{line}\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    let sends = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lanes-gateway query' AND wait_event = 'ClientWrite'";
+    let found = || stage.cluster.query("postgres", sends).unwrap();
+    until("the server waits for the client", || !found().is_empty());
+    let process = found()[0][0].clone().unwrap();
+    let end_it = format!("SELECT pg_terminate_backend({process})");
+    stage.cluster.query("postgres", &end_it).unwrap();
+
+    let mut rest = Vec::new();
+    let read = stream.read_to_end(&mut rest);
+    assert!(
+        read.is_err() || !rest.ends_with(b"0\r\n\r\n"),
+        "the body ends"
+    );
+    assert!(rest.len() > 1 << 20, "{}", rest.len());
+    let failed = r#"queries_total{outcome="unavailable",route="/api/v1/query_range"}"#;
+    until("the failure is counted", || stage.metric(failed) == 1.0);
+    let log = std::fs::read_to_string(stage.gateway.log()).unwrap();
+    assert!(
+        log.contains("an answer to a query could not be completed"),
+        "{log}"
+    );
+}
+
+#[test]
 fn without_a_connection_queries_are_off() {
-    let stage = Stage::start("query_api_off", &[("LANES_GATEWAY_QUERY_CONNECTION", "")]);
+    let stage = Stage::start_with("query_api_off", |settings| Settings {
+        reader_password: String::new(),
+        ..settings
+    });
     for path in ["query", "labels", "label/job/values", "status/buildinfo"] {
         let answer = stage.get(&format!("/api/v1/{path}"), &[]);
         assert_eq!(answer.status, 503, "{path}");

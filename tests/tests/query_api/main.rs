@@ -33,16 +33,23 @@ struct Stage {
 impl Stage {
     /// Starts a gateway with these variables, and stores the samples.
     fn start(name: &str, environment: &[(&str, &str)]) -> Stage {
+        Stage::start_with(name, |settings| {
+            let variables = environment.iter();
+            variables.fold(settings, |settings, (name, value)| {
+                settings.environment(name, value)
+            })
+        })
+    }
+
+    /// Starts a gateway with changed settings, and stores the samples.
+    fn start_with(name: &str, change: impl FnOnce(Settings) -> Settings) -> Stage {
         let cluster = Cluster::builder(name).start().unwrap();
         let passwords = Passwords::generate();
         provision(&cluster, &passwords).unwrap();
-        let mut settings = Settings::for_test("gateway", &cluster, &passwords)
+        let settings = Settings::for_test("gateway", &cluster, &passwords)
             .unwrap()
             .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
-        for (name, value) in environment {
-            settings = settings.environment(name, value);
-        }
-        let gateway = Gateway::start(settings).unwrap();
+        let gateway = Gateway::start(change(settings)).unwrap();
         let stored = gateway.remote_write(&samples(), None).unwrap();
         assert_eq!(stored.status, 204, "{}", stored.body);
         Stage { gateway, cluster }

@@ -126,7 +126,7 @@ fn wrong_requests_are_refused_in_the_words_of_prometheus() {
     }
     what_the_database_refuses(&stage);
     let refused = r#"queries_total{outcome="bad_data",route="/api/v1/query"}"#;
-    assert_eq!(stage.metric(refused), 6.0);
+    assert_eq!(stage.metric(refused), 7.0);
 }
 
 fn what_the_database_refuses(stage: &Stage) {
