@@ -26,6 +26,7 @@ const ROUTES: &str = "lanes-gateway has these routes:
   GET  /api/v1/labels          names of labels; also series, label/{name}/values, metadata
   GET  /api/v1/format_query    a query in canonical form; also parse_query, query_exemplars
   GET  /api/v1/status/tsdb     cardinality; also buildinfo, runtimeinfo, flags, config
+  GET  /federate               latest samples of series, for Prometheus to scrape
   GET  /api/v1/rules           nothing; also alerts, alertmanagers, targets, targets/metadata
   GET  /api/v1/status          rates and totals as JSON
   GET  /metrics                metrics for Prometheus

@@ -1,5 +1,6 @@
 //! Rows as the pieces of a body.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use axum::body::Body;
@@ -9,13 +10,15 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::Value;
 use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
 
-use super::failure::Failure;
+use super::failure::{Failure, Kind};
+use super::federate::{self, Lines};
 use super::metrics::Observation;
 use super::running::Rows;
 
 /// The bytes from which on the items of a list are passed on.
-const PIECE_BYTES: usize = 16 << 10;
+pub const PIECE_BYTES: usize = 16 << 10;
 
 /// The warning of Prometheus that a list is not complete.
 const TRUNCATED: &str = "results truncated due to limit";
@@ -30,6 +33,8 @@ pub enum Answer {
     Pieces(Rows),
     /// A list whose items are made of rows.
     List(List),
+    /// Lines of the text format that Prometheus scrapes.
+    Lines(Lines),
 }
 
 /// A list whose items are made of rows.
@@ -45,6 +50,7 @@ pub struct List {
 impl Answer {
     /// Returns the response. The observation ends with the last piece of its body.
     pub fn into_response(self, mut observation: Observation) -> Response {
+        let mut media_type = "application/json";
         let body = match self {
             Self::Nothing => {
                 observation.end(SUCCESS);
@@ -56,8 +62,12 @@ impl Answer {
             }
             Self::Pieces(rows) => streamed(Source::Pieces(rows), observation),
             Self::List(list) => streamed(Source::List(ListWriter::new(list)), observation),
+            Self::Lines(lines) => {
+                media_type = federate::MEDIA_TYPE;
+                streamed(Source::Lines(lines), observation)
+            }
         };
-        ([(CONTENT_TYPE, "application/json")], body).into_response()
+        ([(CONTENT_TYPE, media_type)], body).into_response()
     }
 }
 
@@ -68,6 +78,7 @@ const SUCCESS: &str = "success";
 enum Source {
     Pieces(Rows),
     List(ListWriter),
+    Lines(Lines),
 }
 
 impl Source {
@@ -79,6 +90,7 @@ impl Source {
                 None => Ok(None),
             },
             Self::List(list) => list.next().await,
+            Self::Lines(lines) => lines.next().await,
         }
     }
 }
@@ -154,13 +166,21 @@ impl ListWriter {
     }
 }
 
+/// Reads a column.
+///
+/// # Errors
+/// Returns a failure if the column has another type, or is NULL.
+pub fn read<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Failure> {
+    row.try_get(column)
+        .map_err(|error| Failure::of_database(&error, false))
+}
+
 /// Reads a column of type `text`.
 ///
 /// # Errors
-/// Returns a failure if the column is NULL, or missing.
+/// Returns a failure if the column is NULL.
 pub fn text(row: &Row, column: usize) -> Result<&str, Failure> {
-    row.try_get(column)
-        .map_err(|error| Failure::of_database(&error, false))
+    read(row, column)
 }
 
 /// Returns the JSON text of a row whose first column is a text.
@@ -169,4 +189,13 @@ pub fn text(row: &Row, column: usize) -> Result<&str, Failure> {
 /// Returns a failure if the column is NULL.
 pub fn text_item(row: &Row) -> Result<String, Failure> {
     Ok(Value::from(text(row, 0)?).to_string())
+}
+
+/// Reads the JSON text of stored labels, in the order of their names.
+///
+/// # Errors
+/// Returns a failure if the text is no object of texts.
+pub fn label_set(labels: &str) -> Result<BTreeMap<String, String>, Failure> {
+    serde_json::from_str(labels)
+        .map_err(|error| Failure::new(Kind::Execution, format!("a stored label set: {error}")))
 }

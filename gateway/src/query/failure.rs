@@ -138,6 +138,22 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Returns the response of routes whose answers are no JSON.
+    pub fn into_text_response(self) -> Response {
+        let response = (self.kind.status(), format!("{}\n", self.text)).into_response();
+        self.with_retry(response)
+    }
+
+    fn with_retry(&self, mut response: Response) -> Response {
+        if self.kind == Kind::Unavailable {
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        }
+        response
+    }
+}
+
 impl From<Refusal> for Failure {
     /// Converts the refusal of a body.
     fn from(refusal: Refusal) -> Self {
@@ -157,12 +173,8 @@ impl IntoResponse for Failure {
             error_type: self.kind.name(),
             error: &self.text,
         };
-        let mut response = (self.kind.status(), Json(body)).into_response();
-        if self.kind == Kind::Unavailable {
-            let headers = response.headers_mut();
-            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
-        }
-        response
+        let response = (self.kind.status(), Json(body)).into_response();
+        self.with_retry(response)
     }
 }
 

@@ -1,12 +1,12 @@
 //! `series`, `labels` and the values of a label, from the label index.
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use serde_json::Value;
 use tokio_postgres::Row;
 
-use super::answer::{Answer, List, text, text_item};
-use super::failure::{Failure, Kind};
+use super::answer::{Answer, List, label_set, text, text_item};
+use super::failure::Failure;
 use super::form::Form;
 use super::parameters::{self, Time};
 use super::routes::Served;
@@ -180,16 +180,19 @@ impl LabelRequest {
 
 /// Writes a label set in the order of its names.
 fn series_item(row: &Row) -> Result<String, Failure> {
-    label_set(text(row, 0)?, text(row, 1)?)
-        .map_err(|error| Failure::new(Kind::Execution, format!("a stored label set: {error}")))
+    series_text(text(row, 0)?, text(row, 1)?)
 }
 
-fn label_set(metric: &str, labels: &str) -> serde_json::Result<String> {
-    let mut labels: BTreeMap<String, String> = serde_json::from_str(labels)?;
+fn series_text(metric: &str, labels: &str) -> Result<String, Failure> {
+    let mut labels = label_set(labels)?;
     if !metric.is_empty() {
         labels.insert("__name__".to_owned(), metric.to_owned());
     }
-    serde_json::to_string(&labels)
+    let object: serde_json::Map<String, Value> = labels
+        .into_iter()
+        .map(|(name, value)| (name, Value::from(value)))
+        .collect();
+    Ok(Value::Object(object).to_string())
 }
 
 /// Returns the name that `U__` escapes: `_` stands for itself twice, other characters for their
@@ -241,15 +244,13 @@ mod tests {
 
     #[test]
     fn label_sets_are_sorted_with_the_metric() {
+        let text = |metric: &str, labels: &str| series_text(metric, labels).unwrap_or_default();
         assert_eq!(
-            label_set("up", r#"{"job":"a","A":"\"é"}"#).unwrap(),
+            text("up", r#"{"job":"a","A":"\"é"}"#),
             r#"{"A":"\"é","__name__":"up","job":"a"}"#
         );
-        assert_eq!(
-            label_set("", r#"{"a\"":"b"}"#).unwrap_or_default(),
-            r#"{"a\"":"b"}"#
-        );
-        assert!(label_set("up", "[]").is_err());
+        assert_eq!(text("", r#"{"a\"":"b"}"#), r#"{"a\"":"b"}"#);
+        assert!(series_text("up", "[]").is_err());
     }
 
     #[test]

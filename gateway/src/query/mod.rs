@@ -15,6 +15,7 @@
 //! | [`answer`] | rows as the pieces of a body |
 //! | [`evaluate`] | `query` and `query_range` |
 //! | [`selectors`], [`labels`] | `match[]`; `series`, `labels` and the values of a label |
+//! | [`federate`] | the latest samples, in the text format that Prometheus scrapes |
 //! | [`syntax`], [`tree`] | what needs the text of a query only: `format_query`, `parse_query`, `query_exemplars` |
 //! | [`status`] | what clients ask about the server: versions, flags, cardinality; empty lists of rules and targets |
 //! | [`metrics`] | what is counted |
@@ -44,6 +45,7 @@
 pub mod answer;
 pub mod evaluate;
 pub mod failure;
+pub mod federate;
 pub mod form;
 pub mod labels;
 pub mod metrics;

@@ -18,7 +18,7 @@ use super::form::{self, BODY_BYTES_MAX, Form};
 use super::metrics::{Observation, QueryMetrics};
 use super::sessions::ReadSessions;
 use super::settings::QuerySettings;
-use super::{evaluate, labels, status, syntax};
+use super::{evaluate, federate, labels, status, syntax};
 use crate::clock::{self, Instant};
 use crate::http::Refusal;
 use crate::http::body::{self, BodyError, BodyLimits};
@@ -59,6 +59,7 @@ enum Route {
     QueryExemplars,
     FormatQuery,
     ParseQuery,
+    Federate,
     Series,
     Labels,
     LabelValues,
@@ -76,12 +77,13 @@ enum Route {
 }
 
 /// The path of each route, and whether it takes POST with a form beside GET.
-const ROUTES: [(Route, &str, bool); 19] = [
+const ROUTES: [(Route, &str, bool); 20] = [
     (Route::Query, "/api/v1/query", true),
     (Route::QueryRange, "/api/v1/query_range", true),
     (Route::QueryExemplars, "/api/v1/query_exemplars", true),
     (Route::FormatQuery, "/api/v1/format_query", true),
     (Route::ParseQuery, "/api/v1/parse_query", true),
+    (Route::Federate, "/federate", false),
     (Route::Series, "/api/v1/series", true),
     (Route::Labels, "/api/v1/labels", true),
     (Route::LabelValues, "/api/v1/label/{name}/values", false),
@@ -159,7 +161,10 @@ impl QueryApi {
             Err(failure) => {
                 self.log(&failure);
                 observation.end(failure.kind.name());
-                failure.into_response()
+                match route {
+                    Route::Federate => failure.into_text_response(),
+                    _ => failure.into_response(),
+                }
             }
         }
     }
@@ -179,6 +184,7 @@ impl QueryApi {
             Route::QueryExemplars => syntax::query_exemplars(&form),
             Route::FormatQuery => syntax::format_query(&form),
             Route::ParseQuery => syntax::parse_query(&form),
+            Route::Federate => federate::federate(&served, &form).await,
             Route::Series => labels::series(&served, &form).await,
             Route::Labels => labels::names(&served, &form).await,
             Route::LabelValues => labels::values(&served, name, &form).await,

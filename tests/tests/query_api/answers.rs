@@ -1,6 +1,7 @@
 //! The body of every route, to the byte.
 
 use super::{START, Stage};
+use lanes_support::remote_write::{Series, body};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,6 +17,7 @@ fn every_route_answers_as_prometheus_does() {
     ranges(&stage);
     labels(&stage);
     series(&stage);
+    federation(&stage);
     texts(&stage);
     server(&stage);
     compression(&stage);
@@ -181,6 +183,44 @@ fn series(stage: &Stage) {
     assert_eq!(body(&[("match[]", "missing")]), success("[]"));
 }
 
+/// The latest samples count, if they are not older than the look-back.
+fn federation(stage: &Stage) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.unwrap().as_millis() as i64;
+    let sample = |labels: &[(&str, &str)], age: i64, value: f64| {
+        let samples = vec![(now - age - 1000, 0.5), (now - age, value)];
+        Series::new("fresh", labels, samples)
+    };
+    let stale = f64::from_bits(0x7ff0_0000_0000_0002);
+    let written = body(&[
+        sample(&[("job", "old")], 600_000, 1.0),
+        sample(&[("instance", "i"), ("job", "a")], 20_000, 2.0),
+        sample(&[("job", "b\"")], 10_000, 3.0),
+        sample(&[("job", "gone")], 10_000, stale),
+    ]);
+    assert_eq!(
+        stage.gateway.remote_write(&written, None).unwrap().status,
+        204
+    );
+    let answer = stage.get("/federate", &[("match[]", "fresh"), ("match[]", "up")]);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert!(
+        answer
+            .header("content-type")
+            .unwrap()
+            .starts_with("text/plain")
+    );
+    let expected = format!(
+        "# TYPE fresh untyped\nfresh{{instance=\"i\",job=\"a\"}} 2 {}\nfresh{{instance=\"\",job=\"b\\\"\"}} 3 {}\n",
+        now - 20_000,
+        now - 10_000
+    );
+    assert_eq!(answer.body, expected);
+    let wrong = stage.get("/federate", &[("match[]", "{")]);
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.body.contains("parse error"), "{}", wrong.body);
+}
+
 fn texts(stage: &Stage) {
     let query = [("query", "sum(up)by(job)")];
     assert_eq!(
@@ -226,10 +266,10 @@ fn server(stage: &Stage) {
             .ends_with('Z')
     );
     let tsdb = data("status/tsdb");
-    assert_eq!(tsdb["headStats"]["numSeries"], json!(4));
-    // Two metrics, two codes, two jobs, one zone.
-    assert_eq!(tsdb["headStats"]["numLabelPairs"], json!(7));
-    assert_eq!(tsdb["headStats"]["maxTime"], json!((START + 60) * 1000));
+    assert_eq!(tsdb["headStats"]["numSeries"], json!(8));
+    // Three metrics, two codes, six jobs, one zone, one instance.
+    assert_eq!(tsdb["headStats"]["numLabelPairs"], json!(13));
+    assert_eq!(tsdb["headStats"]["minTime"], json!(START * 1000));
     let metrics = tsdb["seriesCountByMetricName"].as_array().unwrap();
     assert!(
         metrics.contains(&json!({"name": "up", "value": 2})),
