@@ -48,6 +48,11 @@ fn queries(stage: &Stage) {
         success(r#"{"resultType":"vector","result":[]}"#)
     );
 
+    optional_parameters(stage, &up);
+}
+
+/// `up` is the data of the query `up` at the last sample.
+fn optional_parameters(stage: &Stage, up: &str) {
     // The age up to which a sample counts.
     let late = (START + 60 + 299).to_string();
     let later = (START + 60 + 301).to_string();
@@ -68,7 +73,7 @@ fn queries(stage: &Stage) {
     let time = ("time", "2023-11-14T22:14:20Z");
     assert_eq!(
         stage.body("/api/v1/query", &[("query", "up"), time]),
-        success(&up)
+        success(up)
     );
     let limited = stage.body("/api/v1/query", &[("query", "up"), time, ("limit", "1")]);
     let limited: Value = serde_json::from_str(&limited).unwrap();

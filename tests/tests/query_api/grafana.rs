@@ -13,9 +13,6 @@ fn data(answer: lanes_support::gateway::Answer) -> Value {
 #[test]
 fn the_requests_of_grafana_are_answered() {
     let stage = Stage::start("query_api_grafana", &[]);
-    let (start, end) = (START.to_string(), (START + 60).to_string());
-    let between = [("start", start.as_str()), ("end", end.as_str())];
-
     // "Save & test": a query by POST, then what the server is.
     let health = stage.post("/api/v1/query", &[("query", "1+1"), ("time", "4")]);
     assert_eq!(
@@ -26,7 +23,14 @@ fn the_requests_of_grafana_are_answered() {
     assert!(data(build)["version"].is_string());
     assert_eq!(data(stage.get("/api/v1/rules", &[]))["groups"], json!([]));
 
-    // The query editor: metrics with their metadata, labels, values.
+    editor(&stage);
+    panel(&stage);
+}
+
+/// The query editor: metrics with their metadata, labels, values.
+fn editor(stage: &Stage) {
+    let (start, end) = (START.to_string(), (START + 60).to_string());
+    let between = [("start", start.as_str()), ("end", end.as_str())];
     let metrics = stage.get("/api/v1/label/__name__/values", &between);
     assert_eq!(data(metrics), json!(["requests_total", "up"]));
     let metadata = stage.get("/api/v1/metadata", &[("limit", "40000")]);
@@ -41,8 +45,11 @@ fn the_requests_of_grafana_are_answered() {
     assert_eq!(data(series).as_array().unwrap().len(), 2);
     let formatted = stage.post("/api/v1/format_query", &[("query", "sum(up)")]);
     assert_eq!(data(formatted), json!("sum(up)"));
+}
 
-    // A panel: a range, the latest value, and exemplars.
+/// A panel: a range, the latest value, and exemplars.
+fn panel(stage: &Stage) {
+    let (start, end) = (START.to_string(), (START + 60).to_string());
     let fractions = [
         ("end", format!("{}.000", START + 60)),
         (
@@ -69,7 +76,11 @@ fn the_requests_of_grafana_are_answered() {
     let latest = [("query", "up{job=\"api\"}"), ("time", end.as_str())];
     let latest = data(stage.post("/api/v1/query", &latest));
     assert_eq!(latest["result"][0]["value"], json!([START + 60, "1"]));
-    let exemplars = [("query", "up"), between[0], between[1]];
+    let exemplars = [
+        ("query", "up"),
+        ("start", start.as_str()),
+        ("end", end.as_str()),
+    ];
     assert_eq!(
         data(stage.post("/api/v1/query_exemplars", &exemplars)),
         json!([])

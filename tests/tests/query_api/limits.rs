@@ -99,6 +99,8 @@ fn slow_queries_time_out_and_leave_their_session_idle() {
         assert_eq!((answer.status, answer.body.as_str()), (503, expected));
         assert_eq!(states(&stage), ["idle"]);
     }
+    // PostgreSQL itself ended them.
+    assert_eq!(stage.metric("queries_canceled_total"), 0.0);
     drop(locked);
     // The short timeout does not stay with the session.
     let body = stage.body("/api/v1/query", &[("query", "count(up)")]);
