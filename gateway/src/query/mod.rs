@@ -28,8 +28,8 @@
 //!   decided by GRANT and row-level security.
 //! - An answer is passed on as its rows arrive, so the gateway holds a few pieces of it, never the
 //!   whole. The status code is decided by the first row or error.
-//! - A session is used again only after it has confirmed that it is idle. So a cancel request never
-//!   meets the next query.
+//! - After a cancel request, a session is used again only once it has confirmed that it is idle. So
+//!   the request never meets the next query.
 //! - A text that is no query, and wrong parameters, are refused before a session is taken.
 //!
 //! # Failure cases

@@ -5,6 +5,7 @@ use lanes_promql::parser::{self, ParserOptions};
 use lanes_promql::quote::quote;
 
 use super::form::Form;
+use super::syntax;
 
 /// The maximum number of selectors in a request. Each is looked up in the label index.
 const SELECTORS_MAX: usize = 100;
@@ -20,6 +21,7 @@ pub fn all(form: &Form) -> Result<Vec<String>, String> {
     }
     let mut selectors = Vec::with_capacity(texts.len());
     for text in texts {
+        syntax::check_regexes(text)?;
         let matchers = parser::parse_selector(text, ParserOptions::default())
             .map_err(|error| error.to_string())?;
         if matchers.iter().all(|matcher| matcher.matches("")) {
@@ -90,5 +92,11 @@ mod tests {
         }
         let many = "match[]=a&".repeat(SELECTORS_MAX + 1);
         assert!(selectors(&many).is_err());
+        let many = format!("match[]=a{{{}}}", "b=~'c',".repeat(101));
+        let error = selectors(&many).unwrap_err();
+        assert!(
+            error.contains("more than 100 regular expressions"),
+            "{error}"
+        );
     }
 }

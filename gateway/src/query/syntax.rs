@@ -10,12 +10,35 @@ use super::form::Form;
 use super::parameters;
 use super::tree;
 
+/// The maximum number of regular expressions in a text. Each may take a mebibyte while the text is
+/// parsed, and the time to compile it.
+const REGEXES_MAX: usize = 100;
+
 /// Parses the text of a query.
 ///
 /// # Errors
 /// Returns a failure with Prometheus's words and the position of the fault.
 pub fn parsed(query: &str) -> Result<Expr, Failure> {
-    parser::parse(query, ParserOptions::default()).map_err(|error| Failure::invalid("query", error))
+    parse(query).map_err(|reason| Failure::invalid("query", reason))
+}
+
+fn parse(query: &str) -> Result<Expr, String> {
+    check_regexes(query)?;
+    parser::parse(query, ParserOptions::default()).map_err(|error| error.to_string())
+}
+
+/// Checks that a text has few regular expressions, before any is compiled. The operators are counted
+/// inside of quotes too.
+///
+/// # Errors
+/// Returns the limit.
+pub fn check_regexes(text: &str) -> Result<(), String> {
+    let pairs = text.as_bytes().windows(2);
+    let count = pairs.filter(|pair| matches!(*pair, b"=~" | b"!~")).count();
+    match count > REGEXES_MAX {
+        true => Err(format!("more than {REGEXES_MAX} regular expressions")),
+        false => Ok(()),
+    }
 }
 
 /// Answers `format_query`: the query in canonical form, on one line.
@@ -49,8 +72,7 @@ pub fn query_exemplars(form: &Form) -> Result<Answer, Failure> {
         let reason = "end timestamp must not be before start timestamp";
         return Err(Failure::bad_data(reason));
     }
-    let expr = parser::parse(form.get("query"), ParserOptions::default())
-        .map_err(|error| Failure::bad_data(error.to_string()))?;
+    let expr = parse(form.get("query")).map_err(Failure::bad_data)?;
     match has_selector(&expr) {
         true => Ok(Answer::Data(json!([]))),
         false => Ok(Answer::Nothing),
@@ -85,6 +107,16 @@ mod tests {
         let empty = format_query(&form(""));
         let expected = "invalid parameter \"query\": unknown position: parse error: no expression found in input";
         assert_eq!(data(empty), Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn a_query_has_few_regular_expressions() {
+        let query = |count: usize| format!("{{a='b',{}}}", "c=~'d',".repeat(count));
+        assert!(parsed(&query(REGEXES_MAX)).is_ok());
+        let expected = "invalid parameter \"query\": more than 100 regular expressions";
+        let refused = parsed(&query(REGEXES_MAX + 1)).map_err(|failure| failure.text);
+        assert_eq!(refused, Err(expected.to_owned()));
+        assert!(check_regexes(&"!~".repeat(REGEXES_MAX + 1)).is_err());
     }
 
     #[test]
