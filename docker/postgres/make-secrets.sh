@@ -32,5 +32,6 @@ for role in lanes lanes_gateway lanes_reader; do
     make postgres "$role" "$POSTGRES_UID"
 done
 give gateway lanes_gateway "$GATEWAY_UID"
+give gateway lanes_reader "$GATEWAY_UID"
 give grafana lanes_reader "$GRAFANA_UID"
 make grafana admin "$GRAFANA_UID"

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! HTTP ─► http ─► app ─► receive ─► batch ─► deliver ─► PostgreSQL
-//!                   └──► events ─────┘          └─────► objects ─► object storage
+//!                   ├──► events ─────┘          └─────► objects ─► object storage
+//!                   └──► query ◄──────────────────────► PostgreSQL, as a role that reads
 //! ```
 //!
 //! | module | contents |
@@ -19,6 +20,7 @@
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
 //! | [`objects`] | offloading of sealed segments to object storage and their recall; the log of level `object` |
 //! | [`restore`] | a database restored from object storage alone |
+//! | [`query`] | Prometheus's HTTP query API: PromQL and labels, answered by PostgreSQL |
 //! | [`observe`] | supervision, status and self-scrape |
 //! | [`app`] | routes, workers, and all parts put together |
 //! | [`config`] | all settings: flag, environment variable, TOML key, default and help |
@@ -43,6 +45,7 @@
 //! | joiners kept from batch to batch | 32 MiB ([`batch::accumulate::JOINERS_BYTES_MAX`]) |
 //! | batches in flight | two copies each, one encoded and one in its session: `postgres.sessions` batches of samples and one more of events, for each worker and level in use |
 //! | events | 64 bytes for each column of a request |
+//! | answers to queries | a few pieces of 64 KiB for each of `query.sessions`; the longest item of a piece is one series of labels, or one series of 11,001 points |
 //!
 //! # Failure cases
 //! | case | effect |
@@ -51,6 +54,7 @@
 //! | a session is lost during a commit | the batch is repeated; digests decide whether it was applied |
 //! | the gateway is killed | nothing acknowledged is lost; senders repeat the rest |
 //! | the database is replaced or fails over | cached series ids are dropped; requests in flight get 503 and are resolved again when repeated |
+//! | PostgreSQL cannot answer queries | 503 with Retry-After for queries only; writes have sessions of their own |
 //! | overload | requests wait before they are read, then 503; admitted requests are stored |
 //! | a client sends or reads too slowly | its connection is closed after a timeout; until then it holds little memory |
 
@@ -75,6 +79,8 @@ pub mod deliver;
 pub mod objects;
 
 pub mod restore;
+
+pub mod query;
 
 pub mod observe;
 

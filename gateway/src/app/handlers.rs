@@ -18,6 +18,7 @@ use crate::http::body::{self, BodyLimits};
 use crate::http::{Hosts, Refusal};
 use crate::model::{AckLevel, Budget, Reservation};
 use crate::observe::Status;
+use crate::query::QueryApi;
 use crate::receive::WritePath;
 
 /// The header by which a request chooses its level of acknowledgement.
@@ -45,6 +46,8 @@ pub struct Common {
     pub has_objects: bool,
     /// The host names that are served.
     pub hosts: Hosts,
+    /// Prometheus's query API.
+    pub query: Arc<QueryApi>,
 }
 
 // A derived implementation would require `S: Clone`.

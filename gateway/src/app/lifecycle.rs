@@ -30,6 +30,7 @@ use crate::metrics::Families;
 use crate::model::{AckLevel, Budget, Reservation};
 use crate::observe::supervise::Supervision;
 use crate::observe::{Status, self_scrape};
+use crate::query::QueryApi;
 use crate::receive::WritePath;
 use crate::series::SeriesCache;
 
@@ -75,6 +76,12 @@ impl<S: Sink> App<S> {
             budget: budget.clone(),
             request_window: settings.request_window,
         };
+        let query = QueryApi::new(
+            settings.query.clone(),
+            budget.clone(),
+            settings.receive.body_timeout,
+            Arc::clone(&metrics.query),
+        );
         let shared = Shared {
             settings,
             budget,
@@ -83,6 +90,7 @@ impl<S: Sink> App<S> {
             metrics,
             status,
             decoders: Arc::new(Semaphore::new(cores)),
+            query: Arc::new(query),
             register,
         };
         let (handlers, mut tasks) = worker::start(&shared, Arc::clone(&sink));

@@ -7,6 +7,7 @@ use crate::events;
 use crate::http::HttpMetrics;
 use crate::metrics::Families;
 use crate::objects::model::ObjectMetrics;
+use crate::query::QueryMetrics;
 use crate::receive::{self, ReceiveMetrics};
 use crate::series::SeriesMetrics;
 
@@ -25,6 +26,8 @@ pub struct AppMetrics {
     pub deliver: Arc<DeliverMetrics>,
     /// Metrics of object storage.
     pub objects: Arc<ObjectMetrics>,
+    /// Metrics of queries.
+    pub query: Arc<QueryMetrics>,
 }
 
 impl Default for AppMetrics {
@@ -37,6 +40,7 @@ impl Default for AppMetrics {
             series: Arc::new(SeriesMetrics::new(&families)),
             deliver: Arc::new(DeliverMetrics::new(&families)),
             objects: Arc::new(ObjectMetrics::new(&families)),
+            query: Arc::new(QueryMetrics::new(&families)),
             families,
         }
     }

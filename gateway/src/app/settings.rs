@@ -7,6 +7,7 @@ use crate::events::EventSettings;
 use crate::http::Hosts;
 use crate::http::server::ServerLimits;
 use crate::model::AckLevel;
+use crate::query::QuerySettings;
 use crate::receive::ReceiveLimits;
 
 /// The settings of all parts that serve requests.
@@ -20,6 +21,8 @@ pub struct AppSettings {
     pub receive: ReceiveLimits,
     /// Settings of events.
     pub events: EventSettings,
+    /// Settings of queries.
+    pub query: QuerySettings,
     /// The memory that all requests may hold together, in bytes.
     pub pending_bytes_max: usize,
     /// How long a request waits for memory.

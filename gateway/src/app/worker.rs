@@ -17,6 +17,7 @@ use crate::deliver::{Sender, Sink};
 use crate::events::{Accumulators, Catalogue, EventPath};
 use crate::model::{AckLevel, Budget};
 use crate::observe::Status;
+use crate::query::QueryApi;
 use crate::receive::WritePath;
 use crate::series::SeriesCache;
 
@@ -37,6 +38,8 @@ pub struct Shared {
     pub status: Arc<Status>,
     /// Permits to decode a long body of events.
     pub decoders: Arc<Semaphore>,
+    /// Prometheus's query API, whose sessions all workers use.
+    pub query: Arc<QueryApi>,
     /// The queue of series to register.
     pub register: mpsc::Sender<RegisterJob>,
 }
@@ -91,6 +94,7 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         default_level: settings.default_level,
         has_objects: settings.has_objects,
         hosts: settings.hosts.clone(),
+        query: Arc::clone(&shared.query),
     };
     let handlers = Handlers {
         path: Arc::new(path),

@@ -91,6 +91,14 @@ pub const SETTINGS: &[Setting] = &[
     setting("postgres", "connect_timeout", "DURATION", "5s", "Timeout for opening a session"),
     setting("postgres", "statement_timeout", "DURATION", "10s", "Timeout for a call"),
 
+    setting("query", "connection", "STRING", "", "Connection string or URL by which the HTTP query API reads, as a role that lanes.grant_reader was called for; never logged; the API is off if empty"),
+    setting("query", "password_file", "PATH", "", "File with the password of query.connection; otherwise it is taken from the connection string, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
+    setting("query", "sessions", "COUNT", "8", "Maximum number of sessions for queries, and so of queries that run; all workers share them"),
+    setting("query", "queue", "COUNT", "32", "Maximum number of queries that wait for a session; further ones are answered with 503"),
+    setting("query", "queue_wait", "DURATION", "10s", "How long a query waits for a session; the answer is then 503"),
+    setting("query", "timeout", "DURATION", "2m", "Maximum time of a query; a request may ask for less by its parameter timeout"),
+    setting("query", "lookback_delta", "DURATION", "5m", "Age up to which a sample counts, unless the request says otherwise"),
+
     setting("requests", "window", "DURATION", "24h", "How long digests are kept; a request repeated within this time is applied once"),
 
     setting("series", "cache_bytes_max", "SIZE", "256MiB", "Maximum memory of the cache of series ids, and of the index of all series"),

@@ -1,20 +1,19 @@
 //! Typed settings, checked individually and against each other.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio_postgres::config::SslMode;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use super::database;
 use super::source::{Origin, Sources};
 use super::value;
 use crate::app::{AppSettings, SelfScrape};
 use crate::batch::accumulate::BatchLimits;
+use crate::deliver::NO_LOG;
 use crate::deliver::postgres::PostgresSettings;
-use crate::deliver::{NO_LOG, password};
 use crate::events::{CreateTables, EventSettings};
 use crate::http::Hosts;
 use crate::http::server::ServerLimits;
@@ -51,12 +50,12 @@ pub struct Settings {
 }
 
 /// Reads settings from sources, and names them in errors.
-struct Reader<'a> {
-    sources: &'a Sources,
+pub(super) struct Reader<'a> {
+    pub(super) sources: &'a Sources,
 }
 
 impl Reader<'_> {
-    fn get<T>(
+    pub(super) fn get<T>(
         &self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, String>,
@@ -69,22 +68,32 @@ impl Reader<'_> {
         })
     }
 
-    fn size(&self, name: &str, least: usize, most: usize) -> Result<usize, SettingError> {
+    pub(super) fn size(
+        &self,
+        name: &str,
+        least: usize,
+        most: usize,
+    ) -> Result<usize, SettingError> {
         self.get(name, |text| within(value::size(text)?, least, most))
     }
 
-    fn count(&self, name: &str, least: usize, most: usize) -> Result<usize, SettingError> {
+    pub(super) fn count(
+        &self,
+        name: &str,
+        least: usize,
+        most: usize,
+    ) -> Result<usize, SettingError> {
         self.get(name, |text| within(value::count(text)?, least, most))
     }
 
-    fn duration(&self, name: &str, least: Duration) -> Result<Duration, SettingError> {
+    pub(super) fn duration(&self, name: &str, least: Duration) -> Result<Duration, SettingError> {
         self.get(name, |text| match value::duration(text)? {
             duration if duration < least => Err(format!("must be at least {least:?}")),
             duration => Ok(duration),
         })
     }
 
-    fn wrong(&self, name: &str, reason: String) -> SettingError {
+    pub(super) fn wrong(&self, name: &str, reason: String) -> SettingError {
         SettingError {
             name: name.to_owned(),
             origin: self.sources.value(name).1,
@@ -123,7 +132,7 @@ impl Settings {
         Ok(Self {
             address,
             app,
-            postgres: postgres(&reader)?,
+            postgres: database::postgres(&reader)?,
             objects: objects(&reader)?,
             cache_bytes_max: reader.size("series.cache_bytes_max", 1 << 20, 1 << 40)?,
             log_filter: reader.get("log.level", log_filter)?,
@@ -186,6 +195,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         hosts: reader.get("listen.hosts", Hosts::parse)?,
         receive,
         events,
+        query: database::query(reader)?,
         pending_bytes_max,
         pending_wait: reader.duration("receive.pending_wait", Duration::ZERO)?,
         batch,
@@ -295,54 +305,6 @@ fn objects(reader: &Reader<'_>) -> Result<Option<ObjectSettings>, SettingError> 
     }))
 }
 
-fn postgres(reader: &Reader<'_>) -> Result<PostgresSettings, SettingError> {
-    let connection: tokio_postgres::Config = reader.get("postgres.connection", |text| {
-        // The parser's own message may repeat its input.
-        text.parse()
-            .map_err(|_| "not a PostgreSQL connection string or URL".to_owned())
-    })?;
-    if connection.get_ssl_mode() == SslMode::Require {
-        // A clear message at startup is better than a failed handshake at each attempt.
-        let reason = "sslmode=require: TLS to PostgreSQL is not supported".to_owned();
-        return Err(reader.wrong("postgres.connection", reason));
-    }
-    let hosts = connection.get_hosts().len();
-    let ports = connection.get_ports().len();
-    if ports > 1 && ports != hosts.max(connection.get_hostaddrs().len()) {
-        let reason =
-            format!("{ports} ports for {hosts} hosts; specify one for all, or one for each");
-        return Err(reader.wrong("postgres.connection", reason));
-    }
-    let connection = with_password(reader, connection)?;
-    let table = reader.get("postgres.table", |text| match text.split_once('.') {
-        Some((schema, table)) if !schema.is_empty() && !table.is_empty() => Ok(text.to_owned()),
-        _ => Err(format!("{text:?} is not schema.table")),
-    })?;
-    Ok(PostgresSettings {
-        connection,
-        table,
-        connect_timeout: reader.duration("postgres.connect_timeout", Duration::from_millis(100))?,
-        statement_timeout: reader
-            .duration("postgres.statement_timeout", Duration::from_millis(100))?,
-    })
-}
-
-fn with_password(
-    reader: &Reader<'_>,
-    mut connection: tokio_postgres::Config,
-) -> Result<tokio_postgres::Config, SettingError> {
-    if connection.get_application_name().is_none() {
-        connection.application_name("lanes-gateway");
-    }
-    let (file, _) = reader.sources.value("postgres.password_file");
-    if !file.is_empty() {
-        let password = password::read_file(Path::new(file))
-            .map_err(|error| reader.wrong("postgres.password_file", error.to_string()))?;
-        connection.password(password);
-    }
-    Ok(password::completed(connection))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,6 +373,15 @@ mod tests {
             ),
             (&["--objects-orphan-age", "5s"], "must be at least 60s"),
             (&["--receive-label-order", "any"], "receive.label_order"),
+            (
+                &["--query-sessions", "0"],
+                "query.sessions (flag): must be at least 1",
+            ),
+            (
+                &["--query-connection", "sslmode=require"],
+                "query.connection (flag): sslmode=require",
+            ),
+            (&["--query-timeout", "0"], "query.timeout"),
         ] {
             let error = read(flags)
                 .err()
@@ -421,10 +392,10 @@ mod tests {
 
     #[test]
     fn a_bad_connection_string_is_not_repeated() {
-        let error = read(&["--postgres-connection", "password=secret port=x"])
-            .err()
-            .unwrap();
-        assert!(!error.contains("secret"), "{error}");
+        for flag in ["--postgres-connection", "--query-connection"] {
+            let error = read(&[flag, "password=secret port=x"]).err().unwrap();
+            assert!(!error.contains("secret"), "{error}");
+        }
     }
 
     #[test]
@@ -433,6 +404,17 @@ mod tests {
         let settings = read(&["--objects-url", ".lanes/objects"]).unwrap();
         let location = settings.objects.unwrap().location;
         assert_eq!(location, Location::Directory(".lanes/objects".into()));
+    }
+
+    #[test]
+    fn queries_are_off_by_default() {
+        assert!(read(&[]).unwrap().app.query.connection.is_none());
+        let settings = read(&["--query-connection", "host=a user=r"]).unwrap();
+        let connection = settings.app.query.connection.unwrap();
+        assert_eq!(
+            connection.get_application_name(),
+            Some("lanes-gateway query")
+        );
     }
 
     #[test]

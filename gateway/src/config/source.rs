@@ -173,7 +173,8 @@ impl Sources {
     /// Returns all values for people, one per line. The connection string is hidden.
     pub fn text(&self) -> String {
         let line = |(name, (value, origin)): (&String, &(String, Origin))| {
-            let value = if name == "postgres.connection" && *origin != Origin::Default {
+            let is_secret = name.ends_with(".connection");
+            let value = if is_secret && *origin != Origin::Default {
                 "(not shown)"
             } else {
                 value
@@ -345,6 +346,8 @@ mod tests {
                 "--batch-rows-max",
                 "7",
                 "--postgres-connection",
+                "password=secret",
+                "--query-connection",
                 "password=secret",
             ])
             .unwrap();

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use thiserror::Error;
 
 /// The seconds after which a sender is asked to repeat a request.
-const RETRY_AFTER_SECONDS: u16 = 2;
+pub const RETRY_AFTER_SECONDS: u16 = 2;
 
 /// Why a request is not answered with 204.
 ///

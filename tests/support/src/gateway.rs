@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::process::{Process, Signal, run, through};
-use crate::provision::{DATABASE, GATEWAY, Passwords};
+use crate::provision::{DATABASE, GATEWAY, Passwords, READER};
 use crate::{place, port};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -27,6 +27,8 @@ pub struct Settings {
     pub postgres_port: u16,
     /// The password of the role `lanes_gateway`.
     pub password: String,
+    /// The password of the role `lanes_reader`, as which queries read; empty to serve none.
+    pub reader_password: String,
     /// Additional environment variables `LANES_GATEWAY_…`, which override the configuration file.
     pub environment: Vec<(String, String)>,
     /// The words of a command that starts the program in the same process; empty to start the
@@ -43,6 +45,7 @@ impl Settings {
             port: port::free()?,
             postgres_port: cluster.port(),
             password: passwords.gateway.clone(),
+            reader_password: passwords.reader.clone(),
             environment: Vec::new(),
             through: Vec::new(),
         })
@@ -134,7 +137,11 @@ impl Gateway {
         let configuration = self.settings.folder.join("gateway.toml");
         let password_file = self.settings.folder.join("password");
         place::write_private(&password_file, &self.settings.password)?;
-        let text = configuration_text(&self.settings, &password_file);
+        let reader_file = self.settings.folder.join("reader.password");
+        if !self.settings.reader_password.is_empty() {
+            place::write_private(&reader_file, &self.settings.reader_password)?;
+        }
+        let text = configuration_text(&self.settings, &password_file, &reader_file);
         std::fs::write(&configuration, text).map_err(Error::file("write", &configuration))?;
         let mut command = through(&self.settings.through, &program);
         command.arg("--config").arg(&configuration);
@@ -290,12 +297,23 @@ fn answer(url: &str, response: Response) -> Result<Answer> {
     })
 }
 
-fn configuration_text(settings: &Settings, password_file: &Path) -> String {
+fn configuration_text(settings: &Settings, password_file: &Path, reader_file: &Path) -> String {
     let Settings {
         port,
         postgres_port,
         ..
     } = settings;
+    let query = match settings.reader_password.as_str() {
+        "" => String::new(),
+        _ => format!(
+            "
+[query]
+connection = \"host=127.0.0.1 port={postgres_port} user={READER} dbname={DATABASE}\"
+password_file = \"{}\"
+",
+            reader_file.display()
+        ),
+    };
     format!(
         "[listen]
 address = \"127.0.0.1:{port}\"
@@ -303,7 +321,7 @@ address = \"127.0.0.1:{port}\"
 [postgres]
 connection = \"host=127.0.0.1 port={postgres_port} user={GATEWAY} dbname={DATABASE}\"
 password_file = \"{}\"
-",
+{query}",
         password_file.display()
     )
 }

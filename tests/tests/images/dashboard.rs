@@ -89,6 +89,7 @@ fn every_query_of_the_dashboard_returns_rows() {
         port: lanes_support::port::free().unwrap(),
         postgres_port: database.port(),
         password: database.password("gateway", "lanes_gateway"),
+        reader_password: database.password("gateway", "lanes_reader"),
         environment: vec![(
             "LANES_GATEWAY_SELF_SCRAPE_INTERVAL".to_owned(),
             "0".to_owned(),

@@ -90,7 +90,7 @@ fn the_gateway_accepts_the_settings_of_its_container() {
     }
     let output = command.output().unwrap();
     std::fs::remove_file(&password).unwrap();
-    assert_eq!(settings, 6);
+    assert_eq!(settings, 8);
     assert!(
         output.status.success(),
         "{}",
@@ -103,6 +103,7 @@ fn the_gateway_accepts_the_settings_of_its_container() {
     for line in [
         "listen.address = \"0.0.0.0:9201\" (environment)",
         "postgres.connection = \"(not shown)\" (environment)",
+        "query.connection = \"(not shown)\" (environment)",
     ] {
         assert!(shown.contains(line), "{shown}");
     }

@@ -147,6 +147,7 @@ impl Session {
             port: home.http_port,
             postgres_port: home.postgres_port,
             password: passwords.gateway,
+            reader_password: passwords.reader,
             environment: objects(home)?,
             through: Vec::new(),
         })?;
@@ -179,6 +180,11 @@ impl Session {
             home.service_file().display()
         );
         println!("  remote write  {}", self.gateway.url("/api/v1/write"));
+        println!(
+            "  PromQL        {}  (for Grafana: {})",
+            self.gateway.url("/api/v1/query?query=up"),
+            self.gateway.url("")
+        );
         println!("  metrics       {}", self.gateway.url("/metrics"));
         if let Some(prometheus) = &self.prometheus {
             println!("  Prometheus    {}", prometheus.url());

@@ -1,0 +1,241 @@
+//! All routes of the query API, and what happens to each request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use parking_lot::Mutex;
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+
+use super::answer::Answer;
+use super::failure::{Failure, Kind};
+use super::form::{self, BODY_BYTES_MAX, Form};
+use super::metrics::{Observation, QueryMetrics};
+use super::sessions::ReadSessions;
+use super::settings::QuerySettings;
+use super::{evaluate, federate, labels, status, syntax};
+use crate::clock::{self, Instant};
+use crate::http::Refusal;
+use crate::http::body::{self, BodyError, BodyLimits};
+use crate::model::{Budget, Reservation};
+
+/// The time in which only one failure of the database is logged.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The error of all routes without a connection.
+const OFF: &str = "queries are not served: set query.connection (LANES_GATEWAY_QUERY_CONNECTION) to a role that lanes.grant_reader was called for";
+
+/// What the query API of all workers shares.
+pub struct QueryApi {
+    settings: QuerySettings,
+    /// `None` if queries are not served.
+    sessions: Option<ReadSessions>,
+    budget: Budget,
+    body_timeout: Duration,
+    metrics: Arc<QueryMetrics>,
+    /// The start of the gateway, in milliseconds since 1970.
+    started: i64,
+    last_warning: Mutex<Option<Instant>>,
+}
+
+/// What the handlers of routes use.
+pub struct Served<'a> {
+    /// The settings.
+    pub settings: &'a QuerySettings,
+    /// The sessions.
+    pub sessions: &'a ReadSessions,
+}
+
+/// The routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route {
+    Query,
+    QueryRange,
+    QueryExemplars,
+    FormatQuery,
+    ParseQuery,
+    Federate,
+    Series,
+    Labels,
+    LabelValues,
+    Metadata,
+    BuildInfo,
+    RuntimeInfo,
+    Config,
+    Flags,
+    Tsdb,
+    Rules,
+    Alerts,
+    Targets,
+    TargetMetadata,
+    Alertmanagers,
+}
+
+/// The path of each route, and whether it takes POST with a form beside GET.
+const ROUTES: [(Route, &str, bool); 20] = [
+    (Route::Query, "/api/v1/query", true),
+    (Route::QueryRange, "/api/v1/query_range", true),
+    (Route::QueryExemplars, "/api/v1/query_exemplars", true),
+    (Route::FormatQuery, "/api/v1/format_query", true),
+    (Route::ParseQuery, "/api/v1/parse_query", true),
+    (Route::Federate, "/federate", false),
+    (Route::Series, "/api/v1/series", true),
+    (Route::Labels, "/api/v1/labels", true),
+    (Route::LabelValues, "/api/v1/label/{name}/values", false),
+    (Route::Metadata, "/api/v1/metadata", false),
+    (Route::BuildInfo, "/api/v1/status/buildinfo", false),
+    (Route::RuntimeInfo, "/api/v1/status/runtimeinfo", false),
+    (Route::Config, "/api/v1/status/config", false),
+    (Route::Flags, "/api/v1/status/flags", false),
+    (Route::Tsdb, "/api/v1/status/tsdb", false),
+    (Route::Rules, "/api/v1/rules", false),
+    (Route::Alerts, "/api/v1/alerts", false),
+    (Route::Targets, "/api/v1/targets", false),
+    (Route::TargetMetadata, "/api/v1/targets/metadata", false),
+    (Route::Alertmanagers, "/api/v1/alertmanagers", false),
+];
+
+/// Returns the router of the query API. Answers are compressed for clients that accept gzip;
+/// `tower-http` reads `Accept-Encoding` and compresses piece by piece. Other routes of the gateway
+/// have short answers, and are not compressed.
+pub fn router<S: Clone + Send + Sync + 'static>(api: Arc<QueryApi>) -> Router<S> {
+    let mut router = Router::new();
+    for (route, path, takes_post) in ROUTES {
+        let handler = move |State(api): State<Arc<QueryApi>>,
+                            name: Option<Path<String>>,
+                            request: Request| async move {
+            let name = name.map(|Path(name)| name).unwrap_or_default();
+            api.respond(route, path, &name, request).await
+        };
+        let methods = match takes_post {
+            true => get(handler).post(handler),
+            false => get(handler),
+        };
+        router = router.route(path, methods);
+    }
+    // More effort would take longer than the query, on the threads that also serve writes.
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
+    router.layer(compression).with_state(api)
+}
+
+impl QueryApi {
+    /// Creates the API without opening a session. Its sessions live on the current runtime.
+    ///
+    /// # Panics
+    /// Panics outside of a runtime.
+    pub fn new(
+        settings: QuerySettings,
+        budget: Budget,
+        body_timeout: Duration,
+        metrics: Arc<QueryMetrics>,
+    ) -> Self {
+        let sessions = settings.connection.clone().map(|connection| {
+            ReadSessions::new(connection, settings.clone(), Arc::clone(&metrics))
+        });
+        Self {
+            settings,
+            sessions,
+            budget,
+            body_timeout,
+            metrics,
+            started: clock::unix_ms(),
+            last_warning: Mutex::new(None),
+        }
+    }
+
+    async fn respond(
+        &self,
+        route: Route,
+        path: &'static str,
+        name: &str,
+        request: Request,
+    ) -> Response {
+        let mut observation = Observation::start(&self.metrics, path);
+        match self.answer(route, name, request).await {
+            Ok(answer) => answer.into_response(observation),
+            Err(failure) => {
+                self.log(&failure);
+                observation.end(failure.kind.name());
+                match route {
+                    Route::Federate => failure.into_text_response(),
+                    _ => failure.into_response(),
+                }
+            }
+        }
+    }
+
+    async fn answer(&self, route: Route, name: &str, request: Request) -> Result<Answer, Failure> {
+        let Some(sessions) = &self.sessions else {
+            return Err(Failure::unavailable(OFF));
+        };
+        let served = Served {
+            settings: &self.settings,
+            sessions,
+        };
+        let (form, _reservation) = self.form(request).await?;
+        match route {
+            Route::Query => evaluate::query(&served, &form).await,
+            Route::QueryRange => evaluate::query_range(&served, &form).await,
+            Route::QueryExemplars => syntax::query_exemplars(&form),
+            Route::FormatQuery => syntax::format_query(&form),
+            Route::ParseQuery => syntax::parse_query(&form),
+            Route::Federate => federate::federate(&served, &form).await,
+            Route::Series => labels::series(&served, &form).await,
+            Route::Labels => labels::names(&served, &form).await,
+            Route::LabelValues => labels::values(&served, name, &form).await,
+            Route::Metadata => status::metadata(&form),
+            Route::Tsdb => status::tsdb(&served, &form).await,
+            Route::BuildInfo => Ok(Answer::Data(status::build_info())),
+            Route::RuntimeInfo => Ok(Answer::Data(status::runtime_info(self.started))),
+            Route::Config => Ok(Answer::Data(status::config())),
+            Route::Flags => Ok(Answer::Data(status::flags(&served))),
+            Route::Rules => Ok(Answer::Data(status::rules())),
+            Route::Alerts => Ok(Answer::Data(status::alerts())),
+            Route::Targets => Ok(Answer::Data(status::targets())),
+            Route::TargetMetadata => Ok(Answer::Data(status::target_metadata())),
+            Route::Alertmanagers => Ok(Answer::Data(status::alertmanagers())),
+        }
+    }
+
+    /// Reads the parameters of a request. The reservation covers those of its body.
+    async fn form(&self, request: Request) -> Result<(Form, Reservation), Failure> {
+        let (head, body) = request.into_parts();
+        let url_query = head.uri.query().unwrap_or_default();
+        if head.method != Method::POST || !form::is_form(&head.headers) {
+            return Ok((Form::parse(b"", url_query), Reservation::default()));
+        }
+        let limits = BodyLimits {
+            bytes_max: BODY_BYTES_MAX,
+            time_max: self.body_timeout,
+            // The body, and the parameters copied out of it.
+            times: 2,
+        };
+        match body::read(body, limits, &self.budget).await {
+            Ok((body, reservation)) => Ok((Form::parse(&body, url_query), reservation)),
+            Err(BodyError::TooLong { bytes_max }) => {
+                let reason = format!("body is longer than {bytes_max} bytes");
+                Err(Failure::bad_data(reason))
+            }
+            Err(error) => Err(Refusal::from(error).into()),
+        }
+    }
+
+    /// Logs what an operator can repair, once in a while.
+    fn log(&self, failure: &Failure) {
+        let is_repairable = matches!(failure.kind, Kind::Unavailable | Kind::Forbidden);
+        if !is_repairable || self.sessions.is_none() {
+            return;
+        }
+        let now = clock::now();
+        let mut last = self.last_warning.lock();
+        if last.is_none_or(|last| now - last >= WARNING_INTERVAL) {
+            *last = Some(now);
+            tracing::warn!("a query was refused: {failure}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The settings of section `query`.
+
+use std::time::Duration;
+
+/// How queries are answered.
+#[derive(Debug, Clone)]
+pub struct QuerySettings {
+    /// The address, the role and the password of the sessions; `None` if queries are not served.
+    pub connection: Option<tokio_postgres::Config>,
+    /// The timeout for opening a session.
+    pub connect_timeout: Duration,
+    /// The maximum number of sessions, and so of statements that run.
+    pub sessions: usize,
+    /// The maximum number of requests that wait for a session.
+    pub queue: usize,
+    /// How long a request waits for a session.
+    pub queue_wait: Duration,
+    /// The maximum time of a query, with its wait for a session.
+    pub timeout: Duration,
+    /// The age up to which a sample counts, unless the request says otherwise.
+    pub lookback_delta: Duration,
+}
+
+impl Default for QuerySettings {
+    /// No queries are served.
+    fn default() -> Self {
+        Self {
+            connection: None,
+            connect_timeout: Duration::from_secs(5),
+            sessions: 8,
+            queue: 32,
+            queue_wait: Duration::from_secs(10),
+            timeout: Duration::from_secs(120),
+            lookback_delta: Duration::from_secs(300),
+        }
+    }
+}
