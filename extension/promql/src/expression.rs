@@ -169,6 +169,12 @@ impl Rewriter<'_> {
             let head = end.map(|end| &flags[..=end]);
             let is_known = |head: &str| named || head.chars().all(|c| "imsU-:)".contains(c));
             match head.filter(|head| is_known(head)) {
+                // No flags at all, which Go allows.
+                Some(")") => {
+                    self.to.pop();
+                    self.rest = &flags[1..];
+                    return Ok(());
+                }
                 Some(head) => {
                     self.to.push('?');
                     self.to.push_str(head);
@@ -355,6 +361,7 @@ mod tests {
             (r"\101\x42\x{43}", "ABC", true),
             (r"\<\_", "<_", true),
             ("(?i)ab", "AB", true),
+            ("(?)a|b", "b", true),
             ("(?P<x>a)", "a", true),
         ] {
             let regex = compile_anchored(expression).unwrap();

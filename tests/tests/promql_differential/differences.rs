@@ -1,0 +1,98 @@
+//! The queries that are not compared with an older Prometheus, and why.
+//!
+//! | entry | reason |
+//! |---|---|
+
+use crate::query::Query;
+
+/// A form that an older Prometheus does not know or evaluates in another way.
+struct Difference {
+    /// The name that the writer of queries notes.
+    name: &'static str,
+    /// Why answers differ.
+    reason: &'static str,
+}
+
+/// The differences between Prometheus 2.42, which Debian has, and Prometheus 3.
+const OF_DEBIAN: [Difference; 12] = [
+    Difference {
+        name: "first_over_time",
+        reason: "2.42 has no first_over_time",
+    },
+    Difference {
+        name: "histogram_fraction",
+        reason: "2.42 ignores classic histograms in histogram_fraction",
+    },
+    Difference {
+        name: "look-back",
+        reason: "2.42 ignores the parameter lookback_delta",
+    },
+    Difference {
+        name: "nested subquery",
+        reason: "2.42 counts a sample at the left edge of a range, where those of subqueries are",
+    },
+    Difference {
+        name: "damaged",
+        reason: "2.42 cannot read numbers as durations, and durations as numbers",
+    },
+    Difference {
+        name: "rate",
+        reason: "2.42 extrapolates counters near zero further",
+    },
+    Difference {
+        name: "increase",
+        reason: "2.42 extrapolates counters near zero further",
+    },
+    Difference {
+        name: "avg",
+        reason: "2.42 rounds averages in another way",
+    },
+    Difference {
+        name: "atan2",
+        reason: "2.42 keeps the name of a metric with atan2",
+    },
+    Difference {
+        name: "stddev",
+        reason: "2.42 has no NaN where a value is none",
+    },
+    Difference {
+        name: "stdvar",
+        reason: "2.42 has no NaN where a value is none",
+    },
+    Difference {
+        name: "sum",
+        reason: "2.42 rounds sums in another way",
+    },
+];
+
+/// What no Prometheus defines, or evaluates in a way that is an error.
+const OF_ALL: [Difference; 3] = [
+    Difference {
+        name: "@ in a parameter",
+        reason: "Prometheus moves the time of @ with the steps in topk(scalar(up @ 0), up)",
+    },
+    Difference {
+        name: "any tie",
+        reason: "of equal values topk keeps those of any series",
+    },
+    Difference {
+        name: "timestamp of @ and offset",
+        reason: "Prometheus ignores the offset in timestamp(up @ 0 offset 1m)",
+    },
+];
+
+/// Why a query is not compared with the newest Prometheus, if it is not.
+pub fn with_newest(query: &Query) -> Option<&'static str> {
+    reason(query, &OF_ALL)
+}
+
+/// Why a query is not compared with Debian's Prometheus, if it is not.
+pub fn with_debian(query: &Query) -> Option<&'static str> {
+    reason(query, &OF_ALL).or_else(|| reason(query, &OF_DEBIAN))
+}
+
+fn reason(query: &Query, differences: &[Difference]) -> Option<&'static str> {
+    let mut entries = differences.iter();
+    let entry = entries.find(|entry| query.uses.contains(entry.name))?;
+    Some(entry.reason)
+}
