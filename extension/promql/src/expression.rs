@@ -33,8 +33,12 @@ pub fn compile_anchored(text: &str) -> Result<Regex, String> {
         })
 }
 
-/// Rewrites an expression of RE2 to one of the crate `regex`.
-fn rewrite(text: &str) -> Result<String, String> {
+/// Rewrites an expression of RE2 to one of the crate `regex` that matches the same texts, unanchored
+/// and provided that `.` matches newlines.
+///
+/// # Errors
+/// Why the text is no expression, in Go's words where it has any.
+pub fn rewrite(text: &str) -> Result<String, String> {
     let mut writer = Rewriter {
         text,
         rest: text,

@@ -1,7 +1,8 @@
-//! The queries that are not compared with an older Prometheus, and why.
+//! The queries that are not compared, and why. A query is skipped if it uses the name of an entry.
 //!
-//! | entry | reason |
-//! |---|---|
+//! What no Prometheus defines, or what is an error of Prometheus, is compared with none: see
+//! [`OF_ALL`]. What Prometheus 2.42 lacks or evaluates in another way than Prometheus 3 is compared
+//! with the newest one only: see [`OF_DEBIAN`].
 
 use crate::query::Query;
 
@@ -14,14 +15,14 @@ struct Difference {
 }
 
 /// The differences between Prometheus 2.42, which Debian has, and Prometheus 3.
-const OF_DEBIAN: [Difference; 12] = [
+const OF_DEBIAN: [Difference; 19] = [
     Difference {
         name: "first_over_time",
-        reason: "2.42 has no first_over_time",
+        reason: "2.42 has no such function",
     },
     Difference {
         name: "histogram_fraction",
-        reason: "2.42 ignores classic histograms in histogram_fraction",
+        reason: "2.42 ignores classic histograms in it",
     },
     Difference {
         name: "look-back",
@@ -29,11 +30,11 @@ const OF_DEBIAN: [Difference; 12] = [
     },
     Difference {
         name: "nested subquery",
-        reason: "2.42 counts a sample at the left edge of a range, where those of subqueries are",
+        reason: "2.42 counts a sample at the left edge of a range, where those of nested subqueries are",
     },
     Difference {
         name: "damaged",
-        reason: "2.42 cannot read numbers as durations, and durations as numbers",
+        reason: "2.42 reads other texts: numbers are no durations, and durations no numbers",
     },
     Difference {
         name: "rate",
@@ -45,23 +46,51 @@ const OF_DEBIAN: [Difference; 12] = [
     },
     Difference {
         name: "avg",
-        reason: "2.42 rounds averages in another way",
-    },
-    Difference {
-        name: "atan2",
-        reason: "2.42 keeps the name of a metric with atan2",
-    },
-    Difference {
-        name: "stddev",
-        reason: "2.42 has no NaN where a value is none",
-    },
-    Difference {
-        name: "stdvar",
-        reason: "2.42 has no NaN where a value is none",
+        reason: "2.42 rounds in another way",
     },
     Difference {
         name: "sum",
-        reason: "2.42 rounds sums in another way",
+        reason: "2.42 rounds in another way",
+    },
+    Difference {
+        name: "atan2",
+        reason: "2.42 keeps the name of a metric",
+    },
+    Difference {
+        name: "stddev",
+        reason: "2.42 ignores infinities and NaN in them",
+    },
+    Difference {
+        name: "stdvar",
+        reason: "2.42 ignores infinities and NaN in them",
+    },
+    Difference {
+        name: "stddev_over_time",
+        reason: "2.42 ignores infinities and NaN in them",
+    },
+    Difference {
+        name: "stdvar_over_time",
+        reason: "2.42 ignores infinities and NaN in them",
+    },
+    Difference {
+        name: "quantile",
+        reason: "2.42 multiplies an infinity by 0 between two values",
+    },
+    Difference {
+        name: "quantile_over_time",
+        reason: "2.42 multiplies an infinity by 0 between two values",
+    },
+    Difference {
+        name: "topk",
+        reason: "2.42 keeps other ones of equal values, and brings groups in any order",
+    },
+    Difference {
+        name: "bottomk",
+        reason: "2.42 keeps other ones of equal values, and brings groups in any order",
+    },
+    Difference {
+        name: "predict_linear",
+        reason: "2.42 takes the samples of the last step at @",
     },
 ];
 
