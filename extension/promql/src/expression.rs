@@ -38,7 +38,7 @@ pub fn compile_anchored(text: &str) -> Result<Regex, String> {
 ///
 /// # Errors
 /// Why the text is no expression, in Go's words where it has any.
-pub fn rewrite(text: &str) -> Result<String, String> {
+pub(crate) fn rewrite(text: &str) -> Result<String, String> {
     let mut writer = Rewriter {
         text,
         rest: text,

@@ -4,36 +4,36 @@
 use crate::query::{Query, Times};
 use crate::sides::{Class, Reply};
 use lanes_promql::json::{self, BodyOptions};
-use lanes_promql::source::{Samples, Selection, SeriesSink, Source};
+use lanes_promql::memory::{MemorySeries, MemorySource};
 use lanes_promql::{Engine, Error, Labels, Options};
-use lanes_support::remote_write;
+use lanes_support::remote_write::Series;
 
-/// Series in the order in which they were created.
-pub struct EngineSide {
-    series: Vec<(Labels, Vec<i64>, Vec<f64>)>,
-}
+/// The engine and the series, in the order in which they were created.
+pub struct EngineSide(MemorySource);
 
 impl EngineSide {
     /// Takes over series in the order in which they are created.
-    pub fn new<'s>(series: impl Iterator<Item = &'s remote_write::Series>) -> EngineSide {
-        let columns = |series: &remote_write::Series| {
-            let labels = series
-                .labels
-                .iter()
-                .map(|(name, value)| (&**name, &**value));
-            let (times, values) = series.samples.iter().copied().unzip();
-            (Labels::from_pairs(labels), times, values)
+    pub fn new<'s>(series: impl Iterator<Item = &'s Series>) -> EngineSide {
+        let columns = |series: &Series| {
+            let labels = series.labels.iter();
+            let labels = labels.map(|(name, value)| (name.as_str(), value.as_str()));
+            let (timestamps, values) = series.samples.iter().copied().unzip();
+            MemorySeries {
+                labels: Labels::from_pairs(labels),
+                timestamps,
+                values,
+            }
         };
-        EngineSide {
+        EngineSide(MemorySource {
             series: series.map(columns).collect(),
-        }
+        })
     }
 
     /// Asks a query.
     pub fn ask(&self, query: &Query) -> Reply {
         let mut options = Options::default();
         options.lookback_delta = query.lookback.unwrap_or(options.lookback_delta);
-        let engine = Engine::new(self, options);
+        let engine = Engine::new(&self.0, options);
         let (answer, at) = match query.times {
             Times::At(at) => (engine.instant(&query.text, at), at),
             Times::Steps { start, end, step } => {
@@ -56,22 +56,5 @@ impl EngineSide {
                 text: error.to_string(),
             },
         }
-    }
-}
-
-impl Source for EngineSide {
-    fn read(&self, selection: &Selection<'_>, each: SeriesSink<'_>) -> Result<(), Error> {
-        for (labels, times, values) in &self.series {
-            let start = times.partition_point(|time| *time < selection.start);
-            let end = times.partition_point(|time| *time <= selection.end);
-            if start < end && selection.matches(labels) {
-                let samples = Samples {
-                    timestamps: &times[start..end],
-                    values: &values[start..end],
-                };
-                each(labels, samples)?;
-            }
-        }
-        Ok(())
     }
 }
