@@ -188,7 +188,12 @@ impl Rewriter<'_> {
                     }
                 }
                 None => {
-                    let shown: String = self.rest.chars().take(2).collect();
+                    // Go reads flags up to the first character that is none.
+                    let known = match named {
+                        true => 0,
+                        false => flags.chars().take_while(|c| "imsU-".contains(*c)).count(),
+                    };
+                    let shown: String = self.rest.chars().take(known + 2).collect();
                     return Err(format!("invalid or unsupported Perl syntax: `({shown}`"));
                 }
             }
@@ -382,6 +387,8 @@ mod tests {
             ("[a", "missing closing ]: `[a`"),
             ("*", "missing argument to repetition operator: `*`"),
             ("a**", "invalid nested repetition operator: `**`"),
+            ("(?idle)", "invalid or unsupported Perl syntax: `(?id`"),
+            ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
             (r"\y", r"invalid escape sequence: `\y`"),
             ("a{1001}", "invalid repeat count: `{1001}`"),
             ("(?:x{1000}){1000}", "expression too large"),

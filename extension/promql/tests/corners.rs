@@ -144,3 +144,18 @@ fn types_that_have_no_steps_are_a_fault_of_the_text() {
 fn values_that_are_no_time_have_a_year() {
     assert!(instant("year(vector(NaN))").contains(r#""292277026596""#));
 }
+
+#[test]
+fn a_group_without_labels_needs_an_operand() {
+    let error = |query| ask(query, None).unwrap_err().to_string();
+    let place = "1:23: parse error: unexpected";
+    assert_eq!(
+        error("m + on (a) group_right"),
+        format!("{place} end of input in grouping opts, expected \"(\"")
+    );
+    assert_eq!(
+        error("m + on (a) group_right) m"),
+        format!("{place} \")\" in grouping opts, expected \"(\"")
+    );
+    assert!(ask("m + on (a) group_right -m", None).is_ok());
+}

@@ -15,7 +15,15 @@ struct Difference {
 }
 
 /// The differences between Prometheus 2.42, which Debian has, and Prometheus 3.
-const OF_DEBIAN: [Difference; 19] = [
+const OF_DEBIAN: [Difference; 21] = [
+    Difference {
+        name: "avg_over_time",
+        reason: "2.42 rounds in another way",
+    },
+    Difference {
+        name: "count_values",
+        reason: "2.42 mixes up groups by labels that follow the new one",
+    },
     Difference {
         name: "first_over_time",
         reason: "2.42 has no such function",
@@ -95,7 +103,11 @@ const OF_DEBIAN: [Difference; 19] = [
 ];
 
 /// What no Prometheus defines, or evaluates in a way that is an error.
-const OF_ALL: [Difference; 3] = [
+const OF_ALL: [Difference; 4] = [
+    Difference {
+        name: "absent of a label twice",
+        reason: "Prometheus takes matchers of one label in another order if it has stored samples",
+    },
     Difference {
         name: "@ in a parameter",
         reason: "Prometheus moves the time of @ with the steps in topk(scalar(up @ 0), up)",

@@ -116,6 +116,10 @@ pub fn quoted(w: &mut Writer<'_>, text: &str) -> String {
 fn bare(w: &mut Writer<'_>, metric: &str) -> String {
     let count = w.pick(&[0, 0, 0, 1, 1, 2]);
     let mut matchers: Vec<String> = (0..count).map(|_| matcher(w, metric)).collect();
+    let label = |matcher: &String| matcher.split([' ', '=', '!']).next().map(str::to_owned);
+    if count == 2 && label(&matchers[0]) == label(&matchers[1]) {
+        w.note("label twice");
+    }
     if w.chance(4) {
         matchers.insert(0, format!("__name__={}", quoted(w, metric)));
         return format!("{{{}}}", matchers.join(","));

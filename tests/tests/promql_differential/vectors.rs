@@ -151,6 +151,9 @@ fn over_time(w: &mut Writer<'_>, depth: u32) -> String {
     }
     let function = w.pick(&OVER_TIME);
     let argument = matrix(w, depth);
+    if function == "absent_over_time" && w.uses.contains("label twice") {
+        w.note("absent of a label twice");
+    }
     call(w, function, &[argument])
 }
 
@@ -269,16 +272,14 @@ fn labels(w: &mut Writer<'_>, depth: u32) -> String {
 }
 
 fn absent(w: &mut Writer<'_>, depth: u32) -> String {
-    match w.chance(50) {
-        true => {
-            let argument = w.inside(instant);
-            call(w, "absent", &[argument])
-        }
-        false => {
-            let argument = vector(w, depth - 1);
-            call(w, "absent", &[argument])
-        }
+    let argument = match w.chance(50) {
+        true => w.inside(instant),
+        false => vector(w, depth - 1),
+    };
+    if w.uses.contains("label twice") {
+        w.note("absent of a label twice");
     }
+    call(w, "absent", &[argument])
 }
 
 fn date(w: &mut Writer<'_>, depth: u32) -> String {
@@ -353,7 +354,7 @@ pub fn scalar(w: &mut Writer<'_>, depth: u32) -> String {
         }
         _ => {
             let (left, right) = (scalar(w, depth - 1), scalar(w, depth - 1));
-            let operator = w.pick_name(&["+", "-", "*", "/", "%", "^", "== bool", "> bool"]);
+            let operator = w.pick_name(&["+", "-", "*", "/", "%", "== bool", "> bool"]);
             format!("({left} {operator} {right})")
         }
     }
