@@ -40,7 +40,6 @@ use lanes_support::budget::Budget;
 use lanes_support::prometheus_receiver;
 use lanes_support::seed::seeded;
 use query::{Query, Scene};
-use sides::Reply;
 use std::path::Path;
 use stores::Stores;
 use tally::Tally;
