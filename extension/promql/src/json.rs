@@ -16,6 +16,9 @@ pub struct BodyOptions {
 /// The size from which a piece of a body is handed on, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// The largest number of warnings, and of infos; a last one tells how many were left out.
+const NOTES_MAX: usize = 10;
+
 /// A body that is being written.
 struct BodyWriter<'p> {
     piece: String,
@@ -74,10 +77,18 @@ pub fn write_body(answer: &Answer, at: i64, options: BodyOptions, put: &mut dyn 
         write_statistics(&mut body, &answer.statistics);
     }
     body.push("}");
-    for (name, texts) in [("warnings", &warnings), ("infos", &answer.infos)] {
+    let notes = [
+        ("warnings", "warning", &warnings),
+        ("infos", "info", &answer.infos),
+    ];
+    for (name, kind, texts) in notes {
         if !texts.is_empty() {
             body.push(&format!(",\"{name}\":"));
-            body.list(texts, |body, text| body.push(&quoted(text)));
+            let omitted = texts.len().saturating_sub(NOTES_MAX);
+            let rest = format!("{omitted} more {kind} annotations omitted");
+            let shown = texts.iter().take(NOTES_MAX);
+            let shown = shown.chain((omitted > 0).then_some(&rest));
+            body.list(shown, |body, text| body.push(&quoted(text)));
         }
     }
     body.push("}");
@@ -224,6 +235,24 @@ mod tests {
         assert!(
             body_of(Value::String("a".to_owned()), options).contains(r#""result":[1.500,"a"]"#)
         );
+    }
+
+    #[test]
+    fn warnings_beyond_the_tenth_are_counted_only() {
+        let body_of = |warnings: usize| {
+            let answer = Answer {
+                value: Value::Scalar(1.0),
+                warnings: (0..warnings).map(|number| number.to_string()).collect(),
+                infos: Vec::new(),
+                statistics: Statistics::default(),
+            };
+            let mut body = String::new();
+            let options = BodyOptions::default();
+            write_body(&answer, 0, options, &mut |piece| body.push_str(&piece));
+            body
+        };
+        assert!(body_of(10).ends_with(r#""8","9"]}"#));
+        assert!(body_of(13).ends_with(r#""8","9","3 more warning annotations omitted"]}"#));
     }
 
     #[test]

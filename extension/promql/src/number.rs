@@ -65,7 +65,38 @@ pub fn format_plain(value: f64) -> String {
         value if value.is_nan() => "NaN".to_owned(),
         f64::INFINITY => "+Inf".to_owned(),
         f64::NEG_INFINITY => "-Inf".to_owned(),
-        value => format!("{value}"),
+        value => with_even_digit(value, format!("{value}")),
+    }
+}
+
+/// The fewest digits of which several can mean one number.
+const AMBIGUOUS_DIGITS: usize = 16;
+
+/// Of two shortest texts that are equally near to a number, Go prints the one with an even last
+/// digit, Rust the greater one.
+fn with_even_digit(value: f64, text: String) -> String {
+    let is_digit = |c: char| ('1'..='9').contains(&c);
+    let (Some(first), Some(last)) = (text.find(is_digit), text.rfind(is_digit)) else {
+        return text;
+    };
+    let digits = text[first..=last].bytes().filter(u8::is_ascii_digit);
+    let count = digits.count();
+    let odd = text.as_bytes()[last] - b'0';
+    if count < AMBIGUOUS_DIGITS || odd.is_multiple_of(2) {
+        return text;
+    }
+    // It lies in the middle if its next digit is a five and the last one.
+    let exact = format!("{:.40e}", value.abs());
+    let exact = exact.split('e').next().unwrap_or_default().replace('.', "");
+    let rest = exact.get(count..).unwrap_or_default();
+    if !rest.starts_with('5') || rest[1..].contains(is_digit) {
+        return text;
+    }
+    let even = format!("{}{}{}", &text[..last], odd - 1, &text[last + 1..]);
+    if even.parse() == Ok(value) {
+        even
+    } else {
+        text
     }
 }
 
@@ -140,5 +171,12 @@ mod tests {
         assert_eq!(format_two_digits(0.125), "0.12");
         assert_eq!(format_two_digits(123.0), "1.2e+02");
         assert_eq!(format_two_digits(10.0), "10");
+        assert_eq!(format_plain(1_214_322_398_754.781_2), "1214322398754.7812");
+        assert_eq!(
+            format_plain(-1_846_296_112_484.031_2),
+            "-1846296112484.0312"
+        );
+        assert_eq!(format_plain(1_214_322_398_754.781_5), "1214322398754.7815");
+        assert_eq!(format_plain(0.1 + 0.2), "0.30000000000000004");
     }
 }

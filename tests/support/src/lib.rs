@@ -19,6 +19,7 @@
 //! | [`objects`] | an object store in memory, and a thread that recalls segments from it |
 //! | [`gateway`] | the process `lanes-gateway`: configure, start, send requests, stop, crash |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, which write to a gateway |
+//! | [`prometheus_receiver`] | a Prometheus that stores what is written to it, for the same queries |
 //! | [`minio`] | a MinIO server, for tests of S3 |
 //! | [`faulty_proxy`] | a TCP proxy that delays or cuts responses |
 //! | [`small_disk`] | a small file system that can be filled |
@@ -54,6 +55,7 @@ pub mod place;
 pub mod port;
 pub mod process;
 pub mod prometheus;
+pub mod prometheus_receiver;
 pub mod provision;
 pub mod remote_write;
 pub mod seed;

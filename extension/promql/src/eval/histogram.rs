@@ -35,8 +35,10 @@ impl Evaluator<'_> {
             }
             "histogram_quantile" => {
                 let quantiles = self.scalar(&args[0], grid)?;
+                self.quantiles(&args[1], grid, sink, None, &quantiles)?;
+                // Of several places with the same words the outermost is told.
                 self.note_each_quantile(&quantiles, args[0].span);
-                self.quantiles(&args[1], grid, sink, None, &quantiles)
+                Ok(())
             }
             _ => {
                 let label = text(&args[1]);
