@@ -11,7 +11,7 @@ use crate::plan::{NodeKind, Plan, PlanContext};
 use crate::profile::Profile;
 use crate::sample::is_absent;
 use crate::source::Source;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// How queries are read and evaluated.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -155,7 +155,12 @@ fn a_group_without_labels_needs_an_operand() {
     );
     assert_eq!(
         error("m + on (a) group_right) m"),
-        format!("{place} \")\" in grouping opts, expected \"(\"")
+        "1:24: parse error: unexpected right parenthesis ')'"
+    );
+    let place = "1:24: parse error: unexpected";
+    assert_eq!(
+        error("m + on (a) group_right ,m"),
+        format!("{place} \",\" in grouping opts, expected \"(\"")
     );
     assert!(ask("m + on (a) group_right -m", None).is_ok());
 }

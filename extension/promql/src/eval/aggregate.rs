@@ -10,7 +10,7 @@ use crate::plan::AggregateNode;
 use crate::sample::{ABSENT, is_absent};
 use crate::span::Span;
 use crate::token::TokenKind as K;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Which labels make the groups.
 pub(super) struct Grouping<'g> {

@@ -9,7 +9,7 @@ use crate::labels::{BUCKET, Labels, LabelsBuilder};
 use crate::plan::Node;
 use crate::sample::{ABSENT, is_absent};
 use crate::span::Span;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A histogram: its labels without that of the buckets, and its rows by their upper bounds.
 struct Histogram {
