@@ -40,7 +40,7 @@ export class Chart {
   }
 
   /**
-   * Shows `{start, end, step, series}`. A series has `times` and `values` of one length, a `colour`
+   * Shows `{start, end, step, fromZero, series}`. A series has `times` and `values` of one length, a `colour`
    * (the name of a custom property) and `isHidden`. Values that are no finite number leave a gap.
    */
   show(data) {
@@ -79,8 +79,9 @@ export class Chart {
     context.beginPath();
     context.rect(this.left, ABOVE - 2, this.width - this.left - RIGHT, this.height - ABOVE - BELOW + 4);
     context.clip();
-    const others = this.data.series.filter((one) => one !== this.strong);
-    for (const series of [...others, this.strong ?? []].flat()) this.drawLine(context, series);
+    // The strong line is drawn last, above the others.
+    const ordered = this.data.series.toSorted((a, b) => (a === this.strong) - (b === this.strong));
+    for (const series of ordered) this.drawLine(context, series);
     context.restore();
     this.drawCursor();
   }
@@ -98,6 +99,7 @@ export class Chart {
       }
     }
     if (least > greatest) [least, greatest] = [0, 1];
+    if (this.data.fromZero) [least, greatest] = [Math.min(0, least), Math.max(greatest, least === 0 ? 1 : 0)];
     const number = Math.max(2, Math.floor((this.height - ABOVE - BELOW) / TICK_HEIGHT));
     this.axis = numberAxis(least, greatest, number);
     const widths = this.axis.ticks.map((tick) => context.measureText(short(tick)).width);
@@ -132,13 +134,12 @@ export class Chart {
     }
   }
 
-  drawLine(context, { times, values, colour: name, isHidden }) {
-    if (isHidden) return;
-    const isWeak = this.strong !== null && this.strong.colour !== undefined && this.strong.values !== values;
-    context.globalAlpha = isWeak ? 0.18 : 1;
-    context.strokeStyle = colour(name);
-    context.fillStyle = context.strokeStyle;
-    context.lineWidth = this.strong?.values === values ? 2.5 : 1.75;
+  drawLine(context, series) {
+    if (series.isHidden) return;
+    const { times, values } = series;
+    context.globalAlpha = this.strong === null || this.strong === series ? 1 : 0.18;
+    context.strokeStyle = colour(series.colour);
+    context.lineWidth = this.strong === series ? 2.5 : 1.75;
     context.lineJoin = "round";
     context.beginPath();
     const gap = this.data.step * 1.5;

@@ -23,7 +23,7 @@ export function exact(value) {
   if (!Number.isFinite(value)) return short(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e15)) return value.toExponential(5);
-  return value.toLocaleString("en", { maximumSignificantDigits: 8 });
+  return value.toLocaleString("en", { maximumSignificantDigits: 6 });
 }
 
 /** A whole number, grouped by thousands. */

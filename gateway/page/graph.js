@@ -49,7 +49,7 @@ export class Graph {
   }
 
   /** Shows a matrix, asked for with a range. Series that were hidden before stay hidden. */
-  show(matrix, { start, end, step }) {
+  show(matrix, { start, end, step, fromZero = false }) {
     const hidden = new Set(this.series?.filter(({ isHidden }) => isHidden).map(({ full }) => full));
     this.series = seriesOf(matrix);
     for (const series of this.series) series.isHidden = hidden.has(series.full);
@@ -57,7 +57,7 @@ export class Graph {
     const shared = common(matrix.map(({ metric }) => metric));
     this.note.textContent = Object.keys(shared).length > 0 ? `All series: ${labelSet(shared)}` : "";
     this.drawLegend();
-    this.chart.show({ start, end, step, series: this.series });
+    this.chart.show({ start, end, step, fromZero, series: this.series });
   }
 
   drawLegend() {

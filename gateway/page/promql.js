@@ -57,18 +57,22 @@ export function tokens(text) {
 /** Returns the tokens with the class of the colour that each has. */
 export function coloured(text) {
   const all = tokens(text);
-  const depth = { braces: 0 };
+  const open = [];
+  let before = null;
   return all.map((token, index) => {
-    if (token.text === "{") depth.braces += 1;
-    if (token.text === "}") depth.braces -= 1;
+    // Labels stand in braces, and in the parentheses after words such as `by`.
+    if (token.text === "{") open.push(true);
+    else if (token.text === "(") open.push(before !== null && GROUPING.has(before.text.toLowerCase()));
+    else if (token.text === "}" || token.text === ")") open.pop();
+    if (token.kind !== "space" && token.kind !== "comment") before = token;
     const next = all.slice(index + 1).find(({ kind }) => kind !== "space");
-    return { ...token, colour: colourOf(token, depth.braces > 0, next) };
+    return { ...token, colour: colourOf(token, open.at(-1) === true, next) };
   });
 }
 
-function colourOf(token, isInBraces, next) {
+function colourOf(token, isLabel, next) {
   if (token.kind !== "word") return token.kind;
-  if (isInBraces) return "label";
+  if (isLabel) return "label";
   const word = token.text.toLowerCase();
   if (KEYWORDS.includes(word)) return "keyword";
   if (AGGREGATIONS.includes(word) || WITH_PARAMETER.includes(word)) return "function";
@@ -98,7 +102,7 @@ export function contextAt(text, place) {
   if (last?.kind === "comment" && !text.slice(last.start, place).includes("\n")) return { ...found, kind: "none" };
   if (around.open === "{") return inBraces(text, place, before, around, found);
   if (last?.kind === "string" && isUnclosed(last)) return { ...found, kind: "none" };
-  if (around.open === "(" && GROUPING.has(around.word)) {
+  if (around.open === "(" && GROUPING.has(around.word.toLowerCase())) {
     return { ...found, kind: "label", metric: metricOf(text) };
   }
   if (around.open === "[") {

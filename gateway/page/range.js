@@ -61,7 +61,7 @@ export function rangeOf(state, now) {
 export function asInput(time) {
   const date = new Date(time * 1000);
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60000);
-  return local.toISOString().slice(0, 19);
+  return local.toISOString().slice(0, 16);
 }
 
 /** A time as the state keeps it. */
