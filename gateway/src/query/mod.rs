@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request ─► form ─► evaluate, labels ─► sessions ─► running ─► answer ─► body, gzip
-//!            └─ parameters ─┘   status, storage, syntax ─────────────────┘
+//!            └─ parameters ─┘   status, storage, syntax ────────┘
 //! ```
 //! | module | contents |
 //! |---|---|
