@@ -37,11 +37,16 @@ export function whenQuiet(ms, work) {
   };
 }
 
+const colours = new Map();
+addEventListener("theme", () => colours.clear());
+
 /** The colour that a custom property has in the current theme, as canvases take it. */
 export function colour(name) {
-  const probe = byId("spoken");
-  probe.style.color = `var(${name})`;
-  const found = getComputedStyle(probe).color;
-  probe.style.color = "";
-  return found;
+  if (!colours.has(name)) {
+    const probe = byId("spoken");
+    probe.style.color = `var(${name})`;
+    colours.set(name, getComputedStyle(probe).color);
+    probe.style.color = "";
+  }
+  return colours.get(name);
 }

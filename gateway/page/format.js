@@ -18,12 +18,14 @@ function trimmed(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/** A number with all digits that matter, grouped by thousands. */
+/** A number grouped by thousands: whole numbers in full, others with six digits or two decimals. */
 export function exact(value) {
   if (!Number.isFinite(value)) return short(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e15)) return value.toExponential(5);
-  return value.toLocaleString("en", { maximumSignificantDigits: 6 });
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  const whole = Math.floor(Math.log10(Math.max(size, 1))) + 1;
+  return value.toLocaleString("en", { maximumSignificantDigits: Math.max(6, whole + 2) });
 }
 
 /** A whole number, grouped by thousands. */

@@ -53,8 +53,10 @@ export function rangeOf(state, now) {
   if (Number.isNaN(end)) return { fault: `the end "${state.end}" is not a time of RFC 3339` };
   const step = state.step === "" ? autoStep(length) : seconds(state.step);
   if (step === null) return { fault: `the step "${state.step}" is not a duration such as 15s` };
-  const start = Math.ceil((end - length) / step) * step;
-  return { start, end: Math.max(start, end), step, length };
+  // A step longer than the range leaves one point.
+  const last = Math.floor(end / step) * step;
+  const start = Math.min(Math.ceil((end - length) / step) * step, last);
+  return { start, end, step, length };
 }
 
 /** A time as the value of an input `datetime-local`, in local time. */
