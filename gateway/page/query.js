@@ -75,8 +75,16 @@ export class QueryView {
     this.change({ end: moved >= Date.now() / 1000 ? "" : asState(moved) });
   }
 
+  /** Cancels what runs, which is then told. */
   cancel() {
     this.running?.abort();
+  }
+
+  /** Cancels what runs, whose end no longer matters. */
+  abandon() {
+    this.cancel();
+    this.running = null;
+    this.busy(false);
   }
 
   async tidy() {
@@ -124,13 +132,13 @@ export class QueryView {
   /** Ends timers and requests when another view is shown. */
   leave() {
     clearTimeout(this.timer);
-    this.cancel();
+    this.abandon();
     this.editor.close();
     this.asked = "";
   }
 
   async evaluate(state, asked) {
-    this.cancel();
+    this.abandon();
     this.asked = asked;
     if (state.q.trim() === "") return this.invite();
     const range = rangeOf(state, Date.now() / 1000);
@@ -141,6 +149,7 @@ export class QueryView {
     const started = performance.now();
     try {
       const answer = await this.request(state, range, running.signal);
+      if (this.running !== running) return;
       remember(state.q);
       this.editor.mark(null);
       this.display(state, range, answer, performance.now() - started);

@@ -14,6 +14,7 @@ const RATES_MAX = 300;
 export class StatusView {
   constructor() {
     this.timer = 0;
+    this.turn = 0;
     this.rates = [];
     this.graph = null;
     this.storage = null;
@@ -24,31 +25,34 @@ export class StatusView {
     clearTimeout(this.timer);
     this.graph ??= new Graph({ selected: null });
     this.graph.root.classList.add("small");
-    this.tick();
+    this.turn += 1;
+    this.tick(this.turn);
   }
 
   leave() {
+    this.turn += 1;
     clearTimeout(this.timer);
     this.graph?.end();
     this.graph = null;
     this.storage = null;
   }
 
-  async tick() {
-    if (!document.hidden) await this.load();
-    if (this.graph !== null) this.timer = setTimeout(() => this.tick(), PAUSE_MS);
+  /** Loads again and again, until the view is left or shown anew. */
+  async tick(turn) {
+    if (!document.hidden) await this.load(turn);
+    if (turn === this.turn) this.timer = setTimeout(() => this.tick(turn), PAUSE_MS);
   }
 
-  async load() {
+  async load(turn) {
     try {
       const [status, ready, metrics] = await Promise.all([json("api/v1/status"), text("-/ready"), text("metrics")]);
-      this.remember(status);
       await this.loadStorage();
-      if (this.graph === null) return;
+      if (turn !== this.turn) return;
+      this.remember(status);
       fill(byId("status"), states(status, ready), this.rateCard(status), cards(status, refusals(metrics.text)), storageCard(this.storage));
       this.drawRates();
     } catch (error) {
-      fill(byId("status"), make("p", { className: "fault", role: "alert" }, error.message));
+      if (turn === this.turn) fill(byId("status"), make("p", { className: "fault", role: "alert" }, error.message));
     }
   }
 
