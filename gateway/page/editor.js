@@ -48,7 +48,7 @@ export class Editor {
       this.lookUpSoon();
     });
     this.box.addEventListener("keydown", (event) => this.key(event));
-    this.box.addEventListener("blur", () => setTimeout(() => this.close(), 150));
+    this.box.addEventListener("blur", () => this.close());
     this.box.addEventListener("click", () => this.close());
     // The list is chosen from with the mouse while the box keeps the focus.
     this.list.addEventListener("mousedown", (event) => {
