@@ -24,6 +24,7 @@
 //! | [`faulty_proxy`] | a TCP proxy that delays or cuts responses |
 //! | [`small_disk`] | a small file system that can be filled |
 //! | [`store`] | the object store of a gateway: a directory, MinIO, or one of them with faults |
+//! | [`browser`] | Chromium without a window, for tests of the page |
 //! | [`remote_write`] | an encoder of remote-write requests, independent of the gateway's decoder |
 //!
 //! A test needs three lines:
@@ -44,6 +45,7 @@
 //! - No function names, starts or stops a cluster of the operating system.
 
 pub mod account;
+pub mod browser;
 pub mod budget;
 pub mod cluster;
 pub mod error;

@@ -4,7 +4,7 @@
 //!
 //! | check | in addition to `dev test` |
 //! |---|---|
-//! | `rust` | the rounds of a long run, and the tests on MinIO and with the newest Prometheus |
+//! | `rust` | the rounds of a long run, the tests on MinIO and with the newest Prometheus, and those of the web page in Chromium |
 //! | `containers` | the images of PostgreSQL and the gateway, built from Debian's packages, started by compose and queried |
 //! | `asan` | the engine, the wire format and the kernels under AddressSanitizer |
 //! | `valgrind` | the engine with its kernels under memcheck |
