@@ -192,8 +192,13 @@ fn an_answer_that_cannot_be_completed_ends_its_connection() {
     assert_eq!(&head, b"HTTP/1.1 200 OK");
     let sends = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lanes-gateway query' AND wait_event = 'ClientWrite'";
     let found = || stage.cluster.query("postgres", sends).unwrap();
-    until("the server waits for the client", || !found().is_empty());
-    let process = found()[0][0].clone().unwrap();
+    // The server does not wait all the time, so the process is taken from the same look.
+    let mut waiting = Vec::new();
+    until("the server waits for the client", || {
+        waiting = found();
+        !waiting.is_empty()
+    });
+    let process = waiting[0][0].clone().unwrap();
     let end_it = format!("SELECT pg_terminate_backend({process})");
     stage.cluster.query("postgres", &end_it).unwrap();
 
