@@ -54,8 +54,8 @@ impl Running {
         };
         let starting = async {
             let prepared = object.prepare_cached(statement.sql).await?;
-            // 0 would mean no limit.
-            let millis = self.timeout.as_millis().max(1);
+            // Rounded up, so that a statement that PostgreSQL ended is late here too. 0 would mean no limit.
+            let millis = self.timeout.as_nanos().div_ceil(1_000_000).max(1);
             let set = format!("SET statement_timeout = {millis}");
             let parameters = statement.parameters.iter();
             let parameters = parameters.map(|parameter| &**parameter as &(dyn ToSql + Sync));
