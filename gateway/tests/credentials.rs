@@ -84,7 +84,10 @@ fn endless() -> Body {
 async fn answer(database: &Arc<Memory>, file: &str, request: Request<Body>) -> Response<Body> {
     let app = start_on(&["--listen-web-config", file], database);
     let answer = app.router().oneshot(request);
-    tokio::time::timeout(Duration::from_secs(20), answer).await.expect("an answer").unwrap()
+    tokio::time::timeout(Duration::from_secs(20), answer)
+        .await
+        .expect("an answer")
+        .unwrap()
 }
 
 fn database() -> Arc<Memory> {
@@ -138,16 +141,31 @@ async fn users_write_where_their_role_may_insert() {
     let file = folder.file("web.yml", USERS);
     let database = database();
     let write = |who: String| {
-        request("POST", "/api/v1/write", Some(&who), simple("up", 1.0).into())
+        request(
+            "POST",
+            "/api/v1/write",
+            Some(&who),
+            simple("up", 1.0).into(),
+        )
     };
     let event = |who: String, path: &str, body| request("POST", path, Some(&who), body);
     let (alice, feed) = (alice(), "Bearer token".to_owned());
 
-    let status = answer(&database, &file, write(alice.clone())).await.status();
+    let status = answer(&database, &file, write(alice.clone()))
+        .await
+        .status();
     assert_eq!(status, 403, "no role alice");
-    database.grants.lock().insert(("alice".to_owned(), "lanes.samples".to_owned()));
-    database.grants.lock().insert(("writer".to_owned(), "public.t".to_owned()));
-    let status = answer(&database, &file, write(alice.clone())).await.status();
+    database
+        .grants
+        .lock()
+        .insert(("alice".to_owned(), "lanes.samples".to_owned()));
+    database
+        .grants
+        .lock()
+        .insert(("writer".to_owned(), "public.t".to_owned()));
+    let status = answer(&database, &file, write(alice.clone()))
+        .await
+        .status();
     assert_eq!(status, 204);
     let status = answer(&database, &file, write(feed.clone())).await.status();
     assert_eq!(status, 403, "the role of feed may insert into t only");
@@ -155,7 +173,12 @@ async fn users_write_where_their_role_may_insert() {
 
     let path = "/api/v1/events/t";
     let row = || Body::from("[{\"n\": 1}]");
-    assert_eq!(answer(&database, &file, event(feed.clone(), path, row())).await.status(), 204);
+    assert_eq!(
+        answer(&database, &file, event(feed.clone(), path, row()))
+            .await
+            .status(),
+        204
+    );
     let denied = answer(&database, &file, event(alice.clone(), path, endless())).await;
     assert_eq!(denied.status(), 403, "before the body");
     let missing = event(feed.clone(), "/api/v1/events/u", endless());
@@ -174,18 +197,30 @@ async fn privileges_are_asked_for_now_and_then() {
     let folder = Folder::new("privileges");
     let file = folder.file("web.yml", USERS);
     let database = database();
-    database.grants.lock().insert(("alice".to_owned(), "public.t".to_owned()));
+    database
+        .grants
+        .lock()
+        .insert(("alice".to_owned(), "public.t".to_owned()));
     let router = start_on(&["--listen-web-config", &file], &database).router();
     let status = async || {
         let body = simple("up", 1.0).into();
         let request = request("POST", "/api/v1/write", Some(&alice()), body);
-        router.clone().oneshot(request).await.unwrap().status().as_u16()
+        router
+            .clone()
+            .oneshot(request)
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
     };
     for _ in 0..5 {
         assert_eq!(status().await, 403);
     }
     assert_eq!(database.privilege_calls.load(Ordering::Acquire), 1);
-    database.grants.lock().insert(("alice".to_owned(), "lanes.samples".to_owned()));
+    database
+        .grants
+        .lock()
+        .insert(("alice".to_owned(), "lanes.samples".to_owned()));
     tokio::time::sleep(Duration::from_millis(1100)).await;
     for _ in 0..5 {
         assert_eq!(status().await, 204);
@@ -254,7 +289,10 @@ async fn serve(file: &str, flags: &[&str]) -> Server {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(app.serve(listener, stopped));
-    Server { address, _stop: stop }
+    Server {
+        address,
+        _stop: stop,
+    }
 }
 
 impl Server {
@@ -301,7 +339,10 @@ async fn tls_is_served_and_plain_and_slow_clients_are_not() {
     assert!(server.get(h2_only, "/metrics").await.is_err());
 
     let mut plain = TcpStream::connect(server.address).await.unwrap();
-    plain.write_all(b"GET /-/healthy HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    plain
+        .write_all(b"GET /-/healthy HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await
+        .unwrap();
     let mut bytes = Vec::new();
     let _ = plain.read_to_end(&mut bytes).await;
     assert!(!String::from_utf8_lossy(&bytes).contains("HTTP/1.1"));
@@ -316,12 +357,20 @@ async fn client_certificates_are_wanted_if_the_file_says_so() {
     let (folder, authority) = (Folder::new("clients"), Authority::new());
     write_pair(&folder, &authority.sign());
     folder.file("clients.crt", &authority.certificate.pem());
-    let wants = |kind: &str| format!("{TLS}  client_ca_file: clients.crt\n  client_auth_type: {kind}\n");
+    let wants =
+        |kind: &str| format!("{TLS}  client_ca_file: clients.crt\n  client_auth_type: {kind}\n");
     let required = folder.file("required.yml", &wants("RequireAndVerifyClientCert"));
     let server = serve(&required, &[]).await;
-    let known = server.get(authority.client(Some(authority.sign())), "/metrics").await;
+    let known = server
+        .get(authority.client(Some(authority.sign())), "/metrics")
+        .await;
     assert_eq!(known.as_deref(), Ok("HTTP/1.1 200 OK"));
-    assert!(server.get(authority.client(None), "/metrics").await.is_err());
+    assert!(
+        server
+            .get(authority.client(None), "/metrics")
+            .await
+            .is_err()
+    );
     let strange = authority.client(Some(Authority::new().sign()));
     assert!(server.get(strange, "/metrics").await.is_err());
 
@@ -337,7 +386,9 @@ fn addresses_that_others_reach_need_tls_and_credentials() {
     let (folder, authority) = (Folder::new("demand"), Authority::new());
     write_pair(&folder, &authority.sign());
     folder.file("clients.crt", &authority.certificate.pem());
-    let with_clients = format!("{TLS}  client_ca_file: clients.crt\n  client_auth_type: RequireAndVerifyClientCert\n");
+    let with_clients = format!(
+        "{TLS}  client_ca_file: clients.crt\n  client_auth_type: RequireAndVerifyClientCert\n"
+    );
     for (text, expected) in [
         (USERS.to_owned(), Some("needs tls_server_config")),
         (TLS.to_owned(), Some("needs basic_auth_users")),

@@ -32,8 +32,17 @@ fn every_route_wants_credentials_and_the_log_has_none() {
         for who in &wrong {
             let header = who.as_deref().map(|who| ("authorization", who));
             let refused = client.send(method, path, header.as_slice(), b"");
-            assert_eq!(refused.status, 401, "{method} {path} {who:?}: {}", refused.body);
-            assert!(refused.head.to_lowercase().contains("www-authenticate: basic realm="));
+            assert_eq!(
+                refused.status, 401,
+                "{method} {path} {who:?}: {}",
+                refused.body
+            );
+            assert!(
+                refused
+                    .head
+                    .to_lowercase()
+                    .contains("www-authenticate: basic realm=")
+            );
         }
         let right = [("authorization", feed())];
         let right = right.each_ref().map(|(name, who)| (*name, who.as_str()));
@@ -50,7 +59,15 @@ fn every_route_wants_credentials_and_the_log_has_none() {
 
     stage.gateway.stop().unwrap();
     let log = stage.log();
-    for secret in [ALICE.0, ALICE.1, FEED.0, FEED.1, "wrong-secret", "Basic ", "Bearer "] {
+    for secret in [
+        ALICE.0,
+        ALICE.1,
+        FEED.0,
+        FEED.1,
+        "wrong-secret",
+        "Basic ",
+        "Bearer ",
+    ] {
         assert!(!log.contains(secret), "{secret} is in the log");
     }
 }
@@ -59,21 +76,29 @@ fn every_route_wants_credentials_and_the_log_has_none() {
 fn refused_before_the_body(client: &Client) {
     for path in ["/api/v1/write", "/api/v1/events/t", "/api/v1/query"] {
         let mut stream = client.connect().unwrap();
-        let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 1000000\r\n\r\n");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 1000000\r\n\r\n"
+        );
         stream.write_all(head.as_bytes()).unwrap();
         let mut first = [0; 12];
         std::io::Read::read_exact(&mut stream, &mut first).unwrap();
         assert_eq!(&first, b"HTTP/1.1 401", "{path}");
     }
     let mut plain = std::net::TcpStream::connect(("127.0.0.1", client.port())).unwrap();
-    plain.write_all(b"GET /-/healthy HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    plain
+        .write_all(b"GET /-/healthy HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .unwrap();
     assert!(client::read(&mut plain).is_err(), "no answer without TLS");
 }
 
 #[test]
 fn users_and_certificates_are_read_again() {
     let stage = Stage::start("credentials_reload");
-    let status = |password: &str| stage.get(&basic("alice", password), "/api/v1/status").status;
+    let status = |password: &str| {
+        stage
+            .get(&basic("alice", password), "/api/v1/status")
+            .status
+    };
     assert_eq!((status(ALICE.0), status(ALICE_NEW.0)), (200, 401));
 
     write_users(&stage.folder, &[("alice", ALICE_NEW.1)]);
@@ -88,7 +113,10 @@ fn users_and_certificates_are_read_again() {
     until("the file is refused", || stage.metric(&bob, good) == 0.0);
     assert_eq!((status(ALICE_NEW.0), status(ALICE.0)), (200, 401));
     let log = stage.log();
-    assert!(log.contains("basic_auth_users.alice: must be a bcrypt hash"), "{log}");
+    assert!(
+        log.contains("basic_auth_users.alice: must be a bcrypt hash"),
+        "{log}"
+    );
     assert!(!log.contains("broken-hash-77"));
     let refused = r#"web_config_reloads_total{result="refused"}"#;
     assert!(stage.metric(&bob, refused) >= 1.0);
@@ -117,6 +145,8 @@ fn hang_up_reads_the_file_at_once() {
         .status()
         .unwrap();
     assert!(sent.success());
-    until("the file is read again", || stage.metric(&feed(), reloads) == before + 1.0);
+    until("the file is read again", || {
+        stage.metric(&feed(), reloads) == before + 1.0
+    });
     stage.gateway.check().unwrap();
 }

@@ -48,7 +48,10 @@ fn refusals(stage: &Stage, alice: &str) {
     let (status, body) = jobs(stage, &basic("carol", CAROL.0)).unwrap_err();
     assert_eq!(status, 403, "{body}");
     assert!(body.contains("permission denied to set role"), "{body}");
-    assert!(body.contains("GRANT it to the role of query.connection"), "{body}");
+    assert!(
+        body.contains("GRANT it to the role of query.connection"),
+        "{body}"
+    );
     // The role of feed may be taken, and may not read.
     stage.sql("GRANT writer TO lanes_reader");
     let (status, body) = jobs(stage, &feed()).unwrap_err();
@@ -65,9 +68,18 @@ fn refusals(stage: &Stage, alice: &str) {
     assert_eq!(status, 403, "{body}");
     let syntax = stage.get(alice, "/api/v1/query?query=up%7B");
     assert_eq!(syntax.status, 400, "{}", syntax.body);
-    // Row-level security of labels.
     stage.sql("GRANT SELECT ON lanes.samples TO alice");
     assert_eq!(jobs(stage, alice).unwrap(), ["a"]);
+    // Policies of series hide their labels too.
+    let values = "/api/v1/label/job/values";
+    assert!(stage.get(alice, values).body.contains(r#"["a","b"]"#));
+    stage.sql(
+        "ALTER TABLE lanes.series_runs ENABLE ROW LEVEL SECURITY; \
+         CREATE POLICY of_alice ON lanes.series_runs FOR SELECT TO alice USING (metric LIKE 'shop\\_%')",
+    );
+    let hidden = stage.get(alice, values).body;
+    assert_eq!(hidden, r#"{"status":"success","data":[]}"#);
+    assert!(jobs(stage, alice).unwrap().is_empty());
 }
 
 /// After its query, a session has no transaction and no role.
@@ -76,7 +88,10 @@ fn idle(stage: &Stage) {
     until("the session is idle", || {
         stage.cluster.query("postgres", states).unwrap() == [[Some("idle".to_owned())]]
     });
-    assert_eq!(stage.metric(&basic("bob", BOB.0), "query_sessions_in_use"), 0.0);
+    assert_eq!(
+        stage.metric(&basic("bob", BOB.0), "query_sessions_in_use"),
+        0.0
+    );
 }
 
 #[test]
@@ -85,7 +100,13 @@ fn a_user_writes_where_its_role_may_insert() {
     let alice = basic("alice", ALICE.0);
     let refused = stage.write(&alice, &up(&["a"]));
     assert_eq!(refused.status, 403, "{}", refused.body);
-    assert!(refused.body.contains("\"alice\" may not insert into lanes.samples"), "{}", refused.body);
+    assert!(
+        refused
+            .body
+            .contains("\"alice\" may not insert into lanes.samples"),
+        "{}",
+        refused.body
+    );
     assert_eq!(stage.write(&feed(), &up(&["b"])).status, 204);
 
     stage.sql(
@@ -114,8 +135,12 @@ fn a_user_writes_where_its_role_may_insert() {
     assert_eq!(stage.cluster.scalar("lanes", rows).unwrap(), "2");
 
     stage.sql("GRANT USAGE ON SCHEMA lanes TO alice; GRANT INSERT ON lanes.samples TO alice; REVOKE INSERT ON public.t FROM alice");
-    until("the GRANT is seen", || stage.write(&alice, &up(&["a"])).status == 204);
-    until("the REVOKE is seen", || stage.event(&alice, "t").status == 403);
+    until("the GRANT is seen", || {
+        stage.write(&alice, &up(&["a"])).status == 204
+    });
+    until("the REVOKE is seen", || {
+        stage.event(&alice, "t").status == 403
+    });
     let forbidden = stage.metric(&alice, "http_writes_forbidden_total");
     assert!(forbidden >= 4.0, "{forbidden}");
 }
