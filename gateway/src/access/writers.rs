@@ -25,13 +25,21 @@ const DENIED: Duration = Duration::from_secs(1);
 /// The number of pairs of role and table that are kept. Beyond it all are dropped.
 const PAIRS_MAX: usize = 10_000;
 
+type RoleAndTable = (Arc<str>, String);
+
+/// A privilege, and when it was looked up.
+struct Answer {
+    insert: InsertPrivilege,
+    at: Instant,
+}
+
 /// The privileges that one worker has looked up.
 pub struct Writers<S> {
     sink: Arc<S>,
     metrics: Arc<AccessMetrics>,
     /// How long a request waits for the look-up.
     patience: Duration,
-    known: Mutex<HashMap<(Arc<str>, String), (InsertPrivilege, Instant)>>,
+    known: Mutex<HashMap<RoleAndTable, Answer>>,
     /// Held for one look-up at a time. Requests that wait find its result when their turn comes.
     looking_up: tokio::sync::Mutex<()>,
 }
@@ -83,7 +91,7 @@ impl<S: Sink> Writers<S> {
 
     fn known(&self, user: &User, table: &str) -> Option<InsertPrivilege> {
         let known = self.known.lock();
-        let (insert, at) = known.get(&(Arc::clone(&user.role), table.to_owned()))?;
+        let Answer { insert, at } = known.get(&(Arc::clone(&user.role), table.to_owned()))?;
         let lasts = match insert {
             InsertPrivilege::Granted => GRANTED,
             _ => DENIED,
@@ -103,7 +111,10 @@ impl<S: Sink> Writers<S> {
             if known.len() >= PAIRS_MAX {
                 known.clear();
             }
-            known.insert((Arc::clone(&user.role), table.to_owned()), (insert, at));
+            known.insert(
+                (Arc::clone(&user.role), table.to_owned()),
+                Answer { insert, at },
+            );
             Ok(insert)
         };
         match timeout(self.patience, looking_up).await {
