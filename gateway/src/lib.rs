@@ -5,6 +5,7 @@
 //! ```text
 //! HTTP ─► http ─► app ─► receive ─► batch ─► deliver ─► PostgreSQL
 //!                   ├──► events ─────┘          └─────► objects ─► object storage
+//!                   ├──► page
 //!                   └──► query ◄──────────────────────► PostgreSQL, as a role that reads
 //! ```
 //!
@@ -22,6 +23,7 @@
 //! | [`objects`] | offloading of sealed segments to object storage and their recall; the log of level `object` |
 //! | [`restore`] | a database restored from object storage alone |
 //! | [`query`] | Prometheus's HTTP query API: PromQL and labels, answered by PostgreSQL |
+//! | [`page`] | the web page at `/`: queries, an explorer of metrics, the status |
 //! | [`observe`] | supervision, status and self-scrape |
 //! | [`app`] | routes, workers, and all parts put together |
 //! | [`config`] | all settings: flag, environment variable, TOML key, default and help |
@@ -88,6 +90,8 @@ pub mod objects;
 pub mod restore;
 
 pub mod query;
+
+pub mod page;
 
 pub mod observe;
 

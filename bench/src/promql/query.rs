@@ -37,7 +37,7 @@ fn rounding() -> f64 {
 /// The time range and the variables of all queries.
 #[derive(Debug, Clone)]
 pub struct Times {
-    /// The time of the first sample, in milliseconds since 1970.
+    /// The earliest time of a step, in milliseconds since 1970.
     pub from: i64,
     /// The time after the last sample.
     pub to: i64,

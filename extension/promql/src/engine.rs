@@ -6,12 +6,12 @@ use crate::eval::Evaluator;
 use crate::explain;
 use crate::grid::Grid;
 use crate::labels::Labels;
-use crate::parser::{ParserOptions, parse};
+use crate::parser::{ParseError, ParserOptions, parse};
 use crate::plan::{NodeKind, Plan, PlanContext};
 use crate::profile::Profile;
 use crate::sample::is_absent;
 use crate::source::Source;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// How queries are read and evaluated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -293,10 +293,11 @@ impl Shape {
 fn check_range(expr: &Expr, start: i64, end: i64, step: i64) -> Result<(), Error> {
     let found = expr.value_type();
     if !matches!(found, ValueType::Scalar | ValueType::Vector) {
-        return execution(format!(
+        return Err(ParseError::of_whole(format!(
             "invalid expression type {} for range query, must be Scalar or instant Vector",
             crate::quote::quote(found.documented())
-        ));
+        ))
+        .into());
     }
     let is_near = |time: i64| time.unsigned_abs() < 1 << 60;
     if step < 1 || end < start || !is_near(start) || !is_near(end) {

@@ -168,8 +168,11 @@ impl<'e> Evaluator<'e> {
         if grid.count == 0 {
             return Ok(());
         }
-        if !node.is_fixed || grid.count == 1 {
+        if !node.is_fixed {
             return self.stream_steps(node, grid, sink);
+        }
+        if grid.count == 1 {
+            return self.stream_steps(node, grid.first(), sink);
         }
         let mut values = vec![ABSENT; grid.count];
         self.stream_steps(node, grid.first(), &mut |row| {
@@ -202,6 +205,7 @@ impl<'e> Evaluator<'e> {
             NodeKind::Aggregate(aggregate) => self.aggregate(aggregate, grid, sink),
             NodeKind::Binary(binary) => self.binary(binary, node, grid, sink),
             NodeKind::Negate(inner) => self.negate(inner, grid, sink),
+            NodeKind::Plus(inner) => self.stream(inner, grid, sink),
             NodeKind::Number(value) => sink(Row {
                 labels: &Labels::empty(),
                 drops_name: false,

@@ -73,7 +73,7 @@ impl Writer<'_> {
                 self.node(&binary.left, depth + 1);
                 self.node(&binary.right, depth + 1);
             }
-            NodeKind::Negate(inner) => {
+            NodeKind::Negate(inner) | NodeKind::Plus(inner) => {
                 self.rows(node, depth);
                 self.node(inner, depth + 1);
             }

@@ -33,8 +33,12 @@ pub fn compile_anchored(text: &str) -> Result<Regex, String> {
         })
 }
 
-/// Rewrites an expression of RE2 to one of the crate `regex`.
-fn rewrite(text: &str) -> Result<String, String> {
+/// Rewrites an expression of RE2 to one of the crate `regex` that matches the same texts, unanchored
+/// and provided that `.` matches newlines.
+///
+/// # Errors
+/// Why the text is no expression, in Go's words where it has any.
+pub(crate) fn rewrite(text: &str) -> Result<String, String> {
     let mut writer = Rewriter {
         text,
         rest: text,
@@ -169,6 +173,12 @@ impl Rewriter<'_> {
             let head = end.map(|end| &flags[..=end]);
             let is_known = |head: &str| named || head.chars().all(|c| "imsU-:)".contains(c));
             match head.filter(|head| is_known(head)) {
+                // No flags at all, which Go allows.
+                Some(")") => {
+                    self.to.pop();
+                    self.rest = &flags[1..];
+                    return Ok(());
+                }
                 Some(head) => {
                     self.to.push('?');
                     self.to.push_str(head);
@@ -178,7 +188,12 @@ impl Rewriter<'_> {
                     }
                 }
                 None => {
-                    let shown: String = self.rest.chars().take(2).collect();
+                    // Go reads flags up to the first character that is none.
+                    let known = match named {
+                        true => 0,
+                        false => flags.chars().take_while(|c| "imsU-".contains(*c)).count(),
+                    };
+                    let shown: String = self.rest.chars().take(known + 2).collect();
                     return Err(format!("invalid or unsupported Perl syntax: `({shown}`"));
                 }
             }
@@ -355,6 +370,7 @@ mod tests {
             (r"\101\x42\x{43}", "ABC", true),
             (r"\<\_", "<_", true),
             ("(?i)ab", "AB", true),
+            ("(?)a|b", "b", true),
             ("(?P<x>a)", "a", true),
         ] {
             let regex = compile_anchored(expression).unwrap();
@@ -371,6 +387,8 @@ mod tests {
             ("[a", "missing closing ]: `[a`"),
             ("*", "missing argument to repetition operator: `*`"),
             ("a**", "invalid nested repetition operator: `**`"),
+            ("(?idle)", "invalid or unsupported Perl syntax: `(?id`"),
+            ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
             (r"\y", r"invalid escape sequence: `\y`"),
             ("a{1001}", "invalid repeat count: `{1001}`"),
             ("(?:x{1000}){1000}", "expression too large"),

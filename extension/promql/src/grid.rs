@@ -9,6 +9,8 @@ pub struct Grid {
     pub step: i64,
     /// The number of times.
     pub count: usize,
+    /// Whether they are those of a range, which may contain a single one.
+    pub is_range: bool,
 }
 
 impl Grid {
@@ -18,6 +20,7 @@ impl Grid {
             start: at,
             step: 1,
             count: 1,
+            is_range: false,
         }
     }
 
@@ -34,6 +37,7 @@ impl Grid {
             start,
             step,
             count: usize::try_from(count).unwrap_or(usize::MAX),
+            is_range: start != end,
         }
     }
 
@@ -53,6 +57,7 @@ impl Grid {
     pub fn first(&self) -> Grid {
         Grid {
             count: self.count.min(1),
+            is_range: false,
             ..*self
         }
     }

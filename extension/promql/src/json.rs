@@ -2,7 +2,8 @@
 
 use crate::engine::{Answer, Statistics, Value};
 use crate::labels::Labels;
-use crate::number::format_plain;
+use crate::number::push_plain;
+use std::fmt::Write;
 
 /// What a body contains beside the answer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +16,9 @@ pub struct BodyOptions {
 
 /// The size from which a piece of a body is handed on, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
+
+/// The largest number of warnings, and of infos; a last one tells how many were left out.
+const NOTES_MAX: usize = 10;
 
 /// A body that is being written.
 struct BodyWriter<'p> {
@@ -34,13 +38,13 @@ impl BodyWriter<'_> {
         }
     }
 
-    /// Writes `[time,"value"]`.
-    fn sample(&mut self, time: i64, value: &str) {
+    /// Writes `[time,"value"]`, of a number.
+    fn sample(&mut self, time: i64, value: f64) {
         self.push("[");
-        self.push(&seconds(time));
-        self.push(",");
-        self.push(&quoted(value));
-        self.push("]");
+        push_seconds(&mut self.piece, time);
+        self.push(",\"");
+        push_number(&mut self.piece, value);
+        self.push("\"]");
     }
 
     /// Writes a list of items, with commas between them.
@@ -74,10 +78,18 @@ pub fn write_body(answer: &Answer, at: i64, options: BodyOptions, put: &mut dyn 
         write_statistics(&mut body, &answer.statistics);
     }
     body.push("}");
-    for (name, texts) in [("warnings", &warnings), ("infos", &answer.infos)] {
+    let notes = [
+        ("warnings", "warning", &warnings),
+        ("infos", "info", &answer.infos),
+    ];
+    for (name, kind, texts) in notes {
         if !texts.is_empty() {
             body.push(&format!(",\"{name}\":"));
-            body.list(texts, |body, text| body.push(&quoted(text)));
+            let omitted = texts.len().saturating_sub(NOTES_MAX);
+            let rest = format!("{omitted} more {kind} annotations omitted");
+            let shown = texts.iter().take(NOTES_MAX);
+            let shown = shown.chain((omitted > 0).then_some(&rest));
+            body.list(shown, |body, text| push_quoted(&mut body.piece, text));
         }
     }
     body.push("}");
@@ -96,19 +108,23 @@ fn write_value(body: &mut BodyWriter<'_>, value: &Value, at: i64, limit: usize) 
     match value {
         Value::Scalar(value) => {
             body.push(r#""scalar","result":"#);
-            body.sample(at, &number(*value));
+            body.sample(at, *value);
         }
         Value::String(text) => {
             body.push(r#""string","result":"#);
-            body.sample(at, text);
+            body.push("[");
+            push_seconds(&mut body.piece, at);
+            body.push(",");
+            push_quoted(&mut body.piece, text);
+            body.push("]");
         }
         Value::Vector(samples) => {
             body.push(r#""vector","result":"#);
             body.list(samples.iter().take(limit), |body, sample| {
                 body.push(r#"{"metric":"#);
-                body.push(&labels_json(&sample.labels));
+                push_labels(&mut body.piece, &sample.labels);
                 body.push(r#","value":"#);
-                body.sample(at, &number(sample.value));
+                body.sample(at, sample.value);
                 body.push("}");
             });
         }
@@ -116,12 +132,10 @@ fn write_value(body: &mut BodyWriter<'_>, value: &Value, at: i64, limit: usize) 
             body.push(r#""matrix","result":"#);
             body.list(series.iter().take(limit), |body, series| {
                 body.push(r#"{"metric":"#);
-                body.push(&labels_json(&series.labels));
+                push_labels(&mut body.piece, &series.labels);
                 body.push(r#","values":"#);
                 let samples = series.timestamps.iter().zip(&series.values);
-                body.list(samples, |body, (time, value)| {
-                    body.sample(*time, &number(*value));
-                });
+                body.list(samples, |body, (time, value)| body.sample(*time, *value));
                 body.push("}");
             });
         }
@@ -139,48 +153,61 @@ fn write_statistics(body: &mut BodyWriter<'_>, statistics: &Statistics) {
 
 /// A label set as a JSON object, in the order of the names.
 pub fn labels_json(labels: &Labels) -> String {
-    let mut object = String::from("{");
-    for (place, (name, value)) in labels.iter().enumerate() {
-        object.push_str(if place > 0 { "," } else { "" });
-        object.push_str(&quoted(name));
-        object.push(':');
-        object.push_str(&quoted(value));
-    }
-    object.push('}');
+    let mut object = String::new();
+    push_labels(&mut object, labels);
     object
 }
 
-/// A text as a JSON string.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+fn push_labels(out: &mut String, labels: &Labels) {
+    out.push('{');
+    for (place, (name, value)) in labels.iter().enumerate() {
+        out.push_str(if place > 0 { "," } else { "" });
+        push_quoted(out, name);
+        out.push(':');
+        push_quoted(out, value);
+    }
+    out.push('}');
 }
 
-/// A time in seconds, with three decimals if it is not whole.
-fn seconds(time: i64) -> String {
-    let sign = if time < 0 { "-" } else { "" };
-    let (whole, rest) = (time.unsigned_abs() / 1000, time.unsigned_abs() % 1000);
-    match rest {
-        0 => format!("{sign}{whole}"),
-        rest => format!("{sign}{whole}.{rest:03}"),
+/// Appends a text as a JSON string.
+fn push_quoted(out: &mut String, text: &str) {
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&serde_json::Value::from(text).to_string());
     }
 }
 
-/// A value as Prometheus's API writes it: an exponent below 1e-6 and from 1e21 on.
-fn number(value: f64) -> String {
+/// Appends a time in seconds, with three decimals if it is not whole.
+fn push_seconds(out: &mut String, time: i64) {
+    let sign = if time < 0 { "-" } else { "" };
+    let (whole, rest) = (time.unsigned_abs() / 1000, time.unsigned_abs() % 1000);
+    // Writing to a string cannot fail.
+    let _ = match rest {
+        0 => write!(out, "{sign}{whole}"),
+        rest => write!(out, "{sign}{whole}.{rest:03}"),
+    };
+}
+
+/// Appends a value as Prometheus's API writes it: an exponent below 1e-6 and from 1e21 on.
+fn push_number(out: &mut String, value: f64) {
     let size = value.abs();
     if !value.is_finite() || size == 0.0 || (1e-6..1e21).contains(&size) {
-        return format_plain(value);
+        return push_plain(out, value);
     }
     let text = format!("{value:e}");
     match text.contains("e-") {
-        true => text,
-        false => text.replace('e', "e+"),
+        true => out.push_str(&text),
+        false => out.push_str(&text.replace('e', "e+")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BodyOptions, number, seconds, write_body};
+    use super::{BodyOptions, push_number, push_seconds, write_body};
     use crate::engine::{Answer, Sample, Series, Statistics, Value};
     use crate::labels::Labels;
 
@@ -227,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn warnings_beyond_the_tenth_are_counted_only() {
+        let body_of = |warnings: usize| {
+            let answer = Answer {
+                value: Value::Scalar(1.0),
+                warnings: (0..warnings).map(|number| number.to_string()).collect(),
+                infos: Vec::new(),
+                statistics: Statistics::default(),
+            };
+            let mut body = String::new();
+            let options = BodyOptions::default();
+            write_body(&answer, 0, options, &mut |piece| body.push_str(&piece));
+            body
+        };
+        assert!(body_of(10).ends_with(r#""8","9"]}"#));
+        assert!(body_of(13).ends_with(r#""8","9","3 more warning annotations omitted"]}"#));
+    }
+
+    #[test]
     fn a_long_body_comes_in_pieces() {
         let series = Series {
             labels: Labels::empty(),
@@ -261,11 +306,14 @@ mod tests {
             (0.1 + 0.2, "0.30000000000000004"),
         ];
         for (value, text) in cases {
-            assert_eq!(number(value), text);
+            let mut written = String::new();
+            push_number(&mut written, value);
+            assert_eq!(written, text);
         }
-        assert_eq!(
-            (seconds(-1), seconds(1_010), seconds(2_000)),
-            ("-0.001".to_owned(), "1.010".to_owned(), "2".to_owned())
-        );
+        for (time, text) in [(-1, "-0.001"), (1_010, "1.010"), (2_000, "2")] {
+            let mut written = String::new();
+            push_seconds(&mut written, time);
+            assert_eq!(written, text);
+        }
     }
 }

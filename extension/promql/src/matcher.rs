@@ -1,6 +1,6 @@
 //! Matchers: which values of a label a selector admits.
 
-use crate::expression::compile_anchored;
+use crate::expression::{compile_anchored, rewrite};
 use crate::quote::quote;
 use regex::Regex;
 use std::fmt;
@@ -82,6 +82,13 @@ impl Matcher {
         &self.value
     }
 
+    /// The regular expression in the syntax of the crate `regex`, which differs from that of RE2 in
+    /// some places; `None` for a text. It is not anchored, and `.` has to match newlines.
+    pub fn rust_expression(&self) -> Option<String> {
+        self.regex.as_ref()?;
+        rewrite(&self.value).ok()
+    }
+
     /// Whether a value matches.
     pub fn matches(&self, value: &str) -> bool {
         let is_match = |regex: &Regex| regex.is_match(value);
@@ -116,6 +123,18 @@ impl fmt::Display for Matcher {
 #[cfg(test)]
 mod tests {
     use super::{MatchOperator, Matcher};
+
+    #[test]
+    fn expressions_mean_the_same_in_the_syntax_of_rust() {
+        let of = |operator, value| Matcher::new("a", operator, value).unwrap();
+        let matcher = of(MatchOperator::NotMatches, r"\w+|\Q.\E");
+        let expression = matcher.rust_expression().unwrap();
+        let regex = regex::Regex::new(&format!("^(?s:{expression})$")).unwrap();
+        for value in ["büro", "buero", ".", "x."] {
+            assert_eq!(regex.is_match(value), !matcher.matches(value), "{value}");
+        }
+        assert_eq!(of(MatchOperator::Equal, "x").rust_expression(), None);
+    }
 
     #[test]
     fn values_are_compared_as_the_operator_says() {

@@ -1,5 +1,7 @@
 //! Numbers as Go reads and prints them.
 
+use std::fmt::Write;
+
 /// Reads a number of a query: decimal, hexadecimal or octal digits, a float, `Inf` or `NaN`.
 ///
 /// # Errors
@@ -61,11 +63,73 @@ fn parse_integer(text: &str) -> Option<i64> {
 
 /// Prints a number as Go's `FormatFloat(…, 'f', -1, 64)`: the shortest digits, without exponent.
 pub fn format_plain(value: f64) -> String {
-    match value {
-        value if value.is_nan() => "NaN".to_owned(),
-        f64::INFINITY => "+Inf".to_owned(),
-        f64::NEG_INFINITY => "-Inf".to_owned(),
-        value => format!("{value}"),
+    let mut text = String::new();
+    push_plain(&mut text, value);
+    text
+}
+
+/// Integers below this size are exact, and shorter than [`AMBIGUOUS_DIGITS`].
+const PLAIN_INTEGER: f64 = 1e15;
+
+/// Appends a number as [`format_plain`] prints it.
+pub fn push_plain(text: &mut String, value: f64) {
+    // Writing to a string cannot fail.
+    let _ = match value {
+        value if value.is_nan() => text.write_str("NaN"),
+        f64::INFINITY => text.write_str("+Inf"),
+        f64::NEG_INFINITY => text.write_str("-Inf"),
+        value if value.abs() < PLAIN_INTEGER && value.trunc() == value && value != 0.0 => {
+            write!(text, "{}", value as i64)
+        }
+        value if may_be_halfway(value) => {
+            text.write_str(&with_even_digit(value, format!("{value}")))
+        }
+        value => write!(text, "{value}"),
+    };
+}
+
+/// Whether a number can lie in the middle between two texts of [`AMBIGUOUS_DIGITS`] or 17 digits.
+///
+/// A number with `n` binary places after the point has `n` decimal places, and at least `0.69 n`
+/// significant digits. One in the middle has at most 18.
+fn may_be_halfway(value: f64) -> bool {
+    const PLACES_MAX: i32 = 26;
+    let bits = value.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i32;
+    let mantissa = bits & ((1 << 52) - 1);
+    let zeros = mantissa.trailing_zeros().min(52) as i32;
+    let places = 1075 - exponent.max(1) - zeros;
+    places <= PLACES_MAX
+}
+
+/// The fewest digits of which several can mean one number.
+const AMBIGUOUS_DIGITS: usize = 16;
+
+/// Of two shortest texts that are equally near to a number, Go prints the one with an even last
+/// digit, Rust the greater one.
+fn with_even_digit(value: f64, text: String) -> String {
+    let is_digit = |c: char| ('1'..='9').contains(&c);
+    let (Some(first), Some(last)) = (text.find(is_digit), text.rfind(is_digit)) else {
+        return text;
+    };
+    let digits = text[first..=last].bytes().filter(u8::is_ascii_digit);
+    let count = digits.count();
+    let odd = text.as_bytes()[last] - b'0';
+    if count < AMBIGUOUS_DIGITS || odd.is_multiple_of(2) {
+        return text;
+    }
+    // It lies in the middle if its next digit is a five and the last one.
+    let exact = format!("{:.40e}", value.abs());
+    let exact = exact.split('e').next().unwrap_or_default().replace('.', "");
+    let rest = exact.get(count..).unwrap_or_default();
+    if !rest.starts_with('5') || rest[1..].contains(is_digit) {
+        return text;
+    }
+    let even = format!("{}{}{}", &text[..last], odd - 1, &text[last + 1..]);
+    if even.parse() == Ok(value) {
+        even
+    } else {
+        text
     }
 }
 
@@ -108,7 +172,20 @@ pub fn format_two_digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{format_general, format_plain, format_two_digits, parse};
+    use super::{format_general, format_plain, format_two_digits, parse, with_even_digit};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn short_cuts_print_the_same(mantissa in 0_u64..1 << 53, places in 0..70, bits in any::<u64>()) {
+            let dyadic = mantissa as f64 / 2_f64.powi(places);
+            for value in [dyadic, -dyadic, f64::from_bits(bits), dyadic.trunc()] {
+                if value.is_finite() {
+                    prop_assert_eq!(format_plain(value), with_even_digit(value, format!("{value}")));
+                }
+            }
+        }
+    }
 
     #[test]
     fn numbers_are_read_as_go_reads_them() {
@@ -140,5 +217,12 @@ mod tests {
         assert_eq!(format_two_digits(0.125), "0.12");
         assert_eq!(format_two_digits(123.0), "1.2e+02");
         assert_eq!(format_two_digits(10.0), "10");
+        assert_eq!(format_plain(1_214_322_398_754.781_2), "1214322398754.7812");
+        assert_eq!(
+            format_plain(-1_846_296_112_484.031_2),
+            "-1846296112484.0312"
+        );
+        assert_eq!(format_plain(1_214_322_398_754.781_5), "1214322398754.7815");
+        assert_eq!(format_plain(0.1 + 0.2), "0.30000000000000004");
     }
 }

@@ -42,14 +42,32 @@ pub struct ParserOptions {
 
 /// A fault of a query's text.
 #[derive(thiserror::Error, Debug, Clone, PartialEq, Eq)]
-#[error("{position}: parse error: {message}")]
+#[error("{}{message}", self.place())]
 pub struct ParseError {
     /// Prometheus's words for the fault.
     pub message: String,
     /// The place in the query.
     pub span: Span,
-    /// The line and column of the place.
+    /// The line and column of the place; empty if the query as a whole is at fault.
     pub position: String,
+}
+
+impl ParseError {
+    /// A fault of a query as a whole.
+    pub(crate) fn of_whole(message: String) -> ParseError {
+        ParseError {
+            message,
+            span: Span::default(),
+            position: String::new(),
+        }
+    }
+
+    fn place(&self) -> String {
+        match self.position.as_str() {
+            "" => String::new(),
+            position => format!("{position}: parse error: "),
+        }
+    }
 }
 
 /// The rule that a token does not fit into, for the words of the error.

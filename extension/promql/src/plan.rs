@@ -57,6 +57,8 @@ pub(crate) enum NodeKind {
     Aggregate(Box<AggregateNode>),
     Binary(Box<BinaryNode>),
     Negate(Box<Node>),
+    /// A sign that changes nothing, but whose operand is no selector to the function around it.
+    Plus(Box<Node>),
 }
 
 /// When a selector or subquery looks at its samples.

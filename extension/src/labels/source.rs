@@ -41,10 +41,10 @@ static SERIES_AFTER: Statement = Statement::reading(
 .planned_with_values();
 
 /// Returns a row if there is a series after an id. Usually there is none, and finding that out costs less than planning
-/// the statement above.
+/// the statement above. It names all columns that queries for series read, so that the caller needs the privileges for them.
 static ANY_AFTER: Statement = Statement::reading(
     c"
-    SELECT first_id FROM lanes.series_runs
+    SELECT first_id, last_id, metric, labels FROM lanes.series_runs
      WHERE first_id OPERATOR(pg_catalog.>) $1 ORDER BY first_id LIMIT 1",
     &[INT4OID],
 );
@@ -137,6 +137,8 @@ fn read_stored(
 pub struct Index {
     /// Its runs, in the order of their ids.
     pub runs: Vec<Run>,
+    /// What identifies the stored runs.
+    keys: Vec<RunKey>,
     /// The last id that a run covers.
     indexed_to: i32,
 }
@@ -146,6 +148,7 @@ impl Index {
     pub fn visible() -> Index {
         let mut index = Index {
             runs: Vec::new(),
+            keys: Vec::new(),
             indexed_to: 0,
         };
         if hides_series() {
@@ -164,6 +167,7 @@ impl Index {
         });
         for (key, last) in found {
             index.indexed_to = last;
+            index.keys.push(key);
             index.runs.push(Run {
                 directory: directory(key),
                 blocks: RunBlocks::Stored(key.1),
@@ -180,12 +184,29 @@ impl Index {
     /// The ids of the series that a selector selects and that may meet conditions. Of series that no run covers, all that
     /// the selector selects.
     pub fn select_meeting(&mut self, selector: &Selector, conditions: &mut [Condition]) -> IdSet {
+        self.select_covered(selector, conditions) | self.select_after(selector)
+    }
+
+    /// What identifies the stored runs. Indexes of one version have the same series in their runs. `None` if there are no
+    /// stored runs.
+    pub fn version(&self) -> Option<String> {
+        (!self.keys.is_empty()).then(|| format!("{:?}", self.keys))
+    }
+
+    /// The ids of the series that runs cover, that a selector selects and that may meet conditions.
+    pub fn select_covered(&mut self, selector: &Selector, conditions: &mut [Condition]) -> IdSet {
         let mut selected = IdSet::new();
         for run in &mut self.runs {
             let found = sound(index::select(&run.directory, &mut run.blocks, selector));
             let conditions = conditions.iter_mut();
             selected |= conditions.fold(found, |found, condition| condition.narrow(run, found));
         }
+        selected
+    }
+
+    /// The ids of the series that no run covers and that a selector selects. They are greater than those of the others.
+    pub fn select_after(&self, selector: &Selector) -> IdSet {
+        let mut selected = IdSet::new();
         each_series_after(
             self.indexed_to,
             |metric| selector.admits_metric(metric),

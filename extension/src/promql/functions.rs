@@ -5,15 +5,13 @@ use lanes_promql::json::{self, BodyOptions};
 use lanes_promql::{Answer, Engine, Labels, Limits, Options, QueryTime, Value};
 use pgrx::prelude::*;
 
+use super::samples::SAMPLE_BYTES;
 use super::source::DatabaseSource;
 use super::times;
 use crate::error;
 use crate::gucs;
 use crate::labels::jsonb;
 use crate::pg::text::{self, LazyJsonb, ServerText};
-
-/// The bytes of a sample in a column of times and a column of values.
-const SAMPLE_BYTES: usize = 16;
 
 /// The age up to which a sample counts if the caller does not say.
 const LOOKBACK_MILLIS: i64 = 300_000;

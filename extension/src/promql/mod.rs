@@ -8,6 +8,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`source`] | the series that matchers select, each with its samples |
+//! | [`series_cache`] | the series that earlier queries of the session have selected |
 //! | [`samples`] | reads the samples of series into columns |
 //! | [`times`] | times and lengths of time in milliseconds |
 //! | [`functions`] | the SQL functions |
@@ -29,5 +30,6 @@
 
 pub mod functions;
 pub mod samples;
+pub mod series_cache;
 pub mod source;
 pub mod times;

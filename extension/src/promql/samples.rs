@@ -40,6 +40,9 @@ static OF_RANGE: Statement = Statement::reading(
 )
 .planned_once();
 
+/// The bytes of a sample in a column of times and a column of values.
+pub const SAMPLE_BYTES: usize = 16;
+
 /// A range of ids is read as a whole if at least this share of its ids is requested. The samples of the others are
 /// skipped, which takes less time than a search for each id.
 const IDS_PER_REQUESTED: usize = 2;
@@ -51,12 +54,25 @@ pub struct SeriesColumns {
     pub timestamps: Vec<i64>,
     /// The values.
     pub values: Vec<f64>,
+    /// Whether some sample is not later than the one before it.
+    is_disordered: bool,
 }
 
 impl SeriesColumns {
+    /// Adds samples.
+    fn add(&mut self, stored_times: &[i64], values: &[f64]) {
+        let last = self.timestamps.len().saturating_sub(1);
+        times::append_millis(&mut self.timestamps, stored_times);
+        self.values.extend_from_slice(values);
+        // Without a branch for each pair, most of which are in order.
+        let added = &self.timestamps[last..];
+        let pairs = added.iter().zip(added.iter().skip(1));
+        self.is_disordered |= pairs.fold(false, |any, (one, next)| any | (one >= next));
+    }
+
     /// Brings the samples into the order of their times, and leaves one of each time.
     fn put_in_order(&mut self) {
-        if self.timestamps.is_sorted_by(|a, b| a < b) {
+        if !self.is_disordered {
             return;
         }
         let times = self.timestamps.iter().copied();
@@ -72,6 +88,7 @@ impl SeriesColumns {
     fn clear(&mut self) {
         self.timestamps.clear();
         self.values.clear();
+        self.is_disordered = false;
     }
 }
 
@@ -200,8 +217,8 @@ impl SamplesBatch {
                 continue;
             };
             if let Some(columns) = self.columns_of(series.value() as i32) {
-                columns.timestamps.push(times::millis_of(ts.value() as i64));
-                columns.values.push(f64::from_bits(value.value() as u64));
+                let value = f64::from_bits(value.value() as u64);
+                columns.add(&[ts.value() as i64], &[value]);
                 self.samples += 1;
             }
             if self.samples > self.samples_max {
@@ -218,11 +235,7 @@ impl SamplesBatch {
                 let series = columns.series[from];
                 let to = end_of_series(&columns.series[..stretch.end], from);
                 if let Some(target) = self.columns_of(series) {
-                    let times = columns.timestamps[from..to].iter();
-                    target
-                        .timestamps
-                        .extend(times.map(|ts| times::millis_of(*ts)));
-                    target.values.extend_from_slice(&columns.values[from..to]);
+                    target.add(&columns.timestamps[from..to], &columns.values[from..to]);
                     self.samples += to - from;
                 }
                 from = to;
@@ -275,9 +288,18 @@ impl<'a> VectorColumns<'a> {
 
 /// The place after the rows from `from` on that are of one series.
 fn end_of_series(series: &[i32], from: usize) -> usize {
+    /// Rows that are compared without a branch for each.
+    const BLOCK: usize = 32;
     let first = series[from];
-    let rows = series[from..].iter();
-    from + rows.take_while(|other| **other == first).count()
+    let is_first = |other: &&i32| **other == first;
+    let mut to = from;
+    for block in series[from..].chunks(BLOCK) {
+        if !block.iter().fold(true, |all, other| all & is_first(&other)) {
+            return to + block.iter().take_while(is_first).count();
+        }
+        to += block.len();
+    }
+    to
 }
 
 #[cfg(test)]
@@ -287,14 +309,43 @@ mod tests {
     #[test]
     fn samples_of_one_time_are_one() {
         let stale = f64::from_bits(0x7ff0_0000_0000_0002);
-        let mut columns = SeriesColumns {
-            timestamps: vec![3, 1, 2, 1, 3, 3],
-            values: vec![7.0, 1.0, f64::NAN, 2.0, stale, -8.0],
-        };
+        let mut columns = SeriesColumns::default();
+        let stored = |millis: i64| times::stored_of(millis) + 250;
+        columns.add(&[stored(3), stored(1)], &[7.0, 1.0]);
+        columns.add(&[2, 1, 3, 3].map(stored), &[f64::NAN, 2.0, stale, -8.0]);
         columns.put_in_order();
         assert_eq!(columns.timestamps, [1, 2, 3]);
         assert_eq!(columns.values[0], 2.0);
         assert!(columns.values[1].is_nan());
         assert_eq!(columns.values[2], 7.0);
+    }
+
+    #[test]
+    fn samples_in_order_stay_as_they_are() {
+        let stored = |millis: i64| times::stored_of(millis);
+        for (times, is_disordered) in [
+            ([1, 2, 3, 4], false),
+            ([1, 2, 2, 4], true),
+            ([1, 3, 2, 4], true),
+        ] {
+            let mut columns = SeriesColumns::default();
+            columns.add(&[stored(times[0]), stored(times[1])], &[1.0, 2.0]);
+            columns.add(&[stored(times[2])], &[3.0]);
+            columns.add(&[stored(times[3])], &[4.0]);
+            assert_eq!(columns.is_disordered, is_disordered, "{times:?}");
+        }
+    }
+
+    #[test]
+    fn a_stretch_ends_where_the_series_ends() {
+        for length in [1, 2, 31, 32, 33, 64, 100] {
+            let mut series = vec![7; length];
+            assert_eq!(end_of_series(&series, 0), length);
+            series.extend([8, 7, 7]);
+            for from in 0..length {
+                assert_eq!(end_of_series(&series, from), length);
+            }
+            assert_eq!(end_of_series(&series, length), length + 1);
+        }
     }
 }

@@ -32,8 +32,8 @@ use super::user::{User, check_role};
 
 /// The maximum length of the file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
-/// The largest cost of a hash. A password takes about 70 ms at cost 10, and twice as long with each
-/// step.
+/// The largest cost of a hash. A password takes about a tenth of a second at cost 10, and twice as
+/// long with each step.
 const COST_MAX: u32 = 16;
 
 /// Why the file cannot be used.

@@ -19,16 +19,18 @@ use crate::objects::model::ObjectState;
 use crate::observe::{self, Status};
 use crate::receive::media_type;
 use crate::receive::write::{ROUTE, TIMES_BODY};
-use crate::{clock, events, query};
+use crate::{clock, events, page, query};
 
-/// The answer to requests for `/` and for unknown routes.
+/// The answer to requests for `/` that do not ask for HTML, and for unknown routes.
 const ROUTES: &str = "lanes-gateway has these routes:
+  GET  /                       in a browser: a page for queries, metrics and status
   POST /api/v1/write           Prometheus remote write 1.0
   POST /api/v1/events/{table}  rows as JSON, Arrow or FlatBuffers
   GET  /api/v1/query           PromQL at one time; also query_range, and POST
   GET  /api/v1/labels          names of labels; also series, label/{name}/values, metadata
   GET  /api/v1/format_query    a query in canonical form; also parse_query, query_exemplars
   GET  /api/v1/status/tsdb     cardinality; also buildinfo, runtimeinfo, flags, config
+  GET  /api/v1/status/storage  the arena, and segments by state
   GET  /federate               latest samples of series, for Prometheus to scrape
   GET  /api/v1/rules           nothing; also alerts, alertmanagers, targets, targets/metadata
   GET  /api/v1/status          rates and totals as JSON
@@ -48,7 +50,7 @@ pub fn router<S: Sink>(handlers: Handlers<S>) -> Router {
         .route("/metrics", get(metrics::<S>))
         .route(PROBES[0], get(async || "healthy\n"))
         .route(PROBES[1], get(ready::<S>))
-        .route("/", get(async || ROUTES))
+        .merge(page::routes::router(ROUTES))
         .merge(query::routes::router(handlers.common.query.clone()))
         .fallback(async || (StatusCode::NOT_FOUND, format!("no such route; {ROUTES}")))
         .method_not_allowed_fallback(async || {

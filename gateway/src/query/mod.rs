@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request ─► form ─► evaluate, labels ─► sessions ─► running ─► answer ─► body, gzip
-//!            └─ parameters ─┘   status, syntax ─────────────────┘
+//!            └─ parameters ─┘   status, storage, syntax ────────┘
 //! ```
 //! | module | contents |
 //! |---|---|
@@ -18,6 +18,7 @@
 //! | [`federate`] | the latest samples, in the text format that Prometheus scrapes |
 //! | [`syntax`], [`tree`] | what needs the text of a query only: `format_query`, `parse_query`, `query_exemplars` |
 //! | [`status`] | what clients ask about the server: versions, flags, cardinality; empty lists of rules and targets |
+//! | [`storage`] | the arena, and segments by state |
 //! | [`metrics`] | what is counted |
 //! | [`routes`] | all routes, and the path of a request through the modules above |
 //!
@@ -57,6 +58,7 @@ pub mod selectors;
 pub mod sessions;
 pub mod settings;
 pub mod status;
+pub mod storage;
 pub mod syntax;
 pub mod tree;
 

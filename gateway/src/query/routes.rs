@@ -18,7 +18,7 @@ use super::form::{self, BODY_BYTES_MAX, Form};
 use super::metrics::{Observation, QueryMetrics};
 use super::sessions::{AsRole, ReadSessions};
 use super::settings::QuerySettings;
-use super::{evaluate, federate, labels, status, syntax};
+use super::{evaluate, federate, labels, status, storage, syntax};
 use crate::access::User;
 use crate::clock::{self, Instant};
 use crate::http::Refusal;
@@ -70,6 +70,7 @@ enum Route {
     Config,
     Flags,
     Tsdb,
+    Storage,
     Rules,
     Alerts,
     Targets,
@@ -78,7 +79,7 @@ enum Route {
 }
 
 /// The path of each route, and whether it takes POST with a form beside GET.
-const ROUTES: [(Route, &str, bool); 20] = [
+const ROUTES: [(Route, &str, bool); 21] = [
     (Route::Query, "/api/v1/query", true),
     (Route::QueryRange, "/api/v1/query_range", true),
     (Route::QueryExemplars, "/api/v1/query_exemplars", true),
@@ -94,6 +95,7 @@ const ROUTES: [(Route, &str, bool); 20] = [
     (Route::Config, "/api/v1/status/config", false),
     (Route::Flags, "/api/v1/status/flags", false),
     (Route::Tsdb, "/api/v1/status/tsdb", false),
+    (Route::Storage, "/api/v1/status/storage", false),
     (Route::Rules, "/api/v1/rules", false),
     (Route::Alerts, "/api/v1/alerts", false),
     (Route::Targets, "/api/v1/targets", false),
@@ -192,6 +194,7 @@ impl QueryApi {
             Route::LabelValues => labels::values(&served, name, &form).await,
             Route::Metadata => status::metadata(&form),
             Route::Tsdb => status::tsdb(&served, &form).await,
+            Route::Storage => storage::storage(&served).await,
             Route::BuildInfo => Ok(Answer::Data(status::build_info())),
             Route::RuntimeInfo => Ok(Answer::Data(status::runtime_info(self.started))),
             Route::Config => Ok(Answer::Data(status::config())),

@@ -77,6 +77,21 @@ SELECT count(*), sum(value) = sum(1000 * (labels->>'n')::int + 20) AS is_right F
 SELECT * FROM pg_temp.differences();
 RESET lanes.vectorize;
 
+-- The session keeps what selectors selected. Series that are registered, indexed and deleted meanwhile count all the same.
+SELECT lanes.register_series(2147483647, ARRAY[ROW('wide', ARRAY['{"n":"new","tens":"7"}'])::lanes.series_run]) AS new_series \gset
+INSERT INTO lanes.samples VALUES ('2026-01-02 00:10Z', :new_series, 1);
+SELECT count(*) FROM lanes.promql('wide', '2026-01-02 00:10Z');
+SELECT lanes.index_labels() > 0 AS indexed;
+SELECT count(*) FROM lanes.promql('wide', '2026-01-02 00:10Z');
+SELECT count(*) FROM lanes.promql('wide{tens="7"}', '2026-01-02 00:10Z');
+SAVEPOINT deleted;
+DELETE FROM lanes.series_runs WHERE first_id = :new_series;
+SELECT count(*) FROM lanes.promql('wide', '2026-01-02 00:10Z');
+SELECT lanes.index_labels() > 0 AS indexed;
+SELECT count(*) FROM lanes.promql('wide{tens="7"}', '2026-01-02 00:10Z');
+ROLLBACK TO deleted;
+SELECT count(*) FROM lanes.promql('wide{tens="7"}', '2026-01-02 00:10Z');
+
 -- Explanations.
 CREATE FUNCTION pg_temp.explained(query text, start timestamptz, stop timestamptz, step interval) RETURNS SETOF text LANGUAGE sql AS $$
     -- Segments and vectors depend on the rows of other tests.
@@ -111,7 +126,16 @@ SELECT count(*) FROM lanes.promql('{instance="a"}', '2026-01-01 00:30Z');
 RESET ROLE;
 ALTER TABLE lanes.series_runs DISABLE ROW LEVEL SECURITY;
 DROP POLICY some_rows ON lanes.series_runs;
--- Without SELECT on the samples the functions are no way around it.
+-- Without SELECT on the series the functions are no way around it, not even for what this session has selected before.
+SELECT count(*) FROM lanes.promql('wide{tens="7"}', '2026-01-02 00:10Z');
+REVOKE SELECT ON lanes.series_runs FROM regress_promql_reader;
+SET LOCAL ROLE regress_promql_reader;
+SAVEPOINT denied;
+SELECT count(*) FROM lanes.promql('wide{tens="7"}', '2026-01-02 00:10Z');
+ROLLBACK TO denied;
+RESET ROLE;
+GRANT SELECT ON lanes.series_runs TO regress_promql_reader;
+-- The same for the samples.
 REVOKE SELECT ON lanes.samples FROM regress_promql_reader;
 SET LOCAL ROLE regress_promql_reader;
 SAVEPOINT denied;

@@ -272,7 +272,11 @@ pub fn log_of(folder: &Path) -> PathBuf {
 
 type Response = std::result::Result<ureq::http::Response<ureq::Body>, ureq::Error>;
 
-fn answer(url: &str, response: Response) -> Result<Answer> {
+/// The largest body of a response that is read, in bytes.
+const RESPONSE_BYTES_MAX: u64 = 256 << 20;
+
+/// Reads a response to its end.
+pub(crate) fn answer(url: &str, response: Response) -> Result<Answer> {
     let bad = |error: ureq::Error| Error::Http {
         url: url.to_owned(),
         reason: error.to_string(),
@@ -289,7 +293,12 @@ fn answer(url: &str, response: Response) -> Result<Answer> {
         })
         .collect();
     let status = response.status().as_u16();
-    let body = response.body_mut().read_to_string().map_err(bad)?;
+    let body = response
+        .body_mut()
+        .with_config()
+        .limit(RESPONSE_BYTES_MAX)
+        .read_to_string()
+        .map_err(bad)?;
     Ok(Answer {
         status,
         headers,

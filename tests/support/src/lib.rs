@@ -19,10 +19,12 @@
 //! | [`objects`] | an object store in memory, and a thread that recalls segments from it |
 //! | [`gateway`] | the process `lanes-gateway`: configure, start, send requests, stop, crash |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, which write to a gateway |
+//! | [`prometheus_receiver`] | a Prometheus that stores what is written to it, for the same queries |
 //! | [`minio`] | a MinIO server, for tests of S3 |
 //! | [`faulty_proxy`] | a TCP proxy that delays or cuts responses |
 //! | [`small_disk`] | a small file system that can be filled |
 //! | [`store`] | the object store of a gateway: a directory, MinIO, or one of them with faults |
+//! | [`browser`] | Chromium without a window, for tests of the page |
 //! | [`remote_write`] | an encoder of remote-write requests, independent of the gateway's decoder |
 //!
 //! A test needs three lines:
@@ -43,6 +45,7 @@
 //! - No function names, starts or stops a cluster of the operating system.
 
 pub mod account;
+pub mod browser;
 pub mod budget;
 pub mod cluster;
 pub mod error;
@@ -54,6 +57,7 @@ pub mod place;
 pub mod port;
 pub mod process;
 pub mod prometheus;
+pub mod prometheus_receiver;
 pub mod provision;
 pub mod remote_write;
 pub mod seed;

@@ -128,6 +128,11 @@ pub fn k6() -> Result<PathBuf> {
     Ok(home()?.join("peers/k6-1.8.1/bin/k6"))
 }
 
+/// Returns the newest Prometheus, built for the comparison of answers.
+pub fn newest_prometheus() -> Result<PathBuf> {
+    Ok(home()?.join("peers/prometheus-0.316.0/bin/prometheus"))
+}
+
 /// Returns MinIO's server, built for the tests of object storage.
 pub fn minio() -> Result<PathBuf> {
     Ok(home()?.join("peers/minio-20260212201848/bin/minio"))

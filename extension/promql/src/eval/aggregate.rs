@@ -10,7 +10,7 @@ use crate::plan::AggregateNode;
 use crate::sample::{ABSENT, is_absent};
 use crate::span::Span;
 use crate::token::TokenKind as K;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Which labels make the groups.
 pub(super) struct Grouping<'g> {
@@ -303,8 +303,9 @@ impl Evaluator<'_> {
             return Ok(());
         };
         let quantiles = self.scalar(param, grid)?;
-        self.note_quantiles_of(&quantiles, param.span);
         let matrix = self.collect(&aggregate.inner, grid)?;
+        // Of several places with the same words the outermost is told.
+        self.note_quantiles_of(&quantiles, param.span);
         let (groups, codes) = Self::grouped(&matrix, &Grouping::of(aggregate));
         let mut members = vec![Vec::new(); groups.labels.len()];
         for (place, code) in codes.iter().enumerate() {

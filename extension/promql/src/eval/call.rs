@@ -156,10 +156,14 @@ impl Evaluator<'_> {
         grid: Grid,
         sink: Sink<'_>,
     ) -> Result<(), Error> {
-        let of = |seconds: i64| part(&date::DateTime::of(seconds)) as f64;
+        let of = |date: date::DateTime| part(&date) as f64;
         match args.first() {
-            None => self.emit_scalar(grid, sink, |step| of(grid.time(step) / 1000)),
-            Some(arg) => self.map(arg, grid, sink, |_, value| of(value as i64)),
+            None => self.emit_scalar(grid, sink, |step| {
+                of(date::DateTime::of(grid.time(step) / 1000))
+            }),
+            Some(arg) => self.map(arg, grid, sink, |_, value| {
+                of(date::DateTime::of_value(value))
+            }),
         }
     }
 
@@ -213,9 +217,12 @@ impl Evaluator<'_> {
         grid: Grid,
         sink: Sink<'_>,
     ) -> Result<(), Error> {
-        if self.plan.grid.count > 1 || grid.count > 1 {
+        // What is the same at all times is evaluated at one.
+        if grid.is_range && !args[0].is_fixed {
+            self.stream(&args[0], grid, sink)?;
+            // Of several places the outermost is told.
             self.annotations.borrow_mut().sort_in_range_query(span);
-            return self.stream(&args[0], grid, sink);
+            return Ok(());
         }
         let mut matrix = self.collect(&args[0], grid)?;
         let mut places: Vec<usize> = (0..matrix.len()).collect();

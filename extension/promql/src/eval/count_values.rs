@@ -8,7 +8,7 @@ use crate::labels::LabelsBuilder;
 use crate::number::format_plain;
 use crate::plan::AggregateNode;
 use crate::sample::{ABSENT, is_absent};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 impl Evaluator<'_> {
     /// Evaluates `count_values`.

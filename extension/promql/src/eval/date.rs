@@ -14,10 +14,27 @@ pub(crate) struct DateTime {
     seconds: i64,
 }
 
+/// The seconds from the first year that Go can count, -292277022399, to 1970.
+const SECONDS_BEFORE_1970: u64 = 9_223_372_028_715_321_600;
+
 impl DateTime {
+    /// The date and time of a value of a query, which counts seconds since 1970. As in Go, what is
+    /// no 64-bit number becomes the least one.
+    pub(crate) fn of_value(value: f64) -> DateTime {
+        let limit = 2.0_f64.powi(63);
+        DateTime::of(match value >= -limit && value < limit {
+            true => value as i64,
+            false => i64::MIN,
+        })
+    }
+
     /// The date and time of seconds since 1970.
     pub(crate) fn of(seconds: i64) -> DateTime {
-        let days = seconds.div_euclid(86_400);
+        // Go counts from a year long ago in 64 bits without sign, and a time before it comes last.
+        let counted = (seconds as u64).wrapping_add(SECONDS_BEFORE_1970);
+        let seconds = i128::from(counted) - i128::from(SECONDS_BEFORE_1970);
+        // A count of days has far fewer than 64 bits.
+        let days = seconds.div_euclid(86_400) as i64;
         // Years begin in March, so that the leap day is the last one; eras have 400 years.
         let shifted = days + 719_468;
         let era = shifted.div_euclid(146_097);
@@ -36,7 +53,7 @@ impl DateTime {
             month,
             day: day_of_year - (153 * march_month + 2) / 5 + 1,
             days,
-            seconds: seconds.rem_euclid(86_400),
+            seconds: seconds.rem_euclid(86_400) as i64,
         }
     }
 
@@ -118,5 +135,21 @@ mod tests {
             (before.year, before.month, before.day, before.hour()),
             (1969, 12, 31, 23)
         );
+    }
+
+    #[test]
+    fn values_that_are_no_time_become_the_date_that_go_makes_of_them() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 9.3e18, -9.3e18] {
+            let date = DateTime::of_value(value);
+            let day = (date.year, date.month, date.day, date.weekday(), date.hour());
+            assert_eq!(day, (292_277_026_596, 12, 4, 0, 15), "{value}");
+        }
+        assert_eq!(DateTime::of_value(1e18).year, 31_688_740_476);
+        assert_eq!(DateTime::of_value(-1e18).year, -31_688_736_537);
+        assert_eq!(
+            DateTime::of_value(-9.223_372_028_715_32e18).year,
+            -292_277_022_399
+        );
+        assert_eq!(DateTime::of_value(-0.9), DateTime::of(0));
     }
 }

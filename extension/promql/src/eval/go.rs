@@ -1,12 +1,15 @@
 //! Arithmetic that has to round and order as Go's does.
 
-/// Go's `math.Max`: infinity wins over NaN, NaN over numbers.
+/// Go's `math.Max`: infinity wins over NaN, NaN over numbers, and 0 over -0.
 pub(crate) fn max(a: f64, b: f64) -> f64 {
     if a == f64::INFINITY || b == f64::INFINITY {
         return f64::INFINITY;
     }
     if a.is_nan() || b.is_nan() {
         return f64::NAN;
+    }
+    if a == 0.0 && b == 0.0 {
+        return if a.is_sign_negative() { b } else { a };
     }
     if a > b { a } else { b }
 }
@@ -132,6 +135,9 @@ mod tests {
     fn extremes_and_quantiles_treat_nan_as_go_does() {
         assert!(max(f64::NAN, 1.0).is_nan() && min(1.0, f64::NAN).is_nan());
         assert_eq!(max(f64::NAN, f64::INFINITY), f64::INFINITY);
+        for (a, b) in [(0.0, -0.0), (-0.0, 0.0)] {
+            assert!(max(a, b).is_sign_positive() && min(a, b).is_sign_negative());
+        }
         assert_eq!(quantile(0.5, &mut [3.0, 1.0, 2.0]), 2.0);
         assert_eq!(quantile(0.25, &mut [1.0, 2.0]), 1.25);
         assert!(quantile(0.0, &mut [1.0, f64::NAN]).is_nan());

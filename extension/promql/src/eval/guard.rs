@@ -3,8 +3,8 @@
 use crate::error::{Error, execution};
 use crate::labels::Labels;
 use crate::sample::presence;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 /// Prometheus's words for two values of one label set.
 const DUPLICATE: &str = "vector cannot contain metrics with the same labelset";

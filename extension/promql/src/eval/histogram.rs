@@ -9,7 +9,7 @@ use crate::labels::{BUCKET, Labels, LabelsBuilder};
 use crate::plan::Node;
 use crate::sample::{ABSENT, is_absent};
 use crate::span::Span;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A histogram: its labels without that of the buckets, and its rows by their upper bounds.
 struct Histogram {
@@ -35,8 +35,10 @@ impl Evaluator<'_> {
             }
             "histogram_quantile" => {
                 let quantiles = self.scalar(&args[0], grid)?;
+                self.quantiles(&args[1], grid, sink, None, &quantiles)?;
+                // Of several places with the same words the outermost is told.
                 self.note_each_quantile(&quantiles, args[0].span);
-                self.quantiles(&args[1], grid, sink, None, &quantiles)
+                Ok(())
             }
             _ => {
                 let label = text(&args[1]);

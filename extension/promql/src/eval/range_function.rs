@@ -12,7 +12,7 @@ use crate::error::{Error, execution};
 use crate::function::Function;
 use crate::grid::Grid;
 use crate::labels::Labels;
-use crate::matcher::MatchOperator;
+use crate::matcher::{MatchOperator, Matcher};
 use crate::plan::{Node, NodeKind};
 use crate::sample::{ABSENT, is_absent, ordinary};
 use crate::span::Span;
@@ -62,7 +62,12 @@ impl Evaluator<'_> {
                 return Ok(());
             }
             if matches!(function.name, "rate" | "increase") {
-                self.note_counter(labels, args[0].span);
+                // Prometheus loses the place of a subquery.
+                let span = match &args[0].kind {
+                    NodeKind::Subquery(_) => Span::default(),
+                    _ => args[0].span,
+                };
+                self.note_counter(labels, span);
             }
             if keeps_name && !drops_name {
                 guard.admit(labels, &row)?;
@@ -194,7 +199,21 @@ pub(super) fn absent_labels(node: &Node) -> Labels {
     };
     let mut builder = crate::labels::LabelsBuilder::default();
     let mut fixed = std::collections::HashSet::new();
-    for matcher in &selector.matchers {
+    // Prometheus's store brings matchers into the order in which it takes them: first those that
+    // select series, then those that take series away.
+    let takes_away = |matcher: &&Matcher| {
+        let mut of_label = selector.matchers.iter();
+        let must_be_set =
+            of_label.any(|other| other.name() == matcher.name() && !other.matches(""));
+        let is_negative = matches!(
+            matcher.operator(),
+            MatchOperator::NotEqual | MatchOperator::NotMatches
+        );
+        !must_be_set || is_negative && matcher.matches("")
+    };
+    let mut matchers: Vec<&Matcher> = selector.matchers.iter().collect();
+    matchers.sort_by_key(takes_away);
+    for matcher in matchers {
         if crate::labels::is_metadata(matcher.name()) {
             continue;
         }
@@ -281,12 +300,13 @@ impl Evaluator<'_> {
         let param = |place: usize, step: usize| call.params[place][step];
         match call.function.name {
             "quantile_over_time" => {
-                self.note_quantiles(call);
                 shape.map(self, columns, row, |w| {
                     sorted.clear();
                     sorted.extend_from_slice(w.values);
                     quantile(param(0, w.step), sorted)
-                })
+                })?;
+                self.note_quantiles(call, row);
+                Ok(())
             }
             "mad_over_time" => shape.map(self, columns, row, |w| {
                 over_time::median_deviation(w.values, sorted)
@@ -370,13 +390,14 @@ impl Evaluator<'_> {
         })
     }
 
-    fn note_quantiles(&self, call: &RangeCall<'_>) {
+    /// Notes the quantiles that are none, of the steps at which a series has a value.
+    fn note_quantiles(&self, call: &RangeCall<'_>, row: &[f64]) {
         let span = call.args[0].span;
-        for value in call.params[0]
-            .iter()
-            .filter(|value| !(0.0..=1.0).contains(*value))
-        {
-            self.annotations.borrow_mut().invalid_quantile(*value, span);
+        let steps = call.params[0].iter().zip(row);
+        let present = steps.filter(|(_, value)| !is_absent(**value));
+        for (quantile, _) in present.filter(|(quantile, _)| !(0.0..=1.0).contains(*quantile)) {
+            let mut annotations = self.annotations.borrow_mut();
+            annotations.invalid_quantile(*quantile, span);
         }
     }
 

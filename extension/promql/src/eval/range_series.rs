@@ -46,7 +46,7 @@ impl Evaluator<'_> {
         }
         // Rows of one label set are one series.
         let mut matrix = self.collect(&subquery.inner, grid)?;
-        let mut first_of = std::collections::HashMap::new();
+        let mut first_of = hashbrown::HashMap::new();
         for place in 0..matrix.len() {
             let labels = matrix.series[place].0.clone();
             let first = *first_of.entry(labels).or_insert(place);

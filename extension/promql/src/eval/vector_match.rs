@@ -15,7 +15,7 @@ use crate::labels::{Labels, LabelsBuilder, is_metadata};
 use crate::plan::{BinaryNode, Node};
 use crate::sample::{ABSENT, is_absent};
 use crate::token::TokenKind as K;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The labels of a row that are compared.
 fn signature(labels: &Labels, matching: &Matching) -> Labels {

@@ -103,7 +103,10 @@ impl Parser<'_> {
                     K::GroupLeft => Cardinality::ManyToOne,
                     _ => Cardinality::OneToMany,
                 };
-                if self.peek()?.kind == K::LeftParen {
+                // The labels may be left out before an operand only.
+                let next = self.peek()?.kind;
+                let is_fill = matches!(next, K::Fill | K::FillLeft | K::FillRight);
+                if next == K::LeftParen || !is_fill && !starts_operand(next) {
                     matching.include = self.grouping_labels()?;
                 }
             }
@@ -237,4 +240,13 @@ pub(crate) fn is_comparison(operator: K) -> bool {
 /// Whether an operator is one of sets.
 pub(crate) fn is_set_operator(operator: K) -> bool {
     matches!(operator, K::And | K::Or | K::Unless)
+}
+
+/// Whether an operand may start with a token.
+fn starts_operand(kind: K) -> bool {
+    let is_start = matches!(
+        kind,
+        K::Number | K::Duration | K::String | K::LeftBrace | K::LeftParen | K::Add | K::Sub
+    );
+    is_start || kind.is_metric_name()
 }

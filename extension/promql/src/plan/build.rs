@@ -49,7 +49,7 @@ fn invariance(expr: &Expr) -> (bool, bool) {
 impl Builder {
     /// The node of an expression that is evaluated at the times of a grid.
     pub(super) fn node(&mut self, expr: &Expr, grid: Grid) -> Result<Node, Error> {
-        let is_fixed = grid.count > 1 && invariance(expr).1;
+        let is_fixed = grid.is_range && invariance(expr).1;
         let grid = if is_fixed { grid.first() } else { grid };
         let kind = match expr {
             Expr::Paren(paren) => {
@@ -58,9 +58,7 @@ impl Builder {
                 return Ok(inner);
             }
             Expr::Unary(unary) if !unary.is_minus => {
-                let mut inner = self.node(&unary.expr, grid)?;
-                inner.is_fixed |= is_fixed;
-                return Ok(inner);
+                NodeKind::Plus(Box::new(self.node(&unary.expr, grid)?))
             }
             Expr::Unary(unary) => NodeKind::Negate(Box::new(self.node(&unary.expr, grid)?)),
             Expr::Number(number) => NodeKind::Number(number.value),

@@ -24,8 +24,8 @@ pub enum Purpose {
     /// `make test`: Prometheus, virtual environments of Python, checkers of compose files and shell
     /// scripts.
     Test,
-    /// `make test-long`: also valgrind, programs that build and run images, and Go unless it is
-    /// installed.
+    /// `make test-long`: also valgrind, Chromium, programs that build and run images, and Go unless it
+    /// is installed.
     TestLong,
     /// `make bench-sql`: with virtual environments of Python.
     Bench,
@@ -107,7 +107,14 @@ fn wanted(purpose: Purpose) -> Vec<String> {
             packages.extend(["python3-venv", "docker-compose", "shellcheck"].map(str::to_owned));
             if purpose == Purpose::TestLong {
                 packages.extend(
-                    ["valgrind", "docker.io", "iptables", "debootstrap"].map(str::to_owned),
+                    [
+                        "valgrind",
+                        "docker.io",
+                        "iptables",
+                        "debootstrap",
+                        "chromium",
+                    ]
+                    .map(str::to_owned),
                 );
                 packages.extend(go());
             }

@@ -1,7 +1,8 @@
 //! `dev peers`: the peers of the bench. Prometheus, node_exporter and nginx are Debian packages.
 //! VictoriaMetrics and vmagent are built from their Go modules, once for each version, into
 //! `.lanes/peers`. The load generators for the cross-check are wrk, a Debian package, and k6, a Go
-//! module. MinIO, which `dev test-long` builds for tests of object storage, is a Go module too.
+//! module. MinIO and the newest Prometheus, which `dev test-long` builds for tests of object storage
+//! and of PromQL, are Go modules too.
 //!
 //! The newest versions require a newer Go than Debian's. An old Go (Debian's 1.19) cannot switch to
 //! a newer toolchain by itself, but it can download one as a module. The toolchain's programs then
@@ -26,6 +27,9 @@ const PROGRAMS: [&str; 2] = ["victoria-metrics", "vmagent"];
 const K6: &str = "go.k6.io/k6@v1.8.1";
 /// The S3 server, whose releases have no version numbers of Go's form.
 const MINIO: &str = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c";
+/// The newest Prometheus, whose answers are the reference of PromQL. Its version is part of its
+/// path.
+const PROMETHEUS: (&str, &str) = ("github.com/prometheus/prometheus", "0.316.0");
 /// The oldest Go that builds all versions, which is also the toolchain that is downloaded if the
 /// installed one is older.
 const GO_MINIMUM: (u32, u32, u32) = (1, 26, 6);
@@ -71,32 +75,53 @@ pub fn set_up_minio() -> Result<()> {
     install_module(MINIO, &place::minio()?)
 }
 
+/// Builds the newest Prometheus if it is missing; the first time takes about ten minutes. It has no
+/// pages for browsers, which are not part of the module.
+pub fn set_up_prometheus() -> Result<()> {
+    let program = place::newest_prometheus()?;
+    let folder = program.ancestors().nth(2).unwrap_or(&program).to_owned();
+    let (module, version) = PROMETHEUS;
+    let packages = [("prometheus", format!("{module}/cmd/prometheus"))];
+    build_programs("Prometheus", (module, version), &packages, &folder)
+}
+
 fn build(version: &str) -> Result<()> {
     let folder = place::victoria_metrics(version)?;
-    if PROGRAMS
+    let packages = PROGRAMS.map(|program| (program, format!("{MODULE}/app/{program}")));
+    build_programs("VictoriaMetrics", (MODULE, version), &packages, &folder)
+}
+
+/// Builds programs of a module, each with its name and package, unless all of them exist.
+fn build_programs(
+    name: &str,
+    (module, version): (&str, &str),
+    packages: &[(&str, String)],
+    folder: &Path,
+) -> Result<()> {
+    let programs = folder.join("bin");
+    if packages
         .iter()
-        .all(|program| folder.join("bin").join(program).exists())
+        .all(|(program, _)| programs.join(program).exists())
     {
         return Ok(());
     }
-    let programs = folder.join("bin");
     place::make_folder(&programs)?;
     let module_file = folder.join("go.mod");
-    std::fs::write(&module_file, module_text(version))
+    std::fs::write(&module_file, module_text(module, version, packages))
         .map_err(Error::file("write", &module_file))?;
     let mut command = Command::new(go()?);
-    command.current_dir(&folder).env("GOFLAGS", "-mod=mod");
+    command.current_dir(folder).env("GOFLAGS", "-mod=mod");
     // The build has a folder of its own: an interrupted build must not look complete.
     let draft = folder.join("building");
     place::make_folder(&draft)?;
     command
         .args(["build", "-ldflags", "-s -w", "-o"])
         .arg(&draft);
-    command.args(PROGRAMS.map(|program| format!("{MODULE}/app/{program}")));
-    step(&format!("building VictoriaMetrics {version}"), || {
+    command.args(packages.iter().map(|(_, package)| package));
+    step(&format!("building {name} {version}"), || {
         run_visibly(&mut command)
     })?;
-    for program in PROGRAMS {
+    for (program, _) in packages {
         let built = draft.join(program);
         std::fs::rename(&built, programs.join(program)).map_err(Error::file("move", built))?;
     }
@@ -117,14 +142,14 @@ fn install_module(module: &str, program: &Path) -> Result<()> {
     })
 }
 
-/// Returns a module that requires nothing but VictoriaMetrics, so that its programs are built with
+/// Returns a module that requires nothing but another module, so that its programs are built with
 /// its own versions of dependencies.
-fn module_text(version: &str) -> String {
-    let tools: String = PROGRAMS
+fn module_text(module: &str, version: &str, packages: &[(&str, String)]) -> String {
+    let tools: String = packages
         .iter()
-        .map(|program| format!("\t{MODULE}/app/{program}\n"))
+        .map(|(_, package)| format!("\t{package}\n"))
         .collect();
-    format!("module peers\n\ngo 1.24\n\nrequire {MODULE} v{version}\n\ntool (\n{tools})\n")
+    format!("module peers\n\ngo 1.24\n\nrequire {module} v{version}\n\ntool (\n{tools})\n")
 }
 
 /// Returns a Go that is new enough.

@@ -179,6 +179,7 @@ impl Session {
             "  SQL           make psql, or PGSERVICEFILE={} psql service=lanes",
             home.service_file().display()
         );
+        println!("  web page      {}", self.gateway.url("/"));
         println!("  remote write  {}", self.gateway.url("/api/v1/write"));
         println!(
             "  PromQL        {}  (for Grafana: {})",

@@ -4,7 +4,7 @@
 //!
 //! | check | in addition to `dev test` |
 //! |---|---|
-//! | `rust` | the rounds of a long run, and the tests on MinIO |
+//! | `rust` | the rounds of a long run, the tests on MinIO and with the newest Prometheus, and those of the web page in Chromium |
 //! | `containers` | the images of PostgreSQL and the gateway, built from Debian's packages, started by compose and queried |
 //! | `asan` | the engine, the wire format and the kernels under AddressSanitizer |
 //! | `valgrind` | the engine with its kernels under memcheck |
@@ -33,12 +33,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const MINUTES: u64 = 120;
 /// The test programs with tests that use [`lanes_support::seed`]. A test below compares the list
 /// with the sources.
-const RANDOM: [&str; 10] = [
+const RANDOM: [&str; 11] = [
     "asof",
     "concurrent",
     "crash",
     "heap_twin",
     "objects",
+    "promql_differential",
     "sealed_tables",
     "sealing",
     "shortening",
@@ -95,6 +96,7 @@ pub fn run(words: &[String]) -> Result<()> {
     let half = Duration::from_secs(minutes * 60 / 2);
     let set_up = set_up_for(Purpose::TestLong)?;
     peers::set_up_minio()?;
+    peers::set_up_prometheus()?;
     let mut done = vec![
         set_up,
         checked("fmt", formatting),
