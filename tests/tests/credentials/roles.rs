@@ -2,6 +2,7 @@
 
 use crate::files::{ALICE, BOB, CAROL, basic, feed};
 use crate::{AT, Stage, until, up};
+use std::io::Write;
 
 /// The jobs that a user sees, or the status and body of the refusal.
 fn jobs(stage: &Stage, who: &str) -> Result<Vec<String>, (u16, String)> {
@@ -82,16 +83,45 @@ fn refusals(stage: &Stage, alice: &str) {
     assert!(jobs(stage, alice).unwrap().is_empty());
 }
 
+/// The states of the sessions that read.
+fn states(stage: &Stage) -> Vec<String> {
+    let states =
+        "SELECT state FROM pg_stat_activity WHERE application_name = 'lanes-gateway query'";
+    let rows = stage.cluster.query("postgres", states).unwrap();
+    rows.into_iter().flatten().flatten().collect()
+}
+
 /// After its query, a session has no transaction and no role.
 fn idle(stage: &Stage) {
-    let states = "SELECT DISTINCT state FROM pg_stat_activity WHERE application_name = 'lanes-gateway query'";
-    until("the session is idle", || {
-        stage.cluster.query("postgres", states).unwrap() == [[Some("idle".to_owned())]]
-    });
+    until("the session is idle", || states(stage) == ["idle"]);
     assert_eq!(
         stage.metric(&basic("bob", BOB.0), "query_sessions_in_use"),
         0.0
     );
+}
+
+#[test]
+fn a_client_that_goes_away_leaves_no_role_behind() {
+    let stage = Stage::start("credentials_cancelled");
+    assert_eq!(stage.write(&feed(), &up(&["a"])).status, 204);
+    let mut locked = stage.cluster.connect("lanes").unwrap();
+    let lock = "BEGIN; LOCK TABLE lanes.samples IN ACCESS EXCLUSIVE MODE";
+    locked.batch_execute(lock).unwrap();
+    let alice = basic("alice", ALICE.0);
+    let mut asking = stage.client().connect().unwrap();
+    let line = format!("GET /api/v1/query?query=up&time={AT} HTTP/1.1");
+    write!(
+        asking,
+        "{line}\r\nhost: localhost\r\nauthorization: {alice}\r\n\r\n"
+    )
+    .unwrap();
+    until("the query runs", || states(&stage) == ["active"]);
+    drop(asking);
+    until("it is cancelled", || states(&stage) == ["idle"]);
+    drop(locked);
+    // The same session, as another role.
+    assert_eq!(jobs(&stage, &basic("bob", BOB.0)).unwrap(), ["a"]);
+    idle(&stage);
 }
 
 #[test]
