@@ -15,6 +15,7 @@
 //! | [`metrics`] | the registry that each part adds its metrics to |
 //! | [`series`] | label sets and series ids |
 //! | [`http`] | connections, bodies and refusals |
+//! | [`access`] | users, certificates, and the PostgreSQL role of a request |
 //! | [`receive`] | a remote write request, from bytes to rows |
 //! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | registration of new series; requests joined into batches |
@@ -44,6 +45,8 @@
 //! | series | twice `series.cache_bytes_max` |
 //! | worker threads | 4 MiB each |
 //! | connections | 36 KiB each: 24 KiB for received bytes ([`http::server::CONNECTION_BYTES_MAX`]), the rest for the connection itself |
+//! | TLS | 64 KiB more for each connection ([`http::server::TLS_BYTES_MAX`]) |
+//! | credentials | the file, 1 MiB at most, and 2,048 headers of 40 bytes each that were checked ([`access::accounts`]) |
 //! | joiners kept from batch to batch | 32 MiB ([`batch::accumulate::JOINERS_BYTES_MAX`]) |
 //! | batches in flight | two copies each, one encoded and one in its session: `postgres.sessions` batches of samples and one more of events, for each worker and level in use |
 //! | events | 64 bytes for each column of a request |
@@ -58,6 +61,8 @@
 //! | the database is replaced or fails over | cached series ids are dropped; requests in flight get 503 and are resolved again when repeated |
 //! | PostgreSQL cannot answer queries | 503 with Retry-After for queries only; writes have sessions of their own |
 //! | overload | requests wait before they are read, then 503; admitted requests are stored |
+//! | credentials are missing or wrong | 401 before the body is read |
+//! | the file of users cannot be used | it changes nothing; at the start the gateway ends |
 //! | a client sends or reads too slowly | its connection is closed after a timeout; until then it holds little memory |
 
 #![forbid(unsafe_code)]
@@ -69,6 +74,8 @@ pub mod metrics;
 pub mod series;
 
 pub mod http;
+
+pub mod access;
 
 pub mod receive;
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hyper::body::Body as HttpBody;
 
 use super::metrics::AppMetrics;
+use crate::access::{Caller, Guard, Writers};
 use crate::clock::Instant;
 use crate::deliver::call_error::NO_STANDBYS;
 use crate::deliver::{NO_LOG, Sink};
@@ -30,6 +31,8 @@ pub struct Handlers<S> {
     pub path: Arc<WritePath>,
     /// The path of events.
     pub events: Arc<EventPath<S>>,
+    /// The privileges of users.
+    pub writers: Arc<Writers<S>>,
     /// What does not depend on the worker.
     pub common: Arc<Common>,
 }
@@ -46,8 +49,22 @@ pub struct Common {
     pub has_objects: bool,
     /// The host names that are served.
     pub hosts: Hosts,
+    /// Users and certificates.
+    pub guard: Arc<Guard>,
     /// Prometheus's query API.
     pub query: Arc<QueryApi>,
+}
+
+impl Common {
+    /// Refuses requests of web pages of other sites, and those without the credentials that are
+    /// wanted. Returns who sent the request.
+    ///
+    /// # Errors
+    /// Returns a 403 or a 401.
+    pub async fn admit(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        self.hosts.check(headers)?;
+        self.guard.admit(headers).await
+    }
 }
 
 // A derived implementation would require `S: Clone`.
@@ -56,6 +73,7 @@ impl<S> Clone for Handlers<S> {
         Self {
             path: Arc::clone(&self.path),
             events: Arc::clone(&self.events),
+            writers: Arc::clone(&self.writers),
             common: Arc::clone(&self.common),
         }
     }
@@ -108,12 +126,13 @@ impl<S> Handlers<S> {
 }
 
 impl<S: Sink> Handlers<S> {
-    /// Stores a request with events. `started` is the time at which its head arrived.
+    /// Stores a request with events of a caller. `started` is the time at which its head arrived.
     ///
     /// # Errors
     /// Returns the answer that replaces a 204.
     pub async fn write_events<B>(
         &self,
+        caller: &Caller,
         table: &str,
         headers: &HeaderMap,
         body: B,
@@ -125,6 +144,10 @@ impl<S: Sink> Handlers<S> {
         let format = Format::of(headers).map_err(Refusal::UnsupportedMedia)?;
         let level = self.level(headers)?;
         let key = events::write::key(headers)?;
+        if caller.is_some() {
+            let name = self.events.quoted_name(table);
+            Box::pin(self.writers.check(caller, &name)).await?;
+        }
         let (body, reservation) = self.read(body, format.times_body()).await?;
         let request = EventRequest {
             table,

@@ -20,6 +20,7 @@ use super::router::router;
 use super::service::service;
 use super::settings::{AppSettings, SelfScrape};
 use super::worker::{self, Shared};
+use crate::access::{self, Guard};
 use crate::batch::accumulate::JOINERS_BYTES_MAX;
 use crate::batch::{QUEUE_REQUESTS_MAX, register};
 use crate::clock;
@@ -82,6 +83,10 @@ impl<S: Sink> App<S> {
             settings.receive.body_timeout,
             Arc::clone(&metrics.query),
         );
+        let guard = Guard::new(&settings.access.loaded, Arc::clone(&metrics.access));
+        let guard = Arc::new(guard);
+        let watching = access::watch::run(settings.access.clone(), Arc::clone(&guard));
+        let watching = tokio::spawn(watching);
         let shared = Shared {
             settings,
             budget,
@@ -90,11 +95,12 @@ impl<S: Sink> App<S> {
             metrics,
             status,
             decoders: Arc::new(Semaphore::new(cores)),
+            guard,
             query: Arc::new(query),
             register,
         };
         let (handlers, mut tasks) = worker::start(&shared, Arc::clone(&sink));
-        tasks.extend([registration, tokio::spawn(supervision.run())]);
+        tasks.extend([registration, watching, tokio::spawn(supervision.run())]);
         if let Some(settings) = shared.settings.self_scrape.clone() {
             tasks.push(tokio::spawn(scrape_self(
                 settings,
@@ -139,13 +145,9 @@ impl<S: Sink> App<S> {
             let (dealt, received) = mpsc::channel(ACCEPTED_MAX);
             connections.push(dealt);
             if limits.workers == 1 {
-                let metrics = Arc::clone(&self.shared.metrics.http);
-                here = Some(tokio::spawn(serve(
-                    received,
-                    service(self.handlers.clone()),
-                    limits,
-                    metrics,
-                )));
+                let context = self.shared.server();
+                let service = service(self.handlers.clone());
+                here = Some(tokio::spawn(serve(received, service, context)));
             } else {
                 threads.push(self.spawn_worker(number, received).await?);
             }
@@ -192,8 +194,7 @@ impl<S: Sink> App<S> {
             let _ = started.send(Ok(()));
             let all_ended = runtime.block_on(async {
                 let (handlers, _tasks) = worker::start(&shared, sink);
-                let limits = shared.settings.server;
-                serve(connections, service(handlers), limits, shared.metrics.http).await
+                serve(connections, service(handlers), shared.server()).await
             });
             // The thread that started this one may have ended.
             let _ = ended.send(all_ended);

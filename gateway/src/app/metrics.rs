@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::access::AccessMetrics;
 use crate::deliver::DeliverMetrics;
 use crate::events;
 use crate::http::HttpMetrics;
@@ -18,6 +19,8 @@ pub struct AppMetrics {
     pub families: Families,
     /// Metrics of HTTP requests.
     pub http: Arc<HttpMetrics>,
+    /// Metrics of credentials and TLS.
+    pub access: Arc<AccessMetrics>,
     /// Metrics of remote write.
     pub receive: Arc<ReceiveMetrics>,
     /// Metrics of series.
@@ -36,6 +39,7 @@ impl Default for AppMetrics {
         let hot_routes = [receive::write::ROUTE, events::write::ROUTE];
         Self {
             http: Arc::new(HttpMetrics::new(&families, hot_routes)),
+            access: Arc::new(AccessMetrics::new(&families)),
             receive: Arc::new(ReceiveMetrics::new(&families)),
             series: Arc::new(SeriesMetrics::new(&families)),
             deliver: Arc::new(DeliverMetrics::new(&families)),

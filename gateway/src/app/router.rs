@@ -1,15 +1,18 @@
 //! All routes of the gateway.
 
+use std::sync::Arc;
+
 use axum::extract::{MatchedPath, Path, Request, State};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{Extensions, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 
 use super::handlers::Handlers;
+use crate::access::{Caller, User};
 use crate::deliver::{DeliverMetrics, Sink};
 use crate::http::Refusal;
 use crate::objects::model::ObjectState;
@@ -35,6 +38,9 @@ const ROUTES: &str = "lanes-gateway has these routes:
   GET  /-/healthy, /-/ready    whether the gateway runs, and whether it accepts writes
 ";
 
+/// The routes that need no credentials.
+const PROBES: [&str; 2] = ["/-/healthy", "/-/ready"];
+
 /// Returns the router of all routes.
 pub fn router<S: Sink>(handlers: Handlers<S>) -> Router {
     Router::new()
@@ -42,8 +48,8 @@ pub fn router<S: Sink>(handlers: Handlers<S>) -> Router {
         .route(events::write::ROUTE, post(write_events::<S>))
         .route("/api/v1/status", get(status::<S>))
         .route("/metrics", get(metrics::<S>))
-        .route("/-/healthy", get(async || "healthy\n"))
-        .route("/-/ready", get(ready::<S>))
+        .route(PROBES[0], get(async || "healthy\n"))
+        .route(PROBES[1], get(ready::<S>))
         .merge(page::routes::router(ROUTES))
         .merge(query::routes::router(handlers.common.query.clone()))
         .fallback(async || (StatusCode::NOT_FOUND, format!("no such route; {ROUTES}")))
@@ -61,9 +67,19 @@ async fn write<S: Sink>(
 ) -> Result<StatusCode, Refusal> {
     let started = clock::now();
     // An extractor of headers would clone them, so the handler takes the whole request.
-    let (Parts { headers, .. }, body) = request.into_parts();
+    let (head, body) = request.into_parts();
+    let Parts {
+        headers,
+        extensions,
+        ..
+    } = head;
     media_type::check(&headers).map_err(Refusal::UnsupportedMedia)?;
     let level = handlers.level(&headers)?;
+    let samples = &handlers.events.settings.samples_table;
+    handlers
+        .writers
+        .check(&caller(&extensions), samples)
+        .await?;
     let (bytes, reservation) = handlers.read(body, TIMES_BODY).await?;
     handlers
         .path
@@ -78,9 +94,15 @@ async fn write_events<S: Sink>(
     request: Request,
 ) -> Result<StatusCode, Refusal> {
     let started = clock::now();
-    let (Parts { headers, .. }, body) = request.into_parts();
+    let (head, body) = request.into_parts();
     handlers
-        .write_events(&table, &headers, body, started)
+        .write_events(
+            &caller(&head.extensions),
+            &table,
+            &head.headers,
+            body,
+            started,
+        )
         .await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -144,17 +166,35 @@ fn readiness(status: &Status, metrics: &DeliverMetrics) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Counts and times every request, and refuses requests from web pages of other sites.
+/// Returns who sent the request, as [`observe`] found out.
+fn caller(extensions: &Extensions) -> Caller {
+    extensions.get::<Arc<User>>().cloned()
+}
+
+/// Counts and times every request, and refuses those of other sites' web pages and those without
+/// credentials. Probes need none.
 async fn observe<S: Sink>(
     State(handlers): State<Handlers<S>>,
     route: Option<MatchedPath>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let started = clock::now();
     let common = &handlers.common;
-    let response = match common.hosts.check(request.headers()) {
-        Ok(()) => next.run(request).await,
+    let is_probe = route
+        .as_ref()
+        .is_some_and(|route| PROBES.contains(&route.as_str()));
+    let admitted = match is_probe {
+        true => common.hosts.check(request.headers()).map(|()| None),
+        false => common.admit(request.headers()).await,
+    };
+    let response = match admitted {
+        Ok(caller) => {
+            if let Some(user) = caller {
+                request.extensions_mut().insert(user);
+            }
+            next.run(request).await
+        }
         Err(refusal) => refusal.into_response(),
     };
     // The path as sent is not used: the number of its values is unbounded.

@@ -72,10 +72,10 @@ async fn store<S: Sink>(
     let started = clock::now();
     let (head, body) = request.into_parts();
     let table = table_of(&head.method, &head.uri).unwrap_or_default();
-    let stored = match handlers.common.hosts.check(&head.headers) {
-        Ok(()) => {
+    let stored = match handlers.common.admit(&head.headers).await {
+        Ok(caller) => {
             handlers
-                .write_events(table, &head.headers, body, started)
+                .write_events(&caller, table, &head.headers, body, started)
                 .await
         }
         Err(refusal) => Err(refusal),

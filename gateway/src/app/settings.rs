@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::access::AccessSettings;
 use crate::batch::accumulate::BatchLimits;
 use crate::events::EventSettings;
 use crate::http::Hosts;
@@ -11,12 +12,14 @@ use crate::query::QuerySettings;
 use crate::receive::ReceiveLimits;
 
 /// The settings of all parts that serve requests.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AppSettings {
     /// Limits of connections.
     pub server: ServerLimits,
     /// The host names that are served.
     pub hosts: Hosts,
+    /// Users and certificates.
+    pub access: AccessSettings,
     /// Limits of requests.
     pub receive: ReceiveLimits,
     /// Settings of events.

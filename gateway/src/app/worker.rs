@@ -10,11 +10,13 @@ use tokio::task::JoinHandle;
 use super::handlers::{Common, Handlers};
 use super::metrics::AppMetrics;
 use super::settings::AppSettings;
+use crate::access::{Guard, Writers};
 use crate::batch::QUEUE_REQUESTS_MAX;
 use crate::batch::accumulate::{Accumulator, BatchLimits};
 use crate::batch::register::RegisterJob;
 use crate::deliver::{Sender, Sink};
 use crate::events::{Accumulators, Catalogue, EventPath};
+use crate::http::server::Server;
 use crate::model::{AckLevel, Budget};
 use crate::observe::Status;
 use crate::query::QueryApi;
@@ -38,10 +40,24 @@ pub struct Shared {
     pub status: Arc<Status>,
     /// Permits to decode a long body of events.
     pub decoders: Arc<Semaphore>,
+    /// Users and certificates.
+    pub guard: Arc<Guard>,
     /// Prometheus's query API, whose sessions all workers use.
     pub query: Arc<QueryApi>,
     /// The queue of series to register.
     pub register: mpsc::Sender<RegisterJob>,
+}
+
+impl Shared {
+    /// What connections of one worker need.
+    pub fn server(&self) -> Server {
+        Server {
+            limits: self.settings.server,
+            certificates: self.guard.certificates(),
+            metrics: Arc::clone(&self.metrics.http),
+            handshakes_failed: self.metrics.access.handshakes_failed.clone(),
+        }
+    }
 }
 
 /// Starts the tasks of one worker on the current runtime. Returns them and the handlers that use
@@ -66,6 +82,11 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         tasks.push(tokio::spawn(of_samples(level).run(received, None)));
         requests
     });
+    let writers = Writers::new(
+        Arc::clone(&sink),
+        Arc::clone(&metrics.access),
+        settings.receive.ack_timeout,
+    );
     let samples_table = settings.events.samples_table.clone();
     let cache = Arc::clone(&shared.cache);
     let events = EventPath {
@@ -94,11 +115,13 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         default_level: settings.default_level,
         has_objects: settings.has_objects,
         hosts: settings.hosts.clone(),
+        guard: Arc::clone(&shared.guard),
         query: Arc::clone(&shared.query),
     };
     let handlers = Handlers {
         path: Arc::new(path),
         events: Arc::new(events),
+        writers: Arc::new(writers),
         common: Arc::new(common),
     };
     (handlers, tasks)

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use super::*;
 use crate::deliver::{Append, DeliverMetrics, Health, Registered, SinkError};
 use crate::metrics::Families;
-use crate::model::{AckLevel, ColumnKind, Digest, Outcome, Reservation, Table};
+use crate::model::{AckLevel, ColumnKind, Digest, InsertPrivilege, Outcome, Reservation, Table};
 use crate::series::{LabelSet, SampleRows};
 
 /// Records the generation and the number of requests of each batch.
@@ -32,6 +32,10 @@ impl Sink for Recorder {
 
     async fn describe(&self, _: &str, _: &str) -> Result<Option<Table>, SinkError> {
         unreachable!("batches know their tables")
+    }
+
+    async fn may_insert(&self, _: &str, _: &str) -> Result<InsertPrivilege, SinkError> {
+        unreachable!("privileges are asked for before")
     }
 
     async fn create(

@@ -57,8 +57,11 @@ const fn setting(
 pub const SETTINGS: &[Setting] = &[
     setting("listen", "address", "ADDRESS", "127.0.0.1:9201", "Address and port to listen on"),
     setting("listen", "hosts", "NAMES", "", "Comma-separated host names (header Host) that are served in addition to addresses and localhost; * for any"),
+    setting("listen", "web_config", "PATH", "", "File with users and certificates, in the format of Prometheus's web configuration; read again when it changes. Without it there is neither TLS nor authentication"),
+    setting("listen", "insecure", "true|false", "false", "Whether an address other than loopback may be served without TLS and credentials, because something else protects it"),
     setting("listen", "connections_max", "COUNT", "16384", "Maximum number of open HTTP connections; further connections wait to be accepted"),
     setting("listen", "workers", "COUNT", "0", "Threads that serve requests, each with its own sessions; 0 for one per processor"),
+    setting("listen", "handshake_timeout", "DURATION", "10s", "Timeout for a TLS handshake"),
     setting("listen", "header_timeout", "DURATION", "60s", "Timeout for the head of a request, and for idle connections"),
     setting("listen", "body_timeout", "DURATION", "30s", "Timeout for the body of a request; the answer is then 503"),
     setting("listen", "write_timeout", "DURATION", "30s", "Time after which the connection of a client that does not read its answers is closed"),
@@ -129,9 +132,9 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), SETTINGS.len());
         }
-        assert_eq!(SETTINGS[8].flag(), "receive-body-bytes-max");
+        assert_eq!(SETTINGS[11].flag(), "receive-body-bytes-max");
         assert_eq!(
-            SETTINGS[8].variable(),
+            SETTINGS[11].variable(),
             "LANES_GATEWAY_RECEIVE_BODY_BYTES_MAX"
         );
     }

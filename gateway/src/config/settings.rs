@@ -1,6 +1,7 @@
 //! Typed settings, checked individually and against each other.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -10,6 +11,8 @@ use tracing_subscriber::filter::LevelFilter;
 use super::database;
 use super::source::{Origin, Sources};
 use super::value;
+use crate::access::AccessSettings;
+use crate::access::settings::Demand;
 use crate::app::{AppSettings, SelfScrape};
 use crate::batch::accumulate::BatchLimits;
 use crate::deliver::NO_LOG;
@@ -193,6 +196,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
     Ok(AppSettings {
         server,
         hosts: reader.get("listen.hosts", Hosts::parse)?,
+        access: access(reader, address)?,
         receive,
         events,
         query: database::query(reader)?,
@@ -206,6 +210,26 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
     })
 }
 
+/// Loads the users and certificates, and checks that the address may be served with them.
+fn access(reader: &Reader<'_>, address: SocketAddr) -> Result<AccessSettings, SettingError> {
+    let is_insecure = reader.get("listen.insecure", |text| match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(format!("{other:?} is neither true nor false")),
+    })?;
+    let demand = match address.ip().is_loopback() || is_insecure {
+        true => Demand::Nothing,
+        false => Demand::Protection,
+    };
+    let (path, _) = reader.sources.value("listen.web_config");
+    let path = (!path.is_empty()).then(|| PathBuf::from(path));
+    let name = match path {
+        Some(_) => "listen.web_config",
+        None => "listen.address",
+    };
+    AccessSettings::load(path, demand).map_err(|error| reader.wrong(name, error.to_string()))
+}
+
 fn server(reader: &Reader<'_>) -> Result<ServerLimits, SettingError> {
     let second = Duration::from_secs(1);
     Ok(ServerLimits {
@@ -214,6 +238,7 @@ fn server(reader: &Reader<'_>) -> Result<ServerLimits, SettingError> {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         },
+        handshake_timeout: reader.duration("listen.handshake_timeout", second)?,
         header_timeout: reader.duration("listen.header_timeout", second)?,
         write_timeout: reader.duration("listen.write_timeout", second)?,
         shutdown_timeout: reader.duration("listen.shutdown_timeout", Duration::ZERO)?,
@@ -358,6 +383,19 @@ mod tests {
             (&["--listen-workers", "1000"], "must be at most 256"),
             (&["--listen-address", "localhost"], "is not an address"),
             (&["--listen-hosts", "http://a"], "without scheme and port"),
+            (&["--listen-insecure", "yes"], "is neither true nor false"),
+            (
+                &["--listen-address", "0.0.0.0:9201"],
+                "listen.address (flag): an address other than loopback needs TLS and credentials: set listen.web_config",
+            ),
+            (
+                &["--listen-address", "[::]:9201"],
+                "needs TLS and credentials",
+            ),
+            (
+                &["--listen-web-config", "/nonexistent/web.yml"],
+                "listen.web_config (flag): \"/nonexistent/web.yml\": No such file",
+            ),
             (&["--log-level", "loud"], "not one of off, error"),
             (&["--log-level", "info,hyper"], "write part=level"),
             (&["--log-level", "info,hyper=loud"], "log.level"),
@@ -415,6 +453,17 @@ mod tests {
             connection.get_application_name(),
             Some("lanes-gateway query")
         );
+    }
+
+    #[test]
+    fn an_explicit_word_serves_any_address() {
+        let flags = [
+            "--listen-address",
+            "0.0.0.0:9201",
+            "--listen-insecure",
+            "true",
+        ];
+        assert!(read(&flags).is_ok());
     }
 
     #[test]

@@ -44,8 +44,8 @@ pub enum SourceError {
     /// An environment variable has the prefix of settings but names none.
     #[error("environment variable {0}: unknown setting; see --help")]
     UnknownVariable(String),
-    /// A value is neither a string nor an integer.
-    #[error("configuration file {path:?}: {key} must be a string or an integer")]
+    /// A value is neither a string, an integer nor a boolean.
+    #[error("configuration file {path:?}: {key} must be a string, an integer, true or false")]
     Type {
         /// The path of the file.
         path: PathBuf,
@@ -256,6 +256,7 @@ fn parse_file(path: &Path, text: &str) -> Result<BTreeMap<String, String>, Sourc
             let value = match value {
                 toml::Value::String(text) => text.clone(),
                 toml::Value::Integer(number) => number.to_string(),
+                toml::Value::Boolean(word) => word.to_string(),
                 _ => {
                     return Err(SourceError::Type {
                         path: path.to_owned(),
@@ -327,7 +328,7 @@ mod tests {
         assert!(
             parse("[batch]\nrows_max = 1.5")
                 .unwrap_err()
-                .contains("must be a string or an integer")
+                .contains("must be a string, an integer, true or false")
         );
     }
 

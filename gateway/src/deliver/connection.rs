@@ -20,13 +20,13 @@ use super::call_error::{
     CallError, call_error, check_applied, no_standbys, of_definition, of_registration, of_table,
     timed_out,
 };
-use super::describe::{self, DESCRIBE};
+use super::describe::{self, DESCRIBE, MAY_INSERT};
 use super::logged::LoggedStatements;
 use super::registration;
 use super::registry::Registry;
 use super::registry_calls::RegistryStatements;
 use super::sink::{Append, Health, SinkError};
-use crate::model::{AckLevel, Table, Target};
+use crate::model::{AckLevel, InsertPrivilege, Table, Target};
 use crate::series::{LabelSet, SeriesCache, SeriesId};
 
 /// The time between the server's statement timeout and the moment at which the gateway gives up the
@@ -207,6 +207,16 @@ impl Connection {
         let names: [&(dyn ToSql + Sync); 2] = [&schema, &table];
         let rows = self.answered(self.client.query(DESCRIBE, &names)).await?;
         describe::table(&rows)
+    }
+
+    /// Looks up whether a role may insert into a table.
+    pub async fn may_insert(&self, role: &str, table: &str) -> Result<InsertPrivilege, CallError> {
+        let names: [&(dyn ToSql + Sync); 2] = [&role, &table];
+        let rows = self.answered(self.client.query(MAY_INSERT, &names)).await?;
+        match rows.first() {
+            Some(row) => describe::privilege(row),
+            None => Ok(InsertPrivilege::NoTable),
+        }
     }
 
     /// Runs a statement that defines an object.

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 
 use super::call_error::CallError;
 use super::connection::get;
-use crate::model::{ColumnKind, Table, TableColumn};
+use crate::model::{ColumnKind, InsertPrivilege, Table, TableColumn};
 
 /// Returns one row for each column, in order, and a single row without a column for a table without
 /// columns. `$1` is the schema, `$2` the name.
@@ -29,6 +29,28 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname), has_any_column_privilege(c.
          FROM chain WHERE typtype <> 'd') b ON true
  WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'f')
  ORDER BY a.attnum";
+
+/// Returns one row if the table exists: whether the role exists, and whether it may insert. `$1` is
+/// the role, `$2` is `schema.table`, quoted where SQL requires it. A role that may insert by SQL has
+/// both privileges; one on some columns only does not suffice, because a batch may have all.
+pub const MAY_INSERT: &str = "\
+SELECT r.oid IS NOT NULL,
+       coalesce(has_schema_privilege(r.oid, n.oid, 'USAGE') AND has_table_privilege(r.oid, c.oid, 'INSERT'), false)
+  FROM (SELECT parse_ident($2::text) AS parts) p
+  JOIN pg_namespace n ON n.nspname = p.parts[1]
+  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.parts[2] AND c.relkind IN ('r', 'p', 'f')
+  LEFT JOIN pg_roles r ON r.rolname = $1
+ WHERE array_length(p.parts, 1) = 2";
+
+/// Reads a row of [`MAY_INSERT`].
+pub fn privilege(row: &Row) -> Result<InsertPrivilege, CallError> {
+    let (has_role, may_insert): (bool, bool) = (get(row, 0)?, get(row, 1)?);
+    Ok(match (has_role, may_insert) {
+        (true, true) => InsertPrivilege::Granted,
+        (true, false) => InsertPrivilege::Denied,
+        (false, _) => InsertPrivilege::NoRole,
+    })
+}
 
 /// Builds the table that the rows of [`DESCRIBE`] describe; `None` if there are no rows.
 pub fn table(rows: &[Row]) -> Result<Option<Table>, CallError> {

@@ -19,7 +19,7 @@ use super::opening_pause::OpeningPause;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Repeated, Sink, SinkError};
 use crate::clock::{self, Instant};
-use crate::model::{AckLevel, ColumnKind, Table};
+use crate::model::{AckLevel, ColumnKind, InsertPrivilege, Table};
 use crate::objects::ObjectLog;
 use crate::series::{LabelSet, SeriesCache};
 
@@ -242,6 +242,12 @@ impl Sink for PostgresSink {
     async fn describe(&self, schema: &str, table: &str) -> Result<Option<Table>, SinkError> {
         let session = self.session(&self.supervision, AckLevel::Memory).await?;
         let result = session.describe(schema, table).await;
+        self.settle(&self.supervision, session, result)
+    }
+
+    async fn may_insert(&self, role: &str, table: &str) -> Result<InsertPrivilege, SinkError> {
+        let session = self.session(&self.supervision, AckLevel::Memory).await?;
+        let result = session.may_insert(role, table).await;
         self.settle(&self.supervision, session, result)
     }
 

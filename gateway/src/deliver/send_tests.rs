@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::deliver::{Health, Registered};
 use crate::metrics::Families;
-use crate::model::{ColumnKind, Table};
+use crate::model::{ColumnKind, InsertPrivilege, Table};
 use crate::series::sample_rows::SampleJoiner;
 use crate::series::{LabelSet, SampleRows, SeriesId};
 
@@ -99,6 +99,10 @@ impl Sink for Database {
 
     async fn describe(&self, _: &str, _: &str) -> Result<Option<Table>, SinkError> {
         unreachable!("senders know their tables")
+    }
+
+    async fn may_insert(&self, _: &str, _: &str) -> Result<InsertPrivilege, SinkError> {
+        unreachable!("privileges are asked for before")
     }
 
     async fn create(

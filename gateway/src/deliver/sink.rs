@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::model::{AckLevel, ColumnKind, Digest, Table, Target};
+use crate::model::{AckLevel, ColumnKind, Digest, InsertPrivilege, Table, Target};
 use crate::series::{LabelSet, SeriesId};
 
 /// A batch to append.
@@ -128,6 +128,13 @@ pub trait Sink: Send + Sync + 'static {
         schema: &str,
         table: &str,
     ) -> impl Future<Output = Result<Option<Table>, SinkError>> + Send;
+
+    /// Looks up whether a role may insert into a table: `schema.table`, quoted where SQL requires it.
+    fn may_insert(
+        &self,
+        role: &str,
+        table: &str,
+    ) -> impl Future<Output = Result<InsertPrivilege, SinkError>> + Send;
 
     /// Creates a lanes table with these nullable columns, unless a table with this name exists.
     fn create(

@@ -15,6 +15,7 @@ use super::event_batch::EventBatch;
 use super::format::{Format, Malformed};
 use super::{arrow, fit, json};
 use crate::clock::{self, Instant};
+use crate::deliver::describe::identifier;
 use crate::deliver::{DeliverMetrics, Sink};
 use crate::http::{HttpMetrics, Refusal};
 use crate::model::{
@@ -316,6 +317,12 @@ impl<S: Sink> EventPath<S> {
     pub(super) fn schema_and_name<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {
         path.split_once('.')
             .unwrap_or((self.settings.schema.as_str(), path))
+    }
+
+    /// Returns `schema.table` of a path, both quoted.
+    pub fn quoted_name(&self, path: &str) -> String {
+        let (schema, name) = self.schema_and_name(path);
+        format!("{}.{}", identifier(schema), identifier(name))
     }
 
     /// Describes the table again. This path is rare and its future is large, so it is boxed.

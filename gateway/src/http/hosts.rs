@@ -7,7 +7,7 @@
 //! recognised by that name. Addresses and `localhost` cannot be redirected, so they are always
 //! served. Other names have to be listed in `listen.hosts`.
 //!
-//! This is no authentication: any other client that reaches the port may write.
+//! This is no authentication, which is in [`crate::access`].
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

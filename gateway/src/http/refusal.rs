@@ -1,7 +1,7 @@
 //! Why a request is not answered with 204: a few kinds, each mapped to its status code here and
 //! nowhere else.
 
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use thiserror::Error;
@@ -9,12 +9,19 @@ use thiserror::Error;
 /// The seconds after which a sender is asked to repeat a request.
 pub const RETRY_AFTER_SECONDS: u16 = 2;
 
+/// The schemes of credentials, as a 401 names them.
+const CHALLENGES: [&str; 2] = [
+    "Basic realm=\"lanes-gateway\", charset=\"UTF-8\"",
+    "Bearer realm=\"lanes-gateway\"",
+];
+
 /// Why a request is not answered with 204.
 ///
 /// | kind | status | what senders do |
 /// |---|---|---|
 /// | `BadRequest` | 400 | drop the request and log the reason |
-/// | `Forbidden` | 403 | drop it; used for events and for web pages of other sites |
+/// | `Unauthorized` | 401 with WWW-Authenticate | drop it, or ask for credentials |
+/// | `Forbidden` | 403 | drop it; used for events, for users without a GRANT and for web pages of other sites |
 /// | `NotFound` | 404 | drop it; used for events only |
 /// | `Unprocessable` | 422 | drop it; used for events only |
 /// | `UnsupportedMedia` | 415 | fall back to another protocol, or drop it |
@@ -27,6 +34,9 @@ pub enum Refusal {
     /// The request is wrong, and repeating it would not help.
     #[error("{0}")]
     BadRequest(String),
+    /// Credentials are missing or wrong.
+    #[error("{0}")]
+    Unauthorized(String),
     /// The gateway may not do this, or may not do it for this client.
     #[error("{0}")]
     Forbidden(String),
@@ -49,6 +59,7 @@ impl Refusal {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -61,10 +72,17 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = (self.status(), format!("{self}\n")).into_response();
-        if matches!(self, Self::Busy(_)) {
-            response
-                .headers_mut()
-                .insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        let headers = response.headers_mut();
+        match self {
+            Self::Busy(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+            }
+            Self::Unauthorized(_) => {
+                for challenge in CHALLENGES {
+                    headers.append(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+                }
+            }
+            _ => {}
         }
         response
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`ack_level`] | the promise of an acknowledgement |
 //! | [`digest`] | the identity of a request |
+//! | [`privilege`] | what a role may do to a table |
 //! | [`table`] | a table, its columns and the batch types that they accept |
 //! | [`target`] | the table that a batch is appended to |
 //! | [`payload`] | the rows of a request |
@@ -17,6 +18,7 @@ pub mod digest;
 pub mod outcome;
 pub mod payload;
 pub mod pending;
+pub mod privilege;
 pub mod table;
 pub mod target;
 
@@ -26,5 +28,6 @@ pub use digest::Digest;
 pub use outcome::{Fault, Outcome, Stored};
 pub use payload::{Payload, RowKind};
 pub use pending::Pending;
+pub use privilege::InsertPrivilege;
 pub use table::{ColumnKind, Table, TableColumn};
 pub use target::Target;

@@ -172,7 +172,7 @@ impl ListWriter {
 /// Returns a failure if the column has another type, or is NULL.
 pub fn read<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Failure> {
     row.try_get(column)
-        .map_err(|error| Failure::of_database(&error, false))
+        .map_err(|error| Failure::of_database(&error, false, None))
 }
 
 /// Reads a column of type `text`.

@@ -103,11 +103,27 @@ impl Failure {
         Self::new(Kind::Timeout, text)
     }
 
-    /// Converts an error of the driver or of the database. `is_late` says whether the time of the
-    /// query has passed: texts in other languages would not tell a timeout from a cancellation.
-    pub fn of_database(error: &tokio_postgres::Error, is_late: bool) -> Self {
+    /// Converts the error of taking a role.
+    pub fn of_role(error: &tokio_postgres::Error, role: &str) -> Self {
         match error.as_db_error() {
-            Some(error) => Self::of_sqlstate(error.code(), error.message(), is_late),
+            // 22023: there is no such role.
+            Some(error) if ["42501", "22023"].contains(&error.code().code()) => Self::new(
+                Kind::Forbidden,
+                format!(
+                    "{}; a user reads as its PostgreSQL role, so create the role {role:?}, and GRANT it to the role of query.connection",
+                    error.message()
+                ),
+            ),
+            _ => Self::of_database(error, false, Some(role)),
+        }
+    }
+
+    /// Converts an error of the driver or of the database. `role` is that of the user, if it is not
+    /// that of the login. `is_late` says whether the time of the
+    /// query has passed: texts in other languages would not tell a timeout from a cancellation.
+    pub fn of_database(error: &tokio_postgres::Error, is_late: bool, role: Option<&str>) -> Self {
+        match error.as_db_error() {
+            Some(error) => Self::of_sqlstate(error.code(), error.message(), is_late, role),
             None => {
                 let source = std::error::Error::source(error);
                 Self::unavailable(match source {
@@ -118,7 +134,7 @@ impl Failure {
         }
     }
 
-    fn of_sqlstate(code: &SqlState, message: &str, is_late: bool) -> Self {
+    fn of_sqlstate(code: &SqlState, message: &str, is_late: bool, role: Option<&str>) -> Self {
         match code.code() {
             "42601" => Self::invalid("query", message),
             "57014" if is_late => Self::timeout(),
@@ -126,7 +142,15 @@ impl Failure {
                 Kind::Canceled,
                 "query was canceled in expression evaluation",
             ),
-            "42501" => Self::new(Kind::Forbidden, format!("{message}{GRANT_READER}")),
+            "42501" => Self::new(
+                Kind::Forbidden,
+                match role {
+                    None => format!("{message}{GRANT_READER}"),
+                    Some(role) => format!(
+                        "{message}; to let the role {role:?} read, run SELECT lanes.grant_reader('ROLE') as a superuser"
+                    ),
+                },
+            ),
             code if code == "53300"
                 || ["08", "28"].contains(&code.get(..2).unwrap_or_default()) =>
             {
@@ -198,7 +222,7 @@ mod tests {
             ("54000", true, Kind::Execution, 422),
             ("XX000", false, Kind::Execution, 422),
         ] {
-            let failure = Failure::of_sqlstate(&SqlState::from_code(code), "text", is_late);
+            let failure = Failure::of_sqlstate(&SqlState::from_code(code), "text", is_late, None);
             assert_eq!(failure.kind, kind, "{code}");
             assert_eq!(failure.kind.status().as_u16(), status, "{code}");
             let response = failure.into_response();
@@ -210,7 +234,13 @@ mod tests {
     #[test]
     fn texts_are_those_of_prometheus() {
         let of = |code: &str| {
-            Failure::of_sqlstate(&SqlState::from_code(code), "1:2: parse error: x", true).text
+            Failure::of_sqlstate(
+                &SqlState::from_code(code),
+                "1:2: parse error: x",
+                true,
+                None,
+            )
+            .text
         };
         assert_eq!(
             of("42601"),
@@ -218,7 +248,10 @@ mod tests {
         );
         assert_eq!(of("57014"), "query timed out in expression evaluation");
         assert_eq!(of("22023"), "1:2: parse error: x");
-        assert!(of("42501").contains("lanes.grant_reader"));
+        assert!(of("42501").contains("role of query.connection"));
+        let denied = SqlState::from_code("42501");
+        let of_user = Failure::of_sqlstate(&denied, "no", false, Some("alice")).text;
+        assert!(of_user.contains("role \"alice\" read"), "{of_user}");
     }
 
     #[test]

@@ -25,8 +25,8 @@
 //! # Invariants
 //! - Queries have sessions of their own. They never take a session of the writers, and their number
 //!   is `query.sessions` at most. Beside the requests that have a session, `query.queue` wait.
-//! - The sessions log in as the role of `query.connection` and are read-only. What they may read is
-//!   decided by GRANT and row-level security.
+//! - The sessions log in as the role of `query.connection` and are read-only. The statement of a user
+//!   runs as the user's role. What it may read is decided by GRANT and row-level security.
 //! - An answer is passed on as its rows arrive, so the gateway holds a few pieces of it, never the
 //!   whole. The status code is decided by the first row or error.
 //! - After a cancel request, a session is used again only once it has confirmed that it is idle. So
@@ -38,6 +38,7 @@
 //! |---|---|
 //! | `query.connection` is empty | 503 `unavailable`, which names the setting |
 //! | more requests than `query.sessions` and `query.queue`, or no session within `query.queue_wait` | 503 `unavailable` with Retry-After |
+//! | the role of the user does not exist, is not granted to the login, or may not read this | 403 `forbidden` |
 //! | PostgreSQL is unavailable, or refuses the login | 503 `unavailable` with Retry-After |
 //! | the query takes longer than `timeout` or `query.timeout` | 503 `timeout` |
 //! | the client goes away | the statement is cancelled |

@@ -16,9 +16,10 @@ use super::answer::Answer;
 use super::failure::{Failure, Kind};
 use super::form::{self, BODY_BYTES_MAX, Form};
 use super::metrics::{Observation, QueryMetrics};
-use super::sessions::ReadSessions;
+use super::sessions::{AsRole, ReadSessions};
 use super::settings::QuerySettings;
 use super::{evaluate, federate, labels, status, storage, syntax};
+use crate::access::User;
 use crate::clock::{self, Instant};
 use crate::http::Refusal;
 use crate::http::body::{self, BodyError, BodyLimits};
@@ -47,8 +48,8 @@ pub struct QueryApi {
 pub struct Served<'a> {
     /// The settings.
     pub settings: &'a QuerySettings,
-    /// The sessions.
-    pub sessions: &'a ReadSessions,
+    /// The sessions, as the role of the user.
+    pub sessions: AsRole<'a>,
 }
 
 /// The routes.
@@ -175,9 +176,10 @@ impl QueryApi {
         let Some(sessions) = &self.sessions else {
             return Err(Failure::unavailable(OFF));
         };
+        let user = request.extensions().get::<Arc<User>>();
         let served = Served {
             settings: &self.settings,
-            sessions,
+            sessions: sessions.as_role(user.map(|user| Arc::clone(&user.role))),
         };
         let (form, _reservation) = self.form(request).await?;
         match route {

@@ -42,6 +42,23 @@ pub struct Statement {
     pub timeout: Duration,
 }
 
+/// The sessions as a role: that of the user, or that of the login.
+pub struct AsRole<'a> {
+    sessions: &'a ReadSessions,
+    role: Option<Arc<str>>,
+}
+
+impl AsRole<'_> {
+    /// Runs a statement until its first row or its end.
+    ///
+    /// # Errors
+    /// Returns a failure if no session is free in time, PostgreSQL is unavailable or the role cannot
+    /// be taken, and the error of the statement if it has no row.
+    pub async fn run(&self, statement: Statement) -> Result<Rows, Failure> {
+        self.sessions.run(statement, self.role.clone()).await
+    }
+}
+
 /// The sessions.
 pub struct ReadSessions {
     pool: Pool,
@@ -88,12 +105,15 @@ impl ReadSessions {
         }
     }
 
-    /// Runs a statement until its first row or its end.
-    ///
-    /// # Errors
-    /// Returns a failure if no session is free in time or PostgreSQL is unavailable, and the error
-    /// of the statement if it has no row.
-    pub async fn run(&self, statement: Statement) -> Result<Rows, Failure> {
+    /// Returns the sessions as a role; with `None` as the role of the login.
+    pub fn as_role(&self, role: Option<Arc<str>>) -> AsRole<'_> {
+        AsRole {
+            sessions: self,
+            role,
+        }
+    }
+
+    async fn run(&self, statement: Statement, role: Option<Arc<str>>) -> Result<Rows, Failure> {
         let started = clock::now();
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Err(self.refused(format!(
@@ -107,7 +127,7 @@ impl ReadSessions {
             return Err(Failure::timeout());
         }
         let busy = Busy::new(place, &self.metrics);
-        let running = Running::new(object, busy, self.runtime.clone(), left);
+        let running = Running::new(object, busy, self.runtime.clone(), left, role);
         running.start(statement).await
     }
 
@@ -123,7 +143,7 @@ impl ReadSessions {
             Err(_) if longest == timeout => Err(Failure::timeout()),
             Ok(Err(PoolError::Backend(error)))
             | Ok(Err(PoolError::PostCreateHook(HookError::Backend(error)))) => {
-                Err(Failure::of_database(&error, false))
+                Err(Failure::of_database(&error, false, None))
             }
             Ok(Err(_)) | Err(_) => Err(Failure::unavailable(format!(
                 "could not open a session with PostgreSQL within {:?} (postgres.connect_timeout)",

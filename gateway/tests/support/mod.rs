@@ -10,7 +10,9 @@ use std::time::Duration;
 use lanes_gateway::app::{App, AppMetrics, AppSettings};
 use lanes_gateway::config::{Settings, Sources, source};
 use lanes_gateway::deliver::{Append, Health, Registered, Sink, SinkError};
-use lanes_gateway::model::{AckLevel, ColumnKind, Digest, Table, TableColumn, Target};
+use lanes_gateway::model::{
+    AckLevel, ColumnKind, Digest, InsertPrivilege, Table, TableColumn, Target,
+};
 use lanes_gateway::series::label_set::put_label;
 use lanes_gateway::series::protobuf::put_delimited;
 use lanes_gateway::series::{LabelSet, SeriesCache, SeriesId};
@@ -46,6 +48,9 @@ pub struct Memory {
     pub locked: Mutex<HashSet<u32>>,
     /// Batches of events: the oid of the table, and the batch.
     pub events: Mutex<Vec<(u32, Vec<u8>)>>,
+    /// INSERT: role and table.
+    pub grants: Mutex<HashSet<(String, String)>>,
+    pub privilege_calls: AtomicU64,
     /// The errors of the next appends to tables.
     pub event_errors: Mutex<Vec<SinkError>>,
 }
@@ -74,6 +79,22 @@ impl Memory {
 }
 
 impl Sink for Memory {
+    async fn may_insert(&self, role: &str, table: &str) -> Result<InsertPrivilege, SinkError> {
+        self.privilege_calls.fetch_add(1, Ordering::AcqRel);
+        self.check()?;
+        let table = table.replace('"', "");
+        let is_samples = table == "lanes.samples";
+        if !is_samples && !self.tables.lock().contains_key(&table) {
+            return Ok(InsertPrivilege::NoTable);
+        }
+        let grants = self.grants.lock();
+        Ok(match grants.iter().any(|(known, _)| known == role) {
+            false => InsertPrivilege::NoRole,
+            true if grants.contains(&(role.to_owned(), table)) => InsertPrivilege::Granted,
+            true => InsertPrivilege::Denied,
+        })
+    }
+
     async fn register(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
         self.check()?;
         self.register_calls.lock().push(label_sets.len());

@@ -82,7 +82,7 @@ fn the_gateway_accepts_the_settings_of_its_container() {
                 if name.ends_with("PASSWORD_FILE") {
                     command.env(name, &password);
                 } else {
-                    command.env(name, value);
+                    command.env(name, value.trim_matches('"'));
                 }
                 settings += 1;
             }
@@ -90,7 +90,7 @@ fn the_gateway_accepts_the_settings_of_its_container() {
     }
     let output = command.output().unwrap();
     std::fs::remove_file(&password).unwrap();
-    assert_eq!(settings, 8);
+    assert_eq!(settings, 9);
     assert!(
         output.status.success(),
         "{}",
@@ -102,6 +102,7 @@ fn the_gateway_accepts_the_settings_of_its_container() {
     assert_eq!(shown.matches("(environment)").count(), settings, "{shown}");
     for line in [
         "listen.address = \"0.0.0.0:9201\" (environment)",
+        "listen.insecure = \"true\" (environment)",
         "postgres.connection = \"(not shown)\" (environment)",
         "query.connection = \"(not shown)\" (environment)",
     ] {
