@@ -12,8 +12,8 @@
 //! | [`scenario`] | the scenario itself |
 //!
 //! # Invariants
-//! - A query whose two answers differ has no figure. Counters are extrapolated differently by the two systems, so a query
-//!   names how far apart its values may be.
+//! - A query whose two answers differ has no figure. Counters are extrapolated differently by the two systems, so a
+//!   query names how far apart its values may be.
 //! - Both systems answer over an open connection. Parsing the text is not timed.
 //! - The CPU is that of all processes of a system: of pg_lanes, the gateway and all of PostgreSQL.
 

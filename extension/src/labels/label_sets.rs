@@ -77,8 +77,8 @@ pub fn each_label_set(
     }
 }
 
-/// Calls `visit` with the id and the label set of each series of a metric that the caller may see, in the order of their
-/// ids.
+/// Calls `visit` with the id and the label set of each series of a metric that the caller may see, in the order of
+/// their ids.
 pub fn each_of_metric(metric: &[u8], mut visit: impl FnMut(u32, &str)) {
     let metric = OwnedArgument::of_text(metric);
     let bounds = [0, i32::MAX].map(pg_sys::Datum::from);

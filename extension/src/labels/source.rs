@@ -41,7 +41,8 @@ static SERIES_AFTER: Statement = Statement::reading(
 .planned_with_values();
 
 /// Returns a row if there is a series after an id. Usually there is none, and finding that out costs less than planning
-/// the statement above. It names all columns that queries for series read, so that the caller needs the privileges for them.
+/// the statement above. It names all columns that queries for series read, so that the caller needs the privileges for
+/// them.
 static ANY_AFTER: Statement = Statement::reading(
     c"
     SELECT first_id, last_id, metric, labels FROM lanes.series_runs
@@ -187,8 +188,8 @@ impl Index {
         self.select_covered(selector, conditions) | self.select_after(selector)
     }
 
-    /// What identifies the stored runs. Indexes of one version have the same series in their runs. `None` if there are no
-    /// stored runs.
+    /// What identifies the stored runs. Indexes of one version have the same series in their runs. `None` if there are
+    /// no stored runs.
     pub fn version(&self) -> Option<String> {
         (!self.keys.is_empty()).then(|| format!("{:?}", self.keys))
     }

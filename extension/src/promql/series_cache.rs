@@ -1,8 +1,8 @@
 //! The series that selectors of this session have selected, with their labels.
 //!
-//! Dashboards ask the same queries again and again. What a selector selects among the series that the label index covers
-//! depends on the runs of the index alone, and runs never change: see [`crate::labels`]. So an entry's key consists of the
-//! runs that the calling query sees and of the matchers. Series that no run covers are not cached.
+//! Dashboards ask the same queries again and again. What a selector selects among the series that the label index
+//! covers depends on the runs of the index alone, and runs never change: see [`crate::labels`]. So an entry's key
+//! consists of the runs that the calling query sees and of the matchers. Series that no run covers are not cached.
 //!
 //! Invariants:
 //! - The caller's privileges on the series are checked by each query, also if the cache answers it. Where row-level

@@ -18,8 +18,8 @@ pub fn append_millis(to: &mut Vec<i64>, stored: &[i64]) {
     const INVERSE_OF_125: i64 = 0x1cac_0831_26e9_78d5;
     /// A quotient of a time is below this size; what comes out for a number that is no multiple of 125 is not.
     const QUOTIENT_MAX: i64 = 1 << 55;
-    // Times of Prometheus are whole milliseconds. A multiple of 1000 is divided by a shift and a multiplication, which takes
-    // half as long as a division that rounds.
+    // Times of Prometheus are whole milliseconds. A multiple of 1000 is divided by a shift and a multiplication, which
+    // takes half as long as a division that rounds.
     let first = to.len();
     let mut inexact = 0;
     to.extend(stored.iter().map(|stored| {

@@ -22,7 +22,7 @@ const DECOY: &str = "$2b$10$abcdefghijklmnopqrstuu4T826PRnz0Hu6YlprUuxkZxOOj5Fw5
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
-/// What was learnt about headers.
+/// The `Authorization` headers that were checked before, with the result of the check.
 #[derive(Default)]
 struct Known {
     right: HashMap<Fingerprint, Arc<User>>,

@@ -46,7 +46,7 @@ const SERIES: &str = series_of!(
      CROSS JOIN LATERAL lanes.series_ids(s.selector) AS i (id)"
 );
 
-/// The same for series that have samples between two times.
+/// The label sets of the series that selectors select and that have samples between two times.
 const SERIES_BETWEEN: &str = series_of!(
     "SELECT m.series FROM lanes.samples AS m \
      WHERE m.series = ANY (ARRAY (SELECT DISTINCT i.id FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \

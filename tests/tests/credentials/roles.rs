@@ -119,7 +119,7 @@ fn a_client_that_goes_away_leaves_no_role_behind() {
     drop(asking);
     until("it is cancelled", || states(&stage) == ["idle"]);
     drop(locked);
-    // The same session, as another role.
+    // The session whose query was cancelled serves the next user, under that user's role.
     assert_eq!(jobs(&stage, &basic("bob", BOB.0)).unwrap(), ["a"]);
     idle(&stage);
 }

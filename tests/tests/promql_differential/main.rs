@@ -52,7 +52,7 @@ const QUERIES: Budget = Budget {
 /// The number of different answers after which a run ends.
 const DIFFERENCES_MAX: usize = 10;
 
-/// What is known about the Prometheus that answers.
+/// A version of Prometheus that answers are compared with, and which queries it can judge.
 #[derive(Clone, Copy)]
 struct Reference {
     /// Whether edges of ranges and samples may coincide, and errors and warnings are compared.

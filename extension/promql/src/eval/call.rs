@@ -217,10 +217,10 @@ impl Evaluator<'_> {
         grid: Grid,
         sink: Sink<'_>,
     ) -> Result<(), Error> {
-        // What is the same at all times is evaluated at one.
+        // An argument that does not depend on the step is sorted as in an instant query: it is evaluated at one time only.
         if grid.is_range && !args[0].is_fixed {
             self.stream(&args[0], grid, sink)?;
-            // Of several places the outermost is told.
+            // If several parts of a query call `sort`, the warning names the outermost.
             self.annotations.borrow_mut().sort_in_range_query(span);
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! A statement as a plan under execution, whose rows are read by whoever started it, and not sent to a client.
 //!
-//! The reader may so read a node of this extension as vectors.
+//! So the reader can take vectors from a node of this extension instead of rows.
 
 use pgrx::prelude::*;
 
@@ -9,13 +9,13 @@ use crate::pg::executor;
 use crate::pg::statement::Statement;
 
 impl Statement {
-    /// Starts the statement and calls `visit` with its plan under execution, whose rows `visit` reads as far as it wants.
-    /// PostgreSQL has checked the caller's privileges by then. The execution ends when `visit` returns.
+    /// Starts the statement and calls `visit` with its plan under execution, of which `visit` reads as many rows as it
+    /// wants. PostgreSQL has checked the caller's privileges by then. The execution ends when `visit` returns.
     pub fn with_plan<T>(&self, arguments: &[pg_sys::Datum], visit: impl FnOnce(Child) -> T) -> T {
         Spi::connect(|_| {
-            // SAFETY: connected to SPI, whose memory is the current one. The statement consists of one query that returns
-            // rows, so its plan has one source and one statement. The plan is released after its execution has ended. If
-            // an error is raised, the end of the transaction releases everything.
+            // SAFETY: connected to SPI, whose memory is the current one. The statement consists of one query that
+            // returns rows, so its plan has one source and one statement. The plan is released after its execution has
+            // ended. If an error is raised, the end of the transaction releases everything.
             unsafe {
                 let parameters = self.parameters(arguments);
                 let sources = pg_sys::SPI_plan_get_plan_sources(self.plan());
