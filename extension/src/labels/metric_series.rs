@@ -27,10 +27,7 @@ fn metric_series(
             Index::visible().select_meeting(&Selector { matchers }, &mut conditions)
         });
         let mut take = |id: u32, labels: &str| {
-            let labels = LazyJsonb {
-                text: labels.to_owned(),
-                convert: jsonb::of_label_set,
-            };
+            let labels = LazyJsonb::new(labels.to_owned(), jsonb::of_label_set);
             found.push((id as i32, labels));
         };
         match wanted {

@@ -1,6 +1,8 @@
 //! Conversion of text between encodings, and values of types that hold text.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
@@ -8,6 +10,8 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
 use pgrx::{IntoDatum, pg_sys};
+
+use super::executor;
 
 /// Converts text from one encoding to another. It is an error if the other cannot express it.
 fn transcode(text: &[u8], from: i32, to: i32) -> Cow<'_, [u8]> {
@@ -124,17 +128,42 @@ pub fn jsonb_of_text(text: &[u8]) -> pg_sys::Datum {
     value.expect("the input function of jsonb returns a value")
 }
 
-/// A text that becomes a value of type jsonb when its row is returned.
-pub struct LazyJsonb {
-    /// The text.
-    pub text: String,
+/// A text that becomes a value of type jsonb when its row is returned. Copies are converted once: the rows after the first
+/// copy its value.
+#[derive(Clone)]
+pub struct LazyJsonb(Rc<SharedText>);
+
+struct SharedText {
+    text: String,
     /// Converts the text to a jsonb in the current memory context.
-    pub convert: fn(&str) -> pg_sys::Datum,
+    convert: fn(&str) -> pg_sys::Datum,
+    /// The value, if it was needed while there were other copies.
+    value: OnceCell<Vec<u8>>,
+}
+
+impl LazyJsonb {
+    /// The jsonb that a function makes of a text, in the current memory context.
+    pub fn new(text: String, convert: fn(&str) -> pg_sys::Datum) -> LazyJsonb {
+        LazyJsonb(Rc::new(SharedText {
+            text,
+            convert,
+            value: OnceCell::new(),
+        }))
+    }
 }
 
 impl IntoDatum for LazyJsonb {
     fn into_datum(self) -> Option<pg_sys::Datum> {
-        Some((self.convert)(&self.text))
+        if let Some(value) = self.0.value.get() {
+            return Some(allocated(value));
+        }
+        let value = (self.0.convert)(&self.0.text);
+        if Rc::strong_count(&self.0) > 1 {
+            // SAFETY: a jsonb that was just made, whose length stands in its header.
+            let bytes = unsafe { executor::bytes(value, -1) };
+            self.0.value.get_or_init(|| bytes.to_vec());
+        }
+        Some(value)
     }
 
     fn type_oid() -> pg_sys::Oid {

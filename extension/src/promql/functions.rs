@@ -221,15 +221,9 @@ fn rows_of(value: Value, at: i64) -> SampleRows {
             .collect(),
     };
     let rows = series.into_iter().flat_map(|(labels, timestamps, values)| {
-        let labels = json::labels_json(&labels);
+        let labels = LazyJsonb::new(json::labels_json(&labels), jsonb::of_label_set);
         let samples = timestamps.into_iter().zip(values);
-        samples.map(move |(time, value)| {
-            let labels = LazyJsonb {
-                text: labels.clone(),
-                convert: jsonb::of_label_set,
-            };
-            (labels, times::timestamp_of(time), value)
-        })
+        samples.map(move |(time, value)| (labels.clone(), times::timestamp_of(time), value))
     });
     TableIterator::new(rows)
 }
