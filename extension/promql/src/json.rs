@@ -1,8 +1,9 @@
 //! Answers as bodies of Prometheus's HTTP API.
 
-use crate::engine::{Answer, Statistics, Value};
+use crate::engine::{Answer, Sample, Series, Statistics, Value};
 use crate::labels::Labels;
 use crate::number::push_plain;
+use std::borrow::Borrow;
 use std::fmt::Write;
 
 /// What a body contains beside the answer.
@@ -20,80 +21,149 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The largest number of warnings, and of infos; a last one tells how many were left out.
 const NOTES_MAX: usize = 10;
 
-/// A body that is being written.
-struct BodyWriter<'p> {
-    piece: String,
-    put: &'p mut dyn FnMut(String),
-}
-
-impl BodyWriter<'_> {
-    fn push(&mut self, text: &str) {
-        self.piece.push_str(text);
-    }
-
-    /// Hands the piece on if it is large enough.
-    fn end_item(&mut self) {
-        if self.piece.len() >= PIECE_BYTES {
-            (self.put)(std::mem::take(&mut self.piece));
-        }
-    }
-
-    /// Writes `[time,"value"]`, of a number.
-    fn sample(&mut self, time: i64, value: f64) {
-        self.push("[");
-        push_seconds(&mut self.piece, time);
-        self.push(",\"");
-        push_number(&mut self.piece, value);
-        self.push("\"]");
-    }
-
-    /// Writes a list of items, with commas between them.
-    fn list<T>(&mut self, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {
-        self.push("[");
-        for (place, item) in items.into_iter().enumerate() {
-            self.push(if place > 0 { "," } else { "" });
-            write(self, item);
-            self.end_item();
-        }
-        self.push("]");
-    }
-}
-
 /// Writes an answer of a query at a time, in milliseconds since 1970, and passes the body on in
 /// pieces.
 pub fn write_body(answer: &Answer, at: i64, options: BodyOptions, put: &mut dyn FnMut(String)) {
-    let piece = String::with_capacity(PIECE_BYTES);
-    let mut body = BodyWriter { piece, put };
-    let limit = match options.series_limit {
-        0 => usize::MAX,
-        limit => limit,
-    };
-    let mut warnings = answer.warnings.clone();
-    if series_count(&answer.value) > limit {
-        warnings.push("results truncated due to limit".to_owned());
-    }
-    body.push(r#"{"status":"success","data":{"resultType":"#);
-    write_value(&mut body, &answer.value, at, limit);
-    if options.has_statistics {
-        write_statistics(&mut body, &answer.statistics);
-    }
-    body.push("}");
-    let notes = [
-        ("warnings", "warning", &warnings),
-        ("infos", "info", &answer.infos),
-    ];
-    for (name, kind, texts) in notes {
-        if !texts.is_empty() {
-            body.push(&format!(",\"{name}\":"));
-            let omitted = texts.len().saturating_sub(NOTES_MAX);
-            let rest = format!("{omitted} more {kind} annotations omitted");
-            let shown = texts.iter().take(NOTES_MAX);
-            let shown = shown.chain((omitted > 0).then_some(&rest));
-            body.list(shown, |body, text| push_quoted(&mut body.piece, text));
+    BodyPieces::new(answer, at, options).for_each(put);
+}
+
+/// The body of an answer, piece by piece. One piece is in memory at a time.
+///
+/// ```text
+/// Head ─► Items ─► Tail ─► Done
+/// ```
+pub struct BodyPieces<A> {
+    answer: A,
+    at: i64,
+    options: BodyOptions,
+    part: Part,
+    piece: String,
+}
+
+/// The part of a body that is written next.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Everything before the samples.
+    Head,
+    /// A sample, by the place of its series and by its place in the series.
+    Items(usize, usize),
+    /// Everything after the samples.
+    Tail,
+    /// Nothing.
+    Done,
+}
+
+impl<A: Borrow<Answer>> BodyPieces<A> {
+    /// The body of an answer of a query at a time, in milliseconds since 1970.
+    pub fn new(answer: A, at: i64, options: BodyOptions) -> BodyPieces<A> {
+        BodyPieces {
+            answer,
+            at,
+            options,
+            part: Part::Head,
+            piece: String::new(),
         }
     }
-    body.push("}");
-    (body.put)(body.piece);
+
+    /// Writes the next part, and returns the one after it.
+    fn write_part(&mut self) -> Part {
+        let (out, answer) = (&mut self.piece, self.answer.borrow());
+        match self.part {
+            Part::Head => {
+                out.push_str(r#"{"status":"success","data":{"resultType":"#);
+                self.write_head()
+            }
+            Part::Items(series, sample) => match &answer.value {
+                Value::Vector(samples) if series < self.options.count(samples.len()) => {
+                    let Sample { labels, value } = &samples[series];
+                    out.push_str(if series > 0 { "," } else { "" });
+                    push_metric(out, labels, "value");
+                    push_sample(out, self.at, *value);
+                    out.push('}');
+                    Part::Items(series + 1, 0)
+                }
+                Value::Matrix(all) if series < self.options.count(all.len()) => {
+                    push_point(out, &all[series], series, sample)
+                }
+                _ => {
+                    out.push(']');
+                    Part::Tail
+                }
+            },
+            Part::Tail => {
+                self.write_tail();
+                Part::Done
+            }
+            Part::Done => Part::Done,
+        }
+    }
+
+    fn write_head(&mut self) -> Part {
+        let out = &mut self.piece;
+        match &self.answer.borrow().value {
+            Value::Scalar(value) => {
+                out.push_str(r#""scalar","result":"#);
+                push_sample(out, self.at, *value);
+                Part::Tail
+            }
+            Value::String(text) => {
+                out.push_str(r#""string","result":["#);
+                push_seconds(out, self.at);
+                out.push(',');
+                push_quoted(out, text);
+                out.push(']');
+                Part::Tail
+            }
+            Value::Vector(_) => {
+                out.push_str(r#""vector","result":["#);
+                Part::Items(0, 0)
+            }
+            Value::Matrix(_) => {
+                out.push_str(r#""matrix","result":["#);
+                Part::Items(0, 0)
+            }
+        }
+    }
+
+    fn write_tail(&mut self) {
+        let (out, answer) = (&mut self.piece, self.answer.borrow());
+        if self.options.has_statistics {
+            push_statistics(out, &answer.statistics);
+        }
+        out.push('}');
+        let mut warnings = answer.warnings.clone();
+        let series = series_count(&answer.value);
+        if self.options.count(series) < series {
+            warnings.push("results truncated due to limit".to_owned());
+        }
+        push_notes(out, "warnings", "warning", &warnings);
+        push_notes(out, "infos", "info", &answer.infos);
+        out.push('}');
+    }
+}
+
+impl<A: Borrow<Answer>> Iterator for BodyPieces<A> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        while !matches!(self.part, Part::Done) {
+            self.part = self.write_part();
+            if self.piece.len() >= PIECE_BYTES || matches!(self.part, Part::Done) {
+                return Some(std::mem::take(&mut self.piece));
+            }
+        }
+        None
+    }
+}
+
+impl BodyOptions {
+    /// How many of these series are written.
+    fn count(&self, series: usize) -> usize {
+        match self.series_limit {
+            0 => series,
+            limit => series.min(limit),
+        }
+    }
 }
 
 fn series_count(value: &Value) -> usize {
@@ -104,49 +174,66 @@ fn series_count(value: &Value) -> usize {
     }
 }
 
-fn write_value(body: &mut BodyWriter<'_>, value: &Value, at: i64, limit: usize) {
-    match value {
-        Value::Scalar(value) => {
-            body.push(r#""scalar","result":"#);
-            body.sample(at, *value);
-        }
-        Value::String(text) => {
-            body.push(r#""string","result":"#);
-            body.push("[");
-            push_seconds(&mut body.piece, at);
-            body.push(",");
-            push_quoted(&mut body.piece, text);
-            body.push("]");
-        }
-        Value::Vector(samples) => {
-            body.push(r#""vector","result":"#);
-            body.list(samples.iter().take(limit), |body, sample| {
-                body.push(r#"{"metric":"#);
-                push_labels(&mut body.piece, &sample.labels);
-                body.push(r#","value":"#);
-                body.sample(at, sample.value);
-                body.push("}");
-            });
-        }
-        Value::Matrix(series) => {
-            body.push(r#""matrix","result":"#);
-            body.list(series.iter().take(limit), |body, series| {
-                body.push(r#"{"metric":"#);
-                push_labels(&mut body.piece, &series.labels);
-                body.push(r#","values":"#);
-                let samples = series.timestamps.iter().zip(&series.values);
-                body.list(samples, |body, (time, value)| body.sample(*time, *value));
-                body.push("}");
-            });
-        }
+/// Appends a sample of a series, with what begins or ends the series if the sample is the first or the last.
+fn push_point(out: &mut String, series: &Series, place: usize, sample: usize) -> Part {
+    if sample == 0 {
+        out.push_str(if place > 0 { "," } else { "" });
+        push_metric(out, &series.labels, "values");
+        out.push('[');
     }
+    let times = series.timestamps.get(sample);
+    if let (Some(time), Some(value)) = (times, series.values.get(sample)) {
+        out.push_str(if sample > 0 { "," } else { "" });
+        push_sample(out, *time, *value);
+    }
+    if sample + 1 < series.values.len() {
+        return Part::Items(place, sample + 1);
+    }
+    out.push_str("]}");
+    Part::Items(place + 1, 0)
 }
 
-fn write_statistics(body: &mut BodyWriter<'_>, statistics: &Statistics) {
+/// Appends the beginning of a series, up to the name of its samples.
+fn push_metric(out: &mut String, labels: &Labels, samples: &str) {
+    out.push_str(r#"{"metric":"#);
+    push_labels(out, labels);
+    out.push_str(",\"");
+    out.push_str(samples);
+    out.push_str("\":");
+}
+
+/// Appends `[time,"value"]`, of a number.
+fn push_sample(out: &mut String, time: i64, value: f64) {
+    out.push('[');
+    push_seconds(out, time);
+    out.push_str(",\"");
+    push_number(out, value);
+    out.push_str("\"]");
+}
+
+/// Appends a list of warnings or infos, unless it is empty.
+fn push_notes(out: &mut String, name: &str, kind: &str, texts: &[String]) {
+    if texts.is_empty() {
+        return;
+    }
+    let omitted = texts.len().saturating_sub(NOTES_MAX);
+    let rest = format!("{omitted} more {kind} annotations omitted");
+    let shown = texts.iter().take(NOTES_MAX);
+    out.push(',');
+    push_quoted(out, name);
+    out.push_str(":[");
+    for (place, text) in shown.chain((omitted > 0).then_some(&rest)).enumerate() {
+        out.push_str(if place > 0 { "," } else { "" });
+        push_quoted(out, text);
+    }
+    out.push(']');
+}
+
+fn push_statistics(out: &mut String, statistics: &Statistics) {
     // Prometheus counts samples; this engine counts bytes, and a sample takes 16.
     let peak = statistics.held_bytes_peak / 16;
     let samples = statistics.samples;
-    body.push(&format!(
+    out.push_str(&format!(
         r#","stats":{{"samples":{{"totalQueryableSamples":{samples},"peakSamples":{peak}}}}}"#
     ));
 }

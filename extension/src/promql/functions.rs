@@ -1,7 +1,7 @@
 //! The SQL functions of PromQL.
 
 use lanes_promql::error::Error;
-use lanes_promql::json::{self, BodyOptions};
+use lanes_promql::json::{self, BodyOptions, BodyPieces};
 use lanes_promql::{Answer, Engine, Labels, Limits, Options, QueryTime, Value};
 use pgrx::prelude::*;
 
@@ -76,13 +76,12 @@ fn promql_api(
         series_limit: series_limit.unwrap_or(0).max(0) as usize,
         has_statistics: stats.unwrap_or(false),
     };
-    let mut pieces = Vec::new();
-    json::write_body(&answer, at, options, &mut |piece| {
+    // Each piece is written when its row is returned.
+    let pieces = BodyPieces::new(answer, at, options);
+    SetOfIterator::new(pieces.map(|piece| {
         pgrx::check_for_interrupts!();
-        pieces.push(piece);
-    });
-    let pieces = pieces.into_iter();
-    SetOfIterator::new(pieces.map(|piece| ServerText::of_utf8(piece.as_bytes())))
+        ServerText::of_utf8(piece.as_bytes())
+    }))
 }
 
 /// Evaluates a query, and returns its plan with what each part of it did, line by line.
