@@ -3,14 +3,16 @@
 use super::clients::ask_beside;
 use super::data_source::{DataSource, PostgresSource, PrometheusSource};
 use super::panel::{Dashboard, Panel};
+use crate::fleet::shape::instance;
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
 use crate::peers::lanes::Lanes;
+use crate::peers::start::start_pair;
 use crate::peers::system::System;
 use crate::peers::victoria_metrics::VictoriaMetrics;
 use crate::remote_write::comparison::{Figures, RelativeBar};
 use crate::remote_write::history::History;
-use crate::remote_write::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send};
+use crate::remote_write::phase::{Phase, Way, send};
 use crate::remote_write::sender::{Fleet, Sender};
 use crate::scenario::record::figure;
 use crate::scenario::{Bar, Findings, Record, Run};
@@ -101,25 +103,19 @@ pub fn run(run: &Run) -> Result<Findings> {
         scrapes: definition.scrapes,
         scrapes_a_round: definition.scrapes_a_round,
         start,
-        way: Way {
-            pace: Pace::Closed,
-            connections: definition.connections,
-            attempts_again: ATTEMPTS_TO_KNOW,
-            settle: Duration::ZERO,
-            client: run.options.client.clone(),
-        },
+        way: Way::filling(definition.connections, &run.options.client),
     };
-    let instance = |target: usize| format!("node-{target:05}.example.com:9100");
     let dashboard = Dashboard {
         to: start + 60 * MINUTE - 1,
         instance: instance(7),
         instances: (3..13).map(instance).collect(),
     };
-    let level = Lanes::level_of(&definition.system)
-        .ok_or_else(|| Error::Other(format!("`{}` is not a pg_lanes system", definition.system)))?;
-    let servers = &run.options.servers;
-    let mut ours = servers.starting(|| Lanes::start(&definition.system, level))?;
-    let mut theirs = servers.starting(|| VictoriaMetrics::start(&definition.yardstick, &folder))?;
+    let (mut ours, mut theirs) = start_pair(
+        &run.options.servers,
+        &definition.system,
+        &definition.yardstick,
+        &folder,
+    )?;
     let mut findings = Findings {
         systems: vec![ours.describe(), theirs.describe()],
         ..Findings::default()

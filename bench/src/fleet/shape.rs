@@ -108,11 +108,16 @@ impl EncodedLabels {
     }
 }
 
+/// Returns the name of a target in its first revision.
+pub fn instance(target: usize) -> String {
+    format!("node-{target:05}.example.com:9100")
+}
+
 /// Returns the encoded label that names a target. A later revision of a target is another machine
 /// in its place, whose series are all new.
 pub fn encoded_instance(target: usize, revision: usize) -> Vec<u8> {
     let name = match revision {
-        0 => format!("node-{target:05}.example.com:9100"),
+        0 => instance(target),
         _ => format!("node-{target:05}-{revision}.example.com:9100"),
     };
     let mut encoded = Vec::new();

@@ -4,21 +4,20 @@ use super::counters::Counters;
 use super::query::{Query, Times as QueryTimes};
 use crate::dashboards::data_source::{DataSource, PrometheusSource};
 use crate::dashboards::scenario::make_ready;
-use crate::load::Pace;
+use crate::fleet::shape::instance;
 use crate::peers::http::now_milliseconds;
-use crate::peers::lanes::Lanes;
+use crate::peers::start::start_pair;
 use crate::peers::system::System;
-use crate::peers::victoria_metrics::VictoriaMetrics;
 use crate::remote_write::comparison::{Figures, RelativeBar};
 use crate::remote_write::history::History;
-use crate::remote_write::phase::{ATTEMPTS_TO_KNOW, Way};
+use crate::remote_write::phase::Way;
 use crate::remote_write::sender::Fleet;
 use crate::scenario::record::figure;
 use crate::scenario::{Findings, Record, Run};
 use crate::statistics::Times;
 use lanes_support::error::{Error, Result};
 use serde::Deserialize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The scenario's part of the data file.
 #[derive(Debug, Deserialize)]
@@ -84,26 +83,20 @@ pub fn run(run: &Run) -> Result<Findings> {
         scrapes: definition.scrapes,
         scrapes_a_round: definition.scrapes_a_round,
         start,
-        way: Way {
-            pace: Pace::Closed,
-            connections: definition.connections,
-            attempts_again: ATTEMPTS_TO_KNOW,
-            settle: Duration::ZERO,
-            client: run.options.client.clone(),
-        },
+        way: Way::filling(definition.connections, &run.options.client),
     };
-    let instance = |target: usize| format!("node-{target:05}.example.com:9100");
     let times = QueryTimes {
         from: start + BEGINNING_SECONDS * 1000,
         to: start + span,
         instance: instance(7),
         instances: (3..13).map(instance).collect(),
     };
-    let level = Lanes::level_of(&definition.system)
-        .ok_or_else(|| Error::Other(format!("`{}` is not a pg_lanes system", definition.system)))?;
-    let servers = &run.options.servers;
-    let mut ours = servers.starting(|| Lanes::start(&definition.system, level))?;
-    let mut theirs = servers.starting(|| VictoriaMetrics::start(&definition.yardstick, &folder))?;
+    let (mut ours, mut theirs) = start_pair(
+        &run.options.servers,
+        &definition.system,
+        &definition.yardstick,
+        &folder,
+    )?;
     let mut findings = Findings {
         systems: vec![ours.describe(), theirs.describe()],
         ..Findings::default()

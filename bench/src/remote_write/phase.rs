@@ -36,6 +36,19 @@ pub struct Way {
     pub client: Processors,
 }
 
+impl Way {
+    /// Sends as fast as a system accepts, and again what it refuses: to fill it before a measurement.
+    pub fn filling(connections: usize, client: &Processors) -> Way {
+        Way {
+            pace: Pace::Closed,
+            connections,
+            attempts_again: ATTEMPTS_TO_KNOW,
+            settle: Duration::ZERO,
+            client: client.clone(),
+        }
+    }
+}
+
 /// The figures of a phase.
 #[derive(Debug, Clone)]
 pub struct Phase {

@@ -48,6 +48,21 @@ pub struct List {
 }
 
 impl Answer {
+    /// Returns the answer whose data are the JSON text of the only row.
+    ///
+    /// # Errors
+    /// Returns a failure if the rows cannot be read, or there is no JSON.
+    pub async fn of_json(rows: Rows) -> Result<Self, Failure> {
+        let rows = rows.collect().await?;
+        let unreadable = |reason: String| Failure::new(Kind::Execution, reason);
+        let row = rows
+            .first()
+            .ok_or_else(|| unreadable("no row".to_owned()))?;
+        let data = serde_json::from_str(text(row, 0)?);
+        data.map(Self::Data)
+            .map_err(|error| unreadable(error.to_string()))
+    }
+
     /// Returns the response. The observation ends with the last piece of its body.
     pub fn into_response(self, mut observation: Observation) -> Response {
         let mut media_type = "application/json";

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, text};
-use super::failure::{Failure, Kind};
+use super::answer::Answer;
+use super::failure::Failure;
 use super::form::Form;
 use super::routes::Served;
 use super::sessions::Statement;
@@ -54,14 +54,7 @@ pub async fn tsdb(served: &Served<'_>, form: &Form) -> Result<Answer, Failure> {
         parameters: vec![Box::new(items)],
         timeout: served.settings.timeout,
     });
-    let rows = rows.await?.collect().await?;
-    let unreadable = |reason: String| Failure::new(Kind::Execution, reason);
-    let row = rows
-        .first()
-        .ok_or_else(|| unreadable("no row".to_owned()))?;
-    let data = serde_json::from_str(text(row, 0)?);
-    data.map(Answer::Data)
-        .map_err(|error| unreadable(error.to_string()))
+    Answer::of_json(rows.await?).await
 }
 
 /// Answers `metadata`. Metadata are not stored.

@@ -1,7 +1,7 @@
 //! What the database holds: the arena, and the segments of all tables by state.
 
-use super::answer::{Answer, text};
-use super::failure::{Failure, Kind};
+use super::answer::Answer;
+use super::failure::Failure;
 use super::routes::Served;
 use super::sessions::Statement;
 
@@ -28,12 +28,5 @@ pub async fn storage(served: &Served<'_>) -> Result<Answer, Failure> {
         parameters: Vec::new(),
         timeout: served.settings.timeout,
     });
-    let rows = rows.await?.collect().await?;
-    let unreadable = |reason: String| Failure::new(Kind::Execution, reason);
-    let row = rows
-        .first()
-        .ok_or_else(|| unreadable("no row".to_owned()))?;
-    let data = serde_json::from_str(text(row, 0)?);
-    data.map(Answer::Data)
-        .map_err(|error| unreadable(error.to_string()))
+    Answer::of_json(rows.await?).await
 }
