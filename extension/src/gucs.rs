@@ -127,6 +127,14 @@ pub fn promql_memory_bytes() -> usize {
     PROMQL_MEMORY.get() as usize * 1024 * 1024
 }
 
+/// Whether a second thread evaluates what a query in PromQL reads.
+static PROMQL_OVERLAP: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Whether a second thread evaluates what a query in PromQL reads.
+pub fn promql_overlap() -> bool {
+    PROMQL_OVERLAP.get()
+}
+
 /// Refuses to start a server whose arena cannot be as large as it is told to be: PostgreSQL only warns of a wrong value
 /// for the setting of a library, and takes the default; of too much shared memory it complains with a hint at its own
 /// settings.
@@ -289,5 +297,13 @@ fn register_promql() {
         1024 * 1024,
         GucContext::Userset,
         GucFlags::UNIT_MB,
+    );
+    GucRegistry::define_bool_guc(
+        c"lanes.promql_overlap",
+        c"Evaluates queries in PromQL on a second thread while the backend reads samples.",
+        c"Queries that read few samples use one thread in any case.",
+        &PROMQL_OVERLAP,
+        GucContext::Userset,
+        GucFlags::default(),
     );
 }

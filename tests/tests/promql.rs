@@ -1,9 +1,12 @@
 //! PromQL returns the same wherever the samples are: in open rows, sealed, in object storage, and on
-//! a standby.
+//! a standby; on one thread and on two. A query on two threads ends whenever it is told to.
+
+use std::time::{Duration, Instant};
 
 use lanes_support::cluster::{Cluster, Stop};
 use lanes_support::objects::{Objects, Supplier};
 use postgres::Client;
+use postgres::error::SqlState;
 
 /// The answers of these queries are the texts of their rows, in a fixed order.
 const QUERIES: [&str; 5] = [
@@ -26,7 +29,10 @@ const SAMPLES: &str = "INSERT INTO lanes.samples
      ORDER BY i + CASE WHEN (i + s) % 13 = 0 THEN 40 ELSE 0 END, s";
 
 fn answers(cluster: &Cluster) -> Vec<Vec<String>> {
-    let mut client = cluster.connect("postgres").unwrap();
+    answers_of(&mut cluster.connect("postgres").unwrap())
+}
+
+fn answers_of(client: &mut Client) -> Vec<Vec<String>> {
     QUERIES
         .iter()
         .map(|query| {
@@ -107,4 +113,86 @@ fn answers_do_not_depend_on_where_samples_are() {
     let supplier = Supplier::start(&cluster, "postgres", &objects);
     assert_eq!(answers(&cluster), expected, "in object storage");
     assert!(supplier.supplied() > 0);
+}
+
+/// It reads enough samples for two threads, and would evaluate them for hours.
+const LONG: &str = "SELECT count(*) FROM lanes.promql_range('quantile_over_time(0.5, m[1h:1s])',
+    '2020-01-01 00:10Z', '2020-01-01 01:30Z', '1 s')";
+
+/// It removes the label in which the series of one code differ.
+const SAME_LABELS: &str =
+    "SELECT lanes.promql_range('label_replace(m, \"host\", \"\", \"host\", \".*\")',
+    '2020-01-01 00:10Z', '2020-01-01 01:30Z', '1 min')";
+
+/// The process of a session.
+fn backend(client: &mut Client) -> i32 {
+    let row = client.query_one("SELECT pg_backend_pid()", &[]).unwrap();
+    row.get(0)
+}
+
+/// The number of threads of a process.
+fn threads_of(process: i32) -> usize {
+    std::fs::read_dir(format!("/proc/{process}/task"))
+        .unwrap()
+        .count()
+}
+
+#[test]
+fn queries_on_two_threads_answer_as_on_one_and_end_when_told_to() {
+    let cluster = Cluster::builder("promql_threads").start().unwrap();
+    for statement in ["CREATE EXTENSION lanes", SERIES, SAMPLES] {
+        cluster.psql("postgres", statement).unwrap();
+    }
+    let mut client = cluster.connect("postgres").unwrap();
+    let process = backend(&mut client);
+    let on_two = answers_of(&mut client);
+    client
+        .batch_execute("SET lanes.promql_overlap = off")
+        .unwrap();
+    assert_eq!(answers_of(&mut client), on_two);
+    client.batch_execute("RESET lanes.promql_overlap").unwrap();
+
+    // A timeout ends the second thread, and the session goes on.
+    client.batch_execute("SET statement_timeout = 500").unwrap();
+    let error = client.query(LONG, &[]).unwrap_err();
+    assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{error:?}");
+    client.batch_execute("RESET statement_timeout").unwrap();
+    assert_eq!(threads_of(process), 1);
+    assert_eq!(answers_of(&mut client), on_two);
+
+    // An error of the evaluation, and one of the reading.
+    let error = client.query(SAME_LABELS, &[]).unwrap_err();
+    let message = error.as_db_error().unwrap().message();
+    assert!(message.contains("same labelset"), "{message}");
+    client
+        .batch_execute("SET lanes.promql_max_series = 499")
+        .unwrap();
+    let error = client.query(QUERIES[1], &[]).unwrap_err();
+    assert_eq!(
+        error.code(),
+        Some(&SqlState::PROGRAM_LIMIT_EXCEEDED),
+        "{error:?}"
+    );
+    client
+        .batch_execute("RESET lanes.promql_max_series")
+        .unwrap();
+    assert_eq!(threads_of(process), 1);
+
+    // The end of the session ends both threads; others are not disturbed.
+    let evaluation = std::thread::spawn(move || client.query(LONG, &[]).unwrap_err());
+    let mut other = cluster.connect("postgres").unwrap();
+    let started = Instant::now();
+    while threads_of(process) < 2 {
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "no second thread"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    other
+        .execute("SELECT pg_terminate_backend($1)", &[&process])
+        .unwrap();
+    let error = evaluation.join().unwrap();
+    assert_eq!(error.code(), Some(&SqlState::ADMIN_SHUTDOWN), "{error:?}");
+    assert_eq!(answers_of(&mut other), on_two);
 }

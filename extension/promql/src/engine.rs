@@ -1,13 +1,13 @@
 //! Queries to answers.
 
-use crate::ast::{Expr, ValueType};
-use crate::error::{Error, LimitError, execution};
+use crate::ast::ValueType;
+use crate::error::{Error, execution};
 use crate::eval::Evaluator;
 use crate::explain;
-use crate::grid::Grid;
 use crate::labels::Labels;
-use crate::parser::{ParseError, ParserOptions, parse};
-use crate::plan::{NodeKind, Plan, PlanContext};
+use crate::parser::ParserOptions;
+use crate::plan::{NodeKind, Plan};
+use crate::prepared::{Prepared, Shape};
 use crate::profile::Profile;
 use crate::sample::is_absent;
 use crate::source::Source;
@@ -181,8 +181,15 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// Why there is no answer.
     pub fn query(&self, query: &str, time: QueryTime) -> Result<Answer, Error> {
-        let prepared = self.prepare(query, time)?;
-        self.answer(&prepared, query, None)
+        self.evaluate(&Prepared::new(query, time, &self.options)?)
+    }
+
+    /// Evaluates a query that was prepared with the options of this engine.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn evaluate(&self, prepared: &Prepared) -> Result<Answer, Error> {
+        self.answer(prepared, None)
     }
 
     /// Evaluates a query, and describes its plan with what each part of it did and how long it
@@ -191,9 +198,9 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// Why there is no answer.
     pub fn explain(&self, query: &str, time: QueryTime) -> Result<String, Error> {
-        let prepared = self.prepare(query, time)?;
+        let prepared = Prepared::new(query, time, &self.options)?;
         let profile = Profile::start();
-        let answer = self.answer(&prepared, query, Some(&profile))?;
+        let answer = self.answer(&prepared, Some(&profile))?;
         Ok(explain::text(
             query,
             &prepared.plan,
@@ -202,48 +209,12 @@ impl<'e> Engine<'e> {
         ))
     }
 
-    fn prepare(&self, query: &str, time: QueryTime) -> Result<Prepared, Error> {
-        let expr = parse(query, self.options.parser)?;
-        let plan = match time {
-            QueryTime::At(at) => self.context(Grid::instant(at), 0, 0).plan(&expr)?,
-            QueryTime::Steps { start, end, step } => {
-                check_range(&expr, start, end, step)?;
-                let grid = Grid::new(start, end, step);
-                if grid.count > self.options.limits.steps_max {
-                    return Err(LimitError::Steps(self.options.limits.steps_max).into());
-                }
-                self.context(grid, end - start, step).plan(&expr)?
-            }
-        };
-        let shape = match (time, expr.value_type()) {
-            (QueryTime::Steps { .. }, _) => Shape::Steps,
-            (QueryTime::At(_), value_type) => Shape::Instant(value_type),
-        };
-        Ok(Prepared { plan, shape })
-    }
-
-    fn context(&self, grid: Grid, range: i64, step: i64) -> PlanContext {
-        PlanContext {
-            grid,
-            range,
-            step,
-            lookback: self.options.lookback_delta,
-            subquery_step: self.options.subquery_step,
-            steps_max: self.options.limits.steps_max,
-        }
-    }
-
-    fn answer(
-        &self,
-        prepared: &Prepared,
-        query: &str,
-        profile: Option<&Profile>,
-    ) -> Result<Answer, Error> {
+    fn answer(&self, prepared: &Prepared, profile: Option<&Profile>) -> Result<Answer, Error> {
         let plan = &prepared.plan;
         let mut evaluator = Evaluator::new(plan, self.source, &self.options, self.interrupt);
         evaluator.profile = profile;
         let value = prepared.shape.evaluate(&evaluator)?;
-        let (warnings, infos) = evaluator.annotations.borrow().texts(query);
+        let (warnings, infos) = evaluator.annotations.borrow().texts(&prepared.query);
         let counts = &evaluator.counts;
         Ok(Answer {
             value,
@@ -256,21 +227,6 @@ impl<'e> Engine<'e> {
             },
         })
     }
-}
-
-/// A query that is ready to be evaluated.
-struct Prepared {
-    plan: Plan,
-    shape: Shape,
-}
-
-/// The form of an answer.
-#[derive(Clone, Copy)]
-enum Shape {
-    /// Series with a sample at each step.
-    Steps,
-    /// A value of this type at one time.
-    Instant(ValueType),
 }
 
 impl Shape {
@@ -288,22 +244,6 @@ impl Shape {
             Shape::Instant(ValueType::Vector) => instant_vector(evaluator),
         }
     }
-}
-
-fn check_range(expr: &Expr, start: i64, end: i64, step: i64) -> Result<(), Error> {
-    let found = expr.value_type();
-    if !matches!(found, ValueType::Scalar | ValueType::Vector) {
-        return Err(ParseError::of_whole(format!(
-            "invalid expression type {} for range query, must be Scalar or instant Vector",
-            crate::quote::quote(found.documented())
-        ))
-        .into());
-    }
-    let is_near = |time: i64| time.unsigned_abs() < 1 << 60;
-    if step < 1 || end < start || !is_near(start) || !is_near(end) {
-        return execution("times of a range query have to be in order and its step positive");
-    }
-    Ok(())
 }
 
 fn text_of(plan: &Plan) -> String {

@@ -15,7 +15,10 @@
 //! | [`engine`] | queries at one time or at steps of a range to answers; options and limits |
 //! | `profile`, `explain` | where the time of an evaluation went, as text |
 //! | [`json`] | answers as bodies of the HTTP API |
+//! | [`prepared`] | queries that are parsed and planned |
 //! | [`source`] | where series come from: a trait |
+//! | [`batches`] | sources that read series in batches |
+//! | [`pipeline`] | reading on one thread, evaluation on another |
 //! | [`memory`] | series in memory, for tests and measurements |
 //! | [`labels`], [`matcher`] | label sets, and conditions on them |
 //! | [`error`] | why a query has no answer |
@@ -44,6 +47,7 @@
 
 mod annotation;
 pub mod ast;
+pub mod batches;
 pub mod duration;
 pub mod engine;
 pub mod error;
@@ -59,7 +63,9 @@ pub mod matcher;
 pub mod memory;
 pub mod number;
 pub mod parser;
+pub mod pipeline;
 mod plan;
+pub mod prepared;
 mod printer;
 mod profile;
 pub mod quote;

@@ -155,6 +155,10 @@ proptest! {
         start in 0_i64..300_000,
         step in 1_i64..120_000,
     ) {
+        // Of equal values `topk` and `bottomk` take the first, and `count_values` returns its groups in the order in
+        // which it meets them, which is that of all steps in a range.
+        let takes_first = query.contains("topk") || query.contains("bottomk");
+        prop_assume!(!(takes_first && query.contains("count_values")));
         let engine = Engine::new(&source, options(is_delayed));
         let end = start + 9 * step;
         let mut expected = BTreeMap::new();

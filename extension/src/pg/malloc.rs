@@ -5,8 +5,8 @@
 //! again, zeroed, a page at a time, in the next: a fifth of the time of an append. So a process that appends keeps
 //! it.
 //!
-//! A hash join does the same with the rows of its small sides. A process that joins keeps less, as there are many of
-//! these.
+//! A hash join does the same with the rows of its small sides, and a query in PromQL with samples. A process that runs such
+//! queries keeps less, as there are many of these.
 
 use std::sync::Once;
 
@@ -14,8 +14,8 @@ use std::sync::Once;
 /// the kernel and given back at once, the largest that the allocator knows.
 const KEPT_BYTES_MAX: i32 = 32 << 20;
 
-/// How much freed memory a process keeps that joins and never appended.
-const KEPT_BY_JOINS_MAX: i32 = 8 << 20;
+/// Bytes of freed memory that a process keeps that runs such queries and never appended.
+const KEPT_BY_QUERIES_MAX: i32 = 8 << 20;
 
 /// Makes this process keep up to [`KEPT_BYTES_MAX`] of the memory that it frees. Elsewhere than with the GNU C library,
 /// nothing happens.
@@ -25,9 +25,9 @@ pub fn keep_freed_memory() {
     KEPT.call_once(|| {});
 }
 
-/// As [`keep_freed_memory`], up to [`KEPT_BY_JOINS_MAX`] if no call before made it keep more.
-pub fn keep_memory_of_joins() {
-    KEPT.call_once(|| keep(KEPT_BY_JOINS_MAX));
+/// As [`keep_freed_memory`], up to [`KEPT_BY_QUERIES_MAX`] if no call before made it keep more.
+pub fn keep_memory_of_queries() {
+    KEPT.call_once(|| keep(KEPT_BY_QUERIES_MAX));
 }
 
 /// Whether this process keeps memory.
@@ -35,7 +35,7 @@ static KEPT: Once = Once::new();
 
 fn keep(bytes: i32) {
     #[cfg(target_env = "gnu")]
-    // SAFETY: these parameters take effect from the next call of the allocator on; a server process has one thread.
+    // SAFETY: the allocator locks these parameters, and uses them from its next call on.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, bytes);
         libc::mallopt(libc::M_TRIM_THRESHOLD, bytes);

@@ -13,7 +13,7 @@
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
 //! | [`statement`] | this extension's own SQL statements |
-//! | [`server`], [`system`], [`time_zone`] | the server, this process, time zones |
+//! | [`server`], [`system`], [`signals`], [`time_zone`] | the server, this process, its signals, time zones |
 //! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
 //!
 //! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So values
@@ -50,6 +50,7 @@ mod room;
 pub mod scratch_memory;
 pub mod server;
 pub mod shmem;
+pub mod signals;
 pub mod slot;
 pub mod snapshot;
 pub mod statement;

@@ -1,8 +1,10 @@
 //! The SQL functions of PromQL.
 
+use lanes_promql::batches::OneThread;
 use lanes_promql::error::Error;
 use lanes_promql::json::{self, BodyOptions, BodyPieces};
-use lanes_promql::{Answer, Engine, Labels, Limits, Options, QueryTime, Value};
+use lanes_promql::prepared::Prepared;
+use lanes_promql::{Answer, Engine, Labels, Limits, Options, QueryTime, Value, pipeline};
 use pgrx::prelude::*;
 
 use super::samples::SAMPLE_BYTES;
@@ -11,10 +13,15 @@ use super::times;
 use crate::error;
 use crate::gucs;
 use crate::labels::jsonb;
+use crate::pg::malloc;
+use crate::pg::signals::SignalsBlocked;
 use crate::pg::text::{self, LazyJsonb, ServerText};
 
 /// The age up to which a sample counts if the caller does not say.
 const LOOKBACK_MILLIS: i64 = 300_000;
+/// The number of samples from which on a second thread evaluates what the backend reads. Reading and evaluating so many
+/// takes a millisecond or more; starting a thread takes less than a tenth.
+const SAMPLES_FOR_TWO_THREADS: u64 = 50_000;
 
 type SampleRows = TableIterator<
     'static,
@@ -105,7 +112,10 @@ fn promql_explain(
             "Give both to explain a query at each step of a range, or none to explain it at start only.",
         ),
     };
-    let text = with_engine(query, lookback_of(lookback), |engine, query| {
+    // On one thread, so that the time of each part is its own.
+    let text = with_source(query, lookback_of(lookback), |source, query, options| {
+        let source = OneThread(source);
+        let engine = Engine::new(&source, options).with_interrupt(&interrupt);
         engine.explain(query, time)
     });
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -139,14 +149,27 @@ fn steps(start: TimestampWithTimeZone, stop: TimestampWithTimeZone, step: Interv
 
 /// The answer to a query.
 fn evaluate(query: &[u8], time: QueryTime, lookback: i64) -> Answer {
-    with_engine(query, lookback, |engine, query| engine.query(query, time))
+    with_source(query, lookback, |source, query, options| {
+        let prepared = Prepared::new(query, time, &options)?;
+        let estimates = prepared
+            .selections()
+            .map(|selection| source.estimate(&selection));
+        let samples = estimates.sum::<Result<u64, Error>>()?;
+        if samples < SAMPLES_FOR_TWO_THREADS || !gucs::promql_overlap() {
+            let source = OneThread(source);
+            let engine = Engine::new(&source, options).with_interrupt(&interrupt);
+            return engine.evaluate(&prepared);
+        }
+        let blocked = SignalsBlocked::new();
+        pipeline::evaluate(source, &prepared, options, &interrupt, || drop(blocked))
+    })
 }
 
-/// Calls `work` with an engine over this database and with a query. An error of the engine is raised.
-fn with_engine<T>(
+/// Calls `work` with this database, a query and options. An error of the query is raised.
+fn with_source<T>(
     query: &[u8],
     lookback: i64,
-    work: impl FnOnce(&Engine<'_>, &str) -> Result<T, Error>,
+    work: impl FnOnce(&DatabaseSource, &str, Options) -> Result<T, Error>,
 ) -> T {
     let query = text::utf8_text(query);
     let query = String::from_utf8_lossy(&query);
@@ -162,12 +185,14 @@ fn with_engine<T>(
         limits,
         ..Options::default()
     };
-    let interrupt = || {
-        pgrx::check_for_interrupts!();
-        Ok(())
-    };
-    let engine = Engine::new(&source, options).with_interrupt(&interrupt);
-    work(&engine, &query).unwrap_or_else(|failure| refuse(failure))
+    malloc::keep_memory_of_queries();
+    work(&source, &query, options).unwrap_or_else(|failure| refuse(failure))
+}
+
+/// Ends a query that was cancelled.
+fn interrupt() -> Result<(), Error> {
+    pgrx::check_for_interrupts!();
+    Ok(())
 }
 
 /// Raises the error of a query that has no answer.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`source`] | the series that matchers select, each with its samples |
 //! | [`series_cache`] | the series that earlier queries of the session have selected |
+//! | [`batch`] | a batch of series with their samples |
 //! | [`samples`] | reads the samples of series into columns |
 //! | [`times`] | times and lengths of time in milliseconds |
 //! | [`functions`] | the SQL functions |
@@ -21,6 +22,9 @@
 //! - Each series is passed to the engine once, in the order of the ids. Its samples have strictly increasing times in
 //!   milliseconds. Of samples with one time the greatest number counts, and a number counts before a NaN: storage may
 //!   contain several, but Prometheus has one.
+//! - Only the backend's own thread calls PostgreSQL. A query over many samples is evaluated by a second thread while the
+//!   backend's thread reads the next batch (`lanes.promql_overlap`, [`lanes_promql::pipeline`]). All signals are blocked in
+//!   the second thread, because PostgreSQL's handlers expect the backend's own.
 //! - Memory is bounded: samples are read for as many series at a time as fit into a buffer, and the engine counts what it
 //!   holds (`lanes.promql_memory`).
 //!
@@ -28,6 +32,7 @@
 //! series or bytes than a query may take, are errors too. `statement_timeout` and cancel requests end a query, because the
 //! engine checks for interrupts.
 
+pub mod batch;
 pub mod functions;
 pub mod samples;
 pub mod series_cache;

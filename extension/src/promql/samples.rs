@@ -100,9 +100,9 @@ fn precedence(a: f64, b: f64) -> Ordering {
         .then_with(|| a.total_cmp(&b))
 }
 
-/// The samples of some series. It keeps its memory from one batch to the next.
+/// The samples of some series. Its memory is used again by the next read.
 #[derive(Debug, Default)]
-pub struct SamplesBatch {
+pub struct SamplesColumns {
     /// The ids, ascending.
     ids: Vec<i32>,
     /// The columns of each of these series, and possibly more columns, which are empty.
@@ -117,7 +117,7 @@ pub struct SamplesBatch {
     counters: Counters,
 }
 
-impl SamplesBatch {
+impl SamplesColumns {
     /// Reads the samples of series from a first time up to a last one, in milliseconds. Returns whether these are not
     /// more than the largest number of samples; otherwise some are missing. The ids are ascending.
     pub fn read(
@@ -169,6 +169,14 @@ impl SamplesBatch {
     /// The number of samples.
     pub fn samples(&self) -> usize {
         self.samples
+    }
+
+    /// The bytes of memory that the columns take, filled or not.
+    pub fn allocated_bytes(&self) -> usize {
+        let capacity = |columns: &SeriesColumns| {
+            SAMPLE_BYTES * columns.timestamps.capacity().max(columns.values.capacity())
+        };
+        self.columns.iter().map(capacity).sum()
     }
 
     /// What the scan of the samples did.
@@ -300,6 +308,19 @@ fn end_of_series(series: &[i32], from: usize) -> usize {
         to += block.len();
     }
     to
+}
+
+#[cfg(test)]
+impl SamplesColumns {
+    /// Columns of one series that take so many bytes.
+    pub fn with_capacity(bytes: usize) -> SamplesColumns {
+        let mut columns = SeriesColumns::default();
+        columns.values.reserve_exact(bytes / SAMPLE_BYTES + 1);
+        SamplesColumns {
+            columns: vec![columns],
+            ..SamplesColumns::default()
+        }
+    }
 }
 
 #[cfg(test)]

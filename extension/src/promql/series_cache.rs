@@ -11,7 +11,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use lanes_promql::labels::Labels;
 
@@ -29,7 +29,7 @@ const LABEL_BYTES: usize = 8;
 
 /// The series of one selector.
 struct Entry {
-    series: Rc<[IdentifiedSeries]>,
+    series: Arc<[IdentifiedSeries]>,
     bytes: usize,
     /// The number of the last use.
     used: u64,
@@ -48,24 +48,24 @@ thread_local! {
 }
 
 /// The series of a key, if the cache has them.
-pub fn get(key: &str) -> Option<Rc<[IdentifiedSeries]>> {
+pub fn get(key: &str) -> Option<Arc<[IdentifiedSeries]>> {
     CACHE.with_borrow_mut(|cache| cache.get(key))
 }
 
 /// Keeps the series of a key.
-pub fn put(key: String, series: &Rc<[IdentifiedSeries]>) {
+pub fn put(key: String, series: &Arc<[IdentifiedSeries]>) {
     CACHE.with_borrow_mut(|cache| cache.put(key, series));
 }
 
 impl SeriesCache {
-    fn get(&mut self, key: &str) -> Option<Rc<[IdentifiedSeries]>> {
+    fn get(&mut self, key: &str) -> Option<Arc<[IdentifiedSeries]>> {
         let entry = self.entries.get_mut(key)?;
         self.uses += 1;
         entry.used = self.uses;
-        Some(Rc::clone(&entry.series))
+        Some(Arc::clone(&entry.series))
     }
 
-    fn put(&mut self, key: String, series: &Rc<[IdentifiedSeries]>) {
+    fn put(&mut self, key: String, series: &Arc<[IdentifiedSeries]>) {
         let bytes = key.len() + series.iter().map(bytes_of).sum::<usize>();
         if bytes > BYTES_MAX {
             return;
@@ -76,7 +76,7 @@ impl SeriesCache {
         self.bytes += bytes;
         self.uses += 1;
         let entry = Entry {
-            series: Rc::clone(series),
+            series: Arc::clone(series),
             bytes,
             used: self.uses,
         };
@@ -100,7 +100,7 @@ fn bytes_of((_, labels): &IdentifiedSeries) -> usize {
 mod tests {
     use super::*;
 
-    fn series(bytes: usize) -> Rc<[IdentifiedSeries]> {
+    fn series(bytes: usize) -> Arc<[IdentifiedSeries]> {
         let value = "x".repeat(bytes);
         [(1, Labels::from_pairs([("a", value)]))].into()
     }

@@ -1,16 +1,17 @@
 //! The series that matchers select, each with its samples.
 
-use std::cell::Cell;
-use std::fmt::Write;
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use lanes_labels::{IdSet, Matcher, Operator, Selector, label_set};
+use lanes_promql::batches::{BatchSink, BatchSource};
 use lanes_promql::error::{Error, LimitError};
 use lanes_promql::labels::{Labels, METRIC_NAME};
 use lanes_promql::matcher::{self, MatchOperator};
-use lanes_promql::source::{Samples, Selection, SeriesSink, Source};
+use lanes_promql::source::Selection;
 
-use super::samples::{SAMPLE_BYTES, SamplesBatch};
+use super::batch::Batch;
+use super::samples::SAMPLE_BYTES;
 use super::series_cache::{self, IdentifiedSeries};
 use crate::labels::label_sets::each_label_set;
 use crate::labels::source::{Index, sound};
@@ -26,7 +27,10 @@ const SERIES_AT_ONCE: usize = 4096;
 /// The number of samples that a batch of series should have.
 const SAMPLES_WANTED: usize = 1 << 18;
 /// The largest number of samples of a batch of several series.
-const SAMPLES_AT_ONCE: usize = 4 << 20;
+const SAMPLES_AT_ONCE: usize = 1 << 20;
+
+/// The time between two samples of a series that is assumed where samples are estimated, in milliseconds.
+const SAMPLE_INTERVAL: i64 = 15_000;
 
 /// The series and samples of this database, as the calling query sees them.
 pub struct DatabaseSource {
@@ -36,46 +40,66 @@ pub struct DatabaseSource {
     samples_max: usize,
     /// What the scans of samples have done.
     counters: Cell<Counters>,
+    /// Series that were selected for an estimate and have not been read yet.
+    selected: RefCell<Vec<Selected>>,
 }
 
-impl Source for DatabaseSource {
-    fn read(&self, selection: &Selection<'_>, each: SeriesSink<'_>) -> Result<(), Error> {
-        let matchers = selection.matchers.iter().map(index_matcher);
-        let matchers = matchers.collect::<Result<Vec<Matcher>, Error>>()?;
-        let selector = Selector { matchers };
-        let mut index = Index::visible();
-        let after = index.select_after(&selector);
+/// The series that matchers select.
+struct Selected {
+    /// The matchers as text.
+    matchers: String,
+    covered: Covered,
+    /// The ids of the series that no run of the label index covers.
+    after: IdSet,
+}
+
+/// The selected series that runs of the label index cover.
+enum Covered {
+    Labelled(Arc<[IdentifiedSeries]>),
+    Ids(IdSet),
+}
+
+impl Selected {
+    /// The number of series.
+    fn len(&self) -> u64 {
+        let covered = match &self.covered {
+            Covered::Labelled(series) => series.len() as u64,
+            Covered::Ids(ids) => ids.len(),
+        };
+        covered + self.after.len()
+    }
+}
+
+impl BatchSource for DatabaseSource {
+    type Batch = Batch;
+
+    fn read_batches(
+        &self,
+        selection: &Selection<'_>,
+        each: BatchSink<'_, Batch>,
+    ) -> Result<(), Error> {
+        let matchers = text_of(selection);
+        let place = self
+            .selected
+            .borrow()
+            .iter()
+            .position(|known| known.matchers == matchers);
+        let selected = match place {
+            Some(place) => self.selected.borrow_mut().swap_remove(place),
+            None => self.select(selection, matchers)?,
+        };
         let mut reading = Reading {
             source: self,
             selection,
-            batch: SamplesBatch::default(),
             batch_size: SERIES_AT_FIRST,
+            each,
         };
-        let Some(version) = index.version() else {
-            self.check_series(after.len())?;
-            return reading.read_ids(&after, each);
+        let batch = match &selected.covered {
+            Covered::Labelled(series) => reading.read_series(series, Batch::default())?,
+            Covered::Ids(ids) => reading.read_ids(ids, Batch::default())?,
         };
-        let mut matchers = selection.matchers.iter();
-        let key = matchers.try_fold(version, |mut key, matcher| {
-            write!(key, "\0{matcher}").is_ok().then_some(key)
-        });
-        let known = key.as_ref().and_then(|key| series_cache::get(key));
-        if let Some(series) = known {
-            self.check_series(series.len() as u64 + after.len())?;
-            reading.read_samples(&series, each)?;
-            return reading.read_ids(&after, each);
-        }
-        let covered = index.select_covered(&selector, &mut []);
-        self.check_series(covered.len() + after.len())?;
-        match key.filter(|_| covered.len() <= series_cache::ENTRY_SERIES_MAX) {
-            Some(key) => {
-                let series: Rc<[IdentifiedSeries]> = labels_of(&covered, selection).into();
-                series_cache::put(key, &series);
-                reading.read_samples(&series, each)?;
-            }
-            None => reading.read_ids(&covered, each)?,
-        }
-        reading.read_ids(&after, each)
+        reading.read_ids(&selected.after, batch)?;
+        Ok(())
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -98,78 +122,115 @@ impl DatabaseSource {
             series_max,
             samples_max,
             counters: Cell::default(),
+            selected: RefCell::default(),
         }
     }
 
-    /// Refuses a selector that selects too many series.
-    fn check_series(&self, series: u64) -> Result<(), Error> {
-        match series > self.series_max {
+    /// About how many samples a selection has. The series that are selected for this are kept until they are read.
+    ///
+    /// # Errors
+    /// If the selection selects too many series.
+    pub fn estimate(&self, selection: &Selection<'_>) -> Result<u64, Error> {
+        let selected = self.select(selection, text_of(selection))?;
+        let samples = 1 + (selection.end - selection.start).max(0) / SAMPLE_INTERVAL;
+        let estimate = selected.len().saturating_mul(samples as u64);
+        self.selected.borrow_mut().push(selected);
+        Ok(estimate)
+    }
+
+    /// Selects the series of a selection, whose matchers are also given as text.
+    fn select(&self, selection: &Selection<'_>, text: String) -> Result<Selected, Error> {
+        let matchers = selection.matchers.iter().map(index_matcher);
+        let matchers = matchers.collect::<Result<Vec<Matcher>, Error>>()?;
+        let selector = Selector { matchers };
+        let mut index = Index::visible();
+        let mut selected = Selected {
+            after: index.select_after(&selector),
+            covered: Covered::Ids(IdSet::new()),
+            matchers: text,
+        };
+        let key = index.version().map(|version| version + &selected.matchers);
+        if let Some(series) = key.as_ref().and_then(|key| series_cache::get(key)) {
+            selected.covered = Covered::Labelled(series);
+        } else if let Some(key) = key {
+            let covered = index.select_covered(&selector, &mut []);
+            selected.covered =
+                match covered.len() <= series_cache::ENTRY_SERIES_MAX.min(self.series_max) {
+                    true => {
+                        let series: Arc<[IdentifiedSeries]> = labels_of(&covered, selection).into();
+                        series_cache::put(key, &series);
+                        Covered::Labelled(series)
+                    }
+                    false => Covered::Ids(covered),
+                };
+        }
+        match selected.len() > self.series_max {
             true => Err(LimitError::Series(self.series_max).into()),
-            false => Ok(()),
+            false => Ok(selected),
         }
     }
+}
+
+/// The matchers of a selection as text. Different matchers have different texts.
+fn text_of(selection: &Selection<'_>) -> String {
+    let matchers = selection.matchers.iter();
+    matchers.fold(String::new(), |text, matcher| format!("{text}\0{matcher}"))
 }
 
 /// The reading of one selection.
 struct Reading<'r> {
     source: &'r DatabaseSource,
     selection: &'r Selection<'r>,
-    batch: SamplesBatch,
     /// The number of series that are read next. It follows the number of samples that series have.
     batch_size: usize,
+    each: BatchSink<'r, Batch>,
 }
 
 impl Reading<'_> {
-    /// Reads series by their ids.
-    fn read_ids(&mut self, ids: &IdSet, each: SeriesSink<'_>) -> Result<(), Error> {
+    /// Reads series by their ids, and returns a batch for the next ones.
+    fn read_ids(&mut self, ids: &IdSet, mut batch: Batch) -> Result<Batch, Error> {
         let mut ids = ids.iter();
         loop {
             let wanted: IdSet = ids.by_ref().take(LABEL_SETS_AT_ONCE).collect();
             if wanted.is_empty() {
-                return Ok(());
+                return Ok(batch);
             }
-            self.read_samples(&labels_of(&wanted, self.selection), each)?;
+            let series = labels_of(&wanted, self.selection).into();
+            batch = self.read_series(&series, batch)?;
         }
     }
 
-    /// Reads the samples of series batch by batch.
-    fn read_samples(
+    /// Reads the samples of series batch by batch, and returns a batch for the next ones.
+    fn read_series(
         &mut self,
-        series: &[IdentifiedSeries],
-        each: SeriesSink<'_>,
-    ) -> Result<(), Error> {
+        series: &Arc<[IdentifiedSeries]>,
+        mut batch: Batch,
+    ) -> Result<Batch, Error> {
         let (start, end) = (self.selection.start, self.selection.end);
-        let mut rest = series;
-        while !rest.is_empty() {
-            let (wanted, after) = rest.split_at(self.batch_size.min(rest.len()));
-            let samples_max = match wanted.len() {
+        let mut from = 0;
+        while from < series.len() {
+            let to = series.len().min(from + self.batch_size);
+            let samples_max = match to - from {
                 1 => self.source.samples_max,
                 _ => SAMPLES_AT_ONCE.min(self.source.samples_max),
             };
-            let ids = wanted.iter().map(|(id, _)| *id);
-            let is_complete = self.batch.read(ids, start, end, samples_max);
+            let ids = series[from..to].iter().map(|(id, _)| *id);
+            let is_complete = batch.columns.read(ids, start, end, samples_max);
             let counters = &self.source.counters;
-            counters.set(counters.get().plus(&self.batch.counters()));
+            counters.set(counters.get().plus(&batch.columns.counters()));
             if !is_complete {
-                if wanted.len() == 1 {
+                if to - from == 1 {
                     return Err(LimitError::Memory(samples_max * SAMPLE_BYTES).into());
                 }
-                self.batch_size = wanted.len() / 2;
+                self.batch_size = (to - from) / 2;
                 continue;
             }
-            self.batch_size = next_batch_size(wanted.len(), self.batch.samples());
-            for ((_, labels), columns) in wanted.iter().zip(self.batch.series()) {
-                if !columns.timestamps.is_empty() {
-                    let samples = Samples {
-                        timestamps: &columns.timestamps,
-                        values: &columns.values,
-                    };
-                    each(labels, samples)?;
-                }
-            }
-            rest = after;
+            self.batch_size = next_batch_size(to - from, batch.columns.samples());
+            batch.set_series(series, from..to);
+            batch = (self.each)(batch)?;
+            from = to;
         }
-        Ok(())
+        Ok(batch)
     }
 }
 

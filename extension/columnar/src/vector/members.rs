@@ -158,10 +158,53 @@ fn look_up<T: Number>(
     is_in: impl Fn(i64) -> bool,
 ) -> Selection {
     let mut found = [0_u64; VECTOR_ROWS / 64];
-    known.for_each(|row| {
-        // SAFETY: the operand has a `T` for each row that is not NULL.
-        let integer = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
-        found[row / 64] |= u64::from(is_in(integer)) << (row % 64);
-    });
+    for ((word, known), found) in known.words.iter().enumerate().zip(&mut found) {
+        let first = 64 * word;
+        if *known == u64::MAX {
+            // SAFETY: all 64 rows are known, so they are rows of the vector, and none is NULL.
+            let integer = |row: usize| unsafe { operand.get::<T>(first + row) };
+            // Rows in the order of a key have one integer for many rows.
+            if (1..64).fold(true, |all, row| all & (integer(row) == integer(0))) {
+                let is_in = is_in(integer(0).to_scalar().0 as i64);
+                *found = u64::from(is_in).wrapping_neg();
+                continue;
+            }
+        }
+        let mut rest = *known;
+        while rest != 0 {
+            let row = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            // SAFETY: the operand has a `T` for each row that is not NULL.
+            let integer = unsafe { operand.get::<T>(first + row) }.to_scalar().0 as i64;
+            *found |= u64::from(is_in(integer)) << row;
+        }
+    }
     Selection { words: found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_neighbours_are_looked_up_as_each_alone() {
+        // Words of one integer, of two, and with a single other one at either end.
+        let mut integers: Vec<i32> = (0..VECTOR_ROWS as i32).map(|row| row / 100).collect();
+        (integers[64], integers[191]) = (-1, -1);
+        let operand = Operand::Each {
+            values: integers.as_ptr().cast(),
+            validity: std::ptr::null(),
+        };
+        let is_in = |integer: i64| integer % 3 == 0;
+        let mut known = Selection::first(VECTOR_ROWS - 7);
+        known.words[3] &= !2;
+        let found = look_up::<i32>(&operand, &known, is_in);
+        let mut expected = Selection::NONE;
+        known.for_each(|row| {
+            if is_in(i64::from(integers[row])) {
+                expected.insert(row, row + 1);
+            }
+        });
+        assert_eq!(found, expected);
+    }
 }

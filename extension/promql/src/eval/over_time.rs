@@ -5,13 +5,97 @@ use super::window::Window;
 use crate::sample::ABSENT;
 
 /// The sum.
-pub(super) fn sum(values: &[f64]) -> f64 {
+fn sum(values: &[f64]) -> f64 {
     let mut sum = KahanSum::default();
     values.iter().for_each(|value| sum.add(*value));
     if sum.sum.is_infinite() {
         sum.sum
     } else {
         sum.total()
+    }
+}
+
+/// The number of windows that are summed together.
+const SUMMED_TOGETHER: usize = 4;
+
+/// What is made of the sum of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Summary {
+    Sum,
+    Average,
+}
+
+impl Summary {
+    /// Writes the summary of each window.
+    ///
+    /// An addition waits for the one before it in the same window. So several windows are summed
+    /// side by side, each in the order of its samples. Sums that are not finite are made again one
+    /// by one, as Prometheus makes them.
+    pub(super) fn write(self, values: &[f64], windows: &[(usize, usize)], row: &mut [f64]) {
+        let mut groups = windows.chunks_exact(SUMMED_TOGETHER);
+        let mut outs = row.chunks_exact_mut(SUMMED_TOGETHER);
+        for (group, out) in groups.by_ref().zip(outs.by_ref()) {
+            let window = |place: usize| &values[group[place].0..group[place].1];
+            out.copy_from_slice(&self.together(std::array::from_fn(window)));
+        }
+        for ((first, end), out) in groups.remainder().iter().zip(outs.into_remainder()) {
+            *out = self.alone(&values[*first..*end]);
+        }
+    }
+
+    fn together(self, windows: [&[f64]; SUMMED_TOGETHER]) -> [f64; SUMMED_TOGETHER] {
+        let shortest = windows.iter().map(|window| window.len()).min();
+        let shortest = shortest.unwrap_or_default();
+        if shortest == 0 {
+            return windows.map(|window| self.alone(window));
+        }
+        // An average begins with its first value, so that one of negative zeros is negative.
+        let begun = match self {
+            Summary::Sum => 0,
+            Summary::Average => 1,
+        };
+        let mut sums = match self {
+            Summary::Sum => [0.0; SUMMED_TOGETHER],
+            Summary::Average => windows.map(|window| window[0]),
+        };
+        let mut lost = [0.0; SUMMED_TOGETHER];
+        let common = windows.map(|window| &window[..shortest]);
+        for place in begun..shortest {
+            let values = common.map(|window| window[place]);
+            for lane in 0..SUMMED_TOGETHER {
+                let (sum, value) = (sums[lane], values[lane]);
+                let total = sum + value;
+                let is_larger = sum.abs() >= value.abs();
+                let large = if is_larger { sum } else { value };
+                let small = if is_larger { value } else { sum };
+                lost[lane] += (large - total) + small;
+                sums[lane] = total;
+            }
+        }
+        std::array::from_fn(|lane| {
+            let mut sum = KahanSum {
+                sum: sums[lane],
+                lost: lost[lane],
+            };
+            let rest = windows[lane][shortest..].iter();
+            rest.for_each(|value| sum.add(*value));
+            match (sum.sum.is_finite(), self) {
+                (false, _) => self.alone(windows[lane]),
+                (true, Summary::Sum) => sum.total(),
+                (true, Summary::Average) => {
+                    let count = windows[lane].len() as f64;
+                    sum.sum / count + sum.lost / count
+                }
+            }
+        })
+    }
+
+    fn alone(self, window: &[f64]) -> f64 {
+        match self {
+            _ if window.is_empty() => ABSENT,
+            Summary::Sum => sum(window),
+            Summary::Average => average(window),
+        }
     }
 }
 
@@ -68,7 +152,7 @@ impl Mean {
 }
 
 /// The mean.
-pub(super) fn average(values: &[f64]) -> f64 {
+fn average(values: &[f64]) -> f64 {
     let mut mean = Mean::of(values[0]);
     values[1..].iter().for_each(|value| mean.add(*value));
     mean.value()
@@ -196,5 +280,47 @@ fn midpoint(before: f64, after: f64) -> KahanSum {
     KahanSum {
         sum: sum.sum / 2.0,
         lost: sum.lost / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Summary;
+    use proptest::prelude::*;
+
+    /// A value of a sample, some of which are no ordinary numbers.
+    fn value() -> impl Strategy<Value = f64> {
+        let odd = [
+            0.0,
+            -0.0,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::MAX,
+            1e-300,
+            1e16,
+        ];
+        prop_oneof![6 => -1e3..1e3, 1 => prop::sample::select(odd.to_vec())]
+    }
+
+    proptest! {
+        #[test]
+        fn windows_that_are_summed_together_have_their_own_sums(
+            values in prop::collection::vec(value(), 40),
+            windows in prop::collection::vec((0_usize..40, 0_usize..12), 0..12),
+        ) {
+            let windows: Vec<_> = windows
+                .iter()
+                .map(|(first, len)| (*first, (first + len).min(40)))
+                .collect();
+            for summary in [Summary::Sum, Summary::Average] {
+                let mut row = vec![1.0; windows.len()];
+                summary.write(&values, &windows, &mut row);
+                for ((first, end), found) in windows.iter().zip(&row) {
+                    let expected = summary.alone(&values[*first..*end]);
+                    prop_assert_eq!(found.to_bits(), expected.to_bits());
+                }
+            }
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Functions of ranges: one pass over the windows of each series.
 
 use super::go::quantile;
-use super::over_time::{self, Quadrature};
+use super::over_time::{self, Quadrature, Summary};
 use super::range_series::RangeSink;
 use super::rate::{Extrapolation, Resets, instant};
 use super::selector::FreshSamples;
-use super::window::{Window, WindowShape};
+use super::window::{Window, WindowShape, Windows};
 use super::{Evaluator, Row, Sink, extended, regression};
 use crate::ast::Extension;
 use crate::error::{Error, execution};
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
         let keeps_name = matches!(function.name, "last_over_time" | "first_over_time");
         let mut guard = self.guard();
         let mut row = vec![ABSENT; grid.count];
-        let (mut buffers, mut fresh) = (Buffers::default(), FreshSamples::default());
+        let (mut buffers, mut fresh) = (Buffers::of(&call), FreshSamples::default());
         self.ranges(&call, &mut |labels, drops_name, samples| {
             self.range_row(&call, fresh.of(samples), &mut row, &mut buffers)?;
             if row.iter().all(|value| is_absent(*value)) {
@@ -168,10 +168,11 @@ impl Evaluator<'_> {
     fn absent_over_time(&self, call: &RangeCall<'_>, sink: Sink<'_>) -> Result<(), Error> {
         let mut row = vec![1.0; call.shape.grid.count];
         let mut seen = vec![ABSENT; row.len()];
-        let mut fresh = FreshSamples::default();
+        let (mut fresh, mut windows) = (FreshSamples::default(), Windows::default());
         self.ranges(call, &mut |_, _, samples| {
+            let columns = fresh.of(samples);
             call.shape
-                .map(self, fresh.of(samples), &mut seen, |_| 1.0)?;
+                .map(self, columns, &mut seen, &mut windows, |_| 1.0)?;
             for (value, _) in row
                 .iter_mut()
                 .zip(&seen)
@@ -226,11 +227,29 @@ pub(super) fn absent_labels(node: &Node) -> Labels {
     builder.build()
 }
 
-/// Memory that the windows of all series share.
-#[derive(Debug, Default)]
+/// Memory that all series share.
+#[derive(Debug)]
 struct Buffers {
+    windows: Windows,
     resets: Resets,
+    extrapolation: Extrapolation,
     values: Vec<f64>,
+}
+
+impl Buffers {
+    fn of(call: &RangeCall<'_>) -> Buffers {
+        let is_counter = call.function.name != "delta";
+        let per_seconds = match call.function.name {
+            "rate" => call.seconds,
+            _ => 0.0,
+        };
+        Buffers {
+            windows: Windows::default(),
+            resets: Resets::default(),
+            extrapolation: Extrapolation::new(is_counter, per_seconds),
+            values: Vec::new(),
+        }
+    }
 }
 
 impl Evaluator<'_> {
@@ -242,38 +261,40 @@ impl Evaluator<'_> {
         row: &mut [f64],
         buffers: &mut Buffers,
     ) -> Result<(), Error> {
-        if let Some(extension) = call.extension {
-            return self.extended_row(call, extension, columns, row);
-        }
         let shape = &call.shape;
         let Buffers {
+            windows,
             resets,
+            extrapolation,
             values: sorted,
         } = buffers;
+        if let Some(extension) = call.extension {
+            return self.extended_row(call, extension, columns, row, windows);
+        }
         let param = |place: usize, step: usize| call.params[place][step];
+        macro_rules! map {
+            ($function:expr) => {
+                shape.map(self, columns, row, windows, $function)
+            };
+        }
         match call.function.name {
             "rate" | "increase" | "delta" => {
-                let is_counter = call.function.name != "delta";
-                let per_seconds = if call.function.name == "rate" {
-                    call.seconds
-                } else {
-                    0.0
-                };
-                if is_counter {
+                if call.function.name != "delta" {
                     resets.find(columns.1);
                 }
-                let mut extrapolation = Extrapolation::new(is_counter, per_seconds);
-                shape.map(self, columns, row, |w| extrapolation.of(&w, resets))
+                shape.find(self, columns.0, windows)?;
+                extrapolation.write(shape, windows, columns, resets, row);
+                Ok(())
             }
-            "irate" => shape.map(self, columns, row, |w| instant(&w, true)),
-            "idelta" => shape.map(self, columns, row, |w| instant(&w, false)),
-            "resets" => shape.map(self, columns, row, |w| over_time::resets(w.values)),
-            "changes" => shape.map(self, columns, row, |w| over_time::changes(w.values)),
-            "deriv" => shape.map(self, columns, row, |w| match w.values.len() {
+            "irate" => map!(|w| instant(&w, true)),
+            "idelta" => map!(|w| instant(&w, false)),
+            "resets" => map!(|w| over_time::resets(w.values)),
+            "changes" => map!(|w| over_time::changes(w.values)),
+            "deriv" => map!(|w| match w.values.len() {
                 1 => ABSENT,
                 _ => regression::line(&w, w.timestamps[0]).0,
             }),
-            "predict_linear" => shape.map(self, columns, row, |w| match w.values.len() {
+            "predict_linear" => map!(|w| match w.values.len() {
                 1 => ABSENT,
                 _ => {
                     let (slope, value) = regression::line(&w, w.time);
@@ -283,8 +304,8 @@ impl Evaluator<'_> {
             "quantile_over_time"
             | "mad_over_time"
             | "double_exponential_smoothing"
-            | "integral" => self.parameter_row(call, columns, row, sorted),
-            _ => self.summary_row(call, columns, row),
+            | "integral" => self.parameter_row(call, columns, row, windows, sorted),
+            _ => self.summary_row(call, columns, row, windows),
         }
     }
 
@@ -294,13 +315,14 @@ impl Evaluator<'_> {
         call: &RangeCall<'_>,
         columns: (&[i64], &[f64]),
         row: &mut [f64],
+        windows: &mut Windows,
         sorted: &mut Vec<f64>,
     ) -> Result<(), Error> {
         let shape = &call.shape;
         let param = |place: usize, step: usize| call.params[place][step];
         match call.function.name {
             "quantile_over_time" => {
-                shape.map(self, columns, row, |w| {
+                shape.map(self, columns, row, windows, |w| {
                     sorted.clear();
                     sorted.extend_from_slice(w.values);
                     quantile(param(0, w.step), sorted)
@@ -308,19 +330,19 @@ impl Evaluator<'_> {
                 self.note_quantiles(call, row);
                 Ok(())
             }
-            "mad_over_time" => shape.map(self, columns, row, |w| {
+            "mad_over_time" => shape.map(self, columns, row, windows, |w| {
                 over_time::median_deviation(w.values, sorted)
             }),
             "double_exponential_smoothing" => {
                 check_smoothing(call)?;
-                shape.map(self, columns, row, |w| {
+                shape.map(self, columns, row, windows, |w| {
                     let (factor, trend) = (param(0, w.step), param(1, w.step));
                     over_time::double_exponential_smoothing(w.values, factor, trend)
                 })
             }
             "integral" => {
                 let strategies = self.quadratures(call);
-                shape.map(self, columns, row, |w| {
+                shape.map(self, columns, row, windows, |w| {
                     let strategy = strategies.get(w.step).copied();
                     over_time::integral(&w, strategy.unwrap_or(Quadrature::Trapezoidal))
                 })
@@ -335,18 +357,19 @@ impl Evaluator<'_> {
         call: &RangeCall<'_>,
         columns: (&[i64], &[f64]),
         row: &mut [f64],
+        windows: &mut Windows,
     ) -> Result<(), Error> {
         let shape = &call.shape;
         let last = |w: &Window<'_>| w.values.len() - 1;
         let seconds = |time: i64| time as f64 / 1000.0;
         macro_rules! map {
             ($function:expr) => {
-                shape.map(self, columns, row, $function)
+                shape.map(self, columns, row, windows, $function)
             };
         }
         match call.function.name {
-            "avg_over_time" => map!(|w| over_time::average(w.values)),
-            "sum_over_time" => map!(|w| over_time::sum(w.values)),
+            "avg_over_time" => self.summed_row(shape, columns, row, windows, Summary::Average),
+            "sum_over_time" => self.summed_row(shape, columns, row, windows, Summary::Sum),
             "count_over_time" => map!(|w| w.values.len() as f64),
             "present_over_time" => map!(|_| 1.0),
             "last_over_time" => map!(|w| ordinary(w.values[last(&w)])),
@@ -371,19 +394,41 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Writes the row of sums or averages.
+    fn summed_row(
+        &self,
+        shape: &WindowShape,
+        (timestamps, values): (&[i64], &[f64]),
+        row: &mut [f64],
+        windows: &mut Windows,
+        summary: Summary,
+    ) -> Result<(), Error> {
+        shape.find(self, timestamps, windows)?;
+        let rows = row.chunks_mut(Self::SUMMED_AT_ONCE);
+        for (places, row) in windows.places().chunks(Self::SUMMED_AT_ONCE).zip(rows) {
+            self.work(places.iter().map(|(first, end)| end - first).sum())?;
+            summary.write(values, places, row);
+        }
+        Ok(())
+    }
+
+    /// The number of windows between two counts of the work.
+    const SUMMED_AT_ONCE: usize = 64;
+
     fn extended_row(
         &self,
         call: &RangeCall<'_>,
         extension: Extension,
         columns: (&[i64], &[f64]),
         row: &mut [f64],
+        windows: &mut Windows,
     ) -> Result<(), Error> {
         let name = call.function.name;
         let (is_counter, seconds) = (
             name != "delta",
             if name == "rate" { call.seconds } else { 0.0 },
         );
-        call.shape.map(self, columns, row, |w| match name {
+        call.shape.map(self, columns, row, windows, |w| match name {
             "resets" => extended::anchored(&w).map_or(ABSENT, over_time::resets),
             "changes" => extended::anchored(&w).map_or(ABSENT, over_time::changes),
             _ => extended::difference(&w, extension, is_counter, seconds),

@@ -1,7 +1,7 @@
 //! Series of ranges: those of a subquery, and those of a range that is the whole query.
 
 use super::selector::FreshSamples;
-use super::window::WindowShape;
+use super::window::{WindowShape, Windows};
 use super::{Evaluator, extended};
 use crate::ast::Extension;
 use crate::error::{Error, execution};
@@ -87,10 +87,11 @@ impl Evaluator<'_> {
                 0
             },
         };
-        let mut fresh = FreshSamples::default();
+        let (mut fresh, mut windows) = (FreshSamples::default(), Windows::default());
         self.read(selector.read, &mut |labels, samples| {
             let (mut timestamps, mut values) = (Vec::new(), Vec::new());
-            shape.map(self, fresh.of(samples), &mut [ABSENT], |window| {
+            let columns = fresh.of(samples);
+            shape.map(self, columns, &mut [ABSENT], &mut windows, |window| {
                 (timestamps, values) = match selector.extension {
                     None => (window.timestamps.to_vec(), window.values.to_vec()),
                     Some(extension) => extended::extended_samples(&window, extension)

@@ -1,6 +1,6 @@
 //! Samples of series: reads of the source, the latest sample of each step, and smoothed ones.
 
-use super::window::{Cursor, WindowShape};
+use super::window::{WindowShape, Windows};
 use super::{Evaluator, Row, Sink, extended};
 use crate::ast::Extension;
 use crate::error::{Error, LimitError};
@@ -129,11 +129,29 @@ impl Evaluator<'_> {
         function: impl Fn(i64, f64) -> f64,
     ) -> Result<(), Error> {
         let mut row = vec![ABSENT; grid.count];
+        let mut windows = Windows::default();
+        let shape = WindowShape {
+            grid,
+            time: selector.time,
+            range: self.options.lookback_delta,
+            before: 0,
+            after: 0,
+        };
         self.read(selector.read, &mut |labels, samples| {
-            let is_empty = match selector.extension {
-                Some(Extension::Smoothed) => self.smoothed(selector, grid, samples, &mut row)?,
-                _ => self.latest_row(selector, grid, samples, &mut row, &function)?,
-            };
+            let mut is_empty = true;
+            if selector.extension == Some(Extension::Smoothed) {
+                is_empty = self.smoothed(selector, grid, samples, &mut row)?;
+            } else {
+                let columns = (samples.timestamps, samples.values);
+                shape.map(self, columns, &mut row, &mut windows, |window| {
+                    let last = window.values.len() - 1;
+                    if is_stale(window.values[last]) {
+                        return ABSENT;
+                    }
+                    is_empty = false;
+                    function(window.timestamps[last], window.values[last])
+                })?;
+            }
             if is_empty {
                 return Ok(());
             }
@@ -143,35 +161,6 @@ impl Evaluator<'_> {
                 values: &mut row,
             })
         })
-    }
-
-    /// Writes the row of a series and returns whether it has no value.
-    fn latest_row(
-        &self,
-        selector: &SelectorNode,
-        grid: Grid,
-        samples: Samples<'_>,
-        row: &mut [f64],
-        function: impl Fn(i64, f64) -> f64,
-    ) -> Result<bool, Error> {
-        let (timestamps, values) = (samples.timestamps, samples.values);
-        let lookback = self.options.lookback_delta;
-        let mut cursor = Cursor::default();
-        let mut is_empty = true;
-        self.work(grid.count * 4)?;
-        for (step, out) in row.iter_mut().enumerate() {
-            let time = selector.time.of(grid.time(step));
-            let passed = cursor.pass(timestamps, time);
-            let counts = passed > 0
-                && timestamps[passed - 1] > time - lookback
-                && !is_stale(values[passed - 1]);
-            *out = match counts {
-                true => function(timestamps[passed - 1], values[passed - 1]),
-                false => ABSENT,
-            };
-            is_empty &= !counts;
-        }
-        Ok(is_empty)
     }
 
     /// Writes the row of a series whose values are interpolated between samples.
@@ -191,8 +180,8 @@ impl Evaluator<'_> {
             after: lookback,
         };
         let mut is_empty = true;
-        let mut fresh = FreshSamples::default();
-        shape.map(self, fresh.of(samples), row, |window| {
+        let (mut fresh, mut windows) = (FreshSamples::default(), Windows::default());
+        shape.map(self, fresh.of(samples), row, &mut windows, |window| {
             let value = extended::smoothed_value(&window);
             is_empty &= crate::sample::is_absent(value);
             value

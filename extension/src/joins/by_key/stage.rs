@@ -106,7 +106,7 @@ impl HashStage {
         grouped: &[*mut pg_sys::Node],
         conditions: &[*mut pg_sys::Node],
     ) -> Translation<HashStage> {
-        pg::malloc::keep_memory_of_joins();
+        pg::malloc::keep_memory_of_queries();
         let before = translator.asked();
         let outputs: Vec<Place> = (0..plan.outputs.len())
             .map(|output| Place {
