@@ -11,7 +11,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`model`], [`clock`] | what the parts exchange; the source of time |
+//! | [`model`], [`clock`], [`stamp`] | what the parts exchange; the source of time; whether files have changed |
+//! | [`connect`] | sessions with PostgreSQL: address, role, password, TLS |
 //! | [`metrics`] | the registry that each part adds its metrics to |
 //! | [`series`] | label sets and series ids |
 //! | [`http`] | connections, bodies and refusals |
@@ -69,6 +70,9 @@
 
 pub mod clock;
 pub mod model;
+pub mod stamp;
+
+pub mod connect;
 
 pub mod metrics;
 pub mod series;

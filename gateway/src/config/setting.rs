@@ -87,7 +87,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("ack", "level", "memory|wal|replica|object", "wal", "Promise of the answer 204, unless the request chooses one in its header X-Lanes-Ack; object requires objects.url"),
     setting("ack", "timeout", "DURATION", "15s", "How long a request waits for PostgreSQL, including retries; the answer is then 503"),
 
-    setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL of the database; never logged"),
+    setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL of the database, with sslmode, sslrootcert, sslcert and sslkey as in libpq; never logged"),
     setting("postgres", "password_file", "PATH", "", "File with the password; otherwise it is taken from the connection string, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
     setting("postgres", "table", "NAME", "lanes.samples", "Table of samples, with its schema"),
     setting("postgres", "sessions", "COUNT", "2", "Maximum batches in flight, and so sessions, of each worker and level in use: this number for samples, and one more for events, which their tables share"),

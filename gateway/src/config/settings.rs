@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(settings.app.default_level, AckLevel::Wal);
         assert_eq!(settings.app.self_scrape.unwrap().instance, "127.0.0.1:9201");
         assert_eq!(
-            settings.postgres.connection.get_application_name(),
+            settings.postgres.connection.config().get_application_name(),
             Some("lanes-gateway")
         );
     }
@@ -365,8 +365,8 @@ mod tests {
             (&["--ack-level", "object"], "set objects.url"),
             (&["--postgres-table", "samples"], "not schema.table"),
             (
-                &["--postgres-connection", "sslmode=require"],
-                "TLS to PostgreSQL is not supported",
+                &["--postgres-connection", "host=a sslmode=on"],
+                "postgres.connection (flag): sslmode is none of disable",
             ),
             (
                 &["--receive-pending-bytes-max", "2MiB"],
@@ -416,8 +416,8 @@ mod tests {
                 "query.sessions (flag): must be at least 1",
             ),
             (
-                &["--query-connection", "sslmode=require"],
-                "query.connection (flag): sslmode=require",
+                &["--query-connection", "host=a sslrootcert=/nonexistent"],
+                "query.connection (flag): sslrootcert \"/nonexistent\": the gateway cannot read it: No such file",
             ),
             (&["--query-timeout", "0"], "query.timeout"),
         ] {
@@ -450,7 +450,7 @@ mod tests {
         let settings = read(&["--query-connection", "host=a user=r"]).unwrap();
         let connection = settings.app.query.connection.unwrap();
         assert_eq!(
-            connection.get_application_name(),
+            connection.config().get_application_name(),
             Some("lanes-gateway query")
         );
     }

@@ -19,6 +19,7 @@ use super::opening_pause::OpeningPause;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Repeated, Sink, SinkError};
 use crate::clock::{self, Instant};
+use crate::connect::Connector;
 use crate::model::{AckLevel, ColumnKind, InsertPrivilege, Table};
 use crate::objects::ObjectLog;
 use crate::series::{LabelSet, SeriesCache};
@@ -27,7 +28,7 @@ use crate::series::{LabelSet, SeriesCache};
 #[derive(Clone)]
 pub struct PostgresSettings {
     /// The address, the role and the password.
-    pub connection: tokio_postgres::Config,
+    pub connection: Connector,
     /// The table of samples, with its schema.
     pub table: String,
     /// The timeout for opening a session.

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`client`] | requests over TLS, with the head and body that a test wants |
 //! | [`files`] | certificates, and the file of users |
+//! | [`database`] | TLS from the gateway to PostgreSQL |
 //! | [`entry`] | who is let in on which route; users and certificates that change; the log |
 //! | [`roles`] | GRANT and row-level security in PromQL and for writes |
 
 mod client;
+mod database;
 mod entry;
 mod files;
 mod roles;
