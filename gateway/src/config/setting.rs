@@ -81,6 +81,11 @@ pub const SETTINGS: &[Setting] = &[
     setting("events", "create_tables", "off|logged|unlogged", "off", "Whether the first request for a missing table creates it as a lanes table"),
     setting("events", "rows_max", "COUNT", "1000000", "Maximum number of rows in a request with events; larger requests are answered with 400"),
 
+    setting("users", "samples_per_second", "COUNT", "0", "Samples and events that a user may write in a second, in the mean of a minute; beyond it requests are answered with 429; 0 for no limit. The file listen.web_config may give a user another limit, here and below"),
+    setting("users", "series_max", "COUNT", "0", "Series that a user may write in a day; beyond it series that are not registered yet are refused; 0 for no limit"),
+    setting("users", "new_series_per_minute", "COUNT", "0", "Series that a user may register in a minute; further ones are refused; 0 for no limit"),
+    setting("users", "metric_names_max", "COUNT", "0", "Metric names that a user may write; beyond it series with another name are refused unless they are registered; 0 for no limit"),
+
     setting("batch", "rows_max", "COUNT", "65536", "Number of rows from which on no more requests are added to a batch"),
     setting("batch", "age_max", "DURATION", "5ms", "How long the first request of a batch waits for others while another batch is in flight; a lone request never waits"),
 

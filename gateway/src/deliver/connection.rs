@@ -21,7 +21,7 @@ use super::call_error::{
 };
 use super::describe::{self, DESCRIBE, MAY_INSERT};
 use super::logged::LoggedStatements;
-use super::registration;
+use super::registration::{self, Unregistered};
 use super::registry::Registry;
 use super::registry_calls::RegistryStatements;
 use super::sink::{Append, Health, SinkError};
@@ -234,8 +234,12 @@ impl Connection {
         self.has_standbys(&row)
     }
 
-    /// Returns the ids of distinct label sets, and registers the new ones.
-    pub async fn register(&self, label_sets: &[&LabelSet]) -> Result<Vec<SeriesId>, CallError> {
+    /// Returns the ids of distinct label sets; 0 for those that are left unregistered.
+    pub async fn ids(
+        &self,
+        label_sets: &[&LabelSet],
+        unregistered: Unregistered,
+    ) -> Result<Vec<SeriesId>, CallError> {
         if self.generation != self.cache.generation() {
             // This session belongs to an earlier registry. It is dropped, and the next one belongs
             // to the current registry.
@@ -247,9 +251,16 @@ impl Connection {
         }
         let index = self.cache.index();
         let mut index = index.lock().await;
-        registration::register(self, &mut index, self.generation, label_sets, &self.cache)
-            .await
-            .map_err(of_registration)
+        let (generation, cache) = (self.generation, &self.cache);
+        let ids = registration::ids(
+            self,
+            &mut index,
+            generation,
+            label_sets,
+            cache,
+            unregistered,
+        );
+        ids.await.map_err(of_registration)
     }
 
     /// Checks whether the server accepts batches.
