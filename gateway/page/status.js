@@ -128,6 +128,7 @@ function refusals(metrics) {
 const MEANINGS = {
   400: "the request was wrong", 403: "not allowed", 404: "no such table or route", 405: "another method is needed",
   415: "an encoding or media type that is not supported", 422: "the query cannot be evaluated, or the events contradict the table",
+  429: "the user writes more samples a second than its limit allows",
   503: "not now: overload, or PostgreSQL does not accept it; senders repeat it",
   bad_data: "the query or a parameter was wrong", execution: "the query could not be evaluated", forbidden: "the role may not read this",
   timeout: "the query took too long", canceled: "the statement was cancelled", unavailable: "all sessions in use, or PostgreSQL away",

@@ -11,11 +11,13 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`model`], [`clock`] | what the parts exchange; the source of time |
+//! | [`model`], [`clock`], [`stamp`] | what the parts exchange; the source of time; whether files have changed |
+//! | [`connect`] | sessions with PostgreSQL: address, role, password, TLS |
 //! | [`metrics`] | the registry that each part adds its metrics to |
 //! | [`series`] | label sets and series ids |
 //! | [`http`] | connections, bodies and refusals |
 //! | [`access`] | users, certificates, and the PostgreSQL role of a request |
+//! | [`quota`] | what a user may write: samples a second, series, names of metrics |
 //! | [`receive`] | a remote write request, from bytes to rows |
 //! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | registration of new series; requests joined into batches |
@@ -47,6 +49,7 @@
 //! | connections | 36 KiB each: 24 KiB for received bytes ([`http::server::CONNECTION_BYTES_MAX`]), the rest for the connection itself |
 //! | TLS | 64 KiB more for each connection ([`http::server::TLS_BYTES_MAX`]) |
 //! | credentials | the file, 1 MiB at most, and 2,048 headers of 40 bytes each that were checked ([`access::accounts`]) |
+//! | limits of users | 12 bytes for each series and 20 for each name that a user with such limits may have ([`quota`]) |
 //! | joiners kept from batch to batch | 32 MiB ([`batch::accumulate::JOINERS_BYTES_MAX`]) |
 //! | batches in flight | two copies each, one encoded and one in its session: `postgres.sessions` batches of samples and one more of events, for each worker and level in use |
 //! | events | 64 bytes for each column of a request |
@@ -62,6 +65,8 @@
 //! | PostgreSQL cannot answer queries | 503 with Retry-After for queries only; writes have sessions of their own |
 //! | overload | requests wait before they are read, then 503; admitted requests are stored |
 //! | credentials are missing or wrong | 401 before the body is read |
+//! | a user exceeds its rate of samples | 429 with Retry-After; nothing of the request is stored |
+//! | a user exceeds a limit of series | 400; the new series are refused, the rest is stored |
 //! | the file of users cannot be used | it changes nothing; at the start the gateway ends |
 //! | a client sends or reads too slowly | its connection is closed after a timeout; until then it holds little memory |
 
@@ -69,6 +74,9 @@
 
 pub mod clock;
 pub mod model;
+pub mod stamp;
+
+pub mod connect;
 
 pub mod metrics;
 pub mod series;
@@ -76,6 +84,8 @@ pub mod series;
 pub mod http;
 
 pub mod access;
+
+pub mod quota;
 
 pub mod receive;
 

@@ -140,11 +140,13 @@ fn key() -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quota::limits::OwnLimits;
 
     fn user(name: &str) -> Arc<User> {
         Arc::new(User {
             name: name.to_owned(),
             role: name.into(),
+            limits: OwnLimits::default(),
         })
     }
 

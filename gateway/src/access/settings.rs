@@ -1,8 +1,7 @@
 //! The file of `listen.web_config`, loaded with its certificates, and what an address wants of it.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use rustls::ServerConfig;
 use super::accounts::Accounts;
 use super::tls;
 use super::web_config::{self, ClientAuth, FILE_BYTES_MAX, WebConfig, WebConfigError};
+use crate::stamp::Stamp;
 
 /// Whether an address may be served without TLS and credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,10 +117,6 @@ fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// What shows that files have changed: identity, length and times of each, followed through links.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp(Vec<Option<[i128; 5]>>);
-
 /// Returns the stamp of a file and of the certificates that it names.
 pub fn stamp(path: &Path) -> Stamp {
     let mut files = vec![path.to_owned()];
@@ -128,19 +124,5 @@ pub fn stamp(path: &Path) -> Stamp {
         files.extend([tls.certificate, tls.key]);
         files.extend(tls.client_ca);
     }
-    let of = |metadata: Metadata| {
-        let nanos =
-            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-        [
-            i128::from(metadata.dev()),
-            i128::from(metadata.ino()),
-            i128::from(metadata.len()),
-            nanos(metadata.mtime(), metadata.mtime_nsec()),
-            nanos(metadata.ctime(), metadata.ctime_nsec()),
-        ]
-    };
-    let stamps = files
-        .iter()
-        .map(|file| std::fs::metadata(file).ok().map(of));
-    Stamp(stamps.collect())
+    Stamp::of(files.iter().map(PathBuf::as_path))
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::quota::limits::OwnLimits;
+
 /// The longest name of a role, in bytes. PostgreSQL would cut a longer one, and so take another
 /// role.
 pub const ROLE_BYTES_MAX: usize = 63;
@@ -13,6 +15,8 @@ pub struct User {
     pub name: String,
     /// The PostgreSQL role.
     pub role: Arc<str>,
+    /// What it may write, where that differs from the defaults.
+    pub limits: OwnLimits,
 }
 
 /// Who sent a request; `None` if no credentials are wanted.

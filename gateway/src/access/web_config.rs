@@ -1,4 +1,4 @@
-//! The file of `listen.web_config`: Prometheus's web configuration, with two sections of our own.
+//! The file of `listen.web_config`: Prometheus's web configuration, with three sections of our own.
 //!
 //! ```yaml
 //! tls_server_config:
@@ -14,6 +14,8 @@
 //!   feed: 5e884898da28…          # SHA-256 of the token, in hexadecimal digits
 //! postgres_roles:
 //!   feed: writer                 # by default a user has the role of its own name
+//! write_limits:
+//!   feed: {samples_per_second: 10000, series_max: 50000}   # by default those of section users
 //! ```
 //!
 //! Keys that are not listed here are refused by name. Messages never contain a value of the file.
@@ -29,6 +31,7 @@ use serde_saphyr::Error as YamlError;
 use thiserror::Error;
 
 use super::user::{User, check_role};
+use crate::quota::limits::OwnLimits;
 
 /// The maximum length of the file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -125,6 +128,16 @@ struct File {
     basic_auth_users: Option<BTreeMap<String, String>>,
     bearer_tokens: Option<BTreeMap<String, String>>,
     postgres_roles: Option<BTreeMap<String, String>>,
+    write_limits: Option<BTreeMap<String, LimitsSection>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitsSection {
+    samples_per_second: Option<u64>,
+    series_max: Option<u64>,
+    new_series_per_minute: Option<u64>,
+    metric_names_max: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -150,17 +163,21 @@ pub fn parse(text: &str, folder: &Path) -> Result<WebConfig, WebConfigError> {
         basic_auth_users: None,
         bearer_tokens: None,
         postgres_roles: None,
+        write_limits: None,
     });
     let tls = file.tls_server_config.map(|section| tls(section, folder));
     let passwords = file.basic_auth_users.unwrap_or_default();
     let tokens = file.bearer_tokens.unwrap_or_default();
     let roles = file.postgres_roles.unwrap_or_default();
-    if let Some(name) = roles
-        .keys()
-        .find(|name| !passwords.contains_key(*name) && !tokens.contains_key(*name))
+    let limits = limits(file.write_limits.unwrap_or_default())?;
+    let of_roles = roles.keys().map(|name| ("postgres_roles", name));
+    let of_limits = limits.keys().map(|name| ("write_limits", name));
+    if let Some((section, name)) = of_roles
+        .chain(of_limits)
+        .find(|(_, name)| !passwords.contains_key(*name) && !tokens.contains_key(*name))
     {
         let reason = "neither basic_auth_users nor bearer_tokens has this user".to_owned();
-        return Err(value(&format!("postgres_roles.{name}"), reason));
+        return Err(value(&format!("{section}.{name}"), reason));
     }
     let user = |section: &str, name: &str| -> Result<Arc<User>, WebConfigError> {
         let role = roles.get(name).map_or(name, String::as_str);
@@ -172,6 +189,7 @@ pub fn parse(text: &str, folder: &Path) -> Result<WebConfig, WebConfigError> {
         Ok(Arc::new(User {
             name: name.to_owned(),
             role: role.into(),
+            limits: limits.get(name).copied().unwrap_or_default(),
         }))
     };
     let passwords = passwords.into_iter().map(|(name, hash)| {
@@ -197,6 +215,27 @@ pub fn parse(text: &str, folder: &Path) -> Result<WebConfig, WebConfigError> {
     })
 }
 
+fn limits(
+    section: BTreeMap<String, LimitsSection>,
+) -> Result<BTreeMap<String, OwnLimits>, WebConfigError> {
+    let limits = section.into_iter().map(|(name, section)| {
+        let limits = OwnLimits {
+            samples_per_second: section.samples_per_second,
+            series_max: section.series_max,
+            new_series_per_minute: section.new_series_per_minute,
+            metric_names_max: section.metric_names_max,
+        };
+        match limits.check() {
+            Ok(()) => Ok((name, limits)),
+            Err((key, most)) => {
+                let reason = format!("must be at most {most}");
+                Err(value(&format!("write_limits.{name}.{key}"), reason))
+            }
+        }
+    });
+    limits.collect()
+}
+
 fn value(key: &str, reason: String) -> WebConfigError {
     WebConfigError::Value {
         key: key.to_owned(),
@@ -212,7 +251,7 @@ fn syntax(error: &YamlError) -> WebConfigError {
         } => format!("unknown key {field}; known are {}", expected.join(", ")),
         YamlError::DuplicateMappingKey { key: Some(key), .. } => format!("{key} is there twice"),
         YamlError::DuplicateMappingKey { .. } => "a key is there twice".to_owned(),
-        _ => "not YAML of the form section, name: text".to_owned(),
+        _ => "not YAML of the form section, name: text, or of numbers in write_limits".to_owned(),
     };
     WebConfigError::Syntax {
         line: error.location().map_or(0, |location| location.line()),

@@ -44,6 +44,21 @@ fn all_sections_are_read() {
 }
 
 #[test]
+fn users_have_limits_of_their_own() {
+    let config = read(&format!(
+        "basic_auth_users: {{a: '{HASH}', b: '{HASH}'}}\nwrite_limits: {{b: {{series_max: 5, samples_per_second: 0}}}}"
+    ));
+    let users = config.unwrap().passwords;
+    let limits: Vec<OwnLimits> = users.iter().map(|(user, _)| user.limits).collect();
+    let of_b = OwnLimits {
+        series_max: Some(5),
+        samples_per_second: Some(0),
+        ..OwnLimits::default()
+    };
+    assert_eq!(limits, [OwnLimits::default(), of_b]);
+}
+
+#[test]
 fn empty_files_and_sections_are_taken() {
     for text in ["", "# nothing\n", "basic_auth_users:\n", "{}"] {
         let config = read(text).unwrap();
@@ -110,6 +125,24 @@ fn wrong_values_are_named() {
         (
             format!("basic_auth_users: {{a: '{HASH}'}}\npostgres_roles: {{b: c}}"),
             "postgres_roles.b: neither",
+        ),
+        (
+            format!("basic_auth_users: {{a: '{HASH}'}}\nwrite_limits: {{b: {{}}}}"),
+            "write_limits.b: neither",
+        ),
+        (
+            format!(
+                "basic_auth_users: {{a: '{HASH}'}}\nwrite_limits: {{a: {{series_max: 100000001}}}}"
+            ),
+            "write_limits.a.series_max: must be at most 100000000",
+        ),
+        (
+            format!("basic_auth_users: {{a: '{HASH}'}}\nwrite_limits: {{a: {{series: 1}}}}"),
+            "unknown key series; known are samples_per_second",
+        ),
+        (
+            format!("basic_auth_users: {{a: '{HASH}'}}\nwrite_limits: {{a: {{series_max: -1}}}}"),
+            "numbers in write_limits",
         ),
         (
             "bearer_tokens: {t: abc}".to_owned(),

@@ -20,6 +20,7 @@ use crate::http::{Hosts, Refusal};
 use crate::model::{AckLevel, Budget, Reservation};
 use crate::observe::Status;
 use crate::query::QueryApi;
+use crate::quota::{Quota, Quotas};
 use crate::receive::WritePath;
 
 /// The header by which a request chooses its level of acknowledgement.
@@ -51,6 +52,8 @@ pub struct Common {
     pub hosts: Hosts,
     /// Users and certificates.
     pub guard: Arc<Guard>,
+    /// What users may write.
+    pub quotas: Arc<Quotas>,
     /// Prometheus's query API.
     pub query: Arc<QueryApi>,
 }
@@ -107,6 +110,18 @@ impl<S> Handlers<S> {
         Ok(level)
     }
 
+    /// Returns the limits of a caller, if it has any and may send now.
+    ///
+    /// # Errors
+    /// Returns a 429 if it may not.
+    pub(super) fn quota(&self, caller: &Caller) -> Result<Option<Quota>, Refusal> {
+        let quota = self.common.quotas.of(caller);
+        if let Some(quota) = &quota {
+            quota.check()?;
+        }
+        Ok(quota)
+    }
+
     /// Reads a body. Its request is expected to hold `times` the bytes of the body.
     pub(super) async fn read<B>(
         &self,
@@ -148,6 +163,7 @@ impl<S: Sink> Handlers<S> {
             let name = self.events.quoted_name(table);
             Box::pin(self.writers.check(caller, &name)).await?;
         }
+        let quota = self.quota(caller)?;
         let (body, reservation) = self.read(body, format.times_body()).await?;
         let request = EventRequest {
             table,
@@ -156,6 +172,7 @@ impl<S: Sink> Handlers<S> {
             key,
             reservation,
             level,
+            quota,
             started,
         };
         self.events.receive(request).await

@@ -32,6 +32,7 @@ use crate::model::{AckLevel, Budget, Reservation};
 use crate::observe::supervise::Supervision;
 use crate::observe::{Status, self_scrape};
 use crate::query::QueryApi;
+use crate::quota::Quotas;
 use crate::receive::WritePath;
 use crate::series::SeriesCache;
 
@@ -87,6 +88,7 @@ impl<S: Sink> App<S> {
         let guard = Arc::new(guard);
         let watching = access::watch::run(settings.access.clone(), Arc::clone(&guard));
         let watching = tokio::spawn(watching);
+        let quotas = Quotas::new(settings.user_limits, Arc::clone(&metrics.quota));
         let shared = Shared {
             settings,
             budget,
@@ -96,6 +98,7 @@ impl<S: Sink> App<S> {
             status,
             decoders: Arc::new(Semaphore::new(cores)),
             guard,
+            quotas: Arc::new(quotas),
             query: Arc::new(query),
             register,
         };
@@ -218,7 +221,13 @@ async fn scrape_self(
         times.tick().await;
         let body = self_scrape::encode(&families.gather(), &settings.instance, clock::unix_ms());
         match path
-            .receive(body.into(), Reservation::default(), level, clock::now())
+            .receive(
+                body.into(),
+                Reservation::default(),
+                level,
+                None,
+                clock::now(),
+            )
             .await
         {
             Ok(()) => {}

@@ -9,6 +9,7 @@ use crate::http::HttpMetrics;
 use crate::metrics::Families;
 use crate::objects::model::ObjectMetrics;
 use crate::query::QueryMetrics;
+use crate::quota::QuotaMetrics;
 use crate::receive::{self, ReceiveMetrics};
 use crate::series::SeriesMetrics;
 
@@ -21,6 +22,8 @@ pub struct AppMetrics {
     pub http: Arc<HttpMetrics>,
     /// Metrics of credentials and TLS.
     pub access: Arc<AccessMetrics>,
+    /// Metrics of the limits of users.
+    pub quota: Arc<QuotaMetrics>,
     /// Metrics of remote write.
     pub receive: Arc<ReceiveMetrics>,
     /// Metrics of series.
@@ -40,6 +43,7 @@ impl Default for AppMetrics {
         Self {
             http: Arc::new(HttpMetrics::new(&families, hot_routes)),
             access: Arc::new(AccessMetrics::new(&families)),
+            quota: Arc::new(QuotaMetrics::new(&families)),
             receive: Arc::new(ReceiveMetrics::new(&families)),
             series: Arc::new(SeriesMetrics::new(&families)),
             deliver: Arc::new(DeliverMetrics::new(&families)),

@@ -76,14 +76,13 @@ async fn write<S: Sink>(
     media_type::check(&headers).map_err(Refusal::UnsupportedMedia)?;
     let level = handlers.level(&headers)?;
     let samples = &handlers.events.settings.samples_table;
-    handlers
-        .writers
-        .check(&caller(&extensions), samples)
-        .await?;
+    let caller = caller(&extensions);
+    handlers.writers.check(&caller, samples).await?;
+    let quota = handlers.quota(&caller)?;
     let (bytes, reservation) = handlers.read(body, TIMES_BODY).await?;
     handlers
         .path
-        .receive(bytes, reservation, level, started)
+        .receive(bytes, reservation, level, quota, started)
         .await?;
     Ok(StatusCode::NO_CONTENT)
 }

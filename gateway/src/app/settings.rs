@@ -9,6 +9,7 @@ use crate::http::Hosts;
 use crate::http::server::ServerLimits;
 use crate::model::AckLevel;
 use crate::query::QuerySettings;
+use crate::quota::Limits;
 use crate::receive::ReceiveLimits;
 
 /// The settings of all parts that serve requests.
@@ -22,6 +23,8 @@ pub struct AppSettings {
     pub access: AccessSettings,
     /// Limits of requests.
     pub receive: ReceiveLimits,
+    /// The limits of users that the file gives none.
+    pub user_limits: Limits,
     /// Settings of events.
     pub events: EventSettings,
     /// Settings of queries.

@@ -20,6 +20,7 @@ use crate::http::server::Server;
 use crate::model::{AckLevel, Budget};
 use crate::observe::Status;
 use crate::query::QueryApi;
+use crate::quota::Quotas;
 use crate::receive::WritePath;
 use crate::series::SeriesCache;
 
@@ -42,6 +43,8 @@ pub struct Shared {
     pub decoders: Arc<Semaphore>,
     /// Users and certificates.
     pub guard: Arc<Guard>,
+    /// What users may write.
+    pub quotas: Arc<Quotas>,
     /// Prometheus's query API, whose sessions all workers use.
     pub query: Arc<QueryApi>,
     /// The queue of series to register.
@@ -116,6 +119,7 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         has_objects: settings.has_objects,
         hosts: settings.hosts.clone(),
         guard: Arc::clone(&shared.guard),
+        quotas: Arc::clone(&shared.quotas),
         query: Arc::clone(&shared.query),
     };
     let handlers = Handlers {

@@ -21,6 +21,10 @@ impl Sink for Recorder {
         unreachable!("batches do not register")
     }
 
+    async fn look_up(&self, _: &[&LabelSet]) -> Result<Registered, SinkError> {
+        unreachable!("batches do not register")
+    }
+
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
         let Target::Samples { generation } = append.target else {
             unreachable!("only samples are sent")

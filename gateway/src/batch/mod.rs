@@ -7,9 +7,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`register`] | new series, registered in bulk by one call at a time |
+//! | `limited` | registration for a user with limits: new series that exceed them are left out |
 //! | [`accumulate`] | requests of one level of acknowledgement, joined by rows and age |
 
 pub mod accumulate;
+mod limited;
 pub mod register;
 
 pub use accumulate::QUEUE_REQUESTS_MAX;

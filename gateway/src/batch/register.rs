@@ -6,9 +6,12 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use tokio::sync::{mpsc, oneshot};
 
+use super::limited::register_limited;
 use crate::clock::{self, Instant};
 use crate::deliver::{Backoff, Sink, SinkError};
 use crate::model::{Fault, Reservation};
+use crate::quota::Quota;
+use crate::quota::limits::Limit;
 use crate::series::{LabelSet, SeriesCache, SeriesId, SeriesMetrics};
 
 /// The maximum number of label sets in one call: enough to spread the cost of a transaction, and
@@ -50,6 +53,8 @@ pub struct RegisterJob {
     pub registrations: u64,
     /// The time after which nobody waits for the ids.
     pub deadline: Instant,
+    /// The limits of the user, if it has limits of series.
+    pub quota: Option<Quota>,
     /// The memory of the request, of which `series` is a part. The job holds it because the request
     /// may be abandoned while the job waits.
     pub reservation: Reservation,
@@ -60,8 +65,10 @@ pub struct RegisterJob {
 /// The result of a job.
 #[derive(Debug)]
 pub struct RegisteredSeries {
-    /// The ids, in the order of the job's series.
+    /// The ids, in the order of the job's series; 0 for a series that is refused.
     pub ids: Vec<SeriesId>,
+    /// The indexes of refused series in ascending order, and the limits that they exceed.
+    pub refused: Vec<(usize, Limit)>,
     /// The reservation of the job.
     pub reservation: Reservation,
 }
@@ -76,7 +83,11 @@ impl RegisterJob {
         let reservation = self.reservation;
         // The series are dropped while the reservation still covers them.
         drop(self.series);
-        let registered = answer.map(|ids| RegisteredSeries { ids, reservation });
+        let registered = answer.map(|Answer { ids, refused }| RegisteredSeries {
+            ids,
+            refused,
+            reservation,
+        });
         // An abandoned request needs no ids.
         let _ = self.reply.send(registered);
     }
@@ -101,10 +112,18 @@ pub async fn run<S: Sink>(
             }
         }
         round.retain(RegisterJob::is_awaited);
-        if round.is_empty() {
-            continue;
+        let (limited, others): (Vec<_>, Vec<_>) =
+            round.into_iter().partition(|job| job.quota.is_some());
+        if !others.is_empty() {
+            serve(others, &*sink, &cache, &metrics).await;
         }
-        serve(round, &*sink, &cache, &metrics).await;
+        for mut job in limited {
+            if let Some(quota) = job.quota.take() {
+                let answer = register_limited(&job, &quota, &*sink, &cache, &metrics);
+                let answer = answer.await;
+                job.answer(answer);
+            }
+        }
     }
 }
 
@@ -143,12 +162,18 @@ async fn serve<S: Sink>(
     }
 }
 
-type JobAnswer = Result<Vec<SeriesId>, Fault>;
+/// The ids of a job's series, and the series that are refused.
+pub(super) struct Answer {
+    pub(super) ids: Vec<SeriesId>,
+    pub(super) refused: Vec<(usize, Limit)>,
+}
+
+type JobAnswer = Result<Answer, Fault>;
 
 /// The distinct label sets of a round.
 #[derive(Default)]
-struct WantedSets<'a> {
-    sets: Vec<&'a LabelSet>,
+pub(super) struct WantedSets<'a> {
+    pub(super) sets: Vec<&'a LabelSet>,
     /// Hashes, and indexes into `sets`.
     places: HashTable<(u64, usize)>,
 }
@@ -173,25 +198,32 @@ impl<'a> WantedSets<'a> {
 
 /// The source of the id of a series in a round.
 #[derive(Clone, Copy)]
-enum Source {
+pub(super) enum Source {
     /// The cache: an earlier job has registered the series.
     Cache(SeriesId),
     /// The database: the index among the wanted label sets.
     Wanted(usize),
 }
 
-/// Registers the label sets of all jobs. Returns an answer for each job, or a fault of the whole
-/// round.
-async fn register_round<S: Sink>(
-    round: &[RegisterJob],
-    sink: &S,
+impl Source {
+    /// Returns the index among the wanted label sets.
+    pub(super) fn wanted(self) -> Option<usize> {
+        match self {
+            Self::Cache(_) => None,
+            Self::Wanted(place) => Some(place),
+        }
+    }
+}
+
+/// Returns the sources of the ids of all jobs, and the label sets that the database is asked for.
+pub(super) fn sources<'a>(
+    round: &'a [RegisterJob],
     cache: &SeriesCache,
-    metrics: &SeriesMetrics,
-) -> Result<Vec<JobAnswer>, Fault> {
+) -> (WantedSets<'a>, Vec<Source>) {
     let generation = cache.generation();
+    let registrations = cache.registrations();
     let mut wanted = WantedSets::default();
     let mut sources: Vec<Source> = Vec::new();
-    let registrations = cache.registrations();
     for job in round {
         // If nothing has been registered since the request looked its series up, the cache still
         // does not contain them.
@@ -210,37 +242,67 @@ async fn register_round<S: Sink>(
             });
         }
     }
+    (wanted, sources)
+}
+
+/// Registers the label sets of all jobs. Returns an answer for each job, or a fault of the whole
+/// round.
+async fn register_round<S: Sink>(
+    round: &[RegisterJob],
+    sink: &S,
+    cache: &SeriesCache,
+    metrics: &SeriesMetrics,
+) -> Result<Vec<JobAnswer>, Fault> {
+    let generation = cache.generation();
+    let (wanted, sources) = sources(round, cache);
     let deadline = round
         .iter()
         .map(|job| job.deadline)
         .max()
         .unwrap_or_else(clock::now);
     let ids = register(&wanted.sets, generation, deadline, sink, cache, metrics).await?;
-    let mut sources = sources.into_iter();
+    let mut sources = &sources[..];
     let answers = round.iter().map(|job| {
         // The sources are consumed whatever the answer is.
-        let sources: Vec<Source> = sources.by_ref().take(job.series.len()).collect();
-        if job.generation != generation {
-            return Err(registry_changed());
-        }
-        let mut answer = Vec::with_capacity(job.series.len());
-        for (series, source) in job.series.iter().zip(sources) {
-            let id = match source {
-                Source::Cache(id) => id,
-                Source::Wanted(place) => ids[place],
-            };
-            if let Some(alias) = &series.alias {
-                cache.insert(generation, alias, id);
-            }
-            answer.push(id);
-        }
-        Ok(answer)
+        let (of_job, others) = sources.split_at(job.series.len());
+        sources = others;
+        answer_of(job, of_job, &ids, cache, generation)
     });
     Ok(answers.collect())
 }
 
+/// Returns the answer to a job from the ids of the wanted label sets, of which 0 is none.
+pub(super) fn answer_of(
+    job: &RegisterJob,
+    sources: &[Source],
+    ids: &[SeriesId],
+    cache: &SeriesCache,
+    generation: u64,
+) -> JobAnswer {
+    if job.generation != generation {
+        return Err(registry_changed());
+    }
+    let mut answer = Vec::with_capacity(job.series.len());
+    for (series, source) in job.series.iter().zip(sources) {
+        let id = match source {
+            Source::Cache(id) => *id,
+            Source::Wanted(place) => ids[*place],
+        };
+        if let Some(alias) = &series.alias
+            && id != 0
+        {
+            cache.insert(generation, alias, id);
+        }
+        answer.push(id);
+    }
+    Ok(Answer {
+        ids: answer,
+        refused: Vec::new(),
+    })
+}
+
 /// Registers distinct label sets, and adds them to the cache. Returns their ids.
-async fn register<S: Sink>(
+pub(super) async fn register<S: Sink>(
     label_sets: &[&LabelSet],
     generation: u64,
     deadline: Instant,
@@ -248,37 +310,67 @@ async fn register<S: Sink>(
     cache: &SeriesCache,
     metrics: &SeriesMetrics,
 ) -> Result<Vec<SeriesId>, Fault> {
+    let call = Call::Register(metrics);
+    call_all(call, label_sets, generation, deadline, sink, cache).await
+}
+
+/// What is asked of the database.
+#[derive(Clone, Copy)]
+pub(super) enum Call<'a> {
+    /// The ids of label sets, of which others are registered and counted.
+    Register(&'a SeriesMetrics),
+    /// The ids of label sets; 0 for those that are not registered.
+    LookUp,
+}
+
+/// Makes the calls for distinct label sets, and adds what is registered to the cache. Returns their
+/// ids.
+pub(super) async fn call_all<S: Sink>(
+    call: Call<'_>,
+    label_sets: &[&LabelSet],
+    generation: u64,
+    deadline: Instant,
+    sink: &S,
+    cache: &SeriesCache,
+) -> Result<Vec<SeriesId>, Fault> {
     let mut ids: Vec<SeriesId> = Vec::with_capacity(label_sets.len());
-    for call in label_sets.chunks(CALL_LABEL_SETS_MAX) {
-        let registered = call_until(call, sink, deadline).await?;
-        if registered.generation != generation {
+    for some in label_sets.chunks(CALL_LABEL_SETS_MAX) {
+        let found = call_until(call, some, sink, deadline).await?;
+        if found.generation != generation {
             return Err(registry_changed());
         }
-        metrics.registered.inc_by(call.len() as u64);
-        for (label_set, id) in call.iter().zip(&registered.ids) {
+        if let Call::Register(metrics) = call {
+            metrics.registered.inc_by(some.len() as u64);
+        }
+        for (label_set, id) in some.iter().zip(&found.ids).filter(|(_, id)| **id != 0) {
             cache.insert(generation, &label_set.bytes, *id);
         }
-        ids.extend(registered.ids);
+        ids.extend(found.ids);
         cache.note_registration();
     }
     Ok(ids)
 }
 
-fn registry_changed() -> Fault {
+pub(super) fn registry_changed() -> Fault {
     Fault::Unavailable("the series registry has changed; send the request again".to_owned())
 }
 
 async fn call_until<S: Sink>(
-    call: &[&LabelSet],
+    call: Call<'_>,
+    label_sets: &[&LabelSet],
     sink: &S,
     deadline: Instant,
 ) -> Result<crate::deliver::Registered, Fault> {
     let mut backoff = Backoff::new(deadline);
     loop {
-        match sink.register(call).await {
-            Ok(registered) if registered.ids.len() == call.len() => return Ok(registered),
-            Ok(registered) => {
-                let (wanted, received) = (call.len(), registered.ids.len());
+        let found = match call {
+            Call::Register(_) => sink.register(label_sets).await,
+            Call::LookUp => sink.look_up(label_sets).await,
+        };
+        match found {
+            Ok(found) if found.ids.len() == label_sets.len() => return Ok(found),
+            Ok(found) => {
+                let (wanted, received) = (label_sets.len(), found.ids.len());
                 return Err(Fault::Unavailable(format!(
                     "requested {wanted} series ids, received {received}"
                 )));

@@ -81,13 +81,18 @@ pub const SETTINGS: &[Setting] = &[
     setting("events", "create_tables", "off|logged|unlogged", "off", "Whether the first request for a missing table creates it as a lanes table"),
     setting("events", "rows_max", "COUNT", "1000000", "Maximum number of rows in a request with events; larger requests are answered with 400"),
 
+    setting("users", "samples_per_second", "COUNT", "0", "Samples and events that a user may write in a second, in the mean of a minute; beyond it requests are answered with 429; 0 for no limit. The file listen.web_config may give a user another limit, here and below"),
+    setting("users", "series_max", "COUNT", "0", "Series that a user may write in a day; beyond it series that are not registered yet are refused; 0 for no limit"),
+    setting("users", "new_series_per_minute", "COUNT", "0", "Series that a user may register in a minute; further ones are refused; 0 for no limit"),
+    setting("users", "metric_names_max", "COUNT", "0", "Metric names that a user may write; beyond it series with another name are refused unless they are registered; 0 for no limit"),
+
     setting("batch", "rows_max", "COUNT", "65536", "Number of rows from which on no more requests are added to a batch"),
     setting("batch", "age_max", "DURATION", "5ms", "How long the first request of a batch waits for others while another batch is in flight; a lone request never waits"),
 
     setting("ack", "level", "memory|wal|replica|object", "wal", "Promise of the answer 204, unless the request chooses one in its header X-Lanes-Ack; object requires objects.url"),
     setting("ack", "timeout", "DURATION", "15s", "How long a request waits for PostgreSQL, including retries; the answer is then 503"),
 
-    setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL of the database; never logged"),
+    setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL of the database, with sslmode, sslrootcert, sslcert and sslkey as in libpq; never logged"),
     setting("postgres", "password_file", "PATH", "", "File with the password; otherwise it is taken from the connection string, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
     setting("postgres", "table", "NAME", "lanes.samples", "Table of samples, with its schema"),
     setting("postgres", "sessions", "COUNT", "2", "Maximum batches in flight, and so sessions, of each worker and level in use: this number for samples, and one more for events, which their tables share"),

@@ -22,6 +22,8 @@ use crate::http::Hosts;
 use crate::http::server::ServerLimits;
 use crate::model::AckLevel;
 use crate::objects::{BacklogLimit, ObjectSettings};
+use crate::quota::Limits;
+use crate::quota::limits::{COUNTED_MAX, SAMPLES_MAX};
 use crate::receive::{ReceiveLimits, RequestLimits};
 use crate::series::{LabelLimits, LabelOrder, SampleRows};
 
@@ -167,6 +169,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
     };
     let pending_bytes_max = reader.size("receive.pending_bytes_max", 1 << 20, 1 << 40)?;
     let events = events(reader)?;
+    let user_limits = user_limits(reader)?;
     for (name, rows_max) in [
         ("receive.samples_max", receive.request.samples_max),
         ("events.rows_max", events.rows_max),
@@ -199,6 +202,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         access: access(reader, address)?,
         receive,
         events,
+        user_limits,
         query: database::query(reader)?,
         pending_bytes_max,
         pending_wait: reader.duration("receive.pending_wait", Duration::ZERO)?,
@@ -266,6 +270,20 @@ fn receive(reader: &Reader<'_>) -> Result<ReceiveLimits, SettingError> {
             samples_max: reader.count("receive.samples_max", 1, lanes_wire::limits::ROWS_MAX)?,
             label,
         },
+    })
+}
+
+fn user_limits(reader: &Reader<'_>) -> Result<Limits, SettingError> {
+    let limit = |name: &str, most: u64| {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let limit = reader.count(name, 0, most)?;
+        Ok(limit as u64)
+    };
+    Ok(Limits {
+        samples_per_second: limit("users.samples_per_second", SAMPLES_MAX)?,
+        series_max: limit("users.series_max", COUNTED_MAX)?,
+        new_series_per_minute: limit("users.new_series_per_minute", COUNTED_MAX)?,
+        metric_names_max: limit("users.metric_names_max", COUNTED_MAX)?,
     })
 }
 
@@ -350,7 +368,7 @@ mod tests {
         assert_eq!(settings.app.default_level, AckLevel::Wal);
         assert_eq!(settings.app.self_scrape.unwrap().instance, "127.0.0.1:9201");
         assert_eq!(
-            settings.postgres.connection.get_application_name(),
+            settings.postgres.connection.config().get_application_name(),
             Some("lanes-gateway")
         );
     }
@@ -365,8 +383,8 @@ mod tests {
             (&["--ack-level", "object"], "set objects.url"),
             (&["--postgres-table", "samples"], "not schema.table"),
             (
-                &["--postgres-connection", "sslmode=require"],
-                "TLS to PostgreSQL is not supported",
+                &["--postgres-connection", "host=a sslmode=on"],
+                "postgres.connection (flag): sslmode is none of disable",
             ),
             (
                 &["--receive-pending-bytes-max", "2MiB"],
@@ -416,8 +434,8 @@ mod tests {
                 "query.sessions (flag): must be at least 1",
             ),
             (
-                &["--query-connection", "sslmode=require"],
-                "query.connection (flag): sslmode=require",
+                &["--query-connection", "host=a sslrootcert=/nonexistent"],
+                "query.connection (flag): sslrootcert \"/nonexistent\": the gateway cannot read it: No such file",
             ),
             (&["--query-timeout", "0"], "query.timeout"),
         ] {
@@ -450,7 +468,7 @@ mod tests {
         let settings = read(&["--query-connection", "host=a user=r"]).unwrap();
         let connection = settings.app.query.connection.unwrap();
         assert_eq!(
-            connection.get_application_name(),
+            connection.config().get_application_name(),
             Some("lanes-gateway query")
         );
     }

@@ -3,13 +3,14 @@
 use tokio_postgres::error::SqlState;
 
 use super::sink::SinkError;
+use crate::connect::reason::{is_of_tls, reason};
 
 /// The error of a call, and whether the session is still usable.
 #[derive(Debug)]
 pub struct CallError {
     /// The error.
     pub error: SinkError,
-    /// A label for metrics: the SQLSTATE, or `connection` or `timeout`.
+    /// A label for metrics: the SQLSTATE, or `connection`, `tls` or `timeout`.
     pub kind: String,
     /// Whether the session may be used again.
     pub is_session_good: bool,
@@ -87,7 +88,9 @@ pub(super) fn of_table(error: CallError, is_once: bool) -> CallError {
         "0A000" | "42809" => SinkError::Refused(reason),
         // The session was lost, or the transaction has committed locally and may not have reached
         // the standbys.
-        "connection" | "timeout" | "01000" | "no_standbys" | "57P01" | "57P02" if !is_once => {
+        "connection" | "tls" | "timeout" | "01000" | "no_standbys" | "57P01" | "57P02"
+            if !is_once =>
+        {
             SinkError::OutcomeUnknown(reason)
         }
         _ => SinkError::Unavailable(reason),
@@ -120,13 +123,13 @@ pub(super) fn timed_out(reason: String) -> CallError {
 
 pub(super) fn call_error(error: &tokio_postgres::Error, is_closed: bool) -> CallError {
     let Some(database_error) = error.as_db_error() else {
-        let reason = match std::error::Error::source(error) {
-            Some(source) => format!("PostgreSQL: {error}: {source}"),
-            None => format!("PostgreSQL: {error}"),
+        let kind = match is_of_tls(error) {
+            true => "tls",
+            false => "connection",
         };
         return CallError {
-            error: SinkError::Unavailable(reason),
-            kind: "connection".to_owned(),
+            error: SinkError::Unavailable(reason(error)),
+            kind: kind.to_owned(),
             is_session_good: false,
         };
     };
@@ -186,6 +189,7 @@ mod tests {
             no_standbys(),
             timed_out("text".to_owned()),
             unavailable("connection"),
+            unavailable("tls"),
             unavailable("01000"),
             unavailable("57P01"),
             unavailable("57P02"),

@@ -12,9 +12,8 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
 use super::call_error::{
     CallError, call_error, check_applied, no_standbys, of_definition, of_registration, of_table,
@@ -22,10 +21,11 @@ use super::call_error::{
 };
 use super::describe::{self, DESCRIBE, MAY_INSERT};
 use super::logged::LoggedStatements;
-use super::registration;
+use super::registration::{self, Unregistered};
 use super::registry::Registry;
 use super::registry_calls::RegistryStatements;
 use super::sink::{Append, Health, SinkError};
+use crate::connect::{Connector, Driver};
 use crate::model::{AckLevel, InsertPrivilege, Table, Target};
 use crate::series::{LabelSet, SeriesCache, SeriesId};
 
@@ -49,6 +49,7 @@ const CONFIRM: &str = "SELECT pg_logical_emit_message(true, 'lanes-gateway', '')
 /// An open session.
 pub struct Connection {
     client: Client,
+    connector: Connector,
     append: Statement,
     register: OnceCell<RegistryStatements>,
     logged: OnceCell<LoggedStatements>,
@@ -77,13 +78,13 @@ impl Connection {
     /// Returns an error if the server is unavailable, refuses the login, or is not a primary with
     /// the extension `lanes` and the privileges of `lanes.grant_gateway`.
     pub async fn open(
-        config: &tokio_postgres::Config,
+        connector: &Connector,
         level: AckLevel,
         registry: &Registry,
         connect_timeout: Duration,
         statement_timeout: Duration,
     ) -> Result<Self, CallError> {
-        let opening = Self::open_unbounded(config, level, registry, statement_timeout);
+        let opening = Self::open_unbounded(connector, level, registry, statement_timeout);
         match timeout(connect_timeout, opening).await {
             Ok(opened) => opened,
             Err(_) => Err(timed_out(format!(
@@ -93,13 +94,13 @@ impl Connection {
     }
 
     async fn open_unbounded(
-        config: &tokio_postgres::Config,
+        connector: &Connector,
         level: AckLevel,
         registry: &Registry,
         statement_timeout: Duration,
     ) -> Result<Self, CallError> {
-        let (client, connection) = config
-            .connect(NoTls)
+        let (client, connection) = connector
+            .connect()
             .await
             .map_err(|error| call_error(&error, true))?;
         let warnings = Arc::new(AtomicU64::new(0));
@@ -129,6 +130,7 @@ impl Connection {
         let call_timeout = statement_timeout + GRACE;
         Ok(Self {
             client,
+            connector: connector.clone(),
             append,
             register: OnceCell::new(),
             logged: OnceCell::new(),
@@ -232,8 +234,12 @@ impl Connection {
         self.has_standbys(&row)
     }
 
-    /// Returns the ids of distinct label sets, and registers the new ones.
-    pub async fn register(&self, label_sets: &[&LabelSet]) -> Result<Vec<SeriesId>, CallError> {
+    /// Returns the ids of distinct label sets; 0 for those that are left unregistered.
+    pub async fn ids(
+        &self,
+        label_sets: &[&LabelSet],
+        unregistered: Unregistered,
+    ) -> Result<Vec<SeriesId>, CallError> {
         if self.generation != self.cache.generation() {
             // This session belongs to an earlier registry. It is dropped, and the next one belongs
             // to the current registry.
@@ -245,9 +251,16 @@ impl Connection {
         }
         let index = self.cache.index();
         let mut index = index.lock().await;
-        registration::register(self, &mut index, self.generation, label_sets, &self.cache)
-            .await
-            .map_err(of_registration)
+        let (generation, cache) = (self.generation, &self.cache);
+        let ids = registration::ids(
+            self,
+            &mut index,
+            generation,
+            label_sets,
+            cache,
+            unregistered,
+        );
+        ids.await.map_err(of_registration)
     }
 
     /// Checks whether the server accepts batches.
@@ -320,7 +333,7 @@ impl Connection {
             Err(_) => {
                 // A backend that waits for a standby occupies its connection slot on the server
                 // until it is cancelled.
-                let _ = timeout(GRACE, self.client.cancel_token().cancel_query(NoTls)).await;
+                let _ = timeout(GRACE, self.connector.cancel(&self.client.cancel_token())).await;
                 Err(timed_out(format!(
                     "PostgreSQL did not answer within {:?}",
                     self.call_timeout
@@ -331,10 +344,7 @@ impl Connection {
 }
 
 /// Drives a connection until it ends. Logs and counts its warnings.
-async fn drive(
-    mut connection: tokio_postgres::Connection<Socket, NoTlsStream>,
-    warnings: Arc<AtomicU64>,
-) {
+async fn drive(mut connection: Driver, warnings: Arc<AtomicU64>) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message {
             tracing::warn!(

@@ -12,7 +12,6 @@
 //! | [`describe`] | a table from the catalogue, and the statement that creates one |
 //! | [`registry`] | whether cached series ids are still valid |
 //! | [`registration`], [`registry_calls`] | label sets looked up and registered in the database |
-//! | [`password`] | the sources of a password |
 //! | [`metrics`] | what is counted |
 //!
 //! Digests make delivery exactly once because they commit in the transaction that appends their
@@ -29,7 +28,6 @@ pub mod describe;
 pub mod logged;
 pub mod metrics;
 pub mod opening_pause;
-pub mod password;
 pub mod postgres;
 pub mod registration;
 pub mod registry;

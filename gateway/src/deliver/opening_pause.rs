@@ -13,9 +13,9 @@ const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// SQLSTATEs of a missing privilege, a wrong password or role, and a missing database, schema,
-/// function or table.
-const OPERATORS: [&str; 7] = [
-    "42501", "28P01", "28000", "3D000", "3F000", "42883", "42P01",
+/// function or table; and TLS, as with a server that cannot be verified.
+const OPERATORS: [&str; 8] = [
+    "42501", "28P01", "28000", "3D000", "3F000", "42883", "42P01", "tls",
 ];
 
 /// The pause that all sessions of a gateway wait for; `None` while sessions can be opened.

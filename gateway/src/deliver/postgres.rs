@@ -16,9 +16,11 @@ use super::describe::create_statement;
 use super::logged::no_log;
 use super::metrics::DeliverMetrics;
 use super::opening_pause::OpeningPause;
+use super::registration::Unregistered;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Repeated, Sink, SinkError};
 use crate::clock::{self, Instant};
+use crate::connect::Connector;
 use crate::model::{AckLevel, ColumnKind, InsertPrivilege, Table};
 use crate::objects::ObjectLog;
 use crate::series::{LabelSet, SeriesCache};
@@ -27,7 +29,7 @@ use crate::series::{LabelSet, SeriesCache};
 #[derive(Clone)]
 pub struct PostgresSettings {
     /// The address, the role and the password.
-    pub connection: tokio_postgres::Config,
+    pub connection: Connector,
     /// The table of samples, with its schema.
     pub table: String,
     /// The timeout for opening a session.
@@ -148,6 +150,21 @@ impl PostgresSink {
         }
     }
 
+    /// Returns the ids of label sets.
+    async fn ids(
+        &self,
+        label_sets: &[&LabelSet],
+        unregistered: Unregistered,
+    ) -> Result<Registered, SinkError> {
+        // An id must not be lost after it has been used, so level memory is not enough.
+        let place = &self.idle[AckLevel::Wal.index()];
+        let session = self.session(place, AckLevel::Wal).await?;
+        let generation = session.generation();
+        let result = session.ids(label_sets, unregistered).await;
+        self.settle(place, session, result)
+            .map(|ids| Registered { ids, generation })
+    }
+
     /// Puts a session back if it is still usable, and converts the error.
     fn settle<T>(
         &self,
@@ -252,13 +269,11 @@ impl Sink for PostgresSink {
     }
 
     async fn register(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
-        // An id must not be lost after it has been used, so level memory is not enough.
-        let place = &self.idle[AckLevel::Wal.index()];
-        let session = self.session(place, AckLevel::Wal).await?;
-        let generation = session.generation();
-        let result = session.register(label_sets).await;
-        self.settle(place, session, result)
-            .map(|ids| Registered { ids, generation })
+        self.ids(label_sets, Unregistered::Register).await
+    }
+
+    async fn look_up(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
+        self.ids(label_sets, Unregistered::Leave).await
     }
 
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {

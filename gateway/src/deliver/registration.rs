@@ -115,18 +115,28 @@ const HASHED_MIN: SeriesId = 1000;
 /// How often other gateways may register first before the sender is asked to repeat the request.
 const ATTEMPTS_MAX: usize = 20;
 
+/// What becomes of label sets that are not registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unregistered {
+    /// They are registered.
+    Register,
+    /// They get the id 0.
+    Leave,
+}
+
 /// Returns the ids of distinct label sets, in their order. Label sets read on the way are added to
 /// `cache` while it has room.
 ///
 /// # Errors
 /// Returns an error of a call. Series registered until then remain, and the next attempt finds
 /// them.
-pub async fn register(
+pub async fn ids(
     calls: &impl RegistryCalls,
     index: &mut SeriesIndex,
     generation: u64,
     label_sets: &[&LabelSet],
     cache: &SeriesCache,
+    unregistered: Unregistered,
 ) -> Result<Vec<SeriesId>, CallError> {
     index.begin(generation);
     let mut ids: Vec<SeriesId> = vec![0; label_sets.len()];
@@ -136,7 +146,9 @@ pub async fn register(
         let last_id = calls.last_id().await?;
         catch_up(calls, index, cache, generation, last_id).await?;
         find(calls, index, cache, label_sets, &mut unknown, &mut ids).await?;
-        if register_new(calls, index, label_sets, &mut unknown, &mut ids).await? {
+        if unregistered == Unregistered::Leave
+            || register_new(calls, index, label_sets, &mut unknown, &mut ids).await?
+        {
             return Ok(ids);
         }
     }

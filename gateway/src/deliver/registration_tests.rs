@@ -179,9 +179,16 @@ impl Gateway {
 
     async fn ids(&mut self, database: &Database, sets: &[LabelSet]) -> Vec<SeriesId> {
         let sets: Vec<&LabelSet> = sets.iter().collect();
-        register(database, &mut self.index, 0, &sets, &self.cache)
-            .await
-            .unwrap()
+        ids(
+            database,
+            &mut self.index,
+            0,
+            &sets,
+            &self.cache,
+            Unregistered::Register,
+        )
+        .await
+        .unwrap()
     }
 }
 
@@ -341,7 +348,15 @@ async fn others_that_register_continuously_end_the_attempt() {
     *database.registered_first.lock() = vec![vec![("up", "{}")]; ATTEMPTS_MAX];
     let sets = [set("up", "1")];
     let wanted: Vec<&LabelSet> = sets.iter().collect();
-    let answer = register(&database, &mut gateway.index, 0, &wanted, &gateway.cache).await;
+    let answer = ids(
+        &database,
+        &mut gateway.index,
+        0,
+        &wanted,
+        &gateway.cache,
+        Unregistered::Register,
+    )
+    .await;
     assert!(matches!(
         answer.unwrap_err().error,
         SinkError::Unavailable(_)
@@ -412,11 +427,27 @@ async fn ids_are_dropped_if_the_last_id_decreases() {
     database.runs.lock().clear();
     *database.next_id.lock() = 0;
     let (one, cache) = (set("b", "1"), &gateway.cache);
-    let error = register(&database, &mut gateway.index, before, &[&one], cache).await;
+    let error = ids(
+        &database,
+        &mut gateway.index,
+        before,
+        &[&one],
+        cache,
+        Unregistered::Register,
+    )
+    .await;
     assert_eq!(error.unwrap_err().error, SinkError::OtherRegistry);
     let now = gateway.cache.generation();
     assert_ne!(now, before);
-    let ids = register(&database, &mut gateway.index, now, &[&one], &gateway.cache).await;
+    let ids = ids(
+        &database,
+        &mut gateway.index,
+        now,
+        &[&one],
+        &gateway.cache,
+        Unregistered::Register,
+    )
+    .await;
     assert_eq!(ids.unwrap(), [1]);
 }
 

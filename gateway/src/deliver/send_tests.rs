@@ -49,6 +49,10 @@ impl Sink for Database {
         unreachable!("senders do not register")
     }
 
+    async fn look_up(&self, _: &[&LabelSet]) -> Result<Registered, SinkError> {
+        unreachable!("senders do not register")
+    }
+
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
         *self.calls.lock() += 1;
         let act = self.script.lock().pop_front().unwrap_or(Act::Commit);

@@ -122,6 +122,12 @@ pub trait Sink: Send + Sync + 'static {
         label_sets: &[&LabelSet],
     ) -> impl Future<Output = Result<Registered, SinkError>> + Send;
 
+    /// Returns the ids of those of `label_sets` that are registered; 0 for others.
+    fn look_up(
+        &self,
+        label_sets: &[&LabelSet],
+    ) -> impl Future<Output = Result<Registered, SinkError>> + Send;
+
     /// Describes the table with this schema and name; `None` if it does not exist.
     fn describe(
         &self,

@@ -21,6 +21,7 @@ use crate::http::{HttpMetrics, Refusal};
 use crate::model::{
     AckLevel, Budget, Digest, Fault, Outcome, Payload, Pending, Reservation, Room, Table, Target,
 };
+use crate::quota::Quota;
 
 /// The route, with the name of the table as a parameter.
 pub const ROUTE: &str = "/api/v1/events/{table}";
@@ -102,6 +103,8 @@ pub struct EventRequest<'a> {
     pub reservation: Reservation,
     /// The promise of the answer.
     pub level: AckLevel,
+    /// The limits of its user, until its rows are counted.
+    pub quota: Option<Quota>,
     /// The time at which the head of the request arrived.
     pub started: Instant,
 }
@@ -155,6 +158,9 @@ impl<S: Sink> EventPath<S> {
             };
             if batch.rows() == 0 {
                 return Ok(());
+            }
+            if let Some(quota) = request.quota.take() {
+                quota.take(batch.rows())?;
             }
             let outcome = self.append(&mut request, &table, generation, batch, deadline);
             match outcome.await? {

@@ -25,10 +25,11 @@ const CHALLENGES: [&str; 2] = [
 /// | `NotFound` | 404 | drop it; used for events only |
 /// | `Unprocessable` | 422 | drop it; used for events only |
 /// | `UnsupportedMedia` | 415 | fall back to another protocol, or drop it |
+/// | `TooMany` | 429 with Retry-After | repeat it; Prometheus drops it by default |
 /// | `Busy` | 503 with Retry-After | repeat it |
 ///
-/// The gateway does not use 413, which vmagent repeats forever, nor 429 and 408, after which
-/// Prometheus drops the data by default.
+/// The gateway does not use 413, which vmagent repeats forever, nor 408, after which Prometheus
+/// drops the data. 429 is for users above their limits only, never for overload.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
 pub enum Refusal {
     /// The request is wrong, and repeating it would not help.
@@ -49,6 +50,14 @@ pub enum Refusal {
     /// The protocol or encoding is not supported.
     #[error("{0}")]
     UnsupportedMedia(String),
+    /// The user sends more than it may. It may repeat the request later.
+    #[error("{reason}")]
+    TooMany {
+        /// The limit.
+        reason: String,
+        /// After how many seconds there is room.
+        seconds: u64,
+    },
     /// The request cannot be served now. The sender should repeat it.
     #[error("{0}")]
     Busy(String),
@@ -64,6 +73,7 @@ impl Refusal {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMedia(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -76,6 +86,9 @@ impl IntoResponse for Refusal {
         match self {
             Self::Busy(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+            }
+            Self::TooMany { seconds, .. } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
             }
             Self::Unauthorized(_) => {
                 for challenge in CHALLENGES {

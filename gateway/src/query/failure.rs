@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio_postgres::error::SqlState;
 
+use crate::connect::reason::reason;
 use crate::http::Refusal;
 use crate::http::refusal::RETRY_AFTER_SECONDS;
 
@@ -124,13 +125,7 @@ impl Failure {
     pub fn of_database(error: &tokio_postgres::Error, is_late: bool, role: Option<&str>) -> Self {
         match error.as_db_error() {
             Some(error) => Self::of_sqlstate(error.code(), error.message(), is_late, role),
-            None => {
-                let source = std::error::Error::source(error);
-                Self::unavailable(match source {
-                    Some(source) => format!("PostgreSQL: {error}: {source}"),
-                    None => format!("PostgreSQL: {error}"),
-                })
-            }
+            None => Self::unavailable(reason(error)),
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio::time::{timeout, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{NoTls, Row, RowStream};
+use tokio_postgres::{Row, RowStream};
 
 use super::failure::Failure;
 use super::sessions::{Busy, Statement};
@@ -165,7 +165,7 @@ async fn end(object: Object, busy: Busy) {
 /// Cancels the statement of a session, and returns the session once it is idle.
 async fn cancel(object: Object, busy: Busy, has_role: bool) {
     let ended = timeout(CANCEL_TIME, async {
-        object.cancel_token().cancel_query(NoTls).await?;
+        busy.connector.cancel(&object.cancel_token()).await?;
         // The empty statement is answered after the cancelled one. A request that came too late for
         // that one may have met this one, and then the next is answered.
         match object.batch_execute("").await {

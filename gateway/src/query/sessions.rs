@@ -20,13 +20,14 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config};
 
 use super::failure::Failure;
 use super::metrics::QueryMetrics;
 use super::running::{Rows, Running};
 use super::settings::QuerySettings;
 use crate::clock;
+use crate::connect::Connector;
 
 /// What a new session runs first. JIT compilation would take longer than most queries.
 const SET_UP: &str = "SET search_path = pg_catalog; SET default_transaction_read_only = on; SET jit = off; \
@@ -65,6 +66,7 @@ pub struct ReadSessions {
     /// One permit for each request that has a session or waits for one.
     places: Arc<Semaphore>,
     settings: QuerySettings,
+    connector: Connector,
     runtime: Handle,
     metrics: Arc<QueryMetrics>,
 }
@@ -74,11 +76,13 @@ impl ReadSessions {
     ///
     /// # Panics
     /// Panics outside of a runtime.
-    pub fn new(connection: Config, settings: QuerySettings, metrics: Arc<QueryMetrics>) -> Self {
+    pub fn new(connector: Connector, settings: QuerySettings, metrics: Arc<QueryMetrics>) -> Self {
         let runtime = Handle::current();
         let connect = OnRuntime {
             runtime: runtime.clone(),
+            connector: connector.clone(),
         };
+        let config = connector.config().clone();
         let recycling = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -86,7 +90,7 @@ impl ReadSessions {
             let set_up = session.batch_execute(SET_UP);
             Box::pin(async { set_up.await.map_err(HookError::Backend) })
         });
-        let pool = Pool::builder(Manager::from_connect(connection, connect, recycling))
+        let pool = Pool::builder(Manager::from_connect(config, connect, recycling))
             .max_size(settings.sessions)
             // The session used last has the most in its caches.
             .queue_mode(QueueMode::Lifo)
@@ -100,6 +104,7 @@ impl ReadSessions {
             pool,
             places: Arc::new(Semaphore::new(settings.sessions + settings.queue)),
             settings,
+            connector,
             runtime,
             metrics,
         }
@@ -126,7 +131,7 @@ impl ReadSessions {
         if left.is_zero() {
             return Err(Failure::timeout());
         }
-        let busy = Busy::new(place, &self.metrics);
+        let busy = Busy::new(place, &self.connector, &self.metrics);
         let running = Running::new(object, busy, self.runtime.clone(), left, role);
         running.start(statement).await
     }
@@ -161,15 +166,22 @@ impl ReadSessions {
 /// The place of a request that has a session. Dropping it frees the place.
 pub(super) struct Busy {
     _place: OwnedSemaphorePermit,
+    /// What cancels its statement.
+    pub connector: Connector,
     /// The metrics of queries.
     pub metrics: Arc<QueryMetrics>,
 }
 
 impl Busy {
-    fn new(place: OwnedSemaphorePermit, metrics: &Arc<QueryMetrics>) -> Self {
+    fn new(
+        place: OwnedSemaphorePermit,
+        connector: &Connector,
+        metrics: &Arc<QueryMetrics>,
+    ) -> Self {
         metrics.sessions_in_use.inc();
         Self {
             _place: place,
+            connector: connector.clone(),
             metrics: Arc::clone(metrics),
         }
     }
@@ -184,6 +196,7 @@ impl Drop for Busy {
 /// Opens sessions on one runtime.
 struct OnRuntime {
     runtime: Handle,
+    connector: Connector,
 }
 
 type Opening<'a> = Pin<
@@ -191,10 +204,9 @@ type Opening<'a> = Pin<
 >;
 
 impl Connect for OnRuntime {
-    fn connect(&self, config: &Config) -> Opening<'_> {
-        let config = config.clone();
+    fn connect(&self, _config: &Config) -> Opening<'_> {
         Box::pin(async move {
-            let mut opening = Box::pin(async move { config.connect(NoTls).await });
+            let mut opening = Box::pin(self.connector.connect());
             // A socket belongs to the runtime in whose context it is made.
             let (client, connection) = poll_fn(|context| -> Poll<_> {
                 let _context = self.runtime.enter();

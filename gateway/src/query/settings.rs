@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use crate::connect::Connector;
+
 /// How queries are answered.
 #[derive(Debug, Clone)]
 pub struct QuerySettings {
     /// The address, the role and the password of the sessions; `None` if queries are not served.
-    pub connection: Option<tokio_postgres::Config>,
+    pub connection: Option<Connector>,
     /// The timeout for opening a session.
     pub connect_timeout: Duration,
     /// The maximum number of sessions, and so of statements that run.

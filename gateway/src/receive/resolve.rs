@@ -14,6 +14,7 @@ use thiserror::Error;
 use super::decode::{DecodeError, Sample, Scratch, Series, WriteRequest};
 use crate::batch::UnknownSeries;
 use crate::model::{Overloaded, Room};
+use crate::quota::limits::Limit;
 use crate::series::cache::GROUP_KEYS;
 use crate::series::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
 use crate::series::sample_rows::TIMESTAMP_MS_RANGE;
@@ -45,7 +46,7 @@ pub struct RequestLimits {
 /// The part of a request that is not stored, and the reason.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// The number of series refused because of their labels.
+    /// The number of series refused because of their labels or a limit of their user.
     pub series: usize,
     /// The number of samples refused, including those of refused series.
     pub samples: usize,
@@ -106,6 +107,35 @@ impl Resolved {
     pub fn heap_bytes(&self) -> usize {
         let unknown: usize = self.unknown.iter().map(UnknownSeries::heap_bytes).sum();
         self.rows.heap_bytes() + unknown
+    }
+
+    /// Removes unknown series that exceed a limit, by their index in ascending order. `reason` is
+    /// called with the limit and the number of samples of each.
+    pub fn refuse(
+        &mut self,
+        series: &[(usize, Limit)],
+        mut reason: impl FnMut(Limit, usize) -> String,
+    ) {
+        let place = |id: SeriesId| {
+            let unknown = usize::try_from(-1 - id).ok()?;
+            series
+                .binary_search_by_key(&unknown, |(index, _)| *index)
+                .ok()
+        };
+        let mut samples = vec![0; series.len()];
+        self.rows.retain(|id| match place(id) {
+            Some(place) => {
+                samples[place] += 1;
+                false
+            }
+            None => true,
+        });
+        for ((_, limit), samples) in series.iter().zip(samples) {
+            let reason = reason(*limit, samples);
+            self.refused.series += 1;
+            self.refused.samples += samples;
+            self.refused.because(|| reason);
+        }
     }
 
     /// Replaces the provisional ids of unknown series by their registered ids.

@@ -18,6 +18,7 @@ use crate::http::{HttpMetrics, Refusal};
 use crate::model::{
     AckLevel, Budget, Digest, Fault, Outcome, Overloaded, Pending, Reservation, Room, Target,
 };
+use crate::quota::Quota;
 use crate::series::{SampleRows, SeriesCache};
 
 /// The route of remote write. It is part of each request's digest.
@@ -78,6 +79,7 @@ impl WritePath {
         body: Bytes,
         reservation: Reservation,
         level: AckLevel,
+        quota: Option<Quota>,
         started: Instant,
     ) -> Result<(), Refusal> {
         // The time counts from now and not from the head of the request, because a slow body is not
@@ -90,14 +92,26 @@ impl WritePath {
         let mut room = Room::new(reservation, &self.budget, base_bytes).map_err(busy)?;
         let mut resolved = self.resolve(&body, &mut room)?;
         let mut reservation = room.into_reservation();
-        let digest = digest(&resolved, &body);
+        if let Some(quota) = &quota {
+            quota.take(resolved.rows.len())?;
+            // Ids of unknown series are negative.
+            let known = resolved.rows.series.iter().filter(|id| **id > 0);
+            quota.note_series(known.copied());
+        }
+        let mut digest = digest(&resolved, &body);
         drop(body);
         self.count(&resolved);
         reservation
             .resize(&self.budget, resolved.heap_bytes())
             .map_err(busy)?;
         if !resolved.unknown.is_empty() {
-            reservation = self.register(&mut resolved, reservation, deadline).await?;
+            let decoded = resolved.rows.len();
+            reservation = self
+                .register(&mut resolved, reservation, quota, deadline)
+                .await?;
+            if resolved.rows.len() < decoded {
+                digest = Digest::of(&partial_route(&resolved), &digest.0);
+            }
         }
         let Resolved {
             rows,
@@ -183,6 +197,7 @@ impl WritePath {
         &self,
         resolved: &mut Resolved,
         reservation: Reservation,
+        quota: Option<Quota>,
         deadline: Instant,
     ) -> Result<Reservation, Refusal> {
         let (reply, answer) = oneshot::channel();
@@ -192,6 +207,7 @@ impl WritePath {
             generation: resolved.generation,
             registrations: resolved.registrations,
             deadline,
+            quota: quota.clone().filter(Quota::has_series),
             reservation,
             reply,
         };
@@ -200,6 +216,11 @@ impl WritePath {
         let mut registered = hand_over(&self.register, job, answer, deadline, late)
             .await?
             .map_err(refusal_of_fault)?;
+        if let Some(quota) = quota {
+            resolved.refuse(&registered.refused, |limit, samples| {
+                quota.refuse(limit, samples)
+            });
+        }
         resolved.fill_in(&registered.ids);
         let held_bytes = resolved.heap_bytes();
         let rest = registered.reservation.resize(&self.budget, held_bytes);
@@ -219,8 +240,13 @@ fn digest(resolved: &Resolved, body: &[u8]) -> Digest {
     if resolved.refused.is_nothing() {
         Digest::of(ROUTE, body)
     } else {
-        Digest::of(&format!("{ROUTE}/{}", resolved.rows.len()), body)
+        Digest::of(&partial_route(resolved), body)
     }
+}
+
+/// Returns what stands for the route in the digest of a request of which a part is refused.
+fn partial_route(resolved: &Resolved) -> String {
+    format!("{ROUTE}/{}", resolved.rows.len())
 }
 
 /// Sends a job to its task and waits for the answer until the deadline.

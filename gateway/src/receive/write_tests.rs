@@ -79,7 +79,7 @@ async fn send(fixture: &Fixture) -> Vec<tokio::task::JoinHandle<Result<(), Refus
         let (path, body) = (Arc::clone(&fixture.path), fixture.body.clone());
         requests.push(tokio::spawn(async move {
             let reservation = path.budget.admit(body.len()).await.map_err(busy)?;
-            path.receive(body, reservation, AckLevel::Wal, clock::now())
+            path.receive(body, reservation, AckLevel::Wal, None, clock::now())
                 .await
         }));
     }

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::plan::{self, Plan};
 use super::run::{self, Roles};
 use super::statement::shown;
-use crate::deliver::password;
+use crate::connect::Connector;
 use crate::objects::Location;
 use crate::objects::model::record;
 use crate::objects::store::reader::StoreReader;
@@ -100,7 +100,7 @@ pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
         match connection {
             Some(connection) if !matches.get_flag("dry-run") => {
                 if !matches.get_flag("trust-store") {
-                    return Err(distrust(&plan, connection.get_user()));
+                    return Err(distrust(&plan, connection.config().get_user()));
                 }
                 let restored = run::run(&plan, &store, &connection, roles).await?;
                 println!(
@@ -177,12 +177,8 @@ fn print_next_steps(roles: Roles) {
     );
 }
 
-fn connection(text: &str) -> Result<tokio_postgres::Config, String> {
-    // The parser's own message may repeat its input.
-    let connection: tokio_postgres::Config = text
-        .parse()
-        .map_err(|_| "--to is not a PostgreSQL connection string or URL".to_owned())?;
-    Ok(password::completed(connection))
+fn connection(text: &str) -> Result<Connector, String> {
+    Connector::new(text, None).map_err(|reason| format!("--to: {reason}"))
 }
 
 /// Reads the records of one database from the store.

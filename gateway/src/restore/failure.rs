@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::connect::reason::reason;
+
 /// Why a statement failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -22,10 +24,7 @@ impl Failure {
         match error.as_db_error() {
             Some(error) => Self::new(what, error.code().code(), error.message()),
             None => Self {
-                reason: match std::error::Error::source(error) {
-                    Some(source) => format!("{what}: {error}: {source}"),
-                    None => format!("{what}: {error}"),
-                },
+                reason: format!("{what}: {}", reason(error)),
                 is_of_server: true,
             },
         }

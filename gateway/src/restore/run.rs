@@ -1,10 +1,11 @@
 //! The execution of a plan, in one transaction.
 
+use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{NoTls, Transaction};
 
 use super::failure::Failure;
 use super::plan::{Definition, Plan, TablePlan};
+use crate::connect::Connector;
 use crate::objects::model::record::{self, SeriesRecord};
 use crate::objects::store::reader::StoreReader;
 
@@ -57,11 +58,11 @@ pub struct Restored {
 pub async fn run(
     plan: &Plan,
     store: &StoreReader,
-    connection: &tokio_postgres::Config,
+    connection: &Connector,
     roles: Roles<'_>,
 ) -> Result<Restored, String> {
     let (mut client, driver) = connection
-        .connect(NoTls)
+        .connect()
         .await
         .map_err(|error| Failure::of("could not open a session with PostgreSQL", &error))?;
     let driver = tokio::spawn(async move {

@@ -50,6 +50,22 @@ impl SampleRows {
         self.values.extend_from_slice(&other.values);
     }
 
+    /// Keeps the rows whose series satisfies a condition.
+    pub fn retain(&mut self, mut keeps: impl FnMut(SeriesId) -> bool) {
+        let mut kept = 0;
+        for row in 0..self.len() {
+            if keeps(self.series[row]) {
+                self.timestamps_us[kept] = self.timestamps_us[row];
+                self.series[kept] = self.series[row];
+                self.values[kept] = self.values[row];
+                kept += 1;
+            }
+        }
+        self.timestamps_us.truncate(kept);
+        self.series.truncate(kept);
+        self.values.truncate(kept);
+    }
+
     /// Drops the rows and keeps the memory.
     pub fn clear(&mut self) {
         self.timestamps_us.clear();

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::CertificateDer;
 use std::path::Path;
 
@@ -55,9 +55,10 @@ pub fn write_users(folder: &Path, changed: &[(&str, &str)]) {
     std::fs::write(folder.join("web.yml"), text).unwrap();
 }
 
-/// An authority that signs the certificate of the gateway.
+/// An authority that signs the certificates of servers and clients.
 pub struct Authority {
     certificate: CertificateDer<'static>,
+    pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -69,6 +70,7 @@ impl Authority {
         let certificate = parameters.self_signed(&key).unwrap();
         Authority {
             certificate: certificate.der().clone(),
+            pem: certificate.pem(),
             issuer: Issuer::new(parameters, key),
         }
     }
@@ -77,12 +79,28 @@ impl Authority {
         &self.certificate
     }
 
+    /// Writes the certificate of the authority itself.
+    pub fn write(&self, file: &Path) {
+        std::fs::write(file, &self.pem).unwrap();
+    }
+
     /// Writes a new certificate of `localhost` and its key.
     pub fn write_server(&self, folder: &Path) {
-        let key = KeyPair::generate().unwrap();
         let parameters = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        self.write_signed(parameters, &folder.join("server"));
+    }
+
+    /// Writes a new certificate with which a role logs in to PostgreSQL, and its key.
+    pub fn write_client(&self, folder: &Path, role: &str) {
+        let mut parameters = CertificateParams::new(Vec::new()).unwrap();
+        parameters.distinguished_name.push(DnType::CommonName, role);
+        self.write_signed(parameters, &folder.join(role));
+    }
+
+    fn write_signed(&self, parameters: CertificateParams, path: &Path) {
+        let key = KeyPair::generate().unwrap();
         let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
-        std::fs::write(folder.join("server.crt"), certificate.pem()).unwrap();
-        std::fs::write(folder.join("server.key"), key.serialize_pem()).unwrap();
+        std::fs::write(path.with_extension("crt"), certificate.pem()).unwrap();
+        std::fs::write(path.with_extension("key"), key.serialize_pem()).unwrap();
     }
 }

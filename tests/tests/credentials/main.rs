@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`client`] | requests over TLS, with the head and body that a test wants |
 //! | [`files`] | certificates, and the file of users |
+//! | [`database`] | TLS from the gateway to PostgreSQL |
 //! | [`entry`] | who is let in on which route; users and certificates that change; the log |
+//! | [`limits`] | limits of users: 429, series that are refused, and what is stored all the same |
 //! | [`roles`] | GRANT and row-level security in PromQL and for writes |
 
 mod client;
+mod database;
 mod entry;
 mod files;
+mod limits;
 mod roles;
 
 use client::{Answer, Client};

@@ -13,6 +13,7 @@ use super::session::Session;
 use super::{
     Backlog, Definition, DueSegment, Identity, LocalRows, PartRows, Primary, Source, SourceError,
 };
+use crate::connect::Connector;
 use crate::objects::model::History;
 
 const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS NOT NULL \
@@ -47,7 +48,7 @@ const FAIL: &str = "SELECT lanes.recall_fail($1, $2)";
 
 /// The database of the gateway's configuration.
 pub struct PostgresSource {
-    connection: tokio_postgres::Config,
+    connection: Connector,
     connect_timeout: Duration,
     /// The session that has the claim; `None` while this gateway does not have it.
     work: Mutex<Option<Session>>,
@@ -58,10 +59,9 @@ pub struct PostgresSource {
 
 impl PostgresSource {
     /// Creates a source without opening a session.
-    pub fn new(mut connection: tokio_postgres::Config, connect_timeout: Duration) -> Self {
-        connection.application_name("lanes-gateway objects");
+    pub fn new(connection: Connector, connect_timeout: Duration) -> Self {
         Self {
-            connection,
+            connection: connection.named("lanes-gateway objects"),
             connect_timeout,
             work: Mutex::default(),
             waits: Mutex::default(),

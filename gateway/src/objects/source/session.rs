@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, NoTls};
 
 use super::SourceError;
+use crate::connect::Connector;
+use crate::connect::reason::reason;
 
 /// The timeout of a call. It suffices for the image of the largest segment, and for a commit that
 /// waits for a checkpoint.
@@ -33,12 +35,12 @@ impl Session {
     /// # Errors
     /// Returns an error if the server is unavailable, or refuses the login.
     pub async fn open(
-        config: &tokio_postgres::Config,
+        connector: &Connector,
         connect_timeout: Duration,
     ) -> Result<Self, SourceError> {
         let opening = async {
-            let (client, connection) = config
-                .connect(NoTls)
+            let (client, connection) = connector
+                .connect()
                 .await
                 .map_err(|error| source_error(&error))?;
             let driver = tokio::spawn(async move {
@@ -92,11 +94,7 @@ impl Session {
 
 fn source_error(error: &tokio_postgres::Error) -> SourceError {
     let Some(database_error) = error.as_db_error() else {
-        let source = std::error::Error::source(error);
-        return SourceError::Lost(match source {
-            Some(source) => format!("PostgreSQL: {error}: {source}"),
-            None => format!("PostgreSQL: {error}"),
-        });
+        return SourceError::Lost(reason(error));
     };
     let code = database_error.code();
     let reason = format!(

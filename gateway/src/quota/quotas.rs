@@ -1,0 +1,198 @@
+//! The limits and the use of all users.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::bucket::Bucket;
+use super::holdings::{Holdings, Moment};
+use super::limits::{Limit, Limits};
+use super::metrics::QuotaMetrics;
+use crate::access::Caller;
+use crate::clock;
+use crate::http::Refusal;
+use crate::series::{LabelSet, SeriesId};
+
+/// The number of users whose use is kept: more than a file of users can have. Beyond it, as after
+/// many changes of the file, that of all is dropped.
+const USERS_MAX: usize = 50_000;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// The use of one user. It stays when the file of users changes.
+#[derive(Default)]
+struct Use {
+    samples: Mutex<Bucket>,
+    holdings: Mutex<Holdings>,
+}
+
+/// The use of all users, shared by all workers.
+pub struct Quotas {
+    defaults: Limits,
+    metrics: Arc<QuotaMetrics>,
+    users: Mutex<HashMap<String, Arc<Use>>>,
+}
+
+/// The limits of the user of a request, and what it has used of them.
+#[derive(Clone)]
+pub struct Quota {
+    user: Arc<str>,
+    limits: Limits,
+    used: Arc<Use>,
+    metrics: Arc<QuotaMetrics>,
+}
+
+impl fmt::Debug for Quota {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Quota")
+            .field("user", &self.user)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Quotas {
+    /// Returns quotas with the limits of users that the file gives none.
+    pub fn new(defaults: Limits, metrics: Arc<QuotaMetrics>) -> Self {
+        Self {
+            defaults,
+            metrics,
+            users: Mutex::default(),
+        }
+    }
+
+    /// Returns the quota of a caller; `None` if it has no limits.
+    pub fn of(&self, caller: &Caller) -> Option<Quota> {
+        let user = caller.as_ref()?;
+        let limits = user.limits.or(self.defaults);
+        if !limits.is_any() {
+            return None;
+        }
+        let mut users = self.users.lock();
+        if users.len() >= USERS_MAX && !users.contains_key(&user.name) {
+            users.clear();
+        }
+        let used = match users.get(&user.name) {
+            Some(used) => Arc::clone(used),
+            None => Arc::clone(users.entry(user.name.clone()).or_default()),
+        };
+        Some(Quota {
+            user: user.name.as_str().into(),
+            limits,
+            used,
+            metrics: Arc::clone(&self.metrics),
+        })
+    }
+}
+
+impl Quota {
+    /// Whether series have a limit.
+    pub fn has_series(&self) -> bool {
+        self.limits.has_series()
+    }
+
+    /// Checks that the user may send now, before its request is read.
+    ///
+    /// # Errors
+    /// Returns a 429 if it may not.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let Some(rate) = self.limits.samples() else {
+            return Ok(());
+        };
+        match self.used.samples.lock().lacks(rate, clock::now()) {
+            None => Ok(()),
+            Some(wait) => Err(self.too_many(wait)),
+        }
+    }
+
+    /// Counts the samples or events of a request.
+    ///
+    /// # Errors
+    /// Returns a 429 if the user has to wait. They are not counted in this case.
+    pub fn take(&self, samples: usize) -> Result<(), Refusal> {
+        let Some(rate) = self.limits.samples() else {
+            return Ok(());
+        };
+        let taken = self.used.samples.lock().take(samples, rate, clock::now());
+        taken.map_err(|wait| {
+            self.count_samples(Limit::Samples, samples);
+            self.too_many(wait)
+        })
+    }
+
+    fn too_many(&self, wait: std::time::Duration) -> Refusal {
+        Refusal::TooMany {
+            reason: Limit::Samples.reason(&self.user, &self.limits),
+            // Rounded up: a sender that waits for so long finds room.
+            seconds: wait.as_secs_f64().ceil().max(1.0) as u64,
+        }
+    }
+
+    /// Adds registered series of which samples are sent.
+    pub fn note_series(&self, ids: impl Iterator<Item = SeriesId>) {
+        if self.limits.series_max == 0 {
+            return;
+        }
+        let mut holdings = self.used.holdings.lock();
+        holdings.note_series(ids, &self.limits, moment());
+        self.publish(&holdings);
+    }
+
+    /// Admits those of `sets` that have no id. Returns the limits that others exceed, by index.
+    pub fn admit(&self, sets: &[&LabelSet], ids: &[SeriesId]) -> Vec<(usize, Limit)> {
+        let (mut refused, mut admitted) = (Vec::new(), 0);
+        let moment = moment();
+        let mut holdings = self.used.holdings.lock();
+        for (set, _) in sets.iter().zip(ids).filter(|(_, id)| **id != 0) {
+            holdings.note_name(&set.metric, &self.limits);
+        }
+        let new = sets.iter().zip(ids).enumerate();
+        for (place, (set, _)) in new.filter(|(_, (_, id))| **id == 0) {
+            match holdings.admit(&set.metric, admitted, &self.limits, moment) {
+                Ok(()) => admitted += 1,
+                Err(limit) => refused.push((place, limit)),
+            }
+        }
+        self.publish(&holdings);
+        refused
+    }
+
+    /// Counts a series that is refused, with its samples. Returns the reason.
+    pub fn refuse(&self, limit: Limit, samples: usize) -> String {
+        let labels = [&*self.user, limit.name()];
+        self.metrics.series_refused.with_label_values(&labels).inc();
+        self.count_samples(limit, samples);
+        limit.reason(&self.user, &self.limits)
+    }
+
+    fn count_samples(&self, limit: Limit, samples: usize) {
+        let labels = [&*self.user, limit.name()];
+        let refused = self.metrics.samples_refused.with_label_values(&labels);
+        refused.inc_by(samples as u64);
+    }
+
+    fn publish(&self, holdings: &Holdings) {
+        let (series, names) = holdings.counts();
+        let user = [&*self.user];
+        if self.limits.series_max > 0 {
+            self.metrics
+                .series
+                .with_label_values(&user)
+                .set(series as i64);
+        }
+        if self.limits.metric_names_max > 0 {
+            let gauge = self.metrics.metric_names.with_label_values(&user);
+            gauge.set(names as i64);
+        }
+    }
+}
+
+fn moment() -> Moment {
+    Moment {
+        now: clock::now(),
+        day: clock::unix_ms().div_euclid(DAY_MS),
+    }
+}
