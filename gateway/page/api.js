@@ -1,5 +1,7 @@
 // Requests to the gateway. Addresses are relative, so the page also works below a path of a proxy.
 
+import { authorized, usesToken } from "./token.js";
+
 /** Why there is no answer: the gateway's kind and words. */
 export class Failure extends Error {
   constructor(kind, text, status = 0) {
@@ -49,7 +51,8 @@ export const text = (path, options = {}) => fetched(path, options);
 
 async function fetched(address, options) {
   try {
-    const answer = await fetch(address, options);
+    const answer = await fetch(address, authorized(options));
+    if (answer.status === 401 && usesToken()) dispatchEvent(new Event("unauthorized"));
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
     if (isAbort(error)) throw error;

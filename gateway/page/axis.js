@@ -1,7 +1,9 @@
 // Ticks of axes: round numbers, and round local times.
 
 /** Steps between times, in seconds, up to a week. */
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+const TIME_STEPS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800,
+];
 
 /** Returns the least and the greatest number of an axis that shows both numbers, and its ticks. */
 export function numberAxis(least, greatest, number) {

@@ -252,7 +252,9 @@ export class Chart {
   /** The arrows move the cursor: left and right by points, up and down by series. */
   key(event) {
     const shown = this.data?.series.filter(({ isHidden, times }) => !isHidden && times.length > 0) ?? [];
-    const across = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity }[event.key];
+    const across = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity }[
+      event.key
+    ];
     const down = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (event.altKey || shown.length === 0 || (across ?? down) === undefined) return;
     event.preventDefault();

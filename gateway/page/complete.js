@@ -10,9 +10,19 @@ const DURATIONS = ["1m", "5m", "10m", "15m", "30m", "1h", "6h", "1d", "7d"];
 
 /** Functions, aggregations and keywords, as items. */
 const WORDS = [
-  ...Object.entries(FUNCTIONS).map(([name, takes]) => ({ text: name, insert: `${name}(`, kind: "function", note: `(${takes})` })),
+  ...Object.entries(FUNCTIONS).map(([name, takes]) => ({
+    text: name,
+    insert: `${name}(`,
+    kind: "function",
+    note: `(${takes})`,
+  })),
   ...AGGREGATIONS.map((name) => ({ text: name, insert: `${name}(`, kind: "aggregation", note: "(vector)" })),
-  ...WITH_PARAMETER.map((name) => ({ text: name, insert: `${name}(`, kind: "aggregation", note: "(parameter, vector)" })),
+  ...WITH_PARAMETER.map((name) => ({
+    text: name,
+    insert: `${name}(`,
+    kind: "aggregation",
+    note: "(parameter, vector)",
+  })),
   ...KEYWORDS.map((name) => ({ text: name, insert: name, kind: "keyword", note: "" })),
 ];
 

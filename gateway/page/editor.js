@@ -118,9 +118,13 @@ export class Editor {
     // Enter runs the query until an item is chosen, except in the history.
     this.chosen = choices.isHistory ? 0 : -1;
     const rows = choices.items.map((item, index) =>
-      make("li", { id: `choice-${index}`, role: "option", "data-index": index, "aria-selected": "false" },
+      make(
+        "li",
+        { id: `choice-${index}`, role: "option", "data-index": index, "aria-selected": "false" },
         make("span", { className: "text" }, item.text),
-        make("span", { className: "kind" }, item.note || item.kind)));
+        make("span", { className: "kind" }, item.note || item.kind),
+      ),
+    );
     fill(this.list, rows);
     this.list.classList.toggle("whole", choices.isHistory === true);
     this.list.hidden = false;

@@ -73,7 +73,17 @@ export class ExploreView {
       ["first sample", head.minTime ? dateTime(head.minTime / 1000) : "none"],
       ["latest sample", head.maxTime ? dateTime(head.maxTime / 1000) : "none"],
     ];
-    fill(byId("totals"), tiles.map(([name, value]) => make("div", { className: "tile" }, make("b", { className: value.length > 12 ? "long" : "" }, value), make("span", {}, name))));
+    fill(
+      byId("totals"),
+      tiles.map(([name, value]) =>
+        make(
+          "div",
+          { className: "tile" },
+          make("b", { className: value.length > 12 ? "long" : "" }, value),
+          make("span", {}, name),
+        ),
+      ),
+    );
   }
 
   drawList({ find, metric }) {
@@ -85,12 +95,24 @@ export class ExploreView {
       const bar = make("span", { className: "bar-of" });
       bar.style.width = `${(value / most) * 100}%`;
       const isShown = name === metric;
-      return make("li", {}, make("a", { href: link({ metric: name, match: "" }), ...(isShown ? { "aria-current": "true" } : {}) },
-        bar, make("span", { className: "name" }, name || "(no name)"), make("span", { className: "number" }, count(value))));
+      return make(
+        "li",
+        {},
+        make(
+          "a",
+          { href: link({ metric: name, match: "" }), ...(isShown ? { "aria-current": "true" } : {}) },
+          bar,
+          make("span", { className: "name" }, name || "(no name)"),
+          make("span", { className: "number" }, count(value)),
+        ),
+      );
     });
     fill(byId("metrics"), rows);
     const more = found.length > rows.length ? `; the ${DRAWN_MAX} with the most series are listed` : "";
-    const cut = this.index.metrics.length >= METRICS_MAX ? ` The database has more than ${count(METRICS_MAX)} metrics: those with the most series are searched.` : "";
+    const cut =
+      this.index.metrics.length >= METRICS_MAX
+        ? ` The database has more than ${count(METRICS_MAX)} metrics: those with the most series are searched.`
+        : "";
     byId("found").textContent = `${counted(found.length, "metric")}, number of series${more}.${cut}`;
   }
 
@@ -98,12 +120,45 @@ export class ExploreView {
   drawCardinality() {
     const { labels, pairs } = this.index;
     const block = (title, note, rows) =>
-      make("div", {}, make("h3", {}, title), make("p", { className: "note" }, note),
-        make("ul", { className: "values" }, rows.slice(0, VALUES_MAX).map(({ name, value }) => make("li", {}, make("span", { className: "name" }, name), make("span", { className: "number" }, count(value))))));
-    fill(byId("metric"), make("h2", {}, "Cardinality"), make("p", { className: "note" }, "Choose a metric to see its labels."),
-      make("div", { className: "halves" },
-        block("Labels", "with the most values", [...labels].sort((a, b) => b.value - a.value)),
-        block("Pairs of label and value", "in the most series", pairs.filter(({ name }) => !name.startsWith("__name__=")))));
+      make(
+        "div",
+        {},
+        make("h3", {}, title),
+        make("p", { className: "note" }, note),
+        make(
+          "ul",
+          { className: "values" },
+          rows
+            .slice(0, VALUES_MAX)
+            .map(({ name, value }) =>
+              make(
+                "li",
+                {},
+                make("span", { className: "name" }, name),
+                make("span", { className: "number" }, count(value)),
+              ),
+            ),
+        ),
+      );
+    fill(
+      byId("metric"),
+      make("h2", {}, "Cardinality"),
+      make("p", { className: "note" }, "Choose a metric to see its labels."),
+      make(
+        "div",
+        { className: "halves" },
+        block(
+          "Labels",
+          "with the most values",
+          [...labels].sort((a, b) => b.value - a.value),
+        ),
+        block(
+          "Pairs of label and value",
+          "in the most series",
+          pairs.filter(({ name }) => !name.startsWith("__name__=")),
+        ),
+      ),
+    );
   }
 
   async showMetric(state, key) {
@@ -122,7 +177,11 @@ export class ExploreView {
     fill(byId("metric"), this.head(state, matchers), make("p", { className: "note" }, "Loading …"));
     try {
       const match = selector(state.metric, matchers);
-      const { data, warnings } = await ask("api/v1/series", { "match[]": match, limit: SERIES_MAX }, { signal: asking.signal, post: true });
+      const { data, warnings } = await ask(
+        "api/v1/series",
+        { "match[]": match, limit: SERIES_MAX },
+        { signal: asking.signal, post: true },
+      );
       this.graph = new Graph({ selected: null });
       this.graph.root.classList.add("small");
       fill(byId("metric"), this.head(state, matchers), this.graph.root, this.labels(state, data, warnings.length > 0));
@@ -135,19 +194,39 @@ export class ExploreView {
   head(state, matchers) {
     const chips = matchers.map((matcher) => {
       const rest = matchers.filter((other) => other !== matcher);
-      return make("a", { className: "chip", href: link({ match: rest.join(",") }), title: "Remove this matcher" }, matcher, " ×");
+      return make(
+        "a",
+        { className: "chip", href: link({ match: rest.join(",") }), title: "Remove this matcher" },
+        matcher,
+        " ×",
+      );
     });
     const q = queryOf(state.metric, matchers);
     const open = (show) => link({ view: "query", q, show, metric: "", match: "", find: "" });
-    return make("div", { className: "head" }, make("h2", {}, state.metric || "(no name)"), make("div", { className: "chips" }, chips),
-      make("div", { className: "ways" }, make("a", { className: "button main", href: open("graph") }, "Graph"), make("a", { className: "button", href: open("table") }, "Table"), make("code", {}, q)));
+    return make(
+      "div",
+      { className: "head" },
+      make("h2", {}, state.metric || "(no name)"),
+      make("div", { className: "chips" }, chips),
+      make(
+        "div",
+        { className: "ways" },
+        make("a", { className: "button main", href: open("graph") }, "Graph"),
+        make("a", { className: "button", href: open("table") }, "Table"),
+        make("code", {}, q),
+      ),
+    );
   }
 
   async drawGraph(state, matchers, signal) {
     const range = rangeOf({ range: "1h", end: "", step: "" }, Date.now() / 1000);
     const { start, end, step } = range;
     const query = queryOf(state.metric, matchers);
-    const { data, warnings } = await ask("api/v1/query_range", { query, start, end, step, limit: LINES_MAX }, { signal, post: true });
+    const { data, warnings } = await ask(
+      "api/v1/query_range",
+      { query, start, end, step, limit: LINES_MAX },
+      { signal, post: true },
+    );
     if (this.graph === null) return;
     if (data.result.length === 0) {
       fill(this.graph.root, make("p", { className: "note" }, "No samples within the last hour."));
@@ -170,8 +249,15 @@ export class ExploreView {
       }
     }
     const labels = [...found].sort(([, a], [, b]) => b.size - a.size);
-    const note = isCut ? `More than ${counted(SERIES_MAX, "series", "series")}: the numbers below count the first ${count(SERIES_MAX)}.` : `${counted(series.length, "series", "series")}, ${counted(labels.length, "label")}.`;
-    return make("div", {}, make("p", { className: isCut ? "message warning" : "note" }, note), labels.map(([label, values]) => this.label(state, label, values)));
+    const note = isCut
+      ? `More than ${counted(SERIES_MAX, "series", "series")}: the numbers below count the first ${count(SERIES_MAX)}.`
+      : `${counted(series.length, "series", "series")}, ${counted(labels.length, "label")}.`;
+    return make(
+      "div",
+      {},
+      make("p", { className: isCut ? "message warning" : "note" }, note),
+      labels.map(([label, values]) => this.label(state, label, values)),
+    );
   }
 
   label(state, label, values) {
@@ -181,12 +267,31 @@ export class ExploreView {
     const items = sorted.slice(0, VALUES_MAX).map(([value, number]) => {
       const matcher = `${name}=${quoted(value)}`;
       const others = matchersOf(state).filter((other) => !other.startsWith(`${name}=`));
-      return make("li", {}, make("a", { href: link({ match: [...others, matcher].join(",") }), title: `Only series with ${matcher}` },
-        make("span", { className: "name" }, value), make("span", { className: "number" }, count(number))));
+      return make(
+        "li",
+        {},
+        make(
+          "a",
+          { href: link({ match: [...others, matcher].join(",") }), title: `Only series with ${matcher}` },
+          make("span", { className: "name" }, value),
+          make("span", { className: "number" }, count(number)),
+        ),
+      );
     });
     const rest = values.size - items.length;
-    return make("details", { open: values.size <= 8 }, make("summary", {}, make("code", {}, label), " ", make("span", { className: "note" }, counted(values.size, "value"))),
-      make("ul", { className: "values" }, items), rest > 0 ? make("p", { className: "note" }, `and ${counted(rest, "further value")}`) : null);
+    return make(
+      "details",
+      { open: values.size <= 8 },
+      make(
+        "summary",
+        {},
+        make("code", {}, label),
+        " ",
+        make("span", { className: "note" }, counted(values.size, "value")),
+      ),
+      make("ul", { className: "values" }, items),
+      rest > 0 ? make("p", { className: "note" }, `and ${counted(rest, "further value")}`) : null,
+    );
   }
 }
 
@@ -203,4 +308,5 @@ function queryOf(metric, matchers) {
   return /_(total|count|sum|bucket)$/.test(metric) ? `rate(${series}[5m])` : series;
 }
 
-const fault = (error) => make("p", { className: "fault", role: "alert" }, make("b", {}, error.kind ?? "error"), " ", error.message);
+const fault = (error) =>
+  make("p", { className: "fault", role: "alert" }, make("b", {}, error.kind ?? "error"), " ", error.message);

@@ -1,6 +1,11 @@
 // Numbers, times and label sets as people read them.
 
-const SUFFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const SUFFIXES = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 
 /** A number of at most five digits, with a suffix from a thousand on: 12.3k. */
 export function short(value) {
@@ -63,7 +68,7 @@ export function dateTime(seconds) {
 
 /** A label set as PromQL writes it: up{job="a"}. `left` are labels to leave out. */
 export function labelSet(metric, left = new Set()) {
-  const name = left.has("__name__") ? "" : metric.__name__ ?? "";
+  const name = left.has("__name__") ? "" : (metric.__name__ ?? "");
   const labels = Object.entries(metric)
     .filter(([label]) => label !== "__name__" && !left.has(label))
     .map(([label, value]) => `${label}=${JSON.stringify(value)}`);

@@ -32,8 +32,12 @@ export class Graph {
   /** `selected` is called with the start and the end of a range that was dragged. */
   constructor({ selected }) {
     this.tip = make("div", { className: "tip", hidden: true });
-    this.host = make("div", { className: "chart", tabIndex: 0, role: "application",
-      "aria-label": "Graph. The arrows read it point by point and series by series." });
+    this.host = make("div", {
+      className: "chart",
+      tabIndex: 0,
+      role: "application",
+      "aria-label": "Graph. The arrows read it point by point and series by series.",
+    });
     this.legend = make("ul", { className: "legend", "aria-label": "Series" });
     this.note = make("p", { className: "note shared" });
     this.root = make("div", { className: "graph" }, this.host, this.note, this.legend);
@@ -65,11 +69,20 @@ export class Graph {
       const last = series.values.at(-1);
       const swatch = make("span", { className: "swatch" });
       swatch.style.background = `var(${series.colour})`;
-      const button = make("button", {
-        type: "button", "aria-pressed": String(!series.isHidden), title: `${series.full}\nClick: this series alone. Ctrl and click: hide or show it.`,
-        click: (event) => this.toggle(series, event.ctrlKey || event.metaKey || event.shiftKey),
-        pointerenter: () => this.chart.emphasise(series), pointerleave: () => this.chart.emphasise(null),
-      }, swatch, make("span", { className: "name" }, series.name), make("span", { className: "last" }, last === undefined ? "" : short(last)));
+      const button = make(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(!series.isHidden),
+          title: `${series.full}\nClick: this series alone. Ctrl and click: hide or show it.`,
+          click: (event) => this.toggle(series, event.ctrlKey || event.metaKey || event.shiftKey),
+          pointerenter: () => this.chart.emphasise(series),
+          pointerleave: () => this.chart.emphasise(null),
+        },
+        swatch,
+        make("span", { className: "name" }, series.name),
+        make("span", { className: "last" }, last === undefined ? "" : short(last)),
+      );
       return make("li", {}, button);
     });
     fill(this.legend, rows);
@@ -92,20 +105,32 @@ export class Graph {
     this.tip.hidden = point === null;
     if (point === null) return;
     const time = point.series.times[point.index];
-    const told = this.series.filter(({ isHidden }) => !isHidden).flatMap((series) => {
-      const index = nearestIndex(series.times, time);
-      return index >= 0 && series.times[index] === time ? [{ series, value: series.values[index] }] : [];
-    });
+    const told = this.series
+      .filter(({ isHidden }) => !isHidden)
+      .flatMap((series) => {
+        const index = nearestIndex(series.times, time);
+        return index >= 0 && series.times[index] === time ? [{ series, value: series.values[index] }] : [];
+      });
     told.sort((a, b) => (b.series === point.series) - (a.series === point.series) || b.value - a.value);
     const lines = told.slice(0, TOLD_MAX).map(({ series, value }) => {
       const swatch = make("span", { className: "swatch" });
       swatch.style.background = `var(${series.colour})`;
       const className = series === point.series ? "told chosen" : "told";
-      return make("div", { className }, swatch, make("span", { className: "name" }, series.name), make("b", {}, exact(value)));
+      return make(
+        "div",
+        { className },
+        swatch,
+        make("span", { className: "name" }, series.name),
+        make("b", {}, exact(value)),
+      );
     });
     const rest = told.length - lines.length;
-    fill(this.tip, make("div", { className: "when" }, dateTime(time)), lines,
-      rest > 0 ? make("div", { className: "when" }, `and ${rest} more`) : null);
+    fill(
+      this.tip,
+      make("div", { className: "when" }, dateTime(time)),
+      lines,
+      rest > 0 ? make("div", { className: "when" }, `and ${rest} more`) : null,
+    );
     const isRight = point.x > this.chart.width * 0.55;
     this.tip.style.left = isRight ? "" : `${point.x + 14}px`;
     this.tip.style.right = isRight ? `${this.chart.width - point.x + 14}px` : "";

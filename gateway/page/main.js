@@ -5,6 +5,7 @@ import { json } from "./api.js";
 import { ExploreView } from "./explore.js";
 import { short } from "./format.js";
 import { QueryView } from "./query.js";
+import { signedIn } from "./sign_in.js";
 import { follow, go, link, read, tell } from "./state.js";
 import { StatusView } from "./status.js";
 
@@ -61,7 +62,11 @@ async function health() {
       const status = await json("api/v1/status");
       const isWell = status.ready && !status.writes_refused_for;
       shown.dataset.state = isWell ? "good" : "bad";
-      byId("health-text").textContent = isWell ? `ready · ${short(status.samples_per_second)} samples/s` : status.ready ? "writes are refused" : "not ready";
+      byId("health-text").textContent = isWell
+        ? `ready · ${short(status.samples_per_second)} samples/s`
+        : status.ready
+          ? "writes are refused"
+          : "not ready";
       shown.title = `lanes-gateway ${status.version}`;
     } catch {
       shown.dataset.state = "bad";
@@ -80,6 +85,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   go({ view: "query" });
   byId("expression").focus();
 });
-tell();
-health();
+if (signedIn()) {
+  tell();
+  health();
+}
 if (read().view === "query" && read().q === "") byId("expression").focus();

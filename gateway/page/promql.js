@@ -26,7 +26,9 @@ export const AGGREGATIONS = ["avg", "count", "group", "max", "min", "stddev", "s
 export const WITH_PARAMETER = ["bottomk", "count_values", "quantile", "topk"];
 
 /** Words that are neither functions nor aggregations. */
-export const KEYWORDS = ["and", "atan2", "bool", "by", "group_left", "group_right", "ignoring", "offset", "on", "or", "unless", "without"];
+export const KEYWORDS = [
+  "and", "atan2", "bool", "by", "group_left", "group_right", "ignoring", "offset", "on", "or", "unless", "without",
+];
 
 /** Keywords that a list of labels follows. */
 const GROUPING = new Set(["by", "without", "on", "ignoring", "group_left", "group_right"]);

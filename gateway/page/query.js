@@ -8,11 +8,18 @@ import { Graph } from "./graph.js";
 import { remember, remembered } from "./history.js";
 import { faultPlace } from "./promql.js";
 import { asInput, asState, duration, RANGES, rangeOf, seconds } from "./range.js";
+import { statementOf } from "./sql.js";
 import { go, read } from "./state.js";
 import { tableOf } from "./table.js";
 
 const LIMITS = ["10", "100", "500", "2000"];
-const REFRESHES = [["", "off"], ["5s", "5s"], ["30s", "30s"], ["1m", "1m"], ["5m", "5m"]];
+const REFRESHES = [
+  ["", "off"],
+  ["5s", "5s"],
+  ["30s", "30s"],
+  ["1m", "1m"],
+  ["5m", "5m"],
+];
 
 export class QueryView {
   constructor() {
@@ -26,9 +33,18 @@ export class QueryView {
   }
 
   buildTools() {
-    fill(byId("ranges"), RANGES.map((range) => make("button", { type: "button", "data-range": range }, range)));
-    fill(byId("limit"), LIMITS.map((limit) => make("option", { value: limit }, limit)));
-    fill(byId("refresh"), REFRESHES.map(([value, text]) => make("option", { value }, text)));
+    fill(
+      byId("ranges"),
+      RANGES.map((range) => make("button", { type: "button", "data-range": range }, range)),
+    );
+    fill(
+      byId("limit"),
+      LIMITS.map((limit) => make("option", { value: limit }, limit)),
+    );
+    fill(
+      byId("refresh"),
+      REFRESHES.map(([value, text]) => make("option", { value }, text)),
+    );
   }
 
   listen() {
@@ -38,6 +54,7 @@ export class QueryView {
     });
     byId("cancel").addEventListener("click", () => this.cancel());
     byId("tidy").addEventListener("click", () => this.tidy());
+    byId("sql").addEventListener("click", () => this.showStatement());
     for (const button of document.querySelectorAll("[data-show]")) {
       button.addEventListener("click", () => this.change({ show: button.dataset.show }));
     }
@@ -93,6 +110,24 @@ export class QueryView {
       this.editor.text = data;
     } catch (error) {
       this.fail(error);
+    }
+  }
+
+  /** Shows the query as a statement of SQL, and copies it where the browser lets the page do so. */
+  async showStatement() {
+    const state = { ...read(), q: this.editor.text };
+    const range = rangeOf(state, Date.now() / 1000);
+    if (range.fault) return this.fail(new Failure("bad_data", range.fault));
+    byId("statement-text").value = statementOf(state, range);
+    byId("statement-note").textContent = "";
+    byId("statement").showModal();
+    byId("statement-text").select();
+    try {
+      await navigator.clipboard.writeText(byId("statement-text").value);
+      byId("statement-note").textContent = "Copied.";
+    } catch {
+      // Browsers copy only for pages of HTTPS or of this machine.
+      byId("statement-note").textContent = "Copy the selected text.";
     }
   }
 
@@ -180,7 +215,10 @@ export class QueryView {
 
   display(state, range, { data, warnings, infos }, ms) {
     const isGraph = state.show === "graph";
-    const notes = [...warnings.map((text) => note("warning", worded(text, state.limit))), ...infos.map((text) => note("info", text))];
+    const notes = [
+      ...warnings.map((text) => note("warning", worded(text, state.limit))),
+      ...infos.map((text) => note("info", text)),
+    ];
     const summary = make("p", { className: "note summary" }, summaryOf(data, range, isGraph, ms));
     if (isGraph && data.result.length > 0) {
       const shown = this.graph?.root.isConnected ? this.graph : this.newGraph();
@@ -213,9 +251,17 @@ export class QueryView {
     if (!(error instanceof Failure)) throw error;
     const place = faultPlace(this.editor.text, error.message);
     this.editor.mark(place);
-    fill(byId("answer"), make("div", { className: "fault", role: "alert" },
-      make("b", {}, error.kind), " ", error.message,
-      place === null ? null : make("pre", {}, pointer(this.editor.text, place))));
+    fill(
+      byId("answer"),
+      make(
+        "div",
+        { className: "fault", role: "alert" },
+        make("b", {}, error.kind),
+        " ",
+        error.message,
+        place === null ? null : make("pre", {}, pointer(this.editor.text, place)),
+      ),
+    );
   }
 
   invite() {
@@ -223,12 +269,33 @@ export class QueryView {
       ["targets that are up", "up"],
       ["samples stored a second", "rate(lanes_gateway_samples_stored_total[1m])"],
       ["requests by status", "sum by (status) (rate(lanes_gateway_http_requests_total[5m]))"],
-      ["99 of 100 writes are faster than", "histogram_quantile(0.99, sum by (le) (rate(lanes_gateway_ack_duration_seconds_bucket[5m])))"],
+      [
+        "99 of 100 writes are faster than",
+        "histogram_quantile(0.99, sum by (le) (rate(lanes_gateway_ack_duration_seconds_bucket[5m])))",
+      ],
     ];
     const rows = examples.map(([what, q]) =>
-      make("li", {}, make("button", { type: "button", className: "example", click: () => this.change({ q, show: "graph" }) }, make("code", {}, q), make("span", { className: "note" }, what))));
-    fill(byId("answer"), make("div", { className: "invite" }, make("h2", {}, "Ask in PromQL"),
-      make("p", { className: "note" }, "The gateway stores its own metrics, so these have answers:"), make("ul", {}, rows)));
+      make(
+        "li",
+        {},
+        make(
+          "button",
+          { type: "button", className: "example", click: () => this.change({ q, show: "graph" }) },
+          make("code", {}, q),
+          make("span", { className: "note" }, what),
+        ),
+      ),
+    );
+    fill(
+      byId("answer"),
+      make(
+        "div",
+        { className: "invite" },
+        make("h2", {}, "Ask in PromQL"),
+        make("p", { className: "note" }, "The gateway stores its own metrics, so these have answers:"),
+        make("ul", {}, rows),
+      ),
+    );
     this.editor.mark(null);
   }
 }
@@ -238,13 +305,23 @@ const note = (kind, text) => make("p", { className: `message ${kind}` }, make("b
 /** A warning of the API; the one about the limit with the remedy. */
 function worded(text, limit) {
   if (text !== "results truncated due to limit") return text;
-  return `${text}: more than ${counted(Number(limit), "series", "series")}. Aggregate, select fewer, or raise “series” above.`;
+  const more = `more than ${counted(Number(limit), "series", "series")}`;
+  return `${text}: ${more}. Aggregate, select fewer, or raise “series” above.`;
 }
 
 function summaryOf({ resultType, result, stats }, { start, end, step }, isGraph, ms) {
   const parts = [];
-  if (Array.isArray(result) && (resultType === "vector" || resultType === "matrix")) parts.push(counted(result.length, "series", "series"));
-  if (isGraph) parts.push(counted(result.reduce((sum, { values }) => sum + values.length, 0), "point"), `step ${duration(step)}`, `${dateTime(start)} – ${dateTime(end)}`);
+  if (Array.isArray(result) && (resultType === "vector" || resultType === "matrix"))
+    parts.push(counted(result.length, "series", "series"));
+  if (isGraph)
+    parts.push(
+      counted(
+        result.reduce((sum, { values }) => sum + values.length, 0),
+        "point",
+      ),
+      `step ${duration(step)}`,
+      `${dateTime(start)} – ${dateTime(end)}`,
+    );
   else parts.push(`at ${dateTime(end)}`);
   const read = stats?.samples?.totalQueryableSamples;
   if (read !== undefined) parts.push(`${count(read)} samples read`);

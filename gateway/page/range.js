@@ -1,7 +1,15 @@
 // Durations, and the range of time that a query is asked for.
 
 /** The seconds of each unit of a duration, the longest first. */
-const UNITS = [["y", 31536000], ["w", 604800], ["d", 86400], ["h", 3600], ["m", 60], ["s", 1], ["ms", 0.001]];
+const UNITS = [
+  ["y", 31536000],
+  ["w", 604800],
+  ["d", 86400],
+  ["h", 3600],
+  ["m", 60],
+  ["s", 1],
+  ["ms", 0.001],
+];
 
 /** Steps that people know, in seconds. */
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 604800];

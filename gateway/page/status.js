@@ -49,7 +49,13 @@ export class StatusView {
       await this.loadStorage();
       if (turn !== this.turn) return;
       this.remember(status);
-      fill(byId("status"), states(status, ready), this.rateCard(status), cards(status, refusals(metrics.text)), storageCard(this.storage));
+      fill(
+        byId("status"),
+        states(status, ready),
+        this.rateCard(status),
+        cards(status, refusals(metrics.text)),
+        storageCard(this.storage),
+      );
       this.drawRates();
     } catch (error) {
       if (turn === this.turn) fill(byId("status"), make("p", { className: "fault", role: "alert" }, error.message));
@@ -73,13 +79,28 @@ export class StatusView {
   }
 
   rateCard(status) {
-    return make("div", { className: "card rate" }, make("div", { className: "figure" }, make("b", {}, short(status.samples_per_second)), make("span", {}, "samples stored a second")), this.graph.root);
+    return make(
+      "div",
+      { className: "card rate" },
+      make(
+        "div",
+        { className: "figure" },
+        make("b", {}, short(status.samples_per_second)),
+        make("span", {}, "samples stored a second"),
+      ),
+      this.graph.root,
+    );
   }
 
   drawRates() {
     const end = this.rates.at(-1)[0];
     const start = Math.min(this.rates[0][0], end - 60);
-    this.graph.show([{ metric: { __name__: "samples_per_second" }, values: this.rates }], { start, end, step: (PAUSE_MS * 4) / 1000, fromZero: true });
+    this.graph.show([{ metric: { __name__: "samples_per_second" }, values: this.rates }], {
+      start,
+      end,
+      step: (PAUSE_MS * 4) / 1000,
+      fromZero: true,
+    });
   }
 }
 
@@ -88,10 +109,22 @@ function states(status, ready) {
   const lines = ready.text.trim().split("\n");
   const rows = lines.map((line, index) => {
     const isBad = ready.status >= 400 || line.includes("refused") || line.includes("missing");
-    return make("li", { className: isBad ? "bad" : "good" }, make("span", { className: "dot" }), index === 0 && !isBad ? "The gateway is ready: PostgreSQL accepts batches." : line);
+    return make(
+      "li",
+      { className: isBad ? "bad" : "good" },
+      make("span", { className: "dot" }),
+      index === 0 && !isBad ? "The gateway is ready: PostgreSQL accepts batches." : line,
+    );
   });
   const reason = status.writes_refused_for;
-  return make("ul", { className: "states card" }, rows, reason ? make("li", { className: "bad" }, make("span", { className: "dot" }), `Writes are refused: ${reason}`) : null);
+  return make(
+    "ul",
+    { className: "states card" },
+    rows,
+    reason
+      ? make("li", { className: "bad" }, make("span", { className: "dot" }), `Writes are refused: ${reason}`)
+      : null,
+  );
 }
 
 function tile(value, name, isBad = false) {
@@ -99,21 +132,40 @@ function tile(value, name, isBad = false) {
 }
 
 function cards(status, refused) {
-  return make("div", {},
+  return make(
+    "div",
+    {},
     make("h2", {}, "Ingest"),
-    make("div", { className: "tiles" }, tile(count(status.rows), "samples stored since the start"), tile(count(status.events), "events stored"),
-      tile(count(status.requests_stored), "requests stored"), tile(count(status.requests_repeated), "requests repeated"), tile(bytes(status.pending_bytes), "pending")),
+    make(
+      "div",
+      { className: "tiles" },
+      tile(count(status.rows), "samples stored since the start"),
+      tile(count(status.events), "events stored"),
+      tile(count(status.requests_stored), "requests stored"),
+      tile(count(status.requests_repeated), "requests repeated"),
+      tile(bytes(status.pending_bytes), "pending"),
+    ),
     make("h2", {}, "Series and object storage"),
-    make("div", { className: "tiles" }, tile(count(status.series), "series"), tile(count(status.series_cached), "series in the gateway's cache"),
-      tile(status.objects, "object storage"), tile(bytes(status.objects_backlog_bytes), "waiting for object storage")),
-    make("h2", {}, "Refused since the start"), refusedCard(refused));
+    make(
+      "div",
+      { className: "tiles" },
+      tile(count(status.series), "series"),
+      tile(count(status.series_cached), "series in the gateway's cache"),
+      tile(status.objects, "object storage"),
+      tile(bytes(status.objects_backlog_bytes), "waiting for object storage"),
+    ),
+    make("h2", {}, "Refused since the start"),
+    refusedCard(refused),
+  );
 }
 
 /** What was refused: `{what, status, number}` from the gateway's metrics. */
 function refusals(metrics) {
   const found = [];
   const queries = new Set();
-  for (const [, labels, number] of metrics.matchAll(/^lanes_gateway_(?:http_requests|queries)_total\{([^}]*(?:\{[^}]*\}[^}]*)?)\} (\d+)$/gm)) {
+  for (const [, labels, number] of metrics.matchAll(
+    /^lanes_gateway_(?:http_requests|queries)_total\{([^}]*(?:\{[^}]*\}[^}]*)?)\} (\d+)$/gm,
+  )) {
     const value = (name) => new RegExp(`${name}="([^"]*)"`).exec(labels)?.[1];
     const [route, status, outcome] = [value("route"), value("status"), value("outcome")];
     if (outcome !== undefined) queries.add(route);
@@ -126,19 +178,40 @@ function refusals(metrics) {
 
 /** What the statuses of HTTP and the outcomes of queries mean. */
 const MEANINGS = {
-  400: "the request was wrong", 403: "not allowed", 404: "no such table or route", 405: "another method is needed",
-  415: "an encoding or media type that is not supported", 422: "the query cannot be evaluated, or the events contradict the table",
+  400: "the request was wrong",
+  403: "not allowed",
+  404: "no such table or route",
+  405: "another method is needed",
+  415: "an encoding or media type that is not supported",
+  422: "the query cannot be evaluated, or the events contradict the table",
   429: "the user writes more samples a second than its limit allows",
   503: "not now: overload, or PostgreSQL does not accept it; senders repeat it",
-  bad_data: "the query or a parameter was wrong", execution: "the query could not be evaluated", forbidden: "the role may not read this",
-  timeout: "the query took too long", canceled: "the statement was cancelled", unavailable: "all sessions in use, or PostgreSQL away",
+  bad_data: "the query or a parameter was wrong",
+  execution: "the query could not be evaluated",
+  forbidden: "the role may not read this",
+  timeout: "the query took too long",
+  canceled: "the statement was cancelled",
+  unavailable: "all sessions in use, or PostgreSQL away",
   client_gone: "the client went away",
 };
 
 function refusedCard(refused) {
   if (refused.length === 0) return make("p", { className: "card empty" }, "Nothing was refused.");
-  const rows = refused.map(({ route, why, number }) => make("tr", {}, make("td", {}, make("code", {}, route)), make("td", {}, why), make("td", {}, MEANINGS[why] ?? ""), make("td", { className: "value" }, count(number))));
-  return make("div", { className: "card scroll" }, make("table", {}, head("route", "status or outcome", "meaning", "#requests"), make("tbody", {}, rows)));
+  const rows = refused.map(({ route, why, number }) =>
+    make(
+      "tr",
+      {},
+      make("td", {}, make("code", {}, route)),
+      make("td", {}, why),
+      make("td", {}, MEANINGS[why] ?? ""),
+      make("td", { className: "value" }, count(number)),
+    ),
+  );
+  return make(
+    "div",
+    { className: "card scroll" },
+    make("table", {}, head("route", "status or outcome", "meaning", "#requests"), make("tbody", {}, rows)),
+  );
 }
 
 /** The arena, and the segments of each table by state. */
@@ -146,29 +219,79 @@ function storageCard({ data, fault }) {
   const title = make("h2", {}, "Storage");
   if (fault) return make("div", {}, title, make("p", { className: "fault" }, fault));
   const { arena, segments } = data;
-  const rows = segments.map((row) => make("tr", {}, make("td", {}, make("code", {}, row.relation)),
-    make("td", {}, make("span", { className: `state ${row.state}` }, row.state)), number(count(row.segments)), number(count(row.rows)), number(bytes(row.bytes_encoded)),
-    number(row.rows > 0 ? `${(row.bytes_encoded / row.rows).toFixed(2)} B` : ""), make("td", {}, row.max_time ? `${dateTime(row.min_time)} – ${dateTime(row.max_time)}` : "")));
-  const table = make("table", {}, head("table", "state", "#segments", "#rows", "#bytes", "#a row", "times"), make("tbody", {}, rows));
-  return make("div", {}, title, arenaBar(arena), rows.length > 0 ? make("div", { className: "card scroll" }, table) : make("p", { className: "card empty" }, "No table holds a segment yet."));
+  const rows = segments.map((row) =>
+    make(
+      "tr",
+      {},
+      make("td", {}, make("code", {}, row.relation)),
+      make("td", {}, make("span", { className: `state ${row.state}` }, row.state)),
+      number(count(row.segments)),
+      number(count(row.rows)),
+      number(bytes(row.bytes_encoded)),
+      number(row.rows > 0 ? `${(row.bytes_encoded / row.rows).toFixed(2)} B` : ""),
+      make("td", {}, row.max_time ? `${dateTime(row.min_time)} – ${dateTime(row.max_time)}` : ""),
+    ),
+  );
+  const table = make(
+    "table",
+    {},
+    head("table", "state", "#segments", "#rows", "#bytes", "#a row", "times"),
+    make("tbody", {}, rows),
+  );
+  return make(
+    "div",
+    {},
+    title,
+    arenaBar(arena),
+    rows.length > 0
+      ? make("div", { className: "card scroll" }, table)
+      : make("p", { className: "card empty" }, "No table holds a segment yet."),
+  );
 }
 
 function arenaBar(arena) {
-  if (arena === null) return make("p", { className: "card empty" }, "The server did not preload the library, so it has no arena.");
+  if (arena === null)
+    return make("p", { className: "card empty" }, "The server did not preload the library, so it has no arena.");
   const share = arena.bytes_total > 0 ? arena.bytes_used / arena.bytes_total : 0;
   const used = make("div", { className: "used" });
   used.style.width = `${Math.max(0.5, share * 100)}%`;
   const left = arena.segment_evictions + arena.relation_evictions;
-  return make("div", { className: "card arena" },
-    make("p", {}, make("b", {}, "Arena "), `${bytes(arena.bytes_used)} of ${bytes(arena.bytes_total)} used, ${counted(arena.segments, "segment")} of ${counted(arena.relations, "table")} in memory.`),
-    make("div", { className: "meter", role: "meter", "aria-label": "Use of the arena", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": String(Math.round(share * 100)) }, used),
-    make("p", { className: "note" }, `${counted(left, "eviction")} of segments and tables, ${counted(arena.refusals, "refusal")} for want of room.`));
+  return make(
+    "div",
+    { className: "card arena" },
+    make(
+      "p",
+      {},
+      make("b", {}, "Arena "),
+      `${bytes(arena.bytes_used)} of ${bytes(arena.bytes_total)} used, `,
+      `${counted(arena.segments, "segment")} of ${counted(arena.relations, "table")} in memory.`,
+    ),
+    make(
+      "div",
+      {
+        className: "meter",
+        role: "meter",
+        "aria-label": "Use of the arena",
+        "aria-valuemin": "0",
+        "aria-valuemax": "100",
+        "aria-valuenow": String(Math.round(share * 100)),
+      },
+      used,
+    ),
+    make(
+      "p",
+      { className: "note" },
+      `${counted(left, "eviction")} of segments and tables, ${counted(arena.refusals, "refusal")} for want of room.`,
+    ),
+  );
 }
 
 const number = (value) => make("td", { className: "value" }, value);
 
 /** The head of a table. Names with a mark `#` are those of columns of numbers. */
 function head(...names) {
-  const cells = names.map((name) => make("th", { scope: "col", className: name.startsWith("#") ? "value" : "" }, name.replace("#", "")));
+  const cells = names.map((name) =>
+    make("th", { scope: "col", className: name.startsWith("#") ? "value" : "" }, name.replace("#", "")),
+  );
   return make("thead", {}, make("tr", {}, cells));
 }

@@ -14,17 +14,26 @@ const SAMPLES_MAX = 12;
 export function tableOf({ resultType, result }) {
   if (resultType === "scalar" || resultType === "string") {
     const [time, value] = result;
-    return make("div", { className: "single" }, make("b", {}, resultType === "scalar" ? exact(number(value)) : value),
-      make("span", { className: "note" }, `${resultType} at ${dateTime(time)}`));
+    return make(
+      "div",
+      { className: "single" },
+      make("b", {}, resultType === "scalar" ? exact(number(value)) : value),
+      make("span", { className: "note" }, `${resultType} at ${dateTime(time)}`),
+    );
   }
   if (result.length === 0) return make("p", { className: "empty" }, "No series has a value here.");
   const shared = common(result.map(({ metric }) => metric));
-  const labels = [...new Set(result.flatMap(({ metric }) => Object.keys(metric)))].filter((name) => !(name in shared)).sort();
+  const labels = [...new Set(result.flatMap(({ metric }) => Object.keys(metric)))]
+    .filter((name) => !(name in shared))
+    .sort();
   const isWide = labels.length > LABELS_MAX || labels.length === 0;
   const columns = isWide
     ? [{ name: "series", text: ({ metric }) => labelSet(metric) }]
     : labels.map((name) => ({ name: name === "__name__" ? "metric" : name, text: ({ metric }) => metric[name] ?? "" }));
-  const note = isWide || Object.keys(shared).length === 0 ? null : make("p", { className: "note shared" }, `All series: ${labelSet(shared)}`);
+  const note =
+    isWide || Object.keys(shared).length === 0
+      ? null
+      : make("p", { className: "note shared" }, `All series: ${labelSet(shared)}`);
   return make("div", {}, note, make("div", { className: "scroll" }, sortable(result, columns)));
 }
 
@@ -35,7 +44,10 @@ function sortable(rows, columns) {
   const headers = [...columns.map(({ name }, index) => header(name, index)), header("value", -1)];
   const draw = () => {
     const sorted = order.column === null ? rows : [...rows].sort((a, b) => compare(a, b, order, columns));
-    fill(body, sorted.slice(0, ROWS_MAX).map((row) => rowOf(row, columns)));
+    fill(
+      body,
+      sorted.slice(0, ROWS_MAX).map((row) => rowOf(row, columns)),
+    );
     for (const each of headers) {
       const isSorted = Number(each.dataset.column) === order.column;
       each.setAttribute("aria-sort", !isSorted ? "none" : order.isDown ? "descending" : "ascending");
@@ -51,13 +63,17 @@ function sortable(rows, columns) {
     });
   }
   draw();
-  const cut = rows.length > ROWS_MAX ? make("caption", {}, `The first ${counted(ROWS_MAX, "row")} of ${rows.length}.`) : null;
+  const cut =
+    rows.length > ROWS_MAX ? make("caption", {}, `The first ${counted(ROWS_MAX, "row")} of ${rows.length}.`) : null;
   return make("table", {}, cut, make("thead", {}, make("tr", {}, headers)), body);
 }
 
 function header(name, column) {
-  return make("th", { scope: "col", "data-column": column, className: column === -1 ? "value" : "" },
-    make("button", { type: "button" }, name));
+  return make(
+    "th",
+    { scope: "col", "data-column": column, className: column === -1 ? "value" : "" },
+    make("button", { type: "button" }, name),
+  );
 }
 
 function compare(a, b, { column, isDown }, columns) {
@@ -71,12 +87,26 @@ const latest = ({ value, values }) => number((value ?? values.at(-1))[1]);
 
 function rowOf(row, columns) {
   const cells = columns.map(({ text }) => make("td", {}, text(row)));
-  return make("tr", {}, cells, make("td", { className: "value" }, row.value ? exact(number(row.value[1])) : samples(row.values)));
+  return make(
+    "tr",
+    {},
+    cells,
+    make("td", { className: "value" }, row.value ? exact(number(row.value[1])) : samples(row.values)),
+  );
 }
 
 /** The latest samples of a range, each with its time. */
 function samples(values) {
-  const lines = values.slice(-SAMPLES_MAX).map(([time, value]) => make("div", {}, `${exact(number(value))} `, make("span", { className: "note" }, `@ ${dateTime(time)}`)));
+  const lines = values
+    .slice(-SAMPLES_MAX)
+    .map(([time, value]) =>
+      make("div", {}, `${exact(number(value))} `, make("span", { className: "note" }, `@ ${dateTime(time)}`)),
+    );
   const rest = values.length - lines.length;
-  return make("div", {}, rest > 0 ? make("div", { className: "note" }, `${counted(rest, "earlier sample")} not shown`) : null, lines);
+  return make(
+    "div",
+    {},
+    rest > 0 ? make("div", { className: "note" }, `${counted(rest, "earlier sample")} not shown`) : null,
+    lines,
+  );
 }

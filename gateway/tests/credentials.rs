@@ -97,7 +97,7 @@ fn database() -> Arc<Memory> {
     Arc::new(database)
 }
 
-const ROUTES: [(&str, &str); 11] = [
+const ROUTES: [(&str, &str); 12] = [
     ("POST", "/api/v1/write"),
     ("POST", "/api/v1/events/t"),
     ("GET", "/api/v1/query?query=up"),
@@ -107,6 +107,7 @@ const ROUTES: [(&str, &str); 11] = [
     ("GET", "/api/v1/status"),
     ("GET", "/metrics"),
     ("GET", "/"),
+    ("GET", "/token/x"),
     ("GET", "/no/such/route"),
     ("DELETE", "/api/v1/write"),
 ];
@@ -127,7 +128,7 @@ async fn every_route_but_the_probes_wants_credentials_before_the_body() {
         let taken = answer(&database, &file, right).await;
         assert_ne!(taken.status(), 401, "{method} {path}");
     }
-    for path in ["/-/healthy", "/-/ready"] {
+    for path in ["/-/healthy", "/-/ready", "/token", "/page/main.js"] {
         let open = answer(&database, &file, request("GET", path, None, Body::empty())).await;
         assert_ne!(open.status(), 401, "{path}");
     }

@@ -2,6 +2,9 @@
 //! violated. The fuzz targets and the replay of their corpus in `tests/fuzz_replay` share them.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
+#[path = "promql.rs"]
+pub mod promql;
+
 use lanes_columnar::arena::KeptImage;
 use lanes_columnar::encoding::{DecodedVector, EncodedLane};
 use lanes_columnar::kind::Number;

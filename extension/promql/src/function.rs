@@ -107,7 +107,7 @@ const fn experimental(
     }
 }
 
-static FUNCTIONS: [Function; 91] = [
+static FUNCTIONS: [Function; 92] = [
     stable("abs", &[V], Extra::None, V),
     stable("absent", &[V], Extra::None, V),
     stable("absent_over_time", &[M], Extra::None, V),
@@ -130,6 +130,8 @@ static FUNCTIONS: [Function; 91] = [
     stable("day_of_week", &[V], Extra::UpTo(1), V),
     stable("day_of_year", &[V], Extra::UpTo(1), V),
     stable("days_in_month", &[V], Extra::UpTo(1), V),
+    // The only function that Prometheus lacks: vmalert restores the state of its alerts with it.
+    stable("default_rollup", &[M], Extra::None, V),
     stable("deg", &[V], Extra::None, V),
     stable("delta", &[M], Extra::None, V),
     stable("deriv", &[M], Extra::None, V),

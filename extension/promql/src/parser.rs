@@ -8,7 +8,8 @@
 //!
 //! Postfix modifiers bind most tightly, then `^`, then signs, then the other operators. An
 //! expression may be nested only [`DEPTH_MAX`] deep, so that neither the parser nor what walks
-//! over the tree exhausts the stack.
+//! over the tree exhausts the stack. Rules that lead to each other leave what they can to
+//! functions of their own, whose variables then take no stack on each level.
 
 mod check;
 mod duration;
@@ -27,7 +28,13 @@ use crate::span::Span;
 use crate::token::{Token, TokenKind as K};
 
 /// Levels of expressions that may stand in each other, chains of operators included.
-pub const DEPTH_MAX: usize = 256;
+///
+/// An optimised build takes less than [`STACK_BYTES_MAX`] for so many, which is what PostgreSQL
+/// keeps free below `max_stack_depth` (its `STACK_DEPTH_SLOP`).
+pub const DEPTH_MAX: usize = 128;
+
+/// The stack that the deepest query takes at most, from its text to its answer, in bytes.
+pub const STACK_BYTES_MAX: usize = 512 << 10;
 
 /// What a query may use beside the stable language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -240,6 +247,10 @@ impl<'q> Parser<'q> {
             let primary = self.nested(Self::primary)?;
             return self.modifiers(primary);
         }
+        self.signed(token)
+    }
+
+    fn signed(&mut self, token: Token<'q>) -> Result<Expr, ParseError> {
         self.next()?;
         let is_minus = token.kind == K::Sub;
         let expr = self.nested(|parser| parser.expression(operator::SIGN))?;
@@ -260,22 +271,26 @@ impl<'q> Parser<'q> {
         let token = self.peek()?;
         match token.kind {
             K::Number | K::Duration => Ok(Expr::Number(self.number()?)),
-            K::String => {
-                self.next()?;
-                let (value, span) = (self.unquoted(token)?, token.span());
-                Ok(Expr::String(StringLiteral { value, span }))
-            }
-            K::LeftParen => {
-                self.next()?;
-                let expr = self.expression(0)?;
-                let close = self.expect(K::RightParen)?;
-                let span = token.span().to(close.span());
-                Ok(Expr::Paren(Box::new(Paren { expr, span })))
-            }
+            K::String => self.string(token),
+            K::LeftParen => self.parentheses(token),
             K::LeftBrace => self.vector_selector(),
             kind if kind.is_metric_name() => self.named(token),
             _ => Err(self.unexpected(token)),
         }
+    }
+
+    fn string(&mut self, token: Token<'q>) -> Result<Expr, ParseError> {
+        self.next()?;
+        let (value, span) = (self.unquoted(token)?, token.span());
+        Ok(Expr::String(StringLiteral { value, span }))
+    }
+
+    fn parentheses(&mut self, open: Token<'q>) -> Result<Expr, ParseError> {
+        self.next()?;
+        let expr = self.expression(0)?;
+        let close = self.expect(K::RightParen)?;
+        let span = open.span().to(close.span());
+        Ok(Expr::Paren(Box::new(Paren { expr, span })))
     }
 
     /// What begins with a word: an aggregation, a call of a function, or a selector.
@@ -295,6 +310,10 @@ impl<'q> Parser<'q> {
 
     fn call(&mut self, name: Token<'q>) -> Result<Expr, ParseError> {
         let args = self.call_body()?;
+        self.called(name, args)
+    }
+
+    fn called(&self, name: Token<'q>, args: Vec<Expr>) -> Result<Expr, ParseError> {
         let named = || quote(name.text);
         let Some(function) = Function::named(name.text) else {
             let message = format!("unknown function with name {}", named());
@@ -332,8 +351,17 @@ impl<'q> Parser<'q> {
     }
 
     fn aggregate(&mut self, operator: Token<'q>) -> Result<Expr, ParseError> {
-        let mut modifier = self.grouping_modifier()?;
-        let mut args = self.call_body()?;
+        let modifier = self.grouping_modifier()?;
+        let args = self.call_body()?;
+        self.aggregated(operator, modifier, args)
+    }
+
+    fn aggregated(
+        &mut self,
+        operator: Token<'q>,
+        mut modifier: Option<(bool, Vec<String>)>,
+        mut args: Vec<Expr>,
+    ) -> Result<Expr, ParseError> {
         let mut end = self.last_end;
         if modifier.is_none() {
             modifier = self.grouping_modifier()?;

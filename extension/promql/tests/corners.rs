@@ -2,7 +2,8 @@
 
 use lanes_promql::json::{self, BodyOptions};
 use lanes_promql::memory::{MemorySeries, MemorySource};
-use lanes_promql::{Engine, Error, Labels, Options};
+use lanes_promql::sample::STALE_BITS;
+use lanes_promql::{Engine, Error, Labels, Options, Value};
 
 /// Milliseconds of a minute.
 const MINUTE: i64 = 60_000;
@@ -163,4 +164,32 @@ fn a_group_without_labels_needs_an_operand() {
         format!("{place} \",\" in grouping opts, expected \"(\"")
     );
     assert!(ask("m + on (a) group_right -m", None).is_ok());
+}
+
+/// The function of VictoriaMetrics by which vmalert finds when an alert became active.
+#[test]
+fn a_default_rollup_is_the_last_sample_of_a_range_unless_the_series_has_ended() {
+    assert!(
+        instant("default_rollup(m[1h])").contains(r#""__name__":"m","a":"x"},"value":[300,"4"]"#)
+    );
+    assert!(instant("default_rollup(m[10s])").contains(r#""result":[]"#));
+    let mut source = source();
+    source.series[0].timestamps.truncate(4);
+    source.series[0].values.truncate(3);
+    source.series[0].values.push(f64::from_bits(STALE_BITS));
+    let engine = Engine::new(&source, Options::default());
+    let value = |query: &str, minute: i64| engine.instant(query, minute * MINUTE).unwrap().value;
+    for (query, before, after) in [
+        ("count(default_rollup(m[1h]))", Some(1.0), None),
+        ("count(last_over_time(m[1h]))", Some(1.0), Some(1.0)),
+        ("count(m)", Some(1.0), None),
+    ] {
+        for (minute, expected) in [(3, before), (5, after)] {
+            let Value::Vector(found) = value(query, minute) else {
+                panic!("{query} is no vector");
+            };
+            let found = found.first().map(|sample| sample.value);
+            assert_eq!(found, expected, "{query} at {minute}");
+        }
+    }
 }

@@ -38,7 +38,7 @@ const ROUTES: &str = "lanes-gateway has these routes:
   GET  /-/healthy, /-/ready    whether the gateway runs, and whether it accepts writes
 ";
 
-/// The routes that need no credentials.
+/// The probes, which need no credentials.
 const PROBES: [&str; 2] = ["/-/healthy", "/-/ready"];
 
 /// Returns the router of all routes.
@@ -171,7 +171,7 @@ fn caller(extensions: &Extensions) -> Caller {
 }
 
 /// Counts and times every request, and refuses those of other sites' web pages and those without
-/// credentials. Probes need none.
+/// credentials. Probes and the files of the page need none.
 async fn observe<S: Sink>(
     State(handlers): State<Handlers<S>>,
     route: Option<MatchedPath>,
@@ -180,10 +180,11 @@ async fn observe<S: Sink>(
 ) -> Response {
     let started = clock::now();
     let common = &handlers.common;
-    let is_probe = route
-        .as_ref()
-        .is_some_and(|route| PROBES.contains(&route.as_str()));
-    let admitted = match is_probe {
+    let is_public = route.as_ref().is_some_and(|route| {
+        let route = route.as_str();
+        PROBES.contains(&route) || page::routes::PUBLIC.contains(&route)
+    });
+    let admitted = match is_public {
         true => common.hosts.check(request.headers()).map(|()| None),
         false => common.admit(request.headers()).await,
     };

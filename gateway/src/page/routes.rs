@@ -1,4 +1,4 @@
-//! `/` and `/page/{file}`.
+//! `/`, `/token` and `/page/{file}`.
 
 use axum::Router;
 use axum::extract::Path;
@@ -28,6 +28,10 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
+/// The routes that need no credentials: files that are the same for everyone. At `/token` the page
+/// itself asks for a token, which browsers do not ask for.
+pub const PUBLIC: [&str; 2] = ["/page/{file}", "/token"];
+
 /// Returns the router of the page. `listing` is the answer to requests for `/` that do not ask for
 /// HTML.
 pub fn router<S: Clone + Send + Sync + 'static>(listing: &'static str) -> Router<S> {
@@ -38,6 +42,10 @@ pub fn router<S: Clone + Send + Sync + 'static>(listing: &'static str) -> Router
     let file = async |Path(name): Path<String>, headers: HeaderMap| serve(&name, &headers);
     Router::new()
         .route("/", get(root))
+        .route(
+            "/token",
+            get(async |headers: HeaderMap| serve(INDEX, &headers)),
+        )
         .route("/page/{file}", get(file))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
 }
@@ -106,6 +114,14 @@ mod tests {
             assert_eq!(headers[VARY], "Accept");
             assert_eq!(body, b"the routes\n");
         }
+    }
+
+    #[tokio::test]
+    async fn the_page_that_asks_for_a_token_is_the_page() {
+        let (status, headers, body) = ask("/token", &[]).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(headers[CONTENT_SECURITY_POLICY], POLICY);
+        assert_eq!(body, files::named(INDEX).unwrap().0.content);
     }
 
     #[tokio::test]

@@ -272,6 +272,20 @@ pub fn log_of(folder: &Path) -> PathBuf {
 
 type Response = std::result::Result<ureq::http::Response<ureq::Body>, ureq::Error>;
 
+/// Encodes parameters as a form does, for an address or for the body of a POST.
+pub fn encoded(parameters: &[(&str, &str)]) -> String {
+    let encode = |text: &str| {
+        let bytes = text.bytes().map(|byte| match byte {
+            byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        });
+        bytes.collect::<String>()
+    };
+    let pairs = parameters.iter();
+    let pairs = pairs.map(|(name, value)| format!("{}={}", encode(name), encode(value)));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 /// The largest body of a response that is read, in bytes.
 const RESPONSE_BYTES_MAX: u64 = 256 << 20;
 

@@ -117,10 +117,18 @@ pub fn home() -> Result<PathBuf> {
     }
 }
 
-/// Returns the folder of a version of VictoriaMetrics, built for the bench, with
-/// `bin/victoria-metrics` and `bin/vmagent`.
+/// The newest version of VictoriaMetrics that is measured and tested.
+pub const VICTORIA_METRICS_NEWEST: &str = "1.150.0";
+
+/// Returns the folder of a version of VictoriaMetrics: `bin/victoria-metrics` and `bin/vmagent` are
+/// built for the bench, `bin/vmalert` of the newest version for the tests.
 pub fn victoria_metrics(version: &str) -> Result<PathBuf> {
     Ok(home()?.join(format!("peers/victoria-metrics-{version}")))
+}
+
+/// Returns the program vmalert, built for the tests of rules.
+pub fn vmalert() -> Result<PathBuf> {
+    Ok(victoria_metrics(VICTORIA_METRICS_NEWEST)?.join("bin/vmalert"))
 }
 
 /// Returns the program k6, built for the bench.

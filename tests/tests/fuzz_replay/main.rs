@@ -127,3 +127,13 @@ fn events_as_json() {
 fn events_as_arrow_streams() {
     replay("events_arrow", entries::events_arrow);
 }
+
+#[test]
+fn promql_texts() {
+    replay("promql_parser", entries::promql::promql_parser);
+}
+
+#[test]
+fn promql_evaluations() {
+    replay("promql_engine", entries::promql::promql_engine);
+}

@@ -1,4 +1,4 @@
-//! The dashboard's queries, with Grafana's macros expanded.
+//! The queries of the dashboard in SQL, with Grafana's macros expanded.
 
 use crate::database::Database;
 use lanes_support::gateway::{Gateway, Settings};
@@ -14,11 +14,16 @@ struct Query {
     sql: String,
 }
 
+/// Returns a dashboard by the name of its file.
+pub fn dashboard(name: &str) -> Value {
+    let folder = place::workspace().join("docker/grafana/dashboards");
+    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
 fn queries() -> Vec<Query> {
-    let file = place::workspace().join("docker/grafana/dashboards/pg_lanes.json");
-    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let mut found = Vec::new();
-    for panel in dashboard["panels"].as_array().unwrap() {
+    for panel in dashboard("pg_lanes.json")["panels"].as_array().unwrap() {
         for target in panel["targets"].as_array().unwrap() {
             assert_eq!(target["datasource"]["uid"], "lanes", "{panel}");
             found.push(Query {
@@ -45,6 +50,11 @@ fn expanded(sql: &str) -> String {
     sql
 }
 
+/// Returns the metrics that the dashboard shows.
+pub fn shown_metrics() -> BTreeSet<String> {
+    metrics(&queries())
+}
+
 /// Returns the metrics whose views the queries read.
 fn metrics(queries: &[Query]) -> BTreeSet<String> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -59,11 +69,11 @@ fn metrics(queries: &[Query]) -> BTreeSet<String> {
     found
 }
 
-/// Returns three samples, 5 s apart, of every metric, with every label of the dashboard.
-fn samples(metrics: &BTreeSet<String>) -> Vec<u8> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let now = i64::try_from(now.as_millis()).unwrap();
+/// Returns three samples, 5 s apart, of every metric, with every label of the dashboards. `now`, in
+/// milliseconds since 1970, is the time of the last one.
+fn samples(metrics: &BTreeSet<String>, now: i64) -> Vec<u8> {
     let labels = [
+        ("alertstate", "firing"),
         ("instance", "i:1"),
         ("job", "test"),
         ("level", "wal"),
@@ -81,9 +91,9 @@ fn samples(metrics: &BTreeSet<String>) -> Vec<u8> {
     body(&series)
 }
 
-#[test]
-fn every_query_of_the_dashboard_returns_rows() {
-    let mut database = Database::start("images_dashboard");
+/// Starts a gateway without metrics of its own, and stores three samples of each of these metrics.
+/// Returns the time of the last ones, in milliseconds since 1970.
+pub fn gateway_with_samples(database: &Database, metrics: &BTreeSet<String>) -> (Gateway, i64) {
     let settings = Settings {
         folder: database.folder().join("gateway"),
         port: lanes_support::port::free().unwrap(),
@@ -96,14 +106,20 @@ fn every_query_of_the_dashboard_returns_rows() {
         )],
         through: Vec::new(),
     };
-    let mut gateway = Gateway::start(settings).unwrap();
+    let gateway = Gateway::start(settings).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now = i64::try_from(now.as_millis()).unwrap();
+    let answer = gateway.remote_write(&samples(metrics, now), None).unwrap();
+    assert_eq!(answer.status, 204, "{}", answer.body);
+    (gateway, now)
+}
+
+#[test]
+fn every_query_of_the_dashboard_returns_rows() {
+    let mut database = Database::start("images_dashboard");
     let queries = queries();
     assert!(queries.len() > 10);
-    let answer = gateway
-        .remote_write(&samples(&metrics(&queries)), None)
-        .unwrap();
-    assert_eq!(answer.status, 204, "{}", answer.body);
-
+    let (mut gateway, _) = gateway_with_samples(&database, &metrics(&queries));
     let mut reader = database.connect("lanes_reader");
     reader.batch_execute("SET lanes.vectorize = on").unwrap();
     for query in &queries {
@@ -151,7 +167,7 @@ fn every_gateway_metric_of_the_dashboard_exists() {
     let root = place::workspace().join("gateway/src");
     let source = declarations.map(|path| std::fs::read_to_string(root.join(path)).unwrap());
     let source = source.concat();
-    for metric in metrics(&queries()) {
+    for metric in shown_metrics() {
         let Some(name) = metric.strip_prefix("lanes_gateway_") else {
             continue;
         };

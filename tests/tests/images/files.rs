@@ -54,11 +54,20 @@ fn every_file_that_the_compose_file_mounts_exists() {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- ./")?.split(':').next())
         .collect();
-    assert_eq!(mounts.len(), 3);
+    assert_eq!(mounts.len(), 4);
     for path in mounts {
         let path: PathBuf = place::workspace().join("docker").join(path);
         assert!(path.exists(), "{}", path.display());
     }
+}
+
+#[test]
+fn the_image_of_vmalert_has_the_version_that_is_tested() {
+    let image = format!(
+        "image: victoriametrics/vmalert:v{}\n",
+        place::VICTORIA_METRICS_NEWEST
+    );
+    assert!(text("docker/compose.yml").contains(&image), "{image}");
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //! | module | contents |
 //! |---|---|
 //! | [`queries`] | queries: their graph, their table, their errors, completion, the state in the address |
+//! | [`access`] | the page of a gateway with users: passwords and tokens |
 //! | [`views`] | the explorer, the status, light and dark |
 //! | [`routes`] | what the page is served by, without a browser |
 //!
 //! Tests whose name ends in `_in_chromium` run in `make test-long`, which installs Chromium.
 
+mod access;
 mod queries;
 mod routes;
 mod views;
@@ -18,7 +20,10 @@ use lanes_support::gateway::{Gateway, Settings};
 use lanes_support::provision::{Passwords, provision};
 use lanes_support::remote_write::{Series, body};
 use serde_json::Value;
+use std::time::Duration;
 
+/// A timeout that suffices on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The time of the first sample, in seconds since 1970. Samples are 10 s apart.
 const START: i64 = 1_700_000_000;
 /// The time of the last sample, as the address has it.
@@ -34,13 +39,18 @@ struct Stage {
 
 impl Stage {
     fn start(name: &str) -> Stage {
+        Stage::start_with(name, |settings| settings)
+    }
+
+    /// Starts a gateway with changed settings, and stores the samples.
+    fn start_with(name: &str, change: impl FnOnce(Settings) -> Settings) -> Stage {
         let cluster = Cluster::builder(name).start().unwrap();
         let passwords = Passwords::generate();
         provision(&cluster, &passwords).unwrap();
         let settings = Settings::for_test("gateway", &cluster, &passwords)
             .unwrap()
             .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "1s");
-        let gateway = Gateway::start(settings).unwrap();
+        let gateway = Gateway::start(change(settings)).unwrap();
         let stored = gateway.remote_write(&samples(), None).unwrap();
         assert_eq!(stored.status, 204, "{}", stored.body);
         Stage { gateway, cluster }

@@ -15,9 +15,36 @@ fn queries_are_asked_and_shown_in_chromium() {
     the_browser_goes_back_and_forward(&mut browser);
     a_wrong_query_is_marked(&stage, &mut browser);
     what_was_cut_is_said(&stage, &mut browser);
+    a_query_is_a_statement_of_sql(&stage, &mut browser);
     a_query_is_completed_and_run_by_keys(&stage, &mut browser);
     a_running_query_is_cancelled(&stage, &mut browser);
     require_no_faults(&browser);
+}
+
+/// The rows of the statement that the page shows for its query.
+fn rows_in_sql(stage: &Stage, browser: &mut Browser) -> usize {
+    click(browser, "#sql");
+    browser
+        .wait_for("document.getElementById('statement').open")
+        .unwrap();
+    // The page has copied it, or says that the user has to.
+    wait_for_text(browser, "#statement-note", "Cop");
+    let statement = browser.evaluate("document.getElementById('statement-text').value");
+    click(browser, "#statement button");
+    let statement = statement.unwrap();
+    let rows = stage.cluster.query(DATABASE, statement.as_str().unwrap());
+    rows.unwrap_or_else(|error| panic!("{statement}: {error}"))
+        .len()
+}
+
+fn a_query_is_a_statement_of_sql(stage: &Stage, browser: &mut Browser) {
+    let state = asked("requests_total{job='api'}");
+    browser.open(&stage.address(&state)).unwrap();
+    wait_for_text(browser, ".summary", "2 series · 14 points");
+    assert_eq!(rows_in_sql(stage, browser), 14);
+    click(browser, "[data-show=table]");
+    wait_for_text(browser, ".summary", "2 series · at");
+    assert_eq!(rows_in_sql(stage, browser), 2);
 }
 
 /// The number of pixels of the lines' canvas that have the colour of a series.

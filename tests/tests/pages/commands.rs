@@ -7,6 +7,7 @@
 //! | `make`, `cargo` | looked up: target, command, check, scenario, package |
 //! | `docker` | looked up: the files that it names, and the services |
 //! | `pip` | looked up: the folder that it installs |
+//! | `vmalert` | looked up: its flags, which are those of the container, and its rules |
 //!
 //! Anything else is refused: a page shows it in a block of `text`.
 
@@ -57,6 +58,7 @@ pub fn check(command: &str) -> Result<Verdict, String> {
             .iter()
             .filter(|word| word.starts_with("./"))
             .try_for_each(|path| exists(path))?,
+        "vmalert" => flagged_as_in_the_container(words)?,
         other => return Err(format!("nothing is known of `{other}`")),
     }
     Ok(Verdict::Sound)
@@ -199,6 +201,27 @@ fn named_by_docker(words: &[&str]) -> Result<(), String> {
     }
 }
 
+/// The flags of vmalert. Those of the container are tested with the program itself.
+fn flagged_as_in_the_container(words: &[&str]) -> Result<(), String> {
+    let compose = text_of("docker/compose.yml")?;
+    for word in words {
+        let (flag, value) = word.split_once('=').unwrap_or((word, ""));
+        let lines = compose
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- "));
+        if !lines
+            .map(|line| line.split('=').next())
+            .any(|known| known == Some(flag))
+        {
+            return Err(format!("vmalert's container has no flag {flag}"));
+        }
+        if flag == "-rule" {
+            exists(value)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +249,12 @@ mod tests {
                 false,
             ),
             ("docker compose -f docker/no.yml up", false),
+            (
+                "vmalert -rule=docker/vmalert/rules.yml -notifier.blackhole",
+                true,
+            ),
+            ("vmalert -rule=docker/vmalert/no.yml", false),
+            ("vmalert -no.such.flag=1", false),
             ("rm -r data", false),
         ] {
             let checked = check(command);

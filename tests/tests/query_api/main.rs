@@ -13,7 +13,7 @@ mod limits;
 mod refusals;
 
 use lanes_support::cluster::Cluster;
-use lanes_support::gateway::{Answer, Gateway, Settings};
+use lanes_support::gateway::{Answer, Gateway, Settings, encoded};
 use lanes_support::provision::{Passwords, provision};
 use lanes_support::remote_write::{Series, body};
 use std::time::{Duration, Instant};
@@ -111,17 +111,4 @@ fn samples() -> Vec<u8> {
         series("up", &[("job", "api")], &|_| 1.0),
         series("up", &[("job", "db"), ("zone", "\"é\"")], &|_| 0.0),
     ])
-}
-
-fn encoded(parameters: &[(&str, &str)]) -> String {
-    let encode = |text: &str| {
-        let bytes = text.bytes().map(|byte| match byte {
-            byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-            byte => format!("%{byte:02X}"),
-        });
-        bytes.collect::<String>()
-    };
-    let pairs = parameters.iter();
-    let pairs = pairs.map(|(name, value)| format!("{}={}", encode(name), encode(value)));
-    pairs.collect::<Vec<_>>().join("&")
 }

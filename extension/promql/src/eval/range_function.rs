@@ -14,7 +14,7 @@ use crate::grid::Grid;
 use crate::labels::Labels;
 use crate::matcher::{MatchOperator, Matcher};
 use crate::plan::{Node, NodeKind};
-use crate::sample::{ABSENT, is_absent, ordinary};
+use crate::sample::{ABSENT, is_absent, is_stale, ordinary};
 use crate::span::Span;
 
 /// A call of a function of a range.
@@ -52,12 +52,20 @@ impl Evaluator<'_> {
         if function.name == "absent_over_time" {
             return self.absent_over_time(&call, sink);
         }
-        let keeps_name = matches!(function.name, "last_over_time" | "first_over_time");
+        let keeps_name = matches!(
+            function.name,
+            "default_rollup" | "first_over_time" | "last_over_time"
+        );
+        let sees_stale = function.name == "default_rollup";
         let mut guard = self.guard();
         let mut row = vec![ABSENT; grid.count];
         let (mut buffers, mut fresh) = (Buffers::of(&call), FreshSamples::default());
         self.ranges(&call, &mut |labels, drops_name, samples| {
-            self.range_row(&call, fresh.of(samples), &mut row, &mut buffers)?;
+            let columns = match sees_stale {
+                true => (samples.timestamps, samples.values),
+                false => fresh.of(samples),
+            };
+            self.range_row(&call, columns, &mut row, &mut buffers)?;
             if row.iter().all(|value| is_absent(*value)) {
                 return Ok(());
             }
@@ -373,6 +381,11 @@ impl Evaluator<'_> {
             "count_over_time" => map!(|w| w.values.len() as f64),
             "present_over_time" => map!(|_| 1.0),
             "last_over_time" => map!(|w| ordinary(w.values[last(&w)])),
+            // A series that has ended has no value, whatever it had earlier in the range.
+            "default_rollup" => map!(|w| match w.values[last(&w)] {
+                value if is_stale(value) => ABSENT,
+                value => ordinary(value),
+            }),
             "first_over_time" => map!(|w| ordinary(w.values[0])),
             "max_over_time" => {
                 map!(|w| ordinary(w.values[over_time::extreme(w.values, |a, b| a > b)]))

@@ -50,35 +50,40 @@ impl Parser<'_> {
                 self.depth -= links;
                 return Ok(left);
             };
-            self.next()?;
             // Each link of a chain makes the tree one level deeper on its left side.
             links += 1;
-            self.depth += 1;
-            if self.depth > DEPTH_MAX {
-                let message = format!("expression is nested more than {DEPTH_MAX} deep");
-                return Err(self.error(token.span(), message));
-            }
-            let (returns_bool, matching) = self.operator_modifiers()?;
-            let is_right_associative = token.kind == K::Pow;
-            let right = self.expression(if is_right_associative {
-                power
-            } else {
-                power + 1
-            })?;
-            let has_fill = matching.fill_left.is_some() || matching.fill_right.is_some();
-            let span = left.span().to(right.span());
-            if has_fill && !self.options.fill_modifiers {
-                let message = "binop fill modifiers are experimental and not enabled";
-                return Err(self.error(span, message));
-            }
-            left = Expr::Binary(Box::new(Binary {
-                operator: token.kind,
-                left,
-                right,
-                matching: with_set_cardinality(matching, token.kind),
-                returns_bool,
-            }));
+            left = self.link(left, token.kind, power)?;
         }
+    }
+
+    /// An operator with its right side, after the expression on its left.
+    fn link(&mut self, left: Expr, operator: K, power: u8) -> Result<Expr, ParseError> {
+        let token = self.next()?;
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let message = format!("expression is nested more than {DEPTH_MAX} deep");
+            return Err(self.error(token.span(), message));
+        }
+        let (returns_bool, matching) = self.operator_modifiers()?;
+        let is_right_associative = operator == K::Pow;
+        let right = self.expression(if is_right_associative {
+            power
+        } else {
+            power + 1
+        })?;
+        let has_fill = matching.fill_left.is_some() || matching.fill_right.is_some();
+        let span = left.span().to(right.span());
+        if has_fill && !self.options.fill_modifiers {
+            let message = "binop fill modifiers are experimental and not enabled";
+            return Err(self.error(span, message));
+        }
+        Ok(Expr::Binary(Box::new(Binary {
+            operator,
+            left,
+            right,
+            matching: with_set_cardinality(matching, operator),
+            returns_bool,
+        })))
     }
 
     fn operator_modifiers(&mut self) -> Result<(bool, Matching), ParseError> {

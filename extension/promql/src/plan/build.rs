@@ -4,7 +4,10 @@ use super::{
     AggregateNode, BinaryNode, Node, NodeKind, PlanContext, Read, SelectorNode, SubqueryNode,
     TimeReference, out_of_range,
 };
-use crate::ast::{Expr, Extension, Subquery, TimeModifiers, VectorSelector};
+use crate::ast::{
+    Aggregate, Binary, Call, Expr, Extension, RangeSelector, Subquery, TimeModifiers,
+    VectorSelector,
+};
 use crate::duration::NANOS_PER_MILLI;
 use crate::error::{Error, LimitError};
 use crate::grid::Grid;
@@ -64,40 +67,13 @@ impl Builder {
             Expr::Number(number) => NodeKind::Number(number.value),
             Expr::String(string) => NodeKind::Text(string.value.clone()),
             Expr::Selector(selector) => NodeKind::Selector(self.selector(selector, grid, None)?),
-            Expr::Range(range) => {
-                let nanos = self
-                    .context
-                    .duration(range.range, &range.range_expr, false)?;
-                let node = self.selector(&range.selector, grid, Some(nanos / NANOS_PER_MILLI))?;
-                NodeKind::Range(node, nanos)
-            }
+            Expr::Range(range) => self.range(range, grid)?,
             Expr::Subquery(subquery) => {
                 NodeKind::Subquery(Box::new(self.subquery(subquery, grid)?))
             }
-            Expr::Call(call) => match self.context.context_function(call.function.name) {
-                Some(value) => NodeKind::Number(value),
-                None => {
-                    let args = call.args.iter().map(|arg| self.node(arg, grid));
-                    NodeKind::Call(call.function, args.collect::<Result<_, _>>()?)
-                }
-            },
-            Expr::Aggregate(aggregate) => {
-                let param = aggregate.param.as_ref();
-                NodeKind::Aggregate(Box::new(AggregateNode {
-                    operator: aggregate.operator,
-                    param: param.map(|param| self.node(param, grid)).transpose()?,
-                    inner: self.node(&aggregate.expr, grid)?,
-                    grouping: aggregate.grouping.clone(),
-                    without: aggregate.without,
-                }))
-            }
-            Expr::Binary(binary) => NodeKind::Binary(Box::new(BinaryNode {
-                operator: binary.operator,
-                left: self.node(&binary.left, grid)?,
-                right: self.node(&binary.right, grid)?,
-                matching: binary.matching.clone(),
-                returns_bool: binary.returns_bool,
-            })),
+            Expr::Call(call) => self.call(call, grid)?,
+            Expr::Aggregate(aggregate) => self.aggregate(aggregate, grid)?,
+            Expr::Binary(binary) => self.binary(binary, grid)?,
         };
         Ok(Node {
             kind,
@@ -105,6 +81,48 @@ impl Builder {
             value_type: expr.value_type(),
             is_fixed,
         })
+    }
+
+    fn range(&mut self, range: &RangeSelector, grid: Grid) -> Result<NodeKind, Error> {
+        let context = &self.context;
+        let nanos = context.duration(range.range, &range.range_expr, false)?;
+        let node = self.selector(&range.selector, grid, Some(nanos / NANOS_PER_MILLI))?;
+        Ok(NodeKind::Range(node, nanos))
+    }
+
+    fn call(&mut self, call: &Call, grid: Grid) -> Result<NodeKind, Error> {
+        if let Some(value) = self.context.context_function(call.function.name) {
+            return Ok(NodeKind::Number(value));
+        }
+        let mut args = Vec::with_capacity(call.args.len());
+        for arg in &call.args {
+            args.push(self.node(arg, grid)?);
+        }
+        Ok(NodeKind::Call(call.function, args))
+    }
+
+    fn aggregate(&mut self, aggregate: &Aggregate, grid: Grid) -> Result<NodeKind, Error> {
+        let param = match &aggregate.param {
+            Some(param) => Some(self.node(param, grid)?),
+            None => None,
+        };
+        Ok(NodeKind::Aggregate(Box::new(AggregateNode {
+            operator: aggregate.operator,
+            param,
+            inner: self.node(&aggregate.expr, grid)?,
+            grouping: aggregate.grouping.clone(),
+            without: aggregate.without,
+        })))
+    }
+
+    fn binary(&mut self, binary: &Binary, grid: Grid) -> Result<NodeKind, Error> {
+        Ok(NodeKind::Binary(Box::new(BinaryNode {
+            operator: binary.operator,
+            left: self.node(&binary.left, grid)?,
+            right: self.node(&binary.right, grid)?,
+            matching: binary.matching.clone(),
+            returns_bool: binary.returns_bool,
+        })))
     }
 
     fn time(&self, time: &TimeModifiers) -> Result<TimeReference, Error> {

@@ -22,7 +22,7 @@ pub enum Purpose {
     /// `make demo`: with Prometheus.
     Demo,
     /// `make test`: Prometheus, virtual environments of Python, checkers of compose files and shell
-    /// scripts.
+    /// scripts, and Node unless it is installed.
     Test,
     /// `make test-long`: also valgrind, Chromium, programs that build and run images, and Go unless it
     /// is installed.
@@ -105,6 +105,7 @@ fn wanted(purpose: Purpose) -> Vec<String> {
         Purpose::Test | Purpose::TestLong => {
             packages.extend(["prometheus", "prometheus-node-exporter"].map(str::to_owned));
             packages.extend(["python3-venv", "docker-compose", "shellcheck"].map(str::to_owned));
+            packages.extend(node());
             if purpose == Purpose::TestLong {
                 packages.extend(
                     [
@@ -140,6 +141,12 @@ fn wanted(purpose: Purpose) -> Vec<String> {
 fn go() -> Option<String> {
     let version = run(Command::new("go").arg("version"));
     version.is_err().then(|| "golang-go".to_owned())
+}
+
+/// Returns the package of Node, unless another Node is installed.
+fn node() -> Option<String> {
+    let version = run(Command::new("node").arg("--version"));
+    version.is_err().then(|| "nodejs".to_owned())
 }
 
 fn is_installed(package: &str) -> bool {

@@ -1,8 +1,8 @@
 //! `dev peers`: the peers of the bench. Prometheus, node_exporter and nginx are Debian packages.
 //! VictoriaMetrics and vmagent are built from their Go modules, once for each version, into
 //! `.lanes/peers`. The load generators for the cross-check are wrk, a Debian package, and k6, a Go
-//! module. MinIO and the newest Prometheus, which `dev test-long` builds for tests of object storage
-//! and of PromQL, are Go modules too.
+//! module. Go modules too are vmalert, which `dev test` builds for the tests of rules, and MinIO and
+//! the newest Prometheus, which `dev test-long` builds for tests of object storage and of PromQL.
 //!
 //! The newest versions require a newer Go than Debian's. An old Go (Debian's 1.19) cannot switch to
 //! a newer toolchain by itself, but it can download one as a module. The toolchain's programs then
@@ -19,9 +19,9 @@ use std::process::Command;
 
 /// The measured versions of VictoriaMetrics: the one that most published figures are about, and the
 /// newest.
-const VICTORIA_METRICS: [&str; 2] = ["1.102.1", "1.150.0"];
+const VICTORIA_METRICS: [&str; 2] = ["1.102.1", place::VICTORIA_METRICS_NEWEST];
 const MODULE: &str = "github.com/VictoriaMetrics/VictoriaMetrics";
-/// The programs of the module that are built.
+/// The programs of the module that are built for the bench.
 const PROGRAMS: [&str; 2] = ["victoria-metrics", "vmagent"];
 /// The load generator. Its version is part of its path.
 const K6: &str = "go.k6.io/k6@v1.8.1";
@@ -60,7 +60,7 @@ pub fn set_up(peers: &[Peer]) -> Result<()> {
             Peer::Debian => packages::install(Purpose::Peers)?,
             Peer::VictoriaMetrics => {
                 for version in VICTORIA_METRICS {
-                    build(version)?;
+                    build(version, &PROGRAMS)?;
                 }
             }
             Peer::K6 => install_module(K6, &place::k6()?)?,
@@ -85,9 +85,18 @@ pub fn set_up_prometheus() -> Result<()> {
     build_programs("Prometheus", (module, version), &packages, &folder)
 }
 
-fn build(version: &str) -> Result<()> {
+/// Builds vmalert if it is missing; the first time takes about a minute.
+pub fn set_up_vmalert() -> Result<()> {
+    build(place::VICTORIA_METRICS_NEWEST, &["vmalert"])
+}
+
+fn build(version: &str, programs: &[&str]) -> Result<()> {
     let folder = place::victoria_metrics(version)?;
-    let packages = PROGRAMS.map(|program| (program, format!("{MODULE}/app/{program}")));
+    let package = |program: &&str| format!("{MODULE}/app/{program}");
+    let packages: Vec<_> = programs
+        .iter()
+        .map(|program| (*program, package(program)))
+        .collect();
     build_programs("VictoriaMetrics", (MODULE, version), &packages, &folder)
 }
 

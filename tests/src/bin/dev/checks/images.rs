@@ -1,5 +1,5 @@
 //! The check `images`: docker-compose reads the compose files, shellcheck the shell scripts, and
-//! promtool Prometheus's configuration. `tests/tests/images` tests the behaviour of the images.
+//! promtool Prometheus's configuration and the rules. `tests/tests/images` tests the behaviour of the images.
 
 use super::outcome::{Outcome, one};
 use lanes_support::error::Result;
@@ -29,5 +29,6 @@ pub fn files() -> Result<Vec<Outcome>> {
             &["postgres/entrypoint.sh", "postgres/make-secrets.sh"],
         ),
         tool("promtool", &prometheus),
+        tool("promtool", &["check", "rules", "vmalert/rules.yml"]),
     ])
 }

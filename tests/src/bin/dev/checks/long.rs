@@ -15,8 +15,8 @@
 use super::outcome::{Outcome, one};
 use super::summary::{Done, totals};
 use super::{
-    Check, checked, containers, finish, formatting, images, lints, python_client, rust_tests,
-    set_up_for, suites,
+    Check, checked, containers, finish, formatting, images, lints, page_modules, python_client,
+    rust_tests, set_up_for, suites,
 };
 use crate::packages::Purpose;
 use crate::peers;
@@ -97,6 +97,7 @@ pub fn run(words: &[String]) -> Result<()> {
     let set_up = set_up_for(Purpose::TestLong)?;
     peers::set_up_minio()?;
     peers::set_up_prometheus()?;
+    peers::set_up_vmalert()?;
     let mut done = vec![
         set_up,
         checked("fmt", formatting),
@@ -106,6 +107,7 @@ pub fn run(words: &[String]) -> Result<()> {
         checked("isolation", || suites::isolation(&[])),
         checked("python", python_client::check),
         checked("images", images::files),
+        checked("page", page_modules::check),
     ];
     done.extend(
         CHECKS

@@ -8,6 +8,7 @@
 //! | `suites` | the suites of SQL and of concurrent sessions, run by PostgreSQL's own programs |
 //! | `images` | the container images' files, checked by their own programs |
 //! | `containers` | in a long run: the images built, started and queried |
+//! | `page_modules` | the modules of the gateway's page, run by Node |
 //! | `python_client` | the Python client's types and tests |
 //! | `long` | the additional checks of a long run: random tests, sanitizers, fuzzing; and its record |
 //! | `junit`, `watch` | reports of test runners, read from a file or from their output |
@@ -21,6 +22,7 @@ mod images;
 mod junit;
 mod long;
 mod outcome;
+mod page_modules;
 mod python_client;
 mod rust_tests;
 mod selection;
@@ -29,6 +31,7 @@ mod summary;
 mod watch;
 
 use crate::packages::Purpose;
+use crate::peers;
 use crate::product::{cargo, set_up};
 use crate::steps;
 use lanes_support::error::Result;
@@ -58,7 +61,7 @@ struct Tests {
 }
 
 /// The checks in the order in which they run: the quickest to fail is first.
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     Check {
         name: "fmt",
         needs_set_up: false,
@@ -100,6 +103,12 @@ const CHECKS: [Check; 7] = [
         run: |_| images::files(),
     },
     Check {
+        name: "page",
+        needs_set_up: true,
+        tests: None,
+        run: |_| page_modules::check(),
+    },
+    Check {
         name: "python",
         needs_set_up: true,
         tests: None,
@@ -111,7 +120,7 @@ const CHECKS: [Check; 7] = [
 pub const HELP: &str = "\
 Usage: cargo dev test [check [test ...]] ...
 
-Without arguments, runs the checks fmt, clippy, rust, regress, isolation, images and python.
+Without arguments, runs the checks fmt, clippy, rust, regress, isolation, images, page and python.
 A word that is no check names a test of the check before it:
 
   cargo dev test regress asof hash_join   two files of tests/regress/sql
@@ -154,6 +163,12 @@ pub fn run(words: &[String]) -> Result<()> {
         } else {
             Purpose::Test
         })?);
+    }
+    if chosen
+        .iter()
+        .any(|selection| selection.check.name == "rust")
+    {
+        peers::set_up_vmalert()?;
     }
     println!("the seed of random tests is {}", seed::of_the_day());
     for selection in chosen {
