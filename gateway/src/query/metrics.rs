@@ -18,6 +18,8 @@ pub struct QueryMetrics {
     pub refused: IntCounter,
     /// Statements that were cancelled because their client went away.
     pub canceled: IntCounter,
+    /// Samples that remote reads were answered with.
+    pub samples_read: IntCounter,
 }
 
 impl QueryMetrics {
@@ -45,6 +47,10 @@ impl QueryMetrics {
             canceled: families.counter(
                 "queries_canceled_total",
                 "Statements cancelled because their client went away.",
+            ),
+            samples_read: families.counter(
+                "remote_read_samples_total",
+                "Samples read from PostgreSQL for remote reads.",
             ),
         }
     }

@@ -4,18 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodFilter, on};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
 
 use super::answer::Answer;
 use super::failure::{Failure, Kind};
 use super::form::{self, BODY_BYTES_MAX, Form};
 use super::metrics::{Observation, QueryMetrics};
+use super::remote_read::answer as remote_read;
+use super::remote_read::samples::SampleLimits;
 use super::sessions::{AsRole, ReadSessions};
 use super::settings::QuerySettings;
 use super::{evaluate, federate, labels, status, storage, syntax};
@@ -27,6 +32,9 @@ use crate::model::{Budget, Reservation};
 
 /// The time in which only one failure of the database is logged.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The media type of chunks, without its parameters.
+const CHUNKS: &str = "application/x-streamed-protobuf";
 
 /// The error of all routes without a connection.
 const OFF: &str = "queries are not served: set query.connection (LANES_GATEWAY_QUERY_CONNECTION) to a role that lanes.grant_reader was called for";
@@ -42,6 +50,8 @@ pub struct QueryApi {
     /// The start of the gateway, in milliseconds since 1970.
     started: i64,
     last_warning: Mutex<Option<Instant>>,
+    /// How long answers to remote reads of type `SAMPLES` may be.
+    read_limits: SampleLimits,
 }
 
 /// What the handlers of routes use.
@@ -50,6 +60,18 @@ pub struct Served<'a> {
     pub settings: &'a QuerySettings,
     /// The sessions, as the role of the user.
     pub sessions: AsRole<'a>,
+    /// What is counted.
+    pub metrics: &'a QueryMetrics,
+}
+
+/// What a request brings.
+#[derive(Default)]
+struct Input {
+    form: Form,
+    /// The body of a request that is no form.
+    message: Bytes,
+    /// The memory of both.
+    reservation: Reservation,
 }
 
 /// The routes.
@@ -61,6 +83,7 @@ enum Route {
     FormatQuery,
     ParseQuery,
     Federate,
+    Read,
     Series,
     Labels,
     LabelValues,
@@ -78,29 +101,35 @@ enum Route {
     Alertmanagers,
 }
 
-/// The path of each route, and whether it takes POST with a form beside GET.
-const ROUTES: [(Route, &str, bool); 21] = [
-    (Route::Query, "/api/v1/query", true),
-    (Route::QueryRange, "/api/v1/query_range", true),
-    (Route::QueryExemplars, "/api/v1/query_exemplars", true),
-    (Route::FormatQuery, "/api/v1/format_query", true),
-    (Route::ParseQuery, "/api/v1/parse_query", true),
-    (Route::Federate, "/federate", false),
-    (Route::Series, "/api/v1/series", true),
-    (Route::Labels, "/api/v1/labels", true),
-    (Route::LabelValues, "/api/v1/label/{name}/values", false),
-    (Route::Metadata, "/api/v1/metadata", false),
-    (Route::BuildInfo, "/api/v1/status/buildinfo", false),
-    (Route::RuntimeInfo, "/api/v1/status/runtimeinfo", false),
-    (Route::Config, "/api/v1/status/config", false),
-    (Route::Flags, "/api/v1/status/flags", false),
-    (Route::Tsdb, "/api/v1/status/tsdb", false),
-    (Route::Storage, "/api/v1/status/storage", false),
-    (Route::Rules, "/api/v1/rules", false),
-    (Route::Alerts, "/api/v1/alerts", false),
-    (Route::Targets, "/api/v1/targets", false),
-    (Route::TargetMetadata, "/api/v1/targets/metadata", false),
-    (Route::Alertmanagers, "/api/v1/alertmanagers", false),
+/// The methods of most routes, of those that also take a form, and of remote read.
+const GET: MethodFilter = MethodFilter::GET;
+const FORM: MethodFilter = GET.or(MethodFilter::POST);
+const POST: MethodFilter = MethodFilter::POST;
+
+/// The path of each route and its methods.
+const ROUTES: [(Route, &str, MethodFilter); 22] = [
+    (Route::Query, "/api/v1/query", FORM),
+    (Route::QueryRange, "/api/v1/query_range", FORM),
+    (Route::QueryExemplars, "/api/v1/query_exemplars", FORM),
+    (Route::FormatQuery, "/api/v1/format_query", FORM),
+    (Route::ParseQuery, "/api/v1/parse_query", FORM),
+    (Route::Federate, "/federate", GET),
+    (Route::Read, "/api/v1/read", POST),
+    (Route::Series, "/api/v1/series", FORM),
+    (Route::Labels, "/api/v1/labels", FORM),
+    (Route::LabelValues, "/api/v1/label/{name}/values", GET),
+    (Route::Metadata, "/api/v1/metadata", GET),
+    (Route::BuildInfo, "/api/v1/status/buildinfo", GET),
+    (Route::RuntimeInfo, "/api/v1/status/runtimeinfo", GET),
+    (Route::Config, "/api/v1/status/config", GET),
+    (Route::Flags, "/api/v1/status/flags", GET),
+    (Route::Tsdb, "/api/v1/status/tsdb", GET),
+    (Route::Storage, "/api/v1/status/storage", GET),
+    (Route::Rules, "/api/v1/rules", GET),
+    (Route::Alerts, "/api/v1/alerts", GET),
+    (Route::Targets, "/api/v1/targets", GET),
+    (Route::TargetMetadata, "/api/v1/targets/metadata", GET),
+    (Route::Alertmanagers, "/api/v1/alertmanagers", GET),
 ];
 
 /// Returns the router of the query API. Answers are compressed for clients that accept gzip;
@@ -108,21 +137,20 @@ const ROUTES: [(Route, &str, bool); 21] = [
 /// have short answers, and are not compressed.
 pub fn router<S: Clone + Send + Sync + 'static>(api: Arc<QueryApi>) -> Router<S> {
     let mut router = Router::new();
-    for (route, path, takes_post) in ROUTES {
+    for (route, path, methods) in ROUTES {
         let handler = move |State(api): State<Arc<QueryApi>>,
                             name: Option<Path<String>>,
                             request: Request| async move {
             let name = name.map(|Path(name)| name).unwrap_or_default();
             api.respond(route, path, &name, request).await
         };
-        let methods = match takes_post {
-            true => get(handler).post(handler),
-            false => get(handler),
-        };
-        router = router.route(path, methods);
+        router = router.route(path, on(methods, handler));
     }
-    // More effort would take longer than the query, on the threads that also serve writes.
+    // More effort would take longer than the query, on the threads that also serve writes. Chunks
+    // have no pattern left.
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
+    let is_compressible = DefaultPredicate::new().and(NotForContentType::const_new(CHUNKS));
+    let compression = compression.compress_when(is_compressible);
     router.layer(compression).with_state(api)
 }
 
@@ -140,8 +168,14 @@ impl QueryApi {
         let sessions = settings.connection.clone().map(|connection| {
             ReadSessions::new(connection, settings.clone(), Arc::clone(&metrics))
         });
+        let read_limits = SampleLimits {
+            samples_max: settings.read_samples_max,
+            bytes_max: settings.read_bytes_max,
+            budget: Budget::new(settings.read_bytes_max, Duration::ZERO),
+        };
         Self {
             settings,
+            read_limits,
             sessions,
             budget,
             body_timeout,
@@ -165,7 +199,7 @@ impl QueryApi {
                 self.log(&failure);
                 observation.end(failure.kind.name());
                 match route {
-                    Route::Federate => failure.into_text_response(),
+                    Route::Federate | Route::Read => failure.into_text_response(),
                     _ => failure.into_response(),
                 }
             }
@@ -177,12 +211,22 @@ impl QueryApi {
             return Err(Failure::unavailable(OFF));
         };
         let user = request.extensions().get::<Arc<User>>();
+        let role = user.map(|user| Arc::clone(&user.role));
         let served = Served {
             settings: &self.settings,
-            sessions: sessions.as_role(user.map(|user| Arc::clone(&user.role))),
+            sessions: sessions.as_role(role),
+            metrics: &self.metrics,
         };
-        let (form, _reservation) = self.form(request).await?;
+        let Input {
+            form,
+            message,
+            reservation: _held,
+        } = self.input(route, request).await?;
         match route {
+            Route::Read => {
+                let request = remote_read::request(&message)?;
+                remote_read::answer(&served, request, &self.read_limits).await
+            }
             Route::Query => evaluate::query(&served, &form).await,
             Route::QueryRange => evaluate::query_range(&served, &form).await,
             Route::QueryExemplars => syntax::query_exemplars(&form),
@@ -207,21 +251,38 @@ impl QueryApi {
         }
     }
 
-    /// Reads the parameters of a request. The reservation covers those of its body.
-    async fn form(&self, request: Request) -> Result<(Form, Reservation), Failure> {
+    /// Reads what a request brings. The reservation covers what comes in its body.
+    async fn input(&self, route: Route, request: Request) -> Result<Input, Failure> {
         let (head, body) = request.into_parts();
         let url_query = head.uri.query().unwrap_or_default();
-        if head.method != Method::POST || !form::is_form(&head.headers) {
-            return Ok((Form::parse(b"", url_query), Reservation::default()));
+        let mut input = Input::default();
+        if route == Route::Read {
+            // The body, its decompressed bytes and the selectors made of these.
+            (input.message, input.reservation) = self.body(body, 1).await?;
+            let declared_bytes = remote_read::declared_bytes(&input.message)?;
+            let bytes = input.message.len() + 2 * declared_bytes;
+            let grown = input.reservation.grow(&self.budget, bytes);
+            grown.map_err(|error| Failure::unavailable(error.to_string()))?;
+        } else if head.method == Method::POST && form::is_form(&head.headers) {
+            // The body, and the parameters copied out of it.
+            let (form, reservation) = self.body(body, 2).await?;
+            input.form = Form::parse(&form, url_query);
+            input.reservation = reservation;
+        } else {
+            input.form = Form::parse(b"", url_query);
         }
+        Ok(input)
+    }
+
+    /// Reads a body. The reservation covers this many times its length.
+    async fn body(&self, body: Body, times: usize) -> Result<(Bytes, Reservation), Failure> {
         let limits = BodyLimits {
             bytes_max: BODY_BYTES_MAX,
             time_max: self.body_timeout,
-            // The body, and the parameters copied out of it.
-            times: 2,
+            times,
         };
         match body::read(body, limits, &self.budget).await {
-            Ok((body, reservation)) => Ok((Form::parse(&body, url_query), reservation)),
+            Ok(read) => Ok(read),
             Err(BodyError::TooLong { bytes_max }) => {
                 let reason = format!("body is longer than {bytes_max} bytes");
                 Err(Failure::bad_data(reason))

@@ -34,7 +34,7 @@ pub fn all(form: &Form) -> Result<Vec<String>, String> {
 
 /// Writes matchers with all names in quotes: `{"__name__"="up","job"=~"a|b"}`. Regular expressions
 /// are written in the syntax of the SQL functions, which differs from Prometheus's in some places.
-fn canonical(matchers: &[Matcher]) -> String {
+pub fn canonical(matchers: &[Matcher]) -> String {
     let matchers: Vec<String> = matchers
         .iter()
         .map(|matcher| {
