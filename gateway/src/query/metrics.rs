@@ -20,6 +20,8 @@ pub struct QueryMetrics {
     pub canceled: IntCounter,
     /// Samples that remote reads were answered with.
     pub samples_read: IntCounter,
+    /// Samples deleted through the admin API.
+    pub samples_deleted: IntCounter,
 }
 
 impl QueryMetrics {
@@ -51,6 +53,10 @@ impl QueryMetrics {
             samples_read: families.counter(
                 "remote_read_samples_total",
                 "Samples read from PostgreSQL for remote reads.",
+            ),
+            samples_deleted: families.counter(
+                "deleted_samples_total",
+                "Samples deleted through the admin API.",
             ),
         }
     }

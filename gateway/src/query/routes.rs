@@ -16,6 +16,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
 
 use super::answer::Answer;
+use super::deletion::Deletions;
 use super::failure::{Failure, Kind};
 use super::form::{self, BODY_BYTES_MAX, Form};
 use super::metrics::{Observation, QueryMetrics};
@@ -43,7 +44,7 @@ const OFF: &str = "queries are not served: set query.connection (LANES_GATEWAY_Q
 pub struct QueryApi {
     settings: QuerySettings,
     /// `None` if queries are not served.
-    sessions: Option<ReadSessions>,
+    database: Option<Database>,
     budget: Budget,
     body_timeout: Duration,
     metrics: Arc<QueryMetrics>,
@@ -52,6 +53,12 @@ pub struct QueryApi {
     last_warning: Mutex<Option<Instant>>,
     /// How long answers to remote reads of type `SAMPLES` may be.
     read_limits: SampleLimits,
+}
+
+/// The ways to the database.
+struct Database {
+    sessions: ReadSessions,
+    deletions: Deletions,
 }
 
 /// What the handlers of routes use.
@@ -99,15 +106,20 @@ enum Route {
     Targets,
     TargetMetadata,
     Alertmanagers,
+    DeleteSeries,
+    CleanTombstones,
+    Snapshot,
 }
 
-/// The methods of most routes, of those that also take a form, and of remote read.
+/// The methods of most routes, of those that also take a form, of remote read, and of those that
+/// change something.
 const GET: MethodFilter = MethodFilter::GET;
 const FORM: MethodFilter = GET.or(MethodFilter::POST);
 const POST: MethodFilter = MethodFilter::POST;
+const CHANGE: MethodFilter = POST.or(MethodFilter::PUT);
 
 /// The path of each route and its methods.
-const ROUTES: [(Route, &str, MethodFilter); 22] = [
+const ROUTES: [(Route, &str, MethodFilter); 25] = [
     (Route::Query, "/api/v1/query", FORM),
     (Route::QueryRange, "/api/v1/query_range", FORM),
     (Route::QueryExemplars, "/api/v1/query_exemplars", FORM),
@@ -130,6 +142,17 @@ const ROUTES: [(Route, &str, MethodFilter); 22] = [
     (Route::Targets, "/api/v1/targets", GET),
     (Route::TargetMetadata, "/api/v1/targets/metadata", GET),
     (Route::Alertmanagers, "/api/v1/alertmanagers", GET),
+    (
+        Route::DeleteSeries,
+        "/api/v1/admin/tsdb/delete_series",
+        CHANGE,
+    ),
+    (
+        Route::CleanTombstones,
+        "/api/v1/admin/tsdb/clean_tombstones",
+        CHANGE,
+    ),
+    (Route::Snapshot, "/api/v1/admin/tsdb/snapshot", CHANGE),
 ];
 
 /// Returns the router of the query API. Answers are compressed for clients that accept gzip;
@@ -154,6 +177,11 @@ pub fn router<S: Clone + Send + Sync + 'static>(api: Arc<QueryApi>) -> Router<S>
     router.layer(compression).with_state(api)
 }
 
+/// Whether a form in the body counts, as in Prometheus.
+fn takes_form(method: &Method) -> bool {
+    [Method::POST, Method::PUT].contains(method)
+}
+
 impl QueryApi {
     /// Creates the API without opening a session. Its sessions live on the current runtime.
     ///
@@ -165,8 +193,9 @@ impl QueryApi {
         body_timeout: Duration,
         metrics: Arc<QueryMetrics>,
     ) -> Self {
-        let sessions = settings.connection.clone().map(|connection| {
-            ReadSessions::new(connection, settings.clone(), Arc::clone(&metrics))
+        let database = settings.connection.clone().map(|connection| Database {
+            deletions: Deletions::new(connection.clone(), &settings, Arc::clone(&metrics)),
+            sessions: ReadSessions::new(connection, settings.clone(), Arc::clone(&metrics)),
         });
         let read_limits = SampleLimits {
             samples_max: settings.read_samples_max,
@@ -176,7 +205,7 @@ impl QueryApi {
         Self {
             settings,
             read_limits,
-            sessions,
+            database,
             budget,
             body_timeout,
             metrics,
@@ -207,14 +236,18 @@ impl QueryApi {
     }
 
     async fn answer(&self, route: Route, name: &str, request: Request) -> Result<Answer, Failure> {
-        let Some(sessions) = &self.sessions else {
+        let Some(Database {
+            sessions,
+            deletions,
+        }) = &self.database
+        else {
             return Err(Failure::unavailable(OFF));
         };
         let user = request.extensions().get::<Arc<User>>();
         let role = user.map(|user| Arc::clone(&user.role));
         let served = Served {
             settings: &self.settings,
-            sessions: sessions.as_role(role),
+            sessions: sessions.as_role(role.clone()),
             metrics: &self.metrics,
         };
         let Input {
@@ -233,6 +266,9 @@ impl QueryApi {
             Route::FormatQuery => syntax::format_query(&form),
             Route::ParseQuery => syntax::parse_query(&form),
             Route::Federate => federate::federate(&served, &form).await,
+            Route::DeleteSeries => deletions.delete_series(role, &form).await,
+            Route::CleanTombstones => deletions.clean_tombstones(),
+            Route::Snapshot => deletions.snapshot(),
             Route::Series => labels::series(&served, &form).await,
             Route::Labels => labels::names(&served, &form).await,
             Route::LabelValues => labels::values(&served, name, &form).await,
@@ -263,7 +299,7 @@ impl QueryApi {
             let bytes = input.message.len() + 2 * declared_bytes;
             let grown = input.reservation.grow(&self.budget, bytes);
             grown.map_err(|error| Failure::unavailable(error.to_string()))?;
-        } else if head.method == Method::POST && form::is_form(&head.headers) {
+        } else if takes_form(&head.method) && form::is_form(&head.headers) {
             // The body, and the parameters copied out of it.
             let (form, reservation) = self.body(body, 2).await?;
             input.form = Form::parse(&form, url_query);
@@ -294,7 +330,7 @@ impl QueryApi {
     /// Logs what an operator can repair, once in a while.
     fn log(&self, failure: &Failure) {
         let is_repairable = matches!(failure.kind, Kind::Unavailable | Kind::Forbidden);
-        if !is_repairable || self.sessions.is_none() {
+        if !is_repairable || self.database.is_none() {
             return;
         }
         let now = clock::now();

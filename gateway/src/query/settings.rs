@@ -23,6 +23,8 @@ pub struct QuerySettings {
     pub read_samples_max: usize,
     /// The maximum memory of all such answers.
     pub read_bytes_max: usize,
+    /// Whether the routes of `admin/tsdb` are served.
+    pub admin_api: bool,
 }
 
 impl Default for QuerySettings {
@@ -38,6 +40,7 @@ impl Default for QuerySettings {
             lookback_delta: Duration::from_secs(300),
             read_samples_max: 50_000_000,
             read_bytes_max: 256 << 20,
+            admin_api: false,
         }
     }
 }

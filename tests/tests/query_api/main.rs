@@ -6,8 +6,10 @@
 //! | [`refusals`] | wrong requests, and the words of Prometheus for them |
 //! | [`grafana`] | the requests of Grafana's Prometheus data source, with their parameters |
 //! | [`remote_read`] | raw samples, for bytes and for a real Prometheus |
+//! | [`admin`] | deletions, and what they do to others |
 //! | [`limits`] | few sessions, slow queries, clients that go away, roles without privileges, PostgreSQL stopped |
 
+mod admin;
 mod answers;
 mod grafana;
 mod limits;
