@@ -23,6 +23,7 @@
 //! | [`syntax`], [`tree`] | what needs the text of a query only: `format_query`, `parse_query`, `query_exemplars` |
 //! | [`status`] | what clients ask about the server: versions, flags, cardinality; empty lists of rules and targets |
 //! | [`storage`] | the arena, and segments by state |
+//! | [`fuzz`] | the entries for fuzzing |
 //! | [`metrics`] | what is counted |
 //! | [`routes`] | all routes, and the path of a request through the modules above |
 //!
@@ -55,6 +56,7 @@ pub mod evaluate;
 pub mod failure;
 pub mod federate;
 pub mod form;
+pub mod fuzz;
 pub mod labels;
 pub mod metrics;
 pub mod parameters;
