@@ -4,10 +4,11 @@ use super::answers::raw;
 use super::{START, Stage};
 use lanes_gateway::query::remote_read::xor::XorChunk;
 use lanes_support::gateway::Answer;
-use lanes_support::prometheus_receiver::{Receiver, debian};
+use lanes_support::prometheus_receiver::{Receiver, debian, newest};
 use lanes_support::provision::DATABASE;
 use lanes_support::remote_write::{Series, body, compress, delimited, label, message, varint};
 use serde_json::Value;
+use std::path::Path;
 
 /// The value by which Prometheus marks the end of a series.
 const STALE: u64 = 0x7ff0_0000_0000_0002;
@@ -301,9 +302,21 @@ fn wrong_and_long_reads_are_refused() {
     );
 }
 
+/// It asks for answers of type `SAMPLES`.
 #[test]
-fn a_prometheus_reads_what_the_gateway_stored() {
-    let stage = Stage::start("query_api_read_prometheus", &[]);
+fn what_is_stored_is_read_by_debians_prometheus() {
+    reads_what_is_stored("query_api_read_debian", &debian().unwrap());
+}
+
+/// It asks for answers of type `STREAMED_XOR_CHUNKS`.
+#[test]
+fn what_is_stored_is_read_by_the_newest_prometheus() {
+    reads_what_is_stored("query_api_read_newest", &newest().unwrap());
+}
+
+/// A Prometheus without samples of its own answers queries as the gateway does.
+fn reads_what_is_stored(name: &str, program: &Path) {
+    let stage = Stage::start(name, &[]);
     // More than a chunk has, with gaps and values of any size.
     let long = (0..1000i64).map(|n| {
         let time = (START + n) * 1000 + n * n * n % 977;
@@ -327,7 +340,7 @@ fn a_prometheus_reads_what_the_gateway_stored() {
     let configuration =
         format!("scrape_configs: []\nremote_read:\n  - url: {url}\n    read_recent: true\n");
     let folder = stage.cluster.folder().join("prometheus");
-    let prometheus = Receiver::start_with(&debian().unwrap(), &folder, &configuration).unwrap();
+    let prometheus = Receiver::start_with(program, &folder, &configuration).unwrap();
     // No sample lies at the left end of a range: versions of Prometheus differ there.
     let (start, end) = (START.to_string(), (START + 1000).to_string());
     for query in [
