@@ -24,7 +24,7 @@
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
 //! | [`objects`] | offloading of sealed segments to object storage and their recall; the log of level `object` |
 //! | [`restore`] | a database restored from object storage alone |
-//! | [`query`] | Prometheus's HTTP query API: PromQL and labels, answered by PostgreSQL |
+//! | [`query`] | Prometheus's HTTP query API: PromQL, labels and remote read, answered by PostgreSQL |
 //! | [`page`] | the web page at `/`: queries, an explorer of metrics, the status |
 //! | [`observe`] | supervision, status and self-scrape |
 //! | [`app`] | routes, workers, and all parts put together |
@@ -53,7 +53,8 @@
 //! | joiners kept from batch to batch | 32 MiB ([`batch::accumulate::JOINERS_BYTES_MAX`]) |
 //! | batches in flight | two copies each, one encoded and one in its session: `postgres.sessions` batches of samples and one more of events, for each worker and level in use |
 //! | events | 64 bytes for each column of a request |
-//! | answers to queries | a few pieces of 64 KiB for each of `query.sessions`; the longest item of a piece is one series of labels, or one series of 11,001 points |
+//! | answers to queries | a few pieces of 64 KiB for each of `query.sessions`; the longest item of a piece is one series of labels, one series of 11,001 points, or one frame of 1 MiB |
+//! | answers to remote reads of type `SAMPLES` | `query.read_bytes_max` |
 //!
 //! # Failure cases
 //! | case | effect |

@@ -24,6 +24,16 @@ pub fn remote_write(data: &[u8]) {
     lanes_gateway::receive::fuzz::exercise(data);
 }
 
+/// Reads the parameters of requests to the query API.
+pub fn query_parameters(data: &[u8]) {
+    lanes_gateway::query::fuzz::exercise_parameters(data);
+}
+
+/// Reads a remote read request, compressed or not.
+pub fn remote_read(data: &[u8]) {
+    lanes_gateway::query::fuzz::exercise_remote_read(data);
+}
+
 /// Reads events as JSON.
 pub fn events_json(data: &[u8]) {
     lanes_gateway::events::fuzz::exercise_json(data);

@@ -31,6 +31,8 @@ const ROUTES: &str = "lanes-gateway has these routes:
   GET  /api/v1/format_query    a query in canonical form; also parse_query, query_exemplars
   GET  /api/v1/status/tsdb     cardinality; also buildinfo, runtimeinfo, flags, config
   GET  /api/v1/status/storage  the arena, and segments by state
+  POST /api/v1/read            Prometheus remote read 1.0
+  POST /api/v1/admin/tsdb/...  delete_series, if query.admin_api is true
   GET  /federate               latest samples of series, for Prometheus to scrape
   GET  /api/v1/rules           nothing; also alerts, alertmanagers, targets, targets/metadata
   GET  /api/v1/status          rates and totals as JSON

@@ -38,6 +38,9 @@ pub(super) fn query(reader: &Reader<'_>) -> Result<QuerySettings, SettingError> 
         queue_wait: reader.duration("query.queue_wait", Duration::ZERO)?,
         timeout: reader.duration("query.timeout", LEAST)?,
         lookback_delta: reader.duration("query.lookback_delta", Duration::from_millis(1))?,
+        read_samples_max: reader.count("query.read_samples_max", 1, 1 << 30)?,
+        read_bytes_max: reader.size("query.read_bytes_max", 1 << 20, 1 << 40)?,
+        admin_api: reader.flag("query.admin_api")?,
     })
 }
 

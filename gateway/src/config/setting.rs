@@ -106,6 +106,9 @@ pub const SETTINGS: &[Setting] = &[
     setting("query", "queue_wait", "DURATION", "10s", "How long a query waits for a session; the answer is then 503"),
     setting("query", "timeout", "DURATION", "2m", "Maximum time of a query; a request may ask for less by its parameter timeout"),
     setting("query", "lookback_delta", "DURATION", "5m", "Age up to which a sample counts, unless the request says otherwise"),
+    setting("query", "read_samples_max", "COUNT", "50000000", "Maximum number of samples of an answer to a remote read of type SAMPLES; larger ones are answered with 400"),
+    setting("query", "read_bytes_max", "SIZE", "256MiB", "Maximum memory of all answers to remote reads of type SAMPLES, which are complete before they are sent"),
+    setting("query", "admin_api", "true|false", "false", "Whether samples can be deleted by /api/v1/admin/tsdb/delete_series, as a role that was granted DELETE on lanes.samples"),
 
     setting("requests", "window", "DURATION", "24h", "How long digests are kept; a request repeated within this time is applied once"),
 

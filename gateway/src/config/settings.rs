@@ -91,6 +91,14 @@ impl Reader<'_> {
         self.get(name, |text| within(value::count(text)?, least, most))
     }
 
+    pub(super) fn flag(&self, name: &str) -> Result<bool, SettingError> {
+        self.get(name, |text| match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            other => Err(format!("{other:?} is neither true nor false")),
+        })
+    }
+
     pub(super) fn duration(&self, name: &str, least: Duration) -> Result<Duration, SettingError> {
         self.get(name, |text| match value::duration(text)? {
             duration if duration < least => Err(format!("must be at least {least:?}")),
@@ -216,11 +224,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
 
 /// Loads the users and certificates, and checks that the address may be served with them.
 fn access(reader: &Reader<'_>, address: SocketAddr) -> Result<AccessSettings, SettingError> {
-    let is_insecure = reader.get("listen.insecure", |text| match text {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        other => Err(format!("{other:?} is neither true nor false")),
-    })?;
+    let is_insecure = reader.flag("listen.insecure")?;
     let demand = match address.ip().is_loopback() || is_insecure {
         true => Demand::Nothing,
         false => Demand::Protection,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
@@ -15,6 +16,7 @@ use tokio_postgres::types::FromSql;
 use super::failure::{Failure, Kind};
 use super::federate::{self, Lines};
 use super::metrics::Observation;
+use super::remote_read::answer::{FRAMES_TYPE, Frames, Packed, SAMPLES_TYPE};
 use super::running::Rows;
 
 /// The bytes from which on the items of a list are passed on.
@@ -35,6 +37,10 @@ pub enum Answer {
     List(List),
     /// Lines of the text format that Prometheus scrapes.
     Lines(Lines),
+    /// Samples for remote read, compressed by snappy.
+    Packed(Packed),
+    /// Frames of chunks for remote read.
+    Frames(Frames),
 }
 
 /// A list whose items are made of rows.
@@ -66,6 +72,7 @@ impl Answer {
     /// Returns the response. The observation ends with the last piece of its body.
     pub fn into_response(self, mut observation: Observation) -> Response {
         let mut media_type = "application/json";
+        let is_snappy = matches!(self, Self::Packed(_));
         let body = match self {
             Self::Nothing => {
                 observation.end(SUCCESS);
@@ -81,8 +88,21 @@ impl Answer {
                 media_type = federate::MEDIA_TYPE;
                 streamed(Source::Lines(lines), observation)
             }
+            Self::Packed(packed) => {
+                media_type = SAMPLES_TYPE;
+                streamed(Source::Packed(packed), observation)
+            }
+            Self::Frames(frames) => {
+                media_type = FRAMES_TYPE;
+                streamed(Source::Frames(frames), observation)
+            }
         };
-        ([(CONTENT_TYPE, media_type)], body).into_response()
+        let mut response = ([(CONTENT_TYPE, media_type)], body).into_response();
+        if is_snappy {
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("snappy"));
+        }
+        response
     }
 }
 
@@ -94,6 +114,8 @@ enum Source {
     Pieces(Rows),
     List(ListWriter),
     Lines(Lines),
+    Packed(Packed),
+    Frames(Frames),
 }
 
 impl Source {
@@ -106,6 +128,8 @@ impl Source {
             },
             Self::List(list) => list.next().await,
             Self::Lines(lines) => lines.next().await,
+            Self::Packed(packed) => Ok(packed.next_piece()),
+            Self::Frames(frames) => frames.next().await,
         }
     }
 }

@@ -27,11 +27,11 @@ const EVALUATE: &str = "SELECT lanes.promql_api($1, $2, $3, pg_catalog.make_inte
 
 /// The times of a query.
 #[derive(Debug, PartialEq)]
-struct Times {
-    start: SystemTime,
-    stop: SystemTime,
+pub(super) struct Times {
+    pub(super) start: SystemTime,
+    pub(super) stop: SystemTime,
     /// Seconds; `None` for a query at `start` only.
-    step: Option<f64>,
+    pub(super) step: Option<f64>,
 }
 
 /// Answers `query`.
@@ -62,7 +62,7 @@ pub async fn query_range(served: &Served<'_>, form: &Form) -> Result<Answer, Fai
 }
 
 /// Reads the parameters `start`, `end` and `step`.
-fn range(form: &Form) -> Result<Times, Failure> {
+pub(super) fn range(form: &Form) -> Result<Times, Failure> {
     let time = |name: &str| {
         parameters::time(form.get(name)).map_err(|reason| Failure::invalid(name, reason))
     };

@@ -124,7 +124,7 @@ pub async fn series(served: &Served<'_>, form: &Form) -> Result<Answer, Failure>
 }
 
 /// What the routes of labels are asked for.
-struct LabelRequest {
+pub(super) struct LabelRequest {
     selectors: Vec<String>,
     limit: usize,
     start: Option<Time>,
@@ -132,7 +132,7 @@ struct LabelRequest {
 }
 
 impl LabelRequest {
-    fn parse(form: &Form) -> Result<Self, Failure> {
+    pub(super) fn parse(form: &Form) -> Result<Self, Failure> {
         Ok(Self {
             limit: parameters::limit(form)?,
             start: parameters::optional_time(form, "start")?,
@@ -151,7 +151,7 @@ impl LabelRequest {
 
     /// The limit of the statement, which returns one row more to tell that there are more. NULL is
     /// no limit.
-    fn rows_max(&self) -> Option<i64> {
+    pub(super) fn rows_max(&self) -> Option<i64> {
         match self.limit {
             0 => None,
             limit => Some(i64::try_from(limit).map_or(i64::MAX, |limit| limit.saturating_add(1))),
@@ -197,7 +197,7 @@ fn series_text(metric: &str, labels: &str) -> Result<String, Failure> {
 
 /// Returns the name that `U__` escapes: `_` stands for itself twice, other characters for their
 /// hexadecimal number between two. A name that is escaped wrongly is returned as it is.
-fn unescaped(name: &str) -> String {
+pub(super) fn unescaped(name: &str) -> String {
     let Some(escaped) = name.strip_prefix("U__") else {
         return name.to_owned();
     };

@@ -18,6 +18,10 @@ pub struct QueryMetrics {
     pub refused: IntCounter,
     /// Statements that were cancelled because their client went away.
     pub canceled: IntCounter,
+    /// Samples that remote reads were answered with.
+    pub samples_read: IntCounter,
+    /// Samples deleted through the admin API.
+    pub samples_deleted: IntCounter,
 }
 
 impl QueryMetrics {
@@ -45,6 +49,14 @@ impl QueryMetrics {
             canceled: families.counter(
                 "queries_canceled_total",
                 "Statements cancelled because their client went away.",
+            ),
+            samples_read: families.counter(
+                "remote_read_samples_total",
+                "Samples read from PostgreSQL for remote reads.",
+            ),
+            samples_deleted: families.counter(
+                "deleted_samples_total",
+                "Samples deleted through the admin API.",
             ),
         }
     }

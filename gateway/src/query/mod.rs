@@ -1,8 +1,10 @@
-//! Prometheus's HTTP query API: PromQL and labels, answered by PostgreSQL.
+//! Prometheus's HTTP query API: PromQL, labels and remote read, answered by PostgreSQL.
 //!
 //! ```text
 //! request ─► form ─► evaluate, labels ─► sessions ─► running ─► answer ─► body, gzip
-//!            └─ parameters ─┘   status, storage, syntax ────────┘
+//!         │  └─ parameters ─┘   status, storage, syntax ────────┘
+//!         ├► remote_read ─► sessions ─► running ─► answer
+//!         └► deletion ─► a connection of its own
 //! ```
 //! | module | contents |
 //! |---|---|
@@ -16,19 +18,23 @@
 //! | [`evaluate`] | `query` and `query_range` |
 //! | [`selectors`], [`labels`] | `match[]`; `series`, `labels` and the values of a label |
 //! | [`federate`] | the latest samples, in the text format that Prometheus scrapes |
+//! | [`remote_read`] | raw samples, for a Prometheus that reads from the gateway |
+//! | [`deletion`] | `admin/tsdb`: samples deleted in connections of their own |
 //! | [`syntax`], [`tree`] | what needs the text of a query only: `format_query`, `parse_query`, `query_exemplars` |
 //! | [`status`] | what clients ask about the server: versions, flags, cardinality; empty lists of rules and targets |
 //! | [`storage`] | the arena, and segments by state |
+//! | [`fuzz`] | the entries for fuzzing |
 //! | [`metrics`] | what is counted |
 //! | [`routes`] | all routes, and the path of a request through the modules above |
 //!
 //! # Invariants
 //! - Queries have sessions of their own. They never take a session of the writers, and their number
 //!   is `query.sessions` at most. Beside the requests that have a session, `query.queue` wait.
-//! - The sessions log in as the role of `query.connection` and are read-only. The statement of a user
-//!   runs as the user's role. What it may read is decided by GRANT and row-level security.
+//! - The sessions log in as the role of `query.connection` and are read-only. Only a deletion writes,
+//!   in a connection of its own, one at a time. The statement of a user runs as the user's role. What it may read is decided by GRANT and row-level security.
 //! - An answer is passed on as its rows arrive, so the gateway holds a few pieces of it, never the
-//!   whole. The status code is decided by the first row or error.
+//!   whole; a remote read of type `SAMPLES` is the exception, whose memory has a bound of its own.
+//!   The status code is decided by the first row or error.
 //! - After a cancel request, a session is used again only once it has confirmed that it is idle. So
 //!   the request never meets the next query.
 //! - A text that is no query, and wrong parameters, are refused before a session is taken.
@@ -45,13 +51,16 @@
 //! | an error after the first row | the connection ends before the body does; the error is logged |
 
 pub mod answer;
+pub mod deletion;
 pub mod evaluate;
 pub mod failure;
 pub mod federate;
 pub mod form;
+pub mod fuzz;
 pub mod labels;
 pub mod metrics;
 pub mod parameters;
+pub mod remote_read;
 pub mod routes;
 pub mod running;
 pub mod selectors;

@@ -124,6 +124,16 @@ pub fn optional_time(form: &Form, name: &str) -> Result<Option<Time>, Failure> {
     }
 }
 
+/// Returns the first time from `start` on and the time before which all samples up to `end` are, in
+/// milliseconds since 1970: a sample counts in the millisecond in which it is. `None` if `end` is
+/// before `start`, or PostgreSQL has no time between them.
+pub fn first_and_until(start: i64, end: i64) -> Option<(SystemTime, SystemTime)> {
+    let first = start.max(Time::FIRST.0);
+    let until = end.min(Time::LAST.0 - 1).saturating_add(1);
+    let is_any = first < until;
+    is_any.then(|| Time(first).system_time().zip(Time(until).system_time()))?
+}
+
 /// Reads the parameter `timeout`, which can shorten the longest time of a query, but not prolong it.
 ///
 /// # Errors
@@ -227,6 +237,18 @@ mod tests {
         ] {
             let expected = Failure::invalid("limit", fault.to_owned());
             assert_eq!(limit(&form(&format!("limit={text}"))), Err(expected));
+        }
+    }
+
+    #[test]
+    fn the_millisecond_of_the_end_is_included() {
+        let at = |millis| UNIX_EPOCH + Duration::from_millis(millis);
+        assert_eq!(first_and_until(10, 20), Some((at(10), at(21))));
+        assert_eq!(first_and_until(7, 7), Some((at(7), at(8))));
+        let all = (Time::FIRST.system_time(), Time::LAST.system_time());
+        assert_eq!(first_and_until(i64::MIN, i64::MAX), all.0.zip(all.1));
+        for (start, end) in [(5, 4), (i64::MAX, i64::MAX), (i64::MIN, i64::MIN)] {
+            assert_eq!(first_and_until(start, end), None);
         }
     }
 

@@ -4,18 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodFilter, on};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
 
 use super::answer::Answer;
+use super::deletion::Deletions;
 use super::failure::{Failure, Kind};
 use super::form::{self, BODY_BYTES_MAX, Form};
 use super::metrics::{Observation, QueryMetrics};
+use super::remote_read::answer as remote_read;
+use super::remote_read::samples::SampleLimits;
 use super::sessions::{AsRole, ReadSessions};
 use super::settings::QuerySettings;
 use super::{evaluate, federate, labels, status, storage, syntax};
@@ -28,6 +34,9 @@ use crate::model::{Budget, Reservation};
 /// The time in which only one failure of the database is logged.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
+/// The media type of chunks, without its parameters.
+const CHUNKS: &str = "application/x-streamed-protobuf";
+
 /// The error of all routes without a connection.
 const OFF: &str = "queries are not served: set query.connection (LANES_GATEWAY_QUERY_CONNECTION) to a role that lanes.grant_reader was called for";
 
@@ -35,13 +44,21 @@ const OFF: &str = "queries are not served: set query.connection (LANES_GATEWAY_Q
 pub struct QueryApi {
     settings: QuerySettings,
     /// `None` if queries are not served.
-    sessions: Option<ReadSessions>,
+    database: Option<Database>,
     budget: Budget,
     body_timeout: Duration,
     metrics: Arc<QueryMetrics>,
     /// The start of the gateway, in milliseconds since 1970.
     started: i64,
     last_warning: Mutex<Option<Instant>>,
+    /// How long answers to remote reads of type `SAMPLES` may be.
+    read_limits: SampleLimits,
+}
+
+/// The ways to the database.
+struct Database {
+    sessions: ReadSessions,
+    deletions: Deletions,
 }
 
 /// What the handlers of routes use.
@@ -50,6 +67,18 @@ pub struct Served<'a> {
     pub settings: &'a QuerySettings,
     /// The sessions, as the role of the user.
     pub sessions: AsRole<'a>,
+    /// What is counted.
+    pub metrics: &'a QueryMetrics,
+}
+
+/// What a request brings.
+#[derive(Default)]
+struct Input {
+    form: Form,
+    /// The body of a request that is no form.
+    message: Bytes,
+    /// The memory of both.
+    reservation: Reservation,
 }
 
 /// The routes.
@@ -61,6 +90,7 @@ enum Route {
     FormatQuery,
     ParseQuery,
     Federate,
+    Read,
     Series,
     Labels,
     LabelValues,
@@ -76,31 +106,53 @@ enum Route {
     Targets,
     TargetMetadata,
     Alertmanagers,
+    DeleteSeries,
+    CleanTombstones,
+    Snapshot,
 }
 
-/// The path of each route, and whether it takes POST with a form beside GET.
-const ROUTES: [(Route, &str, bool); 21] = [
-    (Route::Query, "/api/v1/query", true),
-    (Route::QueryRange, "/api/v1/query_range", true),
-    (Route::QueryExemplars, "/api/v1/query_exemplars", true),
-    (Route::FormatQuery, "/api/v1/format_query", true),
-    (Route::ParseQuery, "/api/v1/parse_query", true),
-    (Route::Federate, "/federate", false),
-    (Route::Series, "/api/v1/series", true),
-    (Route::Labels, "/api/v1/labels", true),
-    (Route::LabelValues, "/api/v1/label/{name}/values", false),
-    (Route::Metadata, "/api/v1/metadata", false),
-    (Route::BuildInfo, "/api/v1/status/buildinfo", false),
-    (Route::RuntimeInfo, "/api/v1/status/runtimeinfo", false),
-    (Route::Config, "/api/v1/status/config", false),
-    (Route::Flags, "/api/v1/status/flags", false),
-    (Route::Tsdb, "/api/v1/status/tsdb", false),
-    (Route::Storage, "/api/v1/status/storage", false),
-    (Route::Rules, "/api/v1/rules", false),
-    (Route::Alerts, "/api/v1/alerts", false),
-    (Route::Targets, "/api/v1/targets", false),
-    (Route::TargetMetadata, "/api/v1/targets/metadata", false),
-    (Route::Alertmanagers, "/api/v1/alertmanagers", false),
+/// The methods of most routes, of those that also take a form, of remote read, and of those that
+/// change something.
+const GET: MethodFilter = MethodFilter::GET;
+const FORM: MethodFilter = GET.or(MethodFilter::POST);
+const POST: MethodFilter = MethodFilter::POST;
+const CHANGE: MethodFilter = POST.or(MethodFilter::PUT);
+
+/// The path of each route and its methods.
+const ROUTES: [(Route, &str, MethodFilter); 25] = [
+    (Route::Query, "/api/v1/query", FORM),
+    (Route::QueryRange, "/api/v1/query_range", FORM),
+    (Route::QueryExemplars, "/api/v1/query_exemplars", FORM),
+    (Route::FormatQuery, "/api/v1/format_query", FORM),
+    (Route::ParseQuery, "/api/v1/parse_query", FORM),
+    (Route::Federate, "/federate", GET),
+    (Route::Read, "/api/v1/read", POST),
+    (Route::Series, "/api/v1/series", FORM),
+    (Route::Labels, "/api/v1/labels", FORM),
+    (Route::LabelValues, "/api/v1/label/{name}/values", GET),
+    (Route::Metadata, "/api/v1/metadata", GET),
+    (Route::BuildInfo, "/api/v1/status/buildinfo", GET),
+    (Route::RuntimeInfo, "/api/v1/status/runtimeinfo", GET),
+    (Route::Config, "/api/v1/status/config", GET),
+    (Route::Flags, "/api/v1/status/flags", GET),
+    (Route::Tsdb, "/api/v1/status/tsdb", GET),
+    (Route::Storage, "/api/v1/status/storage", GET),
+    (Route::Rules, "/api/v1/rules", GET),
+    (Route::Alerts, "/api/v1/alerts", GET),
+    (Route::Targets, "/api/v1/targets", GET),
+    (Route::TargetMetadata, "/api/v1/targets/metadata", GET),
+    (Route::Alertmanagers, "/api/v1/alertmanagers", GET),
+    (
+        Route::DeleteSeries,
+        "/api/v1/admin/tsdb/delete_series",
+        CHANGE,
+    ),
+    (
+        Route::CleanTombstones,
+        "/api/v1/admin/tsdb/clean_tombstones",
+        CHANGE,
+    ),
+    (Route::Snapshot, "/api/v1/admin/tsdb/snapshot", CHANGE),
 ];
 
 /// Returns the router of the query API. Answers are compressed for clients that accept gzip;
@@ -108,22 +160,26 @@ const ROUTES: [(Route, &str, bool); 21] = [
 /// have short answers, and are not compressed.
 pub fn router<S: Clone + Send + Sync + 'static>(api: Arc<QueryApi>) -> Router<S> {
     let mut router = Router::new();
-    for (route, path, takes_post) in ROUTES {
+    for (route, path, methods) in ROUTES {
         let handler = move |State(api): State<Arc<QueryApi>>,
                             name: Option<Path<String>>,
                             request: Request| async move {
             let name = name.map(|Path(name)| name).unwrap_or_default();
             api.respond(route, path, &name, request).await
         };
-        let methods = match takes_post {
-            true => get(handler).post(handler),
-            false => get(handler),
-        };
-        router = router.route(path, methods);
+        router = router.route(path, on(methods, handler));
     }
-    // More effort would take longer than the query, on the threads that also serve writes.
+    // More effort would take longer than the query, on the threads that also serve writes. Chunks
+    // have no pattern left.
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
+    let is_compressible = DefaultPredicate::new().and(NotForContentType::const_new(CHUNKS));
+    let compression = compression.compress_when(is_compressible);
     router.layer(compression).with_state(api)
+}
+
+/// Whether a form in the body counts, as in Prometheus.
+fn takes_form(method: &Method) -> bool {
+    [Method::POST, Method::PUT].contains(method)
 }
 
 impl QueryApi {
@@ -137,12 +193,19 @@ impl QueryApi {
         body_timeout: Duration,
         metrics: Arc<QueryMetrics>,
     ) -> Self {
-        let sessions = settings.connection.clone().map(|connection| {
-            ReadSessions::new(connection, settings.clone(), Arc::clone(&metrics))
+        let database = settings.connection.clone().map(|connection| Database {
+            deletions: Deletions::new(connection.clone(), &settings, Arc::clone(&metrics)),
+            sessions: ReadSessions::new(connection, settings.clone(), Arc::clone(&metrics)),
         });
+        let read_limits = SampleLimits {
+            samples_max: settings.read_samples_max,
+            bytes_max: settings.read_bytes_max,
+            budget: Budget::new(settings.read_bytes_max, Duration::ZERO),
+        };
         Self {
             settings,
-            sessions,
+            read_limits,
+            database,
             budget,
             body_timeout,
             metrics,
@@ -165,7 +228,7 @@ impl QueryApi {
                 self.log(&failure);
                 observation.end(failure.kind.name());
                 match route {
-                    Route::Federate => failure.into_text_response(),
+                    Route::Federate | Route::Read => failure.into_text_response(),
                     _ => failure.into_response(),
                 }
             }
@@ -173,22 +236,39 @@ impl QueryApi {
     }
 
     async fn answer(&self, route: Route, name: &str, request: Request) -> Result<Answer, Failure> {
-        let Some(sessions) = &self.sessions else {
+        let Some(Database {
+            sessions,
+            deletions,
+        }) = &self.database
+        else {
             return Err(Failure::unavailable(OFF));
         };
         let user = request.extensions().get::<Arc<User>>();
+        let role = user.map(|user| Arc::clone(&user.role));
         let served = Served {
             settings: &self.settings,
-            sessions: sessions.as_role(user.map(|user| Arc::clone(&user.role))),
+            sessions: sessions.as_role(role.clone()),
+            metrics: &self.metrics,
         };
-        let (form, _reservation) = self.form(request).await?;
+        let Input {
+            form,
+            message,
+            reservation: _held,
+        } = self.input(route, request).await?;
         match route {
+            Route::Read => {
+                let request = remote_read::request(&message)?;
+                remote_read::answer(&served, request, &self.read_limits).await
+            }
             Route::Query => evaluate::query(&served, &form).await,
             Route::QueryRange => evaluate::query_range(&served, &form).await,
             Route::QueryExemplars => syntax::query_exemplars(&form),
             Route::FormatQuery => syntax::format_query(&form),
             Route::ParseQuery => syntax::parse_query(&form),
             Route::Federate => federate::federate(&served, &form).await,
+            Route::DeleteSeries => deletions.delete_series(role, &form).await,
+            Route::CleanTombstones => deletions.clean_tombstones(),
+            Route::Snapshot => deletions.snapshot(),
             Route::Series => labels::series(&served, &form).await,
             Route::Labels => labels::names(&served, &form).await,
             Route::LabelValues => labels::values(&served, name, &form).await,
@@ -207,21 +287,38 @@ impl QueryApi {
         }
     }
 
-    /// Reads the parameters of a request. The reservation covers those of its body.
-    async fn form(&self, request: Request) -> Result<(Form, Reservation), Failure> {
+    /// Reads what a request brings. The reservation covers what comes in its body.
+    async fn input(&self, route: Route, request: Request) -> Result<Input, Failure> {
         let (head, body) = request.into_parts();
         let url_query = head.uri.query().unwrap_or_default();
-        if head.method != Method::POST || !form::is_form(&head.headers) {
-            return Ok((Form::parse(b"", url_query), Reservation::default()));
+        let mut input = Input::default();
+        if route == Route::Read {
+            // The body, its decompressed bytes and the selectors made of these.
+            (input.message, input.reservation) = self.body(body, 1).await?;
+            let declared_bytes = remote_read::declared_bytes(&input.message)?;
+            let bytes = input.message.len() + 2 * declared_bytes;
+            let grown = input.reservation.grow(&self.budget, bytes);
+            grown.map_err(|error| Failure::unavailable(error.to_string()))?;
+        } else if takes_form(&head.method) && form::is_form(&head.headers) {
+            // The body, and the parameters copied out of it.
+            let (form, reservation) = self.body(body, 2).await?;
+            input.form = Form::parse(&form, url_query);
+            input.reservation = reservation;
+        } else {
+            input.form = Form::parse(b"", url_query);
         }
+        Ok(input)
+    }
+
+    /// Reads a body. The reservation covers this many times its length.
+    async fn body(&self, body: Body, times: usize) -> Result<(Bytes, Reservation), Failure> {
         let limits = BodyLimits {
             bytes_max: BODY_BYTES_MAX,
             time_max: self.body_timeout,
-            // The body, and the parameters copied out of it.
-            times: 2,
+            times,
         };
         match body::read(body, limits, &self.budget).await {
-            Ok((body, reservation)) => Ok((Form::parse(&body, url_query), reservation)),
+            Ok(read) => Ok(read),
             Err(BodyError::TooLong { bytes_max }) => {
                 let reason = format!("body is longer than {bytes_max} bytes");
                 Err(Failure::bad_data(reason))
@@ -233,7 +330,7 @@ impl QueryApi {
     /// Logs what an operator can repair, once in a while.
     fn log(&self, failure: &Failure) {
         let is_repairable = matches!(failure.kind, Kind::Unavailable | Kind::Forbidden);
-        if !is_repairable || self.sessions.is_none() {
+        if !is_repairable || self.database.is_none() {
             return;
         }
         let now = clock::now();

@@ -32,12 +32,15 @@ pub fn all(form: &Form) -> Result<Vec<String>, String> {
     Ok(selectors)
 }
 
-/// Writes matchers with all names in quotes: `{"__name__"="up","job"=~"a|b"}`.
-fn canonical(matchers: &[Matcher]) -> String {
+/// Writes matchers with all names in quotes: `{"__name__"="up","job"=~"a|b"}`. Regular expressions
+/// are written in the syntax of the SQL functions, which differs from Prometheus's in some places.
+pub fn canonical(matchers: &[Matcher]) -> String {
     let matchers: Vec<String> = matchers
         .iter()
         .map(|matcher| {
-            let (name, value) = (quote(matcher.name()), quote(matcher.value()));
+            let expression = matcher.rust_expression();
+            let value = expression.as_deref().unwrap_or(matcher.value());
+            let (name, value) = (quote(matcher.name()), quote(value));
             format!("{name}{}{value}", matcher.operator().as_str())
         })
         .collect();
@@ -71,6 +74,9 @@ mod tests {
         let up = |name: &str| if name == "__name__" { "up" } else { "x" };
         assert!(read.matches(up));
         assert!(!read.matches(|_| "up2"));
+        let quoted = self::selectors("match[]=%7Ba=~'%5C%5CQ.%5C%5CE'%7D").unwrap();
+        let read = lanes_labels::selector::Selector::parse(&quoted[0]).unwrap();
+        assert!(read.matches(|_| ".") && !read.matches(|_| "x"));
     }
 
     #[test]

@@ -21,6 +21,12 @@ pub struct QuerySettings {
     pub timeout: Duration,
     /// The age up to which a sample counts, unless the request says otherwise.
     pub lookback_delta: Duration,
+    /// The maximum number of samples of an answer to a remote read of type `SAMPLES`.
+    pub read_samples_max: usize,
+    /// The maximum memory of all such answers.
+    pub read_bytes_max: usize,
+    /// Whether the routes of `admin/tsdb` are served.
+    pub admin_api: bool,
 }
 
 impl Default for QuerySettings {
@@ -34,6 +40,9 @@ impl Default for QuerySettings {
             queue_wait: Duration::from_secs(10),
             timeout: Duration::from_secs(120),
             lookback_delta: Duration::from_secs(300),
+            read_samples_max: 50_000_000,
+            read_bytes_max: 256 << 20,
+            admin_api: false,
         }
     }
 }

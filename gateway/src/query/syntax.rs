@@ -12,7 +12,7 @@ use super::tree;
 
 /// The maximum number of regular expressions in a text. Each may take a mebibyte while the text is
 /// parsed, and the time to compile it.
-const REGEXES_MAX: usize = 100;
+pub const REGEXES_MAX: usize = 100;
 
 /// Parses the text of a query.
 ///

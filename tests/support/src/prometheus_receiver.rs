@@ -60,10 +60,15 @@ impl Receiver {
     /// Starts a program with an empty store in a folder, and waits until it is ready. The folder is
     /// not removed.
     pub fn start(program: &Path, folder: &Path) -> Result<Receiver> {
+        Receiver::start_with(program, folder, CONFIGURATION)
+    }
+
+    /// Starts a program with an empty store in a folder and a configuration in YAML, and waits until
+    /// it is ready. The folder is not removed.
+    pub fn start_with(program: &Path, folder: &Path, text: &str) -> Result<Receiver> {
         place::make_folder(folder)?;
         let configuration = folder.join("prometheus.yml");
-        std::fs::write(&configuration, CONFIGURATION)
-            .map_err(Error::file("write", &configuration))?;
+        std::fs::write(&configuration, text).map_err(Error::file("write", &configuration))?;
         let port = port::free()?;
         let mut command = Command::new(program);
         command

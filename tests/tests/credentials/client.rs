@@ -15,7 +15,7 @@ pub struct Answer {
     pub status: u16,
     /// The lines of the head.
     pub head: String,
-    /// The body, with its chunks joined.
+    /// The body, with its chunks joined. Bytes that are not UTF-8 are replaced.
     pub body: String,
 }
 
@@ -98,29 +98,40 @@ pub fn read(stream: &mut impl Read) -> Result<Answer> {
             Err(error) => return Err(error),
         }
     }
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let end = find(&bytes, b"\r\n\r\n").unwrap_or(bytes.len());
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let body = bytes.get(end + 4..).unwrap_or_default();
     let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+    let status = status.ok_or_else(|| std::io::Error::other(format!("no answer: {head:?}")))?;
     let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
+    let body = match is_chunked {
+        true => joined(body),
+        false => body.to_vec(),
+    };
     Ok(Answer {
-        status: status.ok_or_else(|| std::io::Error::other(format!("no answer: {head:?}")))?,
-        head: head.to_owned(),
-        body: match is_chunked {
-            true => joined(body),
-            false => body.to_owned(),
-        },
+        status,
+        head,
+        body: String::from_utf8_lossy(&body).into_owned(),
     })
 }
 
-fn joined(chunks: &str) -> String {
-    let (mut rest, mut body) = (chunks, String::new());
-    while let Some((length, after)) = rest.split_once("\r\n") {
-        let length = usize::from_str_radix(length, 16).unwrap_or(0);
+fn joined(chunks: &[u8]) -> Vec<u8> {
+    let (mut rest, mut body) = (chunks, Vec::new());
+    while let Some(end) = find(rest, b"\r\n") {
+        let length = String::from_utf8_lossy(&rest[..end]);
+        let length = usize::from_str_radix(&length, 16).unwrap_or(0);
         if length == 0 {
             break;
         }
-        body.push_str(&after[..length]);
-        rest = after[length..].trim_start_matches("\r\n");
+        let chunk = end + 2..end + 2 + length;
+        body.extend_from_slice(&rest[chunk.clone()]);
+        rest = &rest[chunk.end + 2..];
     }
     body
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes
+        .windows(wanted.len())
+        .position(|found| found == wanted)
 }

@@ -65,6 +65,7 @@ impl Stage {
             .environment("LANES_GATEWAY_LISTEN_WEB_CONFIG", file.to_str().unwrap())
             // One session, so that users follow each other in it.
             .environment("LANES_GATEWAY_QUERY_SESSIONS", "1")
+            .environment("LANES_GATEWAY_QUERY_ADMIN_API", "true")
             .environment("LANES_GATEWAY_LOG_LEVEL", "debug");
         let mut gateway = Gateway::new(settings);
         gateway.start_again().unwrap();

@@ -40,8 +40,37 @@ fn a_query_reads_as_the_role_of_its_user() {
     }
     let federated = stage.get(&bob, "/federate?match[]=up");
     assert!(!federated.body.contains("job=\"a\""), "{}", federated.body);
+    read_and_delete(&stage, &alice, &bob);
     refusals(&stage, &alice);
     idle(&stage);
+}
+
+/// Remote read and deletions run as the role of the user too.
+fn read_and_delete(stage: &Stage, alice: &str, bob: &str) {
+    // All series of `up` until 2100, as a stream of frames.
+    let request =
+        b"\x1cl\x0a\x17\x10\x80\xb0\x8f\xe6\xb2w\x1a\x0e\x12\x08__name__\x1a\x02up\x12\x01\x01";
+    let post = |who: &str, path: &str, body: &[u8]| {
+        let headers = [("authorization", who)];
+        stage.client().send("POST", path, &headers, body)
+    };
+    let frames = post(bob, "/api/v1/read", request);
+    assert_eq!(frames.status, 200, "{}", frames.body);
+    let job = |name: &str| frames.body.contains(&format!("\x03job\x12\x01{name}"));
+    assert!(job("b") && !job("a"), "{}", frames.body);
+
+    let path = "/api/v1/admin/tsdb/delete_series?match[]=up";
+    let denied = post(alice, path, b"");
+    assert_eq!(denied.status, 403, "{}", denied.body);
+    let remedy = "to let \\\"alice\\\" delete";
+    assert!(denied.body.contains(remedy), "{}", denied.body);
+    // Bob deletes what his policy shows him.
+    stage.sql(
+        "GRANT DELETE ON lanes.samples TO bob; CREATE POLICY by_bob ON lanes.samples FOR DELETE TO bob USING (true)",
+    );
+    assert_eq!(post(bob, path, b"").status, 204);
+    assert!(jobs(stage, bob).unwrap().is_empty());
+    assert_eq!(jobs(stage, alice).unwrap(), ["a"]);
 }
 
 fn refusals(stage: &Stage, alice: &str) {

@@ -119,6 +119,16 @@ fn remote_write_requests() {
 }
 
 #[test]
+fn parameters_of_queries() {
+    replay("query_parameters", entries::query_parameters);
+}
+
+#[test]
+fn remote_read_requests() {
+    replay("remote_read", entries::remote_read);
+}
+
+#[test]
 fn events_as_json() {
     replay("events_json", entries::events_json);
 }

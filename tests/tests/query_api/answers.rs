@@ -283,9 +283,9 @@ fn server(stage: &Stage) {
 }
 
 /// Reads an answer as it is sent: the head, and the body's bytes without their chunks.
-fn raw(stage: &Stage, request: &str) -> (String, Vec<u8>) {
+pub fn raw(stage: &Stage, request: &[u8]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(("127.0.0.1", stage.gateway.port())).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(request).unwrap();
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -309,10 +309,8 @@ fn compression(stage: &Stage) {
     let at = START + 60;
     let request = |encoding: &str| {
         let line = format!("GET /api/v1/query?query=up&time={at} HTTP/1.1");
-        raw(
-            stage,
-            &format!("{line}\r\nHost: 127.0.0.1\r\nAccept-Encoding: {encoding}\r\n\r\n"),
-        )
+        let request = format!("{line}\r\nHost: 127.0.0.1\r\nAccept-Encoding: {encoding}\r\n\r\n");
+        raw(stage, request.as_bytes())
     };
     let (head, plain) = request("identity");
     assert!(!head.contains("content-encoding"), "{head}");

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 /// Blocks all queries of samples until it is dropped.
-fn lock(stage: &Stage) -> Client {
+pub fn lock(stage: &Stage) -> Client {
     let mut client = stage.cluster.connect(DATABASE).unwrap();
     client
         .batch_execute("BEGIN; LOCK TABLE lanes.samples IN ACCESS EXCLUSIVE MODE")

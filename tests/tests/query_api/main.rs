@@ -5,12 +5,16 @@
 //! | [`answers`] | the body of every route, to the byte |
 //! | [`refusals`] | wrong requests, and the words of Prometheus for them |
 //! | [`grafana`] | the requests of Grafana's Prometheus data source, with their parameters |
+//! | [`remote_read`] | raw samples, for bytes and for a real Prometheus |
+//! | [`admin`] | deletions, and what they do to others |
 //! | [`limits`] | few sessions, slow queries, clients that go away, roles without privileges, PostgreSQL stopped |
 
+mod admin;
 mod answers;
 mod grafana;
 mod limits;
 mod refusals;
+mod remote_read;
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Answer, Gateway, Settings, encoded};
