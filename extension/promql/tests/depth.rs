@@ -58,7 +58,7 @@ fn deepest((before, after, inner): (&str, &str, &str)) -> String {
         .find(|depth| !is_refused(&at(*depth)));
     let depth = depth.unwrap();
     assert!(
-        depth <= DEPTH_MAX && depth >= DEPTH_MAX / 4,
+        (DEPTH_MAX / 4..=DEPTH_MAX).contains(&depth),
         "{before}: {depth}"
     );
     at(depth)

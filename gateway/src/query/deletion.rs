@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, NoTls};
 
 use super::answer::Answer;
 use super::failure::{Failure, Kind};
@@ -21,6 +21,7 @@ use super::parameters::{self, Time};
 use super::selectors;
 use super::settings::QuerySettings;
 use crate::clock;
+use crate::connect::Connector;
 use crate::deliver::describe::identifier;
 
 /// The time between the server's own timeout and the moment at which a connection is given up.
@@ -70,7 +71,7 @@ impl Selection {
 
 /// Deletions, one at a time.
 pub struct Deletions {
-    connection: tokio_postgres::Config,
+    connector: Connector,
     connect_timeout: Duration,
     timeout: Duration,
     is_on: bool,
@@ -84,14 +85,9 @@ impl Deletions {
     ///
     /// # Panics
     /// Panics outside of a runtime.
-    pub fn new(
-        mut connection: tokio_postgres::Config,
-        settings: &QuerySettings,
-        metrics: Arc<QueryMetrics>,
-    ) -> Self {
-        connection.application_name("lanes-gateway admin");
+    pub fn new(connector: Connector, settings: &QuerySettings, metrics: Arc<QueryMetrics>) -> Self {
         Self {
-            connection,
+            connector: connector.named("lanes-gateway admin"),
             connect_timeout: settings.connect_timeout,
             timeout: settings.timeout,
             is_on: settings.admin_api,
@@ -121,7 +117,7 @@ impl Deletions {
             ));
         };
         let deletion = Deletion {
-            connection: self.connection.clone(),
+            connector: self.connector.clone(),
             connect_timeout: self.connect_timeout,
             timeout: self.timeout,
             role,
@@ -178,7 +174,7 @@ impl Deletions {
 
 /// A deletion that runs.
 struct Deletion {
-    connection: tokio_postgres::Config,
+    connector: Connector,
     connect_timeout: Duration,
     timeout: Duration,
     role: Option<Arc<str>>,
@@ -189,7 +185,7 @@ struct Deletion {
 impl Deletion {
     /// Deletes the samples, and returns their number.
     async fn run(&self) -> Result<u64, Failure> {
-        let connecting = timeout(self.connect_timeout, self.connection.connect(NoTls));
+        let connecting = timeout(self.connect_timeout, self.connector.connect());
         let (client, connection) = match connecting.await {
             Ok(Ok(connected)) => connected,
             Ok(Err(error)) => return Err(self.failure(&error, false)),

@@ -6,7 +6,8 @@
 //! ```
 //! The statement of a user runs in a transaction of its own, as the user's role (`SET LOCAL ROLE`).
 //! Statements are constants with parameters, so none can reset it. The transaction ends before the
-//! session is free.
+//! session is free. A statement as the role of the login, with the timeout that the session has,
+//! needs no transaction.
 //!
 //! PostgreSQL measures the time of the statement (`statement_timeout`), the sending of its rows
 //! included. The gateway waits a little longer, for the case that the server does not answer at all.
@@ -33,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The time in which a cancelled statement has to end. After it the session is closed.
 const CANCEL_TIME: Duration = Duration::from_secs(10);
 
-/// What ends the transaction of a role.
+/// What ends the transaction of a statement.
 const END: &str = "ROLLBACK";
 
 /// A session that runs a statement. Dropping it cancels the statement.
@@ -45,6 +46,25 @@ pub(super) struct Running {
     started: Instant,
     /// The role of the statement; `None` for that of the login.
     role: Option<Arc<str>>,
+    /// What begins the transaction of the statement; `None` if it needs none.
+    beginning: Option<String>,
+}
+
+/// The timeout of a statement in PostgreSQL, in milliseconds. It is rounded up, so that a statement
+/// that PostgreSQL ended is late here too. 0 would mean no limit.
+pub(super) fn millis(timeout: Duration) -> u128 {
+    timeout.as_nanos().div_ceil(1_000_000).max(1)
+}
+
+/// What begins the transaction of a statement. If the role cannot be taken, the transaction is
+/// aborted, and the statement, which is sent already, does not run as another role.
+fn beginning(timeout: Duration, role: Option<&str>, session_timeout: Duration) -> Option<String> {
+    let millis_of = millis(timeout);
+    let timeout = format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {millis_of}");
+    match role {
+        Some(role) => Some(format!("{timeout}; SET LOCAL ROLE {}", identifier(role))),
+        None => (millis_of != millis(session_timeout)).then_some(timeout),
+    }
 }
 
 impl Running {
@@ -56,27 +76,14 @@ impl Running {
         timeout: Duration,
         role: Option<Arc<str>>,
     ) -> Self {
+        let beginning = beginning(timeout, role.as_deref(), busy.session_timeout);
         Self {
+            beginning,
             session: Some((object, busy)),
             runtime,
             timeout,
             started: clock::now(),
             role,
-        }
-    }
-
-    /// What goes before the statement.
-    fn preamble(&self) -> String {
-        // Rounded up, so that a statement that PostgreSQL ended is late here too. 0 would mean no limit.
-        let millis = self.timeout.as_nanos().div_ceil(1_000_000).max(1);
-        match &self.role {
-            None => format!("SET statement_timeout = {millis}"),
-            // The role ends with the transaction. If it cannot be taken, the transaction is aborted,
-            // and the statement, which is sent already, does not run as another role.
-            Some(role) => format!(
-                "BEGIN READ ONLY; SET LOCAL statement_timeout = {millis}; SET LOCAL ROLE {}",
-                identifier(role)
-            ),
         }
     }
 
@@ -88,14 +95,16 @@ impl Running {
         let starting = async {
             let prepared = object.prepare_cached(statement.sql);
             let prepared = prepared.await.map_err(|error| self.failure(&error))?;
-            let preamble = self.preamble();
             let parameters = statement.parameters.iter();
             let parameters = parameters.map(|parameter| &**parameter as &(dyn ToSql + Sync));
-            // Both are sent at once, in this order.
-            let begun = object.batch_execute(&preamble);
-            let begun = begun.map_err(|error| self.failure_of_role(&error));
             let rows = object.query_raw(&prepared, parameters);
             let rows = rows.map_err(|error| self.failure(&error));
+            let Some(beginning) = &self.beginning else {
+                return rows.await;
+            };
+            // Both are sent at once, in this order.
+            let begun = object.batch_execute(beginning);
+            let begun = begun.map_err(|error| self.failure_of_role(&error));
             try_join!(begun, rows).map(|(_, rows)| rows)
         };
         let started = match timeout(self.timeout + GRACE, starting).await {
@@ -124,7 +133,7 @@ impl Running {
         Failure::of_database(error, is_late, self.role.as_deref())
     }
 
-    /// Returns the failure of the preamble.
+    /// Returns the failure of the beginning.
     fn failure_of_role(&self, error: &tokio_postgres::Error) -> Failure {
         match &self.role {
             Some(role) => Failure::of_role(error, role),
@@ -132,10 +141,10 @@ impl Running {
         }
     }
 
-    /// Returns the session, whose statement has ended. With a role, it first ends the transaction.
+    /// Returns the session, whose statement has ended. If there is a transaction, it is ended first.
     fn free(&mut self) {
         if let Some((object, busy)) = self.session.take()
-            && self.role.is_some()
+            && self.beginning.is_some()
         {
             self.runtime.spawn(end(object, busy));
         }
@@ -146,8 +155,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         if let Some((object, busy)) = self.session.take() {
             busy.metrics.canceled.inc();
-            let has_role = self.role.is_some();
-            self.runtime.spawn(cancel(object, busy, has_role));
+            let has_transaction = self.beginning.is_some();
+            self.runtime.spawn(cancel(object, busy, has_transaction));
         }
     }
 }
@@ -163,7 +172,7 @@ async fn end(object: Object, busy: Busy) {
 }
 
 /// Cancels the statement of a session, and returns the session once it is idle.
-async fn cancel(object: Object, busy: Busy, has_role: bool) {
+async fn cancel(object: Object, busy: Busy, has_transaction: bool) {
     let ended = timeout(CANCEL_TIME, async {
         busy.connector.cancel(&object.cancel_token()).await?;
         // The empty statement is answered after the cancelled one. A request that came too late for
@@ -174,7 +183,7 @@ async fn cancel(object: Object, busy: Busy, has_role: bool) {
             }
             answered => answered,
         }?;
-        match has_role {
+        match has_transaction {
             true => object.batch_execute(END).await,
             false => Ok(()),
         }
@@ -242,5 +251,26 @@ impl Rows {
                 Err(failure)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_without_peculiarities_need_no_transaction() {
+        let session = Duration::from_secs(120);
+        let nearly = session - Duration::from_micros(900);
+        assert_eq!(beginning(session, None, session), None);
+        assert_eq!(beginning(nearly, None, session), None);
+        let shorter = beginning(Duration::from_secs(5), None, session);
+        let expected = "BEGIN READ ONLY; SET LOCAL statement_timeout = 5000";
+        assert_eq!(shorter.as_deref(), Some(expected));
+        let as_role = beginning(session, Some("Ann"), session);
+        let expected =
+            "BEGIN READ ONLY; SET LOCAL statement_timeout = 120000; SET LOCAL ROLE \"Ann\"";
+        assert_eq!(as_role.as_deref(), Some(expected));
+        assert_eq!(millis(Duration::ZERO), 1);
     }
 }

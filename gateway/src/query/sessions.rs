@@ -24,7 +24,7 @@ use tokio_postgres::{Client, Config};
 
 use super::failure::Failure;
 use super::metrics::QueryMetrics;
-use super::running::{Rows, Running};
+use super::running::{Rows, Running, millis};
 use super::settings::QuerySettings;
 use crate::clock;
 use crate::connect::Connector;
@@ -86,9 +86,17 @@ impl ReadSessions {
         let recycling = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
-        let set_up = Hook::async_fn(|session: &mut deadpool_postgres::ClientWrapper, _| {
-            let set_up = session.batch_execute(SET_UP);
-            Box::pin(async { set_up.await.map_err(HookError::Backend) })
+        let set_up = format!(
+            "{SET_UP}; SET statement_timeout = {}",
+            millis(settings.timeout)
+        );
+        let set_up: Arc<str> = set_up.into();
+        let set_up = Hook::async_fn(move |session: &mut deadpool_postgres::ClientWrapper, _| {
+            let set_up = Arc::clone(&set_up);
+            Box::pin(async move {
+                let set_up = session.batch_execute(&set_up);
+                set_up.await.map_err(HookError::Backend)
+            })
         });
         let pool = Pool::builder(Manager::from_connect(config, connect, recycling))
             .max_size(settings.sessions)
@@ -131,7 +139,7 @@ impl ReadSessions {
         if left.is_zero() {
             return Err(Failure::timeout());
         }
-        let busy = Busy::new(place, &self.connector, &self.metrics);
+        let busy = Busy::new(place, self);
         let running = Running::new(object, busy, self.runtime.clone(), left, role);
         running.start(statement).await
     }
@@ -166,6 +174,8 @@ impl ReadSessions {
 /// The place of a request that has a session. Dropping it frees the place.
 pub(super) struct Busy {
     _place: OwnedSemaphorePermit,
+    /// The timeout of its statements, unless they have one of their own.
+    pub session_timeout: Duration,
     /// What cancels its statement.
     pub connector: Connector,
     /// The metrics of queries.
@@ -173,16 +183,13 @@ pub(super) struct Busy {
 }
 
 impl Busy {
-    fn new(
-        place: OwnedSemaphorePermit,
-        connector: &Connector,
-        metrics: &Arc<QueryMetrics>,
-    ) -> Self {
-        metrics.sessions_in_use.inc();
+    fn new(place: OwnedSemaphorePermit, sessions: &ReadSessions) -> Self {
+        sessions.metrics.sessions_in_use.inc();
         Self {
             _place: place,
-            connector: connector.clone(),
-            metrics: Arc::clone(metrics),
+            session_timeout: sessions.settings.timeout,
+            connector: sessions.connector.clone(),
+            metrics: Arc::clone(&sessions.metrics),
         }
     }
 }
