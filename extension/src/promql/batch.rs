@@ -7,9 +7,9 @@ use std::sync::Arc;
 use lanes_promql::batches::SeriesBatch;
 use lanes_promql::error::Error;
 use lanes_promql::pipeline::BATCHES_MAX;
-use lanes_promql::source::{Samples, SeriesSink};
+use lanes_promql::source::SeriesSink;
 
-use super::samples::SamplesColumns;
+use super::samples::SamplesRead;
 use super::series_cache::IdentifiedSeries;
 
 /// The size up to which the memory of a batch is kept for the next query of the session, in bytes.
@@ -17,7 +17,7 @@ const KEPT_BYTES_MAX: usize = 6 << 20;
 
 thread_local! {
     /// The memory of batches that no query uses.
-    static KEPT: RefCell<Vec<SamplesColumns>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<SamplesRead>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Series of one selection, which follow each other, with their samples.
@@ -27,7 +27,7 @@ pub struct Batch {
     /// Those of the batch.
     range: Range<usize>,
     /// The samples of each of these.
-    pub columns: SamplesColumns,
+    pub samples: SamplesRead,
 }
 
 impl Default for Batch {
@@ -37,22 +37,22 @@ impl Default for Batch {
         Batch {
             series: Arc::default(),
             range: 0..0,
-            columns: kept.unwrap_or_default(),
+            samples: kept.unwrap_or_default(),
         }
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        let columns = std::mem::take(&mut self.columns);
-        if columns.allocated_bytes() > KEPT_BYTES_MAX {
+        let samples = std::mem::take(&mut self.samples);
+        if samples.columns().allocated_bytes() > KEPT_BYTES_MAX {
             return;
         }
         // A batch may be dropped by another thread, whose list ends with it.
         let _ = KEPT.try_with(|kept| {
             let mut kept = kept.borrow_mut();
             if kept.len() < BATCHES_MAX {
-                kept.push(columns);
+                kept.push(samples);
             }
         });
     }
@@ -69,13 +69,8 @@ impl Batch {
 impl SeriesBatch for Batch {
     fn each(&self, sink: SeriesSink<'_>) -> Result<(), Error> {
         let series = &self.series[self.range.clone()];
-        let with_columns = series.iter().zip(self.columns.series());
-        for ((_, labels), columns) in with_columns {
-            if !columns.timestamps.is_empty() {
-                let samples = Samples {
-                    timestamps: &columns.timestamps,
-                    values: &columns.values,
-                };
+        for ((_, labels), samples) in series.iter().zip(self.samples.columns().series()) {
+            if !samples.timestamps.is_empty() {
                 sink(labels, samples)?;
             }
         }
@@ -86,6 +81,7 @@ impl SeriesBatch for Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::promql::columns::SeriesColumns;
 
     #[test]
     fn memory_of_a_few_small_batches_is_kept() {
@@ -94,7 +90,7 @@ mod tests {
         assert_eq!(KEPT.with_borrow(Vec::len), BATCHES_MAX);
         let mut large = Batch::default();
         assert_eq!(KEPT.with_borrow(Vec::len), BATCHES_MAX - 1);
-        large.columns = SamplesColumns::with_capacity(KEPT_BYTES_MAX);
+        large.samples = SamplesRead::with_columns(SeriesColumns::with_capacity(KEPT_BYTES_MAX));
         drop(large);
         assert_eq!(KEPT.with_borrow(Vec::len), BATCHES_MAX - 1);
     }

@@ -7,7 +7,7 @@ use lanes_promql::prepared::Prepared;
 use lanes_promql::{Answer, Engine, Labels, Limits, Options, QueryTime, Value, pipeline};
 use pgrx::prelude::*;
 
-use super::samples::SAMPLE_BYTES;
+use super::columns::SAMPLE_BYTES;
 use super::source::DatabaseSource;
 use super::times;
 use crate::error;
@@ -20,8 +20,8 @@ use crate::pg::text::{self, LazyJsonb, ServerText};
 /// The age up to which a sample counts if the caller does not say.
 const LOOKBACK_MILLIS: i64 = 300_000;
 /// The number of samples from which on a second thread evaluates what the backend reads. Reading and evaluating so many
-/// takes a millisecond or more; starting a thread takes less than a tenth.
-const SAMPLES_FOR_TWO_THREADS: u64 = 50_000;
+/// takes some milliseconds. Below, a thread and the exchange of batches would cost more than they save.
+const SAMPLES_FOR_TWO_THREADS: u64 = 150_000;
 
 type SampleRows = TableIterator<
     'static,

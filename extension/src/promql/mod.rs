@@ -11,6 +11,7 @@
 //! | [`series_cache`] | the series that earlier queries of the session have selected |
 //! | [`batch`] | a batch of series with their samples |
 //! | [`samples`] | reads the samples of series into columns |
+//! | [`columns`] | the samples of several series, as columns of times and values |
 //! | [`times`] | times and lengths of time in milliseconds |
 //! | [`functions`] | the SQL functions |
 //!
@@ -33,6 +34,7 @@
 //! engine checks for interrupts.
 
 pub mod batch;
+pub mod columns;
 pub mod functions;
 pub mod samples;
 pub mod series_cache;

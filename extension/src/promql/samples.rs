@@ -4,13 +4,12 @@
 //! row-level security adds conditions that the scan does not cover, the samples are copied from vectors: a stretch of
 //! rows of one series at a time. Any other plan returns row by row.
 
-use std::cmp::Ordering;
-
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys::BuiltinOid::{INT4ARRAYOID, INT4OID, TIMESTAMPTZOID};
 use pgrx::prelude::*;
 
+use super::columns::SeriesColumns;
 use super::times;
 use crate::joins::by_key::vector_child::{ColumnSource, VectorChild};
 use crate::nodes::hash_join::column_child;
@@ -40,84 +39,26 @@ static OF_RANGE: Statement = Statement::reading(
 )
 .planned_once();
 
-/// The bytes of a sample in a column of times and a column of values.
-pub const SAMPLE_BYTES: usize = 16;
-
 /// A range of ids is read as a whole if at least this share of its ids is requested. The samples of the others are
 /// skipped, which takes less time than a search for each id.
 const IDS_PER_REQUESTED: usize = 2;
 
-/// The samples of one series: two columns of one length.
+/// The samples of some series. The next read uses the memory again.
 #[derive(Debug, Default)]
-pub struct SeriesColumns {
-    /// Milliseconds since 1970.
-    pub timestamps: Vec<i64>,
-    /// The values.
-    pub values: Vec<f64>,
-    /// Whether some sample is not later than the one before it.
-    is_disordered: bool,
-}
-
-impl SeriesColumns {
-    /// Adds samples.
-    fn add(&mut self, stored_times: &[i64], values: &[f64]) {
-        let last = self.timestamps.len().saturating_sub(1);
-        times::append_millis(&mut self.timestamps, stored_times);
-        self.values.extend_from_slice(values);
-        // Without a branch for each pair, most of which are in order.
-        let added = &self.timestamps[last..];
-        let pairs = added.iter().zip(added.iter().skip(1));
-        self.is_disordered |= pairs.fold(false, |any, (one, next)| any | (one >= next));
-    }
-
-    /// Brings the samples into the order of their times, and leaves one of each time.
-    fn put_in_order(&mut self) {
-        if !self.is_disordered {
-            return;
-        }
-        let times = self.timestamps.iter().copied();
-        let mut samples: Vec<(i64, f64)> = times.zip(self.values.iter().copied()).collect();
-        samples.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| precedence(b.1, a.1)));
-        samples.dedup_by_key(|sample| sample.0);
-        self.clear();
-        self.timestamps
-            .extend(samples.iter().map(|sample| sample.0));
-        self.values.extend(samples.iter().map(|sample| sample.1));
-    }
-
-    fn clear(&mut self) {
-        self.timestamps.clear();
-        self.values.clear();
-        self.is_disordered = false;
-    }
-}
-
-/// Which of two samples of one time counts: the greater one. A number is greater than a NaN.
-fn precedence(a: f64, b: f64) -> Ordering {
-    let is_number = |value: f64| !value.is_nan();
-    is_number(a)
-        .cmp(&is_number(b))
-        .then_with(|| a.total_cmp(&b))
-}
-
-/// The samples of some series. Its memory is used again by the next read.
-#[derive(Debug, Default)]
-pub struct SamplesColumns {
+pub struct SamplesRead {
     /// The ids, ascending.
     ids: Vec<i32>,
-    /// The columns of each of these series, and possibly more columns, which are empty.
-    columns: Vec<SeriesColumns>,
+    /// The samples of each of these series.
+    columns: SeriesColumns,
     /// The place of the series of the sample that was read last.
     last: usize,
-    /// The number of samples.
-    samples: usize,
     /// The largest number of samples that may be read.
     samples_max: usize,
     /// What the scan did.
     counters: Counters,
 }
 
-impl SamplesColumns {
+impl SamplesRead {
     /// Reads the samples of series from a first time up to a last one, in milliseconds. Returns whether these are not
     /// more than the largest number of samples; otherwise some are missing. The ids are ascending.
     pub fn read(
@@ -129,12 +70,8 @@ impl SamplesColumns {
     ) -> bool {
         self.ids.clear();
         self.ids.extend(ids.map(|id| id as i32));
-        self.columns.iter_mut().for_each(SeriesColumns::clear);
-        if self.columns.len() < self.ids.len() {
-            let series = self.ids.len();
-            self.columns.resize_with(series, SeriesColumns::default);
-        }
-        (self.last, self.samples, self.samples_max) = (0, 0, samples_max);
+        self.columns.restart(self.ids.len());
+        (self.last, self.samples_max) = (0, samples_max);
         self.counters = Counters::default();
         let (Some(first), Some(last)) = (self.ids.first().copied(), self.ids.last().copied())
         else {
@@ -154,29 +91,13 @@ impl SamplesColumns {
         } else {
             true
         };
-        let series = self.ids.len();
-        self.columns[..series]
-            .iter_mut()
-            .for_each(SeriesColumns::put_in_order);
+        self.columns.finish();
         is_complete
     }
 
     /// The samples of each series that was requested.
-    pub fn series(&self) -> &[SeriesColumns] {
-        &self.columns[..self.ids.len()]
-    }
-
-    /// The number of samples.
-    pub fn samples(&self) -> usize {
-        self.samples
-    }
-
-    /// The bytes of memory that the columns take, filled or not.
-    pub fn allocated_bytes(&self) -> usize {
-        let capacity = |columns: &SeriesColumns| {
-            SAMPLE_BYTES * columns.timestamps.capacity().max(columns.values.capacity())
-        };
-        self.columns.iter().map(capacity).sum()
+    pub fn columns(&self) -> &SeriesColumns {
+        &self.columns
     }
 
     /// What the scan of the samples did.
@@ -205,7 +126,7 @@ impl SamplesColumns {
         while let Some(rows) = child.next_rows(&mut []) {
             let columns = VectorColumns::of(&child.frame(&rows), attributes);
             self.add_vector(&columns, &rows.selection);
-            if self.samples > self.samples_max {
+            if self.columns.samples() > self.samples_max {
                 return false;
             }
         }
@@ -224,12 +145,11 @@ impl SamplesColumns {
             let [Some(series), Some(ts), Some(value)] = columns else {
                 continue;
             };
-            if let Some(columns) = self.columns_of(series.value() as i32) {
+            if let Some(place) = self.place_of(series.value() as i32) {
                 let value = f64::from_bits(value.value() as u64);
-                columns.add(&[ts.value() as i64], &[value]);
-                self.samples += 1;
+                self.columns.add(place, &[ts.value() as i64], &[value]);
             }
-            if self.samples > self.samples_max {
+            if self.columns.samples() > self.samples_max {
                 return false;
             }
         }
@@ -242,30 +162,30 @@ impl SamplesColumns {
             while from < stretch.end {
                 let series = columns.series[from];
                 let to = end_of_series(&columns.series[..stretch.end], from);
-                if let Some(target) = self.columns_of(series) {
-                    target.add(&columns.timestamps[from..to], &columns.values[from..to]);
-                    self.samples += to - from;
+                if let Some(place) = self.place_of(series) {
+                    let (times, values) =
+                        (&columns.timestamps[from..to], &columns.values[from..to]);
+                    self.columns.add(place, times, values);
                 }
                 from = to;
             }
         }
     }
 
-    /// The columns of a series, if it was requested. Samples of one series mostly follow each other, and those of the
-    /// next one come after them.
-    fn columns_of(&mut self, series: i32) -> Option<&mut SeriesColumns> {
+    /// The place of a series among the ids, if it was requested. Samples of one series mostly follow each other, and
+    /// those of the next one come after them.
+    fn place_of(&mut self, series: i32) -> Option<usize> {
         let next = self.last + 1;
         if self.ids.get(self.last) == Some(&series) {
         } else if self.ids.get(next) == Some(&series) {
             self.last = next;
         } else {
-            self.last = self.place_of(series)?;
+            self.last = self.search(series)?;
         }
-        self.columns.get_mut(self.last)
+        Some(self.last)
     }
 
-    /// The place of a series among the ids.
-    fn place_of(&self, series: i32) -> Option<usize> {
+    fn search(&self, series: i32) -> Option<usize> {
         // If all ids of a range are requested, the place is known without a search.
         let from_first = series.checked_sub(*self.ids.first()?)?;
         let guess = usize::try_from(from_first).ok()?;
@@ -311,14 +231,12 @@ fn end_of_series(series: &[i32], from: usize) -> usize {
 }
 
 #[cfg(test)]
-impl SamplesColumns {
-    /// Columns of one series that take so many bytes.
-    pub fn with_capacity(bytes: usize) -> SamplesColumns {
-        let mut columns = SeriesColumns::default();
-        columns.values.reserve_exact(bytes / SAMPLE_BYTES + 1);
-        SamplesColumns {
-            columns: vec![columns],
-            ..SamplesColumns::default()
+impl SamplesRead {
+    /// A read whose columns are these.
+    pub fn with_columns(columns: SeriesColumns) -> SamplesRead {
+        SamplesRead {
+            columns,
+            ..SamplesRead::default()
         }
     }
 }
@@ -326,36 +244,6 @@ impl SamplesColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn samples_of_one_time_are_one() {
-        let stale = f64::from_bits(0x7ff0_0000_0000_0002);
-        let mut columns = SeriesColumns::default();
-        let stored = |millis: i64| times::stored_of(millis) + 250;
-        columns.add(&[stored(3), stored(1)], &[7.0, 1.0]);
-        columns.add(&[2, 1, 3, 3].map(stored), &[f64::NAN, 2.0, stale, -8.0]);
-        columns.put_in_order();
-        assert_eq!(columns.timestamps, [1, 2, 3]);
-        assert_eq!(columns.values[0], 2.0);
-        assert!(columns.values[1].is_nan());
-        assert_eq!(columns.values[2], 7.0);
-    }
-
-    #[test]
-    fn samples_in_order_stay_as_they_are() {
-        let stored = |millis: i64| times::stored_of(millis);
-        for (times, is_disordered) in [
-            ([1, 2, 3, 4], false),
-            ([1, 2, 2, 4], true),
-            ([1, 3, 2, 4], true),
-        ] {
-            let mut columns = SeriesColumns::default();
-            columns.add(&[stored(times[0]), stored(times[1])], &[1.0, 2.0]);
-            columns.add(&[stored(times[2])], &[3.0]);
-            columns.add(&[stored(times[3])], &[4.0]);
-            assert_eq!(columns.is_disordered, is_disordered, "{times:?}");
-        }
-    }
 
     #[test]
     fn a_stretch_ends_where_the_series_ends() {

@@ -11,7 +11,7 @@ use lanes_promql::matcher::{self, MatchOperator};
 use lanes_promql::source::Selection;
 
 use super::batch::Batch;
-use super::samples::SAMPLE_BYTES;
+use super::columns::SAMPLE_BYTES;
 use super::series_cache::{self, IdentifiedSeries};
 use crate::labels::label_sets::each_label_set;
 use crate::labels::source::{Index, sound};
@@ -215,9 +215,9 @@ impl Reading<'_> {
                 _ => SAMPLES_AT_ONCE.min(self.source.samples_max),
             };
             let ids = series[from..to].iter().map(|(id, _)| *id);
-            let is_complete = batch.columns.read(ids, start, end, samples_max);
+            let is_complete = batch.samples.read(ids, start, end, samples_max);
             let counters = &self.source.counters;
-            counters.set(counters.get().plus(&batch.columns.counters()));
+            counters.set(counters.get().plus(&batch.samples.counters()));
             if !is_complete {
                 if to - from == 1 {
                     return Err(LimitError::Memory(samples_max * SAMPLE_BYTES).into());
@@ -225,7 +225,7 @@ impl Reading<'_> {
                 self.batch_size = (to - from) / 2;
                 continue;
             }
-            self.batch_size = next_batch_size(to - from, batch.columns.samples());
+            self.batch_size = next_batch_size(to - from, batch.samples.columns().samples());
             batch.set_series(series, from..to);
             batch = (self.each)(batch)?;
             from = to;
