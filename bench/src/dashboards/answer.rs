@@ -9,7 +9,7 @@ pub struct Answer {
 }
 
 /// Sums of doubles depend on the order of addition.
-const TOLERANCE: f64 = 1e-9;
+pub const TOLERANCE: f64 = 1e-9;
 
 impl Answer {
     /// Adds the next value of a line.
@@ -28,6 +28,7 @@ impl Answer {
     }
 
     /// Returns the first difference from another answer, in words, or `None` if both are equal.
+    #[cfg(test)]
     pub fn difference(&self, other: &Answer) -> Option<String> {
         self.difference_beyond(other, TOLERANCE)
     }

@@ -18,6 +18,12 @@ pub trait DataSource {
     fn ask(&mut self, panel: usize) -> Result<(Answer, f64)>;
 }
 
+impl<S: DataSource + ?Sized> DataSource for Box<S> {
+    fn ask(&mut self, panel: usize) -> Result<(Answer, f64)> {
+        (**self).ask(panel)
+    }
+}
+
 /// Grafana's data source for PostgreSQL: statements without parameters, answers as text.
 pub struct PostgresSource {
     client: Client,

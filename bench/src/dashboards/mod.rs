@@ -1,5 +1,5 @@
 //! The scenario `dashboards`: queries of Grafana's panels to PostgreSQL with lanes and to
-//! VictoriaMetrics.
+//! VictoriaMetrics; then the same panels in PromQL to both.
 //!
 //! ```text
 //! scenarios/dashboards.toml ─► panel: SQL and PromQL, macros expanded ─► data_source: PostgreSQL, Prometheus ─► answer: compared
@@ -12,6 +12,7 @@
 //! | [`panel`] | a panel of the data file, and the texts that Grafana generates from it |
 //! | [`data_source`] | the two data sources: a connection to PostgreSQL, and one to a server of Prometheus's API |
 //! | [`answer`] | the content of a panel, and the comparison of two answers |
+//! | [`ready`] | sealing and views, between the sending of samples and the first query |
 //! | [`clients`] | many clients that each query all panels in turn |
 //! | [`scenario`] | the scenario itself |
 //!
@@ -25,4 +26,5 @@ pub mod answer;
 pub mod clients;
 pub mod data_source;
 pub mod panel;
+pub mod ready;
 pub mod scenario;

@@ -1,5 +1,6 @@
 //! A panel of the data file, and the texts that Grafana generates from it.
 
+use super::answer::TOLERANCE;
 use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 
@@ -51,6 +52,29 @@ pub struct Dashboard {
     pub instances: Vec<String>,
 }
 
+/// The language in which pg_lanes is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// SQL, over a connection with PostgreSQL.
+    Sql,
+    /// PromQL, over the gateway's HTTP API.
+    Promql,
+}
+
+impl Language {
+    /// The name of a row of the report in this language.
+    pub fn row(self, name: &str) -> String {
+        match self {
+            Language::Sql => name.to_owned(),
+            Language::Promql => format!("PromQL: {name}"),
+        }
+    }
+}
+
+/// VictoriaMetrics's name of the increase without extrapolation, which SQL returns. Prometheus's
+/// language does not have it.
+const INCREASE: &str = "increase_prometheus";
+
 /// A GET request to a server of Prometheus's HTTP API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrometheusRequest {
@@ -96,8 +120,26 @@ impl Panel {
         Ok(text.trim().to_owned())
     }
 
-    /// Returns the request that Grafana's Prometheus data source sends, with the server's cache
-    /// disabled.
+    /// How far apart the values of the two systems may be, as a share of the greater one.
+    pub fn tolerance(&self, language: Language) -> f64 {
+        match language {
+            // Six samples of a minute cover 50 s, so an extrapolated increase is 1.2 times as large.
+            Language::Promql if self.promql.contains(INCREASE) => 0.25,
+            _ => TOLERANCE,
+        }
+    }
+
+    /// Returns the request for pg_lanes in PromQL.
+    pub fn promql_request(&self, dashboard: &Dashboard) -> PrometheusRequest {
+        let panel = Panel {
+            promql: self.promql.replace(INCREASE, "increase"),
+            ..self.clone()
+        };
+        panel.prometheus_request(dashboard)
+    }
+
+    /// Returns the request that Grafana's Prometheus data source sends to VictoriaMetrics, with the
+    /// server's cache disabled.
     pub fn prometheus_request(&self, dashboard: &Dashboard) -> PrometheusRequest {
         // Grafana escapes the special characters of patterns.
         let escaped: Vec<String> = dashboard
@@ -216,6 +258,18 @@ mod tests {
         let request = list.prometheus_request(&dashboard());
         assert_eq!(request.path, "/api/v1/label/job/values");
         assert_eq!(request.parameters[0], ("match[]", "x".to_owned()));
+    }
+
+    #[test]
+    fn increases_are_extrapolated_in_promql() {
+        let panel = panel("name = 'x'\nsql = ''\npromql = 'sum(increase_prometheus(x[1m]))'");
+        let of = |request: PrometheusRequest| request.parameters[0].1.clone();
+        let ours = of(panel.promql_request(&dashboard()));
+        assert_eq!(ours, "sum(increase(x[1m]))");
+        let theirs = of(panel.prometheus_request(&dashboard()));
+        assert_eq!(theirs, "sum(increase_prometheus(x[1m]))");
+        assert!(panel.tolerance(Language::Promql) > panel.tolerance(Language::Sql));
+        assert_eq!(Language::Promql.row("x"), "PromQL: x");
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! The scenario `dashboards`: panels cold, warm, and of many clients beside ingest.
+//! The scenario `dashboards`: panels cold, warm, and of many clients beside ingest. pg_lanes is asked in
+//! SQL, and then in PromQL over HTTP as VictoriaMetrics is.
 
 use super::clients::ask_beside;
 use super::data_source::{DataSource, PostgresSource, PrometheusSource};
-use super::panel::{Dashboard, Panel};
+use super::panel::{Dashboard, Language, Panel};
+use super::ready::make_ready;
 use crate::fleet::shape::instance;
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
@@ -80,6 +82,7 @@ struct BusyBars {
 
 const UNIT: &str = "ms";
 const COLD: &str = "all panels once, cold";
+const CLIENTS: &str = "clients";
 /// The time between the past samples and now. It keeps the samples of the busy phases out of the
 /// future.
 const ROOM_SECONDS: i64 = 3600;
@@ -140,32 +143,6 @@ pub fn run(run: &Run) -> Result<Findings> {
     measured.map(|()| findings)
 }
 
-/// Seals the rows, and waits until the background worker has made every label a column of its
-/// metric's view.
-pub fn make_ready(ours: &Lanes, seconds: f64) -> Result<()> {
-    let mut client = ours.connect()?;
-    for statement in [
-        "SELECT lanes.seal('lanes.samples')",
-        "VACUUM ANALYZE lanes.samples",
-    ] {
-        client.batch_execute(statement)?;
-    }
-    let start = Instant::now();
-    while client
-        .query_one("SELECT count(*) FROM lanes.metrics_to_extend", &[])?
-        .get::<_, i64>(0)
-        > 0
-    {
-        if start.elapsed().as_secs_f64() > seconds {
-            return Err(Error::Other(format!(
-                "some views have no columns for their labels after {seconds} s"
-            )));
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    Ok(())
-}
-
 struct Dashboards<'a> {
     run: &'a Run,
     definition: &'a Definition,
@@ -181,40 +158,47 @@ impl Dashboards<'_> {
         (theirs, mut theirs_next): (&mut VictoriaMetrics, Sender),
         findings: &mut Findings,
     ) -> Result<()> {
-        if self.run.options.wants(COLD) {
-            ours.restart_postgres()?;
-            theirs.restart()?;
-            self.cold(
-                &mut self.postgres(ours)?,
-                &mut self.prometheus(theirs),
-                findings,
-            )?;
+        let mut right = Vec::new();
+        for language in [Language::Sql, Language::Promql] {
+            if self.run.options.wants(COLD) {
+                ours.restart_postgres()?;
+                theirs.restart()?;
+                let sources = (self.ours(ours, language)?, self.prometheus(theirs));
+                self.cold(language, sources, findings)?;
+            }
+            let sources = (self.ours(ours, language)?, self.prometheus(theirs));
+            right.push((language, self.warm(language, sources, findings)));
         }
-        let right = self.warm(
-            &mut self.postgres(ours)?,
-            &mut self.prometheus(theirs),
-            findings,
-        );
-        if right.is_empty() || !self.run.options.wants("clients") {
-            return Ok(());
+        for (language, right) in right {
+            if right.is_empty() || !self.run.options.wants(CLIENTS) {
+                continue;
+            }
+            let clients = || 0..self.definition.busy.clients;
+            let sources = clients().map(|_| self.ours(ours, language));
+            let mut sources = sources.collect::<Result<Vec<_>>>()?;
+            let of_ours = self.busy(ours, &mut ours_next, &mut sources, &right)?;
+            let mut sources: Vec<_> = clients().map(|_| self.prometheus(theirs)).collect();
+            let of_theirs = self.busy(theirs, &mut theirs_next, &mut sources, &right)?;
+            self.report_busy(language, [of_ours, of_theirs], findings);
         }
-        let sources = || 0..self.definition.busy.clients;
-        let mut ours_sources = sources()
-            .map(|_| self.postgres(ours))
-            .collect::<Result<Vec<_>>>()?;
-        let mut theirs_sources: Vec<_> = sources().map(|_| self.prometheus(theirs)).collect();
-        let of_ours = self.busy(ours, &mut ours_next, &mut ours_sources, &right)?;
-        let of_theirs = self.busy(theirs, &mut theirs_next, &mut theirs_sources, &right)?;
-        self.report_busy([of_ours, of_theirs], findings);
         Ok(())
     }
 
-    fn postgres(&self, ours: &Lanes) -> Result<PostgresSource> {
-        PostgresSource::new(
-            ours.connect_reader()?,
-            &self.definition.panels,
-            self.dashboard,
-        )
+    /// A client of pg_lanes that asks the panels in a language.
+    fn ours(&self, ours: &Lanes, language: Language) -> Result<Box<dyn DataSource + Send>> {
+        let panels = &self.definition.panels;
+        Ok(match language {
+            Language::Sql => {
+                let client = ours.connect_reader()?;
+                Box::new(PostgresSource::new(client, panels, self.dashboard)?)
+            }
+            Language::Promql => {
+                let requests = panels.iter();
+                let requests =
+                    requests.map(|panel| (panel.promql_request(self.dashboard), panel.by.clone()));
+                Box::new(PrometheusSource::new(&ours.base(), requests.collect()))
+            }
+        })
     }
 
     fn prometheus(&self, theirs: &VictoriaMetrics) -> PrometheusSource {
@@ -228,13 +212,13 @@ impl Dashboards<'_> {
     /// pays for what all need.
     fn cold(
         &self,
-        ours: &mut PostgresSource,
-        theirs: &mut PrometheusSource,
+        language: Language,
+        (mut ours, mut theirs): Sources,
         findings: &mut Findings,
     ) -> Result<()> {
         let mut figures = Figures::default();
         let panels = self.definition.panels.len();
-        let sources: [&mut dyn DataSource; 2] = [ours, theirs];
+        let sources: [&mut dyn DataSource; 2] = [&mut ours, &mut theirs];
         for (source, name) in sources.into_iter().zip(&self.names) {
             let times = (0..panels)
                 .map(|panel| source.ask(panel).map(|(_, milliseconds)| milliseconds))
@@ -250,32 +234,35 @@ impl Dashboards<'_> {
             });
             figures.add(name, times.iter().sum(), notes.into_iter().collect());
         }
-        self.record(&figures, COLD, findings);
+        self.record(&figures, &language.row(COLD), findings);
         Ok(())
     }
 
     /// Measures the panels one by one, and returns the numbers of those with correct answers.
     fn warm(
         &self,
-        ours: &mut PostgresSource,
-        theirs: &mut PrometheusSource,
+        language: Language,
+        mut sources: Sources,
         findings: &mut Findings,
     ) -> Vec<usize> {
         let mut right = Vec::new();
         for (number, panel) in self.definition.panels.iter().enumerate() {
-            if !self.run.options.wants(&panel.name) {
+            let row = language.row(&panel.name);
+            if !self.run.options.wants(&row) {
                 continue;
             }
-            let timed = compare(number, ours, theirs)
-                .and_then(|values| Ok((values, self.times(number, ours, theirs)?)));
+            let tolerance = panel.tolerance(language);
+            let timed = compare(number, &mut sources, tolerance)
+                .and_then(|values| Ok((values, self.times(number, &mut sources)?)));
             match timed {
                 Ok((values, times)) => {
                     right.push(number);
-                    self.report_panel(panel, values, times, findings);
+                    let most = panel.most_ms.filter(|_| language == Language::Sql);
+                    self.report_panel(&row, most, values, times, findings);
                 }
                 Err(error) => {
                     let ours = &self.names[0];
-                    let mut record = Record::failed(&panel.name, ours, UNIT, error.to_string());
+                    let mut record = Record::failed(&row, ours, UNIT, error.to_string());
                     record.met = Some(false);
                     findings.add(record);
                 }
@@ -286,12 +273,7 @@ impl Dashboards<'_> {
 
     /// Times a panel on both systems in turns: pg_lanes, VictoriaMetrics, VictoriaMetrics,
     /// pg_lanes.
-    fn times(
-        &self,
-        panel: usize,
-        ours: &mut PostgresSource,
-        theirs: &mut PrometheusSource,
-    ) -> Result<[Vec<f64>; 2]> {
+    fn times(&self, panel: usize, (ours, theirs): &mut Sources) -> Result<[Vec<f64>; 2]> {
         for _ in 0..self.definition.warm_up {
             ours.ask(panel)?;
             theirs.ask(panel)?;
@@ -315,7 +297,8 @@ impl Dashboards<'_> {
 
     fn report_panel(
         &self,
-        panel: &Panel,
+        row: &str,
+        most: Option<f64>,
         values: usize,
         times: [Vec<f64>; 2],
         findings: &mut Findings,
@@ -328,15 +311,15 @@ impl Dashboards<'_> {
             let mut notes = vec![format!("p99 {}", figure(times.p99()))];
             if *name == self.names[0] {
                 notes.push(format!("{values} values"));
-                if let Some(most) = panel.most_ms {
-                    let row = format!("{}: alone", panel.name);
+                if let Some(most) = most {
+                    let row = format!("{row}: alone");
                     let record = Record::new(row, name, times.median(), UNIT);
                     findings.add(record.bar(Some(Bar::Most(most))));
                 }
             }
             figures.add(name, times.median(), notes);
         }
-        self.record(&figures, &panel.name, findings);
+        self.record(&figures, row, findings);
     }
 
     fn record(&self, figures: &Figures, row: &str, findings: &mut Findings) {
@@ -380,7 +363,7 @@ impl Dashboards<'_> {
         send(system, &bodies, &way)
     }
 
-    fn report_busy(&self, busy: [BusyFigures; 2], findings: &mut Findings) {
+    fn report_busy(&self, language: Language, busy: [BusyFigures; 2], findings: &mut Findings) {
         let clients = self.definition.busy.clients;
         let mut figures = Figures::default();
         for (one, name) in busy.iter().zip(&self.names) {
@@ -397,7 +380,7 @@ impl Dashboards<'_> {
         let bars = std::slice::from_ref(&self.definition.bars.busy.panels);
         figures.record(
             findings,
-            &format!("panels of {clients} clients beside ingest: p99"),
+            &language.row(&format!("panels of {clients} clients beside ingest: p99")),
             UNIT,
             &self.names,
             (self.names[1].as_str(), bars),
@@ -414,7 +397,7 @@ impl Dashboards<'_> {
             notes.extend(one.beside.outcome.labels());
             findings.add(
                 Record::new(
-                    format!("ingest beside {clients} clients: p99"),
+                    language.row(&format!("ingest beside {clients} clients: p99")),
                     name,
                     beside.p99 / alone.p99,
                     "x alone",
@@ -434,15 +417,14 @@ struct BusyFigures {
     times: Times,
 }
 
+/// A client of pg_lanes, and one of VictoriaMetrics.
+type Sources = (Box<dyn DataSource + Send>, PrometheusSource);
+
 /// Fails if the two answers differ. Returns their number of values.
-fn compare(
-    panel: usize,
-    ours: &mut PostgresSource,
-    theirs: &mut PrometheusSource,
-) -> Result<usize> {
+fn compare(panel: usize, (ours, theirs): &mut Sources, tolerance: f64) -> Result<usize> {
     let (answer, _) = ours.ask(panel)?;
     let (expected, _) = theirs.ask(panel)?;
-    match answer.difference(&expected) {
+    match answer.difference_beyond(&expected, tolerance) {
         None => Ok(answer.values()),
         Some(difference) => Err(Error::Other(format!(
             "the answers differ (VictoriaMetrics's is the second): {difference}"

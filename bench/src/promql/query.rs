@@ -1,6 +1,7 @@
 //! A query of the data file, and the requests that ask it.
 
 use crate::dashboards::panel::PrometheusRequest;
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 
 /// A query in the data file.
@@ -45,6 +46,52 @@ pub struct Times {
     pub instance: String,
     /// The values of `$instances`.
     pub instances: Vec<String>,
+}
+
+/// A query as PostgreSQL is asked for the body of its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The query.
+    pub promql: String,
+    /// The first time, in seconds since 1970.
+    pub start: f64,
+    /// The last time.
+    pub end: f64,
+    /// The seconds of a step; `None` for one value at the end.
+    pub step: Option<f64>,
+}
+
+impl Call {
+    /// The statement that the gateway sends for a request.
+    pub const SQL: &'static str = "SELECT lanes.promql_api($1, to_timestamp($2), to_timestamp($3), \
+         make_interval(secs => $4), '5 minutes', 0, false)";
+
+    /// The call that answers a request.
+    ///
+    /// # Errors
+    /// The request has no query or a time that is no number.
+    pub fn of(request: &PrometheusRequest) -> Result<Call> {
+        let of = |name: &str| {
+            let mut pairs = request.parameters.iter();
+            pairs
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| value.as_str())
+        };
+        let number = |text: &str| {
+            text.parse::<f64>()
+                .map_err(|error| Error::Other(format!("{text}: {error}")))
+        };
+        let missing = |name: &str| Error::Other(format!("a request has no {name}"));
+        let start = of("time").or(of("start")).ok_or_else(|| missing("time"))?;
+        let end = of("time").or(of("end")).ok_or_else(|| missing("end"))?;
+        let step = of("step").map(|step| number(step.trim_end_matches('s')));
+        Ok(Call {
+            promql: of("query").ok_or_else(|| missing("query"))?.to_owned(),
+            start: number(start)?,
+            end: number(end)?,
+            step: step.transpose()?,
+        })
+    }
 }
 
 impl Query {
@@ -115,10 +162,16 @@ mod tests {
             (of("start"), of("end"), of("step")),
             ("60.000", "100.000", "30s")
         );
+        let call = Call::of(&request).unwrap();
+        assert_eq!((call.start, call.end, call.step), (60.0, 100.0, Some(30.0)));
+        assert_eq!(call.promql, "m{i=\"a.b\",j=~\"a\\\\.b|c\"}");
         let now = Query {
             step_seconds: 0,
             ..query
         };
-        assert_eq!(now.request(&times).path, "/api/v1/query");
+        let request = now.request(&times);
+        assert_eq!(request.path, "/api/v1/query");
+        let call = Call::of(&request).unwrap();
+        assert_eq!((call.start, call.end, call.step), (100.0, 100.0, None));
     }
 }

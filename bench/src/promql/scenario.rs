@@ -1,9 +1,9 @@
 //! The scenario `promql`: one query at a time on either system, in turns.
 
 use super::counters::Counters;
-use super::query::{Query, Times as QueryTimes};
+use super::query::{Call, Query, Times as QueryTimes};
 use crate::dashboards::data_source::{DataSource, PrometheusSource};
-use crate::dashboards::scenario::make_ready;
+use crate::dashboards::ready::make_ready;
 use crate::fleet::shape::instance;
 use crate::peers::http::now_milliseconds;
 use crate::peers::start::start_pair;
@@ -13,9 +13,10 @@ use crate::remote_write::history::History;
 use crate::remote_write::phase::Way;
 use crate::remote_write::sender::Fleet;
 use crate::scenario::record::figure;
-use crate::scenario::{Findings, Record, Run};
+use crate::scenario::{Bar, Findings, Record, Run};
 use crate::statistics::Times;
 use lanes_support::error::{Error, Result};
+use postgres::{Client, Statement};
 use serde::Deserialize;
 use std::time::Instant;
 
@@ -54,6 +55,10 @@ struct Bars {
     time: RelativeBar,
     /// The bar of a query's CPU.
     cpu: RelativeBar,
+    /// How many milliseconds longer the gateway may take than the same call in SQL.
+    http_ms: f64,
+    /// How many times as long as the same call in SQL the gateway may take.
+    http_times: f64,
 }
 
 const UNIT: &str = "ms";
@@ -105,14 +110,20 @@ pub fn run(run: &Run) -> Result<Findings> {
     history.send_all(&mut theirs, || Ok(()))?;
     make_ready(&ours, definition.ready_seconds)?;
     theirs.merge()?;
+    let queries = definition.queries.iter();
+    let requests: Vec<_> = queries
+        .map(|query| (query.request(&times), query.by.clone()))
+        .collect();
+    let calls = requests.iter().map(|(request, _)| Call::of(request));
+    let mut in_sql = ours.connect_reader()?;
     Comparison {
         run,
         definition: &definition,
-        sources: [ours.base(), theirs.base()].map(|base| {
-            let queries = definition.queries.iter();
-            let requests = queries.map(|query| (query.request(&times), query.by.clone()));
-            PrometheusSource::new(&base, requests.collect())
-        }),
+        sources: [ours.base(), theirs.base()]
+            .map(|base| PrometheusSource::new(&base, requests.clone())),
+        calls: calls.collect::<Result<_>>()?,
+        statement: in_sql.prepare(Call::SQL)?,
+        in_sql,
         systems: [&ours, &theirs],
         names: [ours.name().to_owned(), theirs.name().to_owned()],
     }
@@ -128,6 +139,10 @@ struct Comparison<'a> {
     definition: &'a Definition,
     /// pg_lanes and VictoriaMetrics.
     sources: [PrometheusSource; 2],
+    /// The calls of the queries in SQL, and the connection for them.
+    calls: Vec<Call>,
+    in_sql: Client,
+    statement: Statement,
     systems: [&'a dyn System; 2],
     names: [String; 2],
 }
@@ -147,9 +162,12 @@ impl Comparison<'_> {
             }
             let measured = self
                 .compare(number, query)
-                .and_then(|values| Ok((values, self.times(number)?)));
+                .and_then(|values| Ok((values, self.times(number)?, self.times_in_sql(number)?)));
             match measured {
-                Ok((values, turns)) => self.report(query, values, turns, findings),
+                Ok((values, turns, in_sql)) => {
+                    self.report_overhead(query, &turns[0], in_sql, findings);
+                    self.report(query, values, turns, findings);
+                }
                 Err(error) => {
                     let name = &self.names[0];
                     let mut record = Record::failed(&query.name, name, UNIT, error.to_string());
@@ -195,6 +213,58 @@ impl Comparison<'_> {
             turn.cpu_seconds += tree.clock().seconds_since(&clock);
         }
         Ok(turns)
+    }
+
+    /// Calls the function of a query in SQL, as often as one turn asks it over HTTP.
+    fn times_in_sql(&mut self, number: usize) -> Result<Vec<f64>> {
+        let Call {
+            promql,
+            start,
+            end,
+            step,
+        } = &self.calls[number];
+        let begun = Instant::now();
+        let mut milliseconds = Vec::new();
+        for _ in 0..self.definition.warm_up + self.definition.repeat.max(1) {
+            let start_of_call = Instant::now();
+            self.in_sql
+                .query(&self.statement, &[promql, start, end, step])?;
+            milliseconds.push(start_of_call.elapsed().as_secs_f64() * 1e3);
+            if begun.elapsed().as_secs_f64() > self.definition.budget_seconds {
+                break;
+            }
+        }
+        Ok(milliseconds)
+    }
+
+    /// Reports how much longer the gateway takes than the same call in SQL.
+    fn report_overhead(
+        &self,
+        query: &Query,
+        over_http: &Turns,
+        in_sql: Vec<f64>,
+        findings: &mut Findings,
+    ) {
+        let over_http = Times::new(over_http.milliseconds.clone());
+        let (Some(over_http), Some(in_sql)) = (over_http, Times::new(in_sql)) else {
+            return;
+        };
+        let (over_http, in_sql) = (over_http.median(), in_sql.median());
+        let bars = &self.definition.bars;
+        for (row, value, unit, most) in [
+            ("HTTP less SQL", over_http - in_sql, UNIT, bars.http_ms),
+            (
+                "HTTP beside SQL",
+                over_http / in_sql,
+                "x SQL",
+                bars.http_times,
+            ),
+        ] {
+            let row = format!("{}: {row}", query.name);
+            let record = Record::new(row, &self.names[0], value, unit);
+            let note = format!("{} ms, in SQL {} ms", figure(over_http), figure(in_sql));
+            findings.add(record.bar(Some(Bar::Most(most))).notes(vec![note]));
+        }
     }
 
     fn report(&self, query: &Query, values: usize, turns: [Turns; 2], findings: &mut Findings) {
