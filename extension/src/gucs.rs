@@ -291,7 +291,7 @@ fn register_promql() {
     GucRegistry::define_int_guc(
         c"lanes.promql_memory",
         c"Memory that a query in PromQL may hold.",
-        c"It bounds intermediate results, the answer, and the samples of one series.",
+        c"It bounds intermediate results and the answer, and besides these the samples of one series.",
         &PROMQL_MEMORY,
         1,
         1024 * 1024,

@@ -282,6 +282,7 @@ impl<'s, 'e> SeriesSet<'s, 'e> {
             labels.clone()
         };
         let next = self.series.len();
+        let label_bytes = labels.bytes();
         let place = *self.places.entry(labels.clone()).or_insert(next);
         if place == next {
             self.series.push(Series {
@@ -296,8 +297,8 @@ impl<'s, 'e> SeriesSet<'s, 'e> {
             series.timestamps.push(time);
             series.values.push(value);
         }
-        self.evaluator
-            .hold(16 * (series.values.len() - before) + 64)?;
+        let sample_bytes = 16 * (series.values.len() - before);
+        self.evaluator.hold(label_bytes + sample_bytes + 64)?;
         if before > 0 {
             merge_samples(series)?;
         }

@@ -159,8 +159,8 @@ impl<'e> Evaluator<'e> {
     }
 
     /// A guard of a node that drops names.
-    pub(crate) fn guard(&self) -> Guard {
-        Guard::new(!self.options.delayed_name_removal)
+    pub(crate) fn guard(&self) -> Guard<'_, 'e> {
+        Guard::new(self, !self.options.delayed_name_removal)
     }
 
     /// Evaluates a vector, or a scalar as a row without labels.

@@ -62,6 +62,12 @@ impl Labels {
         self.0.ends.len() / 2
     }
 
+    /// About how many bytes of memory the set takes.
+    pub fn bytes(&self) -> usize {
+        const OVERHEAD: usize = size_of::<LabelText>() + 2 * size_of::<usize>();
+        OVERHEAD + self.0.text.len() + size_of_val(&self.0.ends[..])
+    }
+
     /// Whether there is no label.
     pub fn is_empty(&self) -> bool {
         self.0.ends.is_empty()

@@ -1,6 +1,7 @@
 //! Properties of the parser and the engine on generated queries and series.
 
 use lanes_promql::engine::{Engine, Options, Series};
+use lanes_promql::error::LimitError;
 use lanes_promql::memory::{MemorySeries, MemorySource};
 use lanes_promql::parser::{ParserOptions, parse};
 use lanes_promql::sample::STALE_BITS;
@@ -265,6 +266,35 @@ fn limits_name_what_is_exceeded() {
         "topk(3, m)",
     );
     assert!(memory.contains("may hold 10000 bytes"), "{memory}");
+}
+
+#[test]
+fn labels_count_as_memory_and_have_a_length() {
+    let source = counters(2000, 2);
+    let limits = Limits {
+        held_bytes_max: 4 << 20,
+        ..Limits::default()
+    };
+    let options = Options {
+        limits,
+        ..Options::default()
+    };
+    let engine = Engine::new(&source, options);
+    let long = "x".repeat(4000);
+    let error = engine.instant(
+        &format!("count(label_replace(m, \"l\", \"{long}\", \"\", \"\"))"),
+        0,
+    );
+    assert_eq!(error, Err(LimitError::Memory(4 << 20).into()));
+    // Each call doubles the label.
+    let mut query = "label_replace(m, \"l\", \"abcd\", \"\", \"\")".to_owned();
+    for _ in 0..30 {
+        query = format!("label_join({query}, \"l\", \"\", \"l\", \"l\")");
+    }
+    let one = counters(1, 2);
+    let answer = Engine::new(&one, Options::default()).instant(&query, 0);
+    let message = answer.unwrap_err().to_string();
+    assert!(message.contains("longer than 1048576 bytes"), "{message}");
 }
 
 #[test]

@@ -165,6 +165,19 @@ fn evaluate(query: &[u8], time: QueryTime, lookback: i64) -> Answer {
     })
 }
 
+/// Whether a query reads so many samples that a second thread helps.
+fn reads_many_samples(source: &DatabaseSource, prepared: &Prepared) -> Result<bool, Error> {
+    let mut samples = 0;
+    // The source keeps what it has selected for an estimate, so the sum is not made longer than it has to be.
+    for selection in prepared.selections() {
+        samples += source.estimate(&selection)?;
+        if samples >= SAMPLES_FOR_TWO_THREADS {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Calls `work` with this database, a query and options. An error of the query is raised.
 fn with_source<T>(
     query: &[u8],

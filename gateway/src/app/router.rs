@@ -23,7 +23,7 @@ use crate::{clock, events, page, query};
 
 /// The answer to requests for `/` that do not ask for HTML, and for unknown routes.
 const ROUTES: &str = "lanes-gateway has these routes:
-  GET  /                       in a browser: a page for queries, metrics and status
+  GET  /                       in a browser: a page for queries, metrics and status; at /token with a token
   POST /api/v1/write           Prometheus remote write 1.0
   POST /api/v1/events/{table}  rows as JSON, Arrow or FlatBuffers
   GET  /api/v1/query           PromQL at one time; also query_range, and POST

@@ -101,7 +101,8 @@ impl Deletions {
     ///
     /// # Errors
     /// Returns a failure if the admin API is off, a parameter is wrong, another deletion runs, or
-    /// the samples cannot be deleted. No sample is deleted then.
+    /// the samples cannot be deleted. No sample is deleted then, unless the connection breaks while
+    /// PostgreSQL commits.
     pub async fn delete_series(
         &self,
         role: Option<Arc<str>>,

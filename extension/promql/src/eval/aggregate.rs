@@ -257,8 +257,9 @@ impl Evaluator<'_> {
             let code = groups.code(grouping.labels(row.labels));
             if code == states.len() {
                 let columns = Columns::new(operator, grid.count);
-                bytes += columns.bytes();
-                self.hold(columns.bytes())?;
+                let of_group = columns.bytes() + groups.labels[code].bytes();
+                self.hold(of_group)?;
+                bytes += of_group;
                 states.push(Group {
                     columns,
                     drops_name: false,

@@ -1,5 +1,6 @@
 //! Refuses two values of one label set at one step.
 
+use super::Evaluator;
 use crate::error::{Error, execution};
 use crate::labels::Labels;
 use crate::sample::presence;
@@ -10,18 +11,22 @@ use hashbrown::hash_map::Entry;
 const DUPLICATE: &str = "vector cannot contain metrics with the same labelset";
 
 /// The steps at which each label set has a value.
-#[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct Guard<'g, 'e> {
+    evaluator: &'g Evaluator<'e>,
     is_active: bool,
     seen: HashMap<Labels, Vec<u64>>,
+    /// The bytes that are counted as held.
+    bytes: usize,
 }
 
-impl Guard {
+impl<'g, 'e> Guard<'g, 'e> {
     /// A guard; one that is not active admits everything.
-    pub(crate) fn new(is_active: bool) -> Guard {
+    pub(crate) fn new(evaluator: &'g Evaluator<'e>, is_active: bool) -> Guard<'g, 'e> {
         Guard {
+            evaluator,
             is_active,
             seen: HashMap::new(),
+            bytes: 0,
         }
     }
 
@@ -33,6 +38,9 @@ impl Guard {
         let present = presence(values);
         match self.seen.entry(labels.clone()) {
             Entry::Vacant(entry) => {
+                let bytes = labels.bytes() + size_of_val(&present[..]);
+                self.evaluator.hold(bytes)?;
+                self.bytes += bytes;
                 entry.insert(present);
             }
             Entry::Occupied(mut entry) => {
@@ -45,5 +53,11 @@ impl Guard {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Guard<'_, '_> {
+    fn drop(&mut self) {
+        self.evaluator.release(self.bytes);
     }
 }

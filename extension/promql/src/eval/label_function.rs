@@ -27,8 +27,10 @@ impl Evaluator<'_> {
         }
         let template = Template::of(template);
         self.relabel(&args[0], grid, target, sink, |labels| {
-            let captures = regex.captures(labels.get(source))?;
-            Some(template.expand(&captures))
+            let captures = regex.captures(labels.get(source));
+            captures
+                .map(|captures| concatenate(template.pieces(&captures)))
+                .transpose()
         })
     }
 
@@ -52,8 +54,11 @@ impl Evaluator<'_> {
             ));
         }
         self.relabel(&args[0], grid, target, sink, |labels| {
-            let values: Vec<&str> = sources.iter().map(|source| labels.get(source)).collect();
-            Some(values.join(separator))
+            let values = sources.iter().enumerate().flat_map(|(place, source)| {
+                let before = if place == 0 { "" } else { separator };
+                [before, labels.get(source)]
+            });
+            concatenate(values).map(Some)
         })
     }
 
@@ -64,13 +69,13 @@ impl Evaluator<'_> {
         grid: Grid,
         target: &str,
         sink: Sink<'_>,
-        value: impl Fn(&Labels) -> Option<String>,
+        value: impl Fn(&Labels) -> Result<Option<String>, Error>,
     ) -> Result<(), Error> {
-        let mut guard = Guard::new(true);
+        let mut guard = Guard::new(self, true);
         self.stream(arg, grid, &mut |row| {
             let mut labels = row.labels.clone();
             let mut drops_name = row.drops_name;
-            if let Some(value) = value(row.labels) {
+            if let Some(value) = value(row.labels)? {
                 let mut builder = LabelsBuilder::of(row.labels);
                 builder.set(target, &value);
                 labels = builder.build();
@@ -130,17 +135,35 @@ impl<'t> Template<'t> {
         Template(pieces)
     }
 
-    fn expand(&self, captures: &regex::Captures<'_>) -> String {
+    /// The texts that the template consists of for a match.
+    fn pieces<'p>(&'p self, captures: &'p regex::Captures<'_>) -> impl Iterator<Item = &'p str> {
         let group = |name: &str| match name.parse::<usize>() {
             Ok(number) => captures.get(number),
             Err(_) => captures.name(name),
         };
-        let pieces = self.0.iter().map(|piece| match piece {
+        self.0.iter().map(move |piece| match piece {
             Piece::Text(text) => *text,
             Piece::Group(name) => group(name).map_or("", |found| found.as_str()),
-        });
-        pieces.collect()
+        })
     }
+}
+
+/// The largest size of a value that a function gives a label, in bytes. Nested functions could
+/// double a value again and again.
+const VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// A value of a label that consists of these texts.
+fn concatenate<'t>(texts: impl Iterator<Item = &'t str>) -> Result<String, Error> {
+    let mut value = String::new();
+    for text in texts {
+        if value.len() + text.len() > VALUE_BYTES_MAX {
+            return execution(format!(
+                "a label value would be longer than {VALUE_BYTES_MAX} bytes"
+            ));
+        }
+        value.push_str(text);
+    }
+    Ok(value)
 }
 
 /// The name of the group at the start of a text, and the length of what names it.

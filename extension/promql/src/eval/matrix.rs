@@ -35,7 +35,7 @@ impl<'m, 'e> Matrix<'m, 'e> {
         drops_name: bool,
         values: &[f64],
     ) -> Result<(), Error> {
-        let bytes = ROW_BYTES + size_of_val(values);
+        let bytes = ROW_BYTES + labels.bytes() + size_of_val(values);
         self.evaluator.hold(bytes)?;
         self.bytes += bytes;
         self.series.push((labels.clone(), drops_name));

@@ -53,7 +53,8 @@ impl Evaluator<'_> {
     fn hold_read(&self, place: usize) -> Result<Vec<HeldSeries>, Error> {
         let mut held = Vec::new();
         self.read_source(place, &mut |labels, samples| {
-            self.hold(size_of_val(samples.timestamps) + size_of_val(samples.values))?;
+            let bytes = size_of_val(samples.timestamps) + size_of_val(samples.values);
+            self.hold(labels.bytes() + bytes)?;
             held.push(HeldSeries {
                 labels: labels.clone(),
                 timestamps: samples.timestamps.to_vec(),

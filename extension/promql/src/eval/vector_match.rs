@@ -92,7 +92,7 @@ impl<'e> Evaluator<'e> {
             ..
         } = sides;
         let is_checked = !self.options.delayed_name_removal || grid.count > 1;
-        let mut guard = Guard::new(is_checked && binary.operator == K::Or);
+        let mut guard = Guard::new(self, is_checked && binary.operator == K::Or);
         let mut emit = |row: Row<'_>| {
             self.work(row.values.len() * 2)?;
             guard.admit(row.labels, row.values)?;
@@ -293,7 +293,7 @@ impl Pairing<'_, '_> {
 struct PairWriter<'p, 'e> {
     pairing: &'p Pairing<'p, 'e>,
     row: Vec<f64>,
-    guard: Guard,
+    guard: Guard<'p, 'e>,
     /// The steps at which a signature has formed a pair.
     matched: HashMap<usize, Vec<bool>>,
     /// The labels of the pairs of a signature at a step, on many sides.
@@ -306,7 +306,7 @@ impl<'p, 'e> PairWriter<'p, 'e> {
         PairWriter {
             pairing,
             row: vec![ABSENT; grid.count],
-            guard: Guard::new(is_checked),
+            guard: Guard::new(pairing.evaluator, is_checked),
             matched: HashMap::new(),
             grouped: HashMap::new(),
         }
