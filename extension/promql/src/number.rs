@@ -84,7 +84,14 @@ pub fn push_plain(text: &mut String, value: f64) {
         value if may_be_halfway(value) => {
             text.write_str(&with_even_digit(value, format!("{value}")))
         }
-        value => write!(text, "{value}"),
+        value => {
+            let mut buffer = zmij::Buffer::new();
+            let shortest = buffer.format_finite(value);
+            match shortest.contains('e') {
+                true => write!(text, "{value}"),
+                false => text.write_str(shortest.strip_suffix(".0").unwrap_or(shortest)),
+            }
+        }
     };
 }
 
@@ -177,9 +184,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn short_cuts_print_the_same(mantissa in 0_u64..1 << 53, places in 0..70, bits in any::<u64>()) {
+        fn short_cuts_print_the_same(
+            mantissa in 0_u64..1 << 53,
+            places in 0..70,
+            tens in -8..20,
+            bits in any::<u64>(),
+        ) {
             let dyadic = mantissa as f64 / 2_f64.powi(places);
-            for value in [dyadic, -dyadic, f64::from_bits(bits), dyadic.trunc()] {
+            let decimal = (mantissa % 100_000_000) as f64 * 10_f64.powi(tens);
+            for value in [dyadic, -dyadic, f64::from_bits(bits), dyadic.trunc(), decimal] {
                 if value.is_finite() {
                     prop_assert_eq!(format_plain(value), with_even_digit(value, format!("{value}")));
                 }
