@@ -33,7 +33,12 @@ pub(super) fn query(reader: &Reader<'_>) -> Result<QuerySettings, SettingError> 
     Ok(QuerySettings {
         connection,
         connect_timeout: reader.duration("postgres.connect_timeout", LEAST)?,
-        sessions: reader.count("query.sessions", 1, 1000)?,
+        sessions: match reader.count("query.sessions", 0, 1000)? {
+            // More queries at a time would only slow each other down.
+            0 => std::thread::available_parallelism()
+                .map_or(4, |processors| (2 * processors.get()).clamp(4, 32)),
+            sessions => sessions,
+        },
         queue: reader.count("query.queue", 0, 1 << 20)?,
         queue_wait: reader.duration("query.queue_wait", Duration::ZERO)?,
         timeout: reader.duration("query.timeout", LEAST)?,

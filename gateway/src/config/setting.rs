@@ -101,7 +101,7 @@ pub const SETTINGS: &[Setting] = &[
 
     setting("query", "connection", "STRING", "", "Connection string or URL by which the HTTP query API reads, as a role that lanes.grant_reader was called for; never logged; the API is off if empty"),
     setting("query", "password_file", "PATH", "", "File with the password of query.connection; otherwise it is taken from the connection string, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
-    setting("query", "sessions", "COUNT", "8", "Maximum number of sessions for queries, and so of queries that run; all workers share them"),
+    setting("query", "sessions", "COUNT", "0", "Maximum number of sessions for queries, and so of queries that run; all workers share them; 0 for two per processor, from 4 to 32"),
     setting("query", "queue", "COUNT", "32", "Maximum number of queries that wait for a session; further ones are answered with 503"),
     setting("query", "queue_wait", "DURATION", "10s", "How long a query waits for a session; the answer is then 503"),
     setting("query", "timeout", "DURATION", "2m", "Maximum time of a query; a request may ask for less by its parameter timeout"),

@@ -433,10 +433,7 @@ mod tests {
             ),
             (&["--objects-orphan-age", "5s"], "must be at least 60s"),
             (&["--receive-label-order", "any"], "receive.label_order"),
-            (
-                &["--query-sessions", "0"],
-                "query.sessions (flag): must be at least 1",
-            ),
+            (&["--query-sessions", "1001"], "must be at most 1000"),
             (
                 &["--query-connection", "host=a sslrootcert=/nonexistent"],
                 "query.connection (flag): sslrootcert \"/nonexistent\": the gateway cannot read it: No such file",
