@@ -151,11 +151,7 @@ fn steps(start: TimestampWithTimeZone, stop: TimestampWithTimeZone, step: Interv
 fn evaluate(query: &[u8], time: QueryTime, lookback: i64) -> Answer {
     with_source(query, lookback, |source, query, options| {
         let prepared = Prepared::new(query, time, &options)?;
-        let estimates = prepared
-            .selections()
-            .map(|selection| source.estimate(&selection));
-        let samples = estimates.sum::<Result<u64, Error>>()?;
-        if samples < SAMPLES_FOR_TWO_THREADS || !gucs::promql_overlap() {
+        if !gucs::promql_overlap() || !reads_many_samples(source, &prepared)? {
             let source = OneThread(source);
             let engine = Engine::new(&source, options).with_interrupt(&interrupt);
             return engine.evaluate(&prepared);
