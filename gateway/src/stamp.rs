@@ -1,4 +1,4 @@
-//! What shows that files have changed since they were last read.
+//! A stamp of files, which changes when the files do.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

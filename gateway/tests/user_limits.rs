@@ -206,7 +206,7 @@ async fn series_beyond_a_limit_are_refused_and_the_rest_is_stored() {
             "{line}: {metrics:#?}"
         );
     }
-    // What is registered is stored, also what another user has registered.
+    // Registered series are stored, also those that another user has registered.
     assert_eq!(stage.write("other", &[("c", "1"), ("d", "1")]).await.0, 204);
     assert_eq!(
         stage

@@ -18,7 +18,7 @@ const SAMPLES: i64 = 40;
 /// The looks at the interrupt after which an evaluation ends. Each is some milliseconds of work.
 const INTERRUPTS_MAX: u32 = 20;
 
-/// What a query may hold and read, small enough to be reached.
+/// Limits of memory and reads of a query, small enough to be reached.
 const LIMITS: Limits = Limits {
     samples_max: 20_000,
     series_max: 500,

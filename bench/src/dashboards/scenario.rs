@@ -4,7 +4,7 @@
 use super::clients::ask_beside;
 use super::data_source::{DataSource, PostgresSource, PrometheusSource};
 use super::panel::{Dashboard, Language, Panel};
-use super::ready::make_ready;
+use super::ready::fill;
 use crate::fleet::shape::instance;
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
@@ -123,10 +123,8 @@ pub fn run(run: &Run) -> Result<Findings> {
         systems: vec![ours.describe(), theirs.describe()],
         ..Findings::default()
     };
-    let (_, ours_next) = history.send_all(&mut ours, || Ok(()))?;
-    let (_, theirs_next) = history.send_all(&mut theirs, || Ok(()))?;
-    make_ready(&ours, definition.ready_seconds)?;
-    theirs.merge()?;
+    let [ours_next, theirs_next] =
+        fill(&history, &mut ours, &mut theirs, definition.ready_seconds)?;
     let measured = Dashboards {
         run,
         definition: &definition,

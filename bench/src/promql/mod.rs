@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! scenarios/promql.toml ─► query: parameters of the HTTP API ─► PrometheusSource of either system ─► answers: compared
-//! counters ─► history: bodies ─► both systems                                        └─► scenario: times, CPU, HTTP beside SQL
+//! counters ─► history: bodies ─► both systems                                        └─► scenario: times, CPU, HTTP
 //! ```
 //!
 //! | module | contents |

@@ -3,7 +3,7 @@
 use super::counters::Counters;
 use super::query::{Call, Query, Times as QueryTimes};
 use crate::dashboards::data_source::{DataSource, PrometheusSource};
-use crate::dashboards::ready::make_ready;
+use crate::dashboards::ready::fill;
 use crate::fleet::shape::instance;
 use crate::peers::http::now_milliseconds;
 use crate::peers::start::start_pair;
@@ -106,10 +106,7 @@ pub fn run(run: &Run) -> Result<Findings> {
         systems: vec![ours.describe(), theirs.describe()],
         ..Findings::default()
     };
-    history.send_all(&mut ours, || Ok(()))?;
-    history.send_all(&mut theirs, || Ok(()))?;
-    make_ready(&ours, definition.ready_seconds)?;
-    theirs.merge()?;
+    fill(&history, &mut ours, &mut theirs, definition.ready_seconds)?;
     let queries = definition.queries.iter();
     let requests: Vec<_> = queries
         .map(|query| (query.request(&times), query.by.clone()))

@@ -16,6 +16,8 @@
 //! - The second thread touches neither the source nor the interrupt.
 //! - At most [`BATCHES_MAX`] batches exist. Before it reads one more, the calling thread waits for a
 //!   used one.
+//! - A selection is read to its end before the next one is asked for. The evaluation never reads
+//!   one within another; it would be an error.
 //! - The second thread ends when the calling thread leaves, by whatever way. The calling thread
 //!   then drops its ends of the channels and raises a flag that the evaluation looks at every few
 //!   milliseconds. So a panic of the source or of the interrupt, as which PostgreSQL's errors come,
@@ -87,6 +89,7 @@ pub fn evaluate<S: BatchSource>(
             selections,
             batches: received,
             used,
+            is_reading: Cell::new(false),
         };
         let evaluation = Builder::new()
             .name("promql".to_owned())
@@ -156,6 +159,10 @@ impl<S: BatchSource> Reader<'_, S> {
     }
 
     fn read(&self, selection: &OwnedSelection) {
+        // All batches of the selection before have been evaluated. The source makes the first batch
+        // of this one itself.
+        self.returned.try_iter().for_each(drop);
+        self.sent.set(0);
         let selection = Selection {
             matchers: &selection.matchers,
             start: selection.start,
@@ -174,7 +181,7 @@ impl<S: BatchSource> Reader<'_, S> {
 
     /// A batch whose memory is used next: one that was returned, or a new one.
     fn next_batch(&self) -> Result<S::Batch, Error> {
-        let batch = match self.sent.get() < BATCHES_MAX - 1 {
+        let batch = match self.sent.get() < BATCHES_MAX {
             true => self.returned.try_recv().ok(),
             false => Some(self.wait_for(&self.returned)?.ok_or(Error::Canceled)?),
         };
@@ -201,10 +208,17 @@ struct RemoteSource<B> {
     selections: Sender<OwnedSelection>,
     batches: Receiver<Item<B>>,
     used: Sender<B>,
+    is_reading: Cell<bool>,
 }
 
 impl<B: SeriesBatch> Source for RemoteSource<B> {
     fn read(&self, selection: &Selection<'_>, each: SeriesSink<'_>) -> Result<(), Error> {
+        // The batches of two selections could not be told apart.
+        if self.is_reading.replace(true) {
+            return Err(Error::Source(
+                "a selection is read within another one".to_owned(),
+            ));
+        }
         let wanted = OwnedSelection {
             matchers: selection.matchers.to_vec(),
             start: selection.start,
@@ -218,7 +232,10 @@ impl<B: SeriesBatch> Source for RemoteSource<B> {
                     // If the selection has been read, nobody uses the memory any more.
                     let _ = self.used.send(batch);
                 }
-                Item::End(end) => return end,
+                Item::End(end) => {
+                    self.is_reading.set(false);
+                    return end;
+                }
             }
         }
     }

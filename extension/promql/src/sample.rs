@@ -1,4 +1,6 @@
-//! Values of samples that mean something by their bits.
+//! Values of samples that mean something by their bits, and which of several samples counts.
+
+use std::cmp::Ordering;
 
 /// The bits of a value that ends a series: it is stale from there on.
 pub const STALE_BITS: u64 = 0x7ff0_0000_0000_0002;
@@ -39,4 +41,13 @@ pub(crate) fn presence(values: &[f64]) -> Vec<u64> {
         })
     };
     values.chunks(64).map(bits).collect()
+}
+
+/// Which of two samples of one time counts: the greater one. A number is greater than a NaN.
+/// Storage may contain several samples of a time, but Prometheus has one.
+pub fn precedence(a: f64, b: f64) -> Ordering {
+    let is_number = |value: f64| !value.is_nan();
+    is_number(a)
+        .cmp(&is_number(b))
+        .then_with(|| a.total_cmp(&b))
 }

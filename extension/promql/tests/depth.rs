@@ -14,7 +14,7 @@ const PARSER: ParserOptions = ParserOptions {
     unicode_names: true,
 };
 
-/// What is repeated before and after an expression, and that expression.
+/// A prefix and a suffix that are repeated around an expression, and the expression.
 const FORMS: [(&str, &str, &str); 28] = [
     ("(", ")", "x"),
     ("-", "", "x"),

@@ -5,8 +5,8 @@
 //! again, zeroed, a page at a time, in the next: a fifth of the time of an append. So a process that appends keeps
 //! it.
 //!
-//! A hash join does the same with the rows of its small sides, and a query in PromQL with samples. A process that runs such
-//! queries keeps less, as there are many of these.
+//! A hash join takes and frees memory in this way for the rows of its small sides, and a query in PromQL for samples. A
+//! process that runs such queries keeps less than one that appends, because there are many of them.
 
 use std::sync::Once;
 

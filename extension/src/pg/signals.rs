@@ -2,18 +2,18 @@
 
 use std::mem::MaybeUninit;
 
-/// While it lives, this thread receives no signals, and neither do threads that it starts, for as long as these live.
+/// A guard. While it lives, its thread receives no signals. Threads that are started meanwhile never receive any.
 ///
-/// PostgreSQL's signal handlers set variables of the backend and wake it, so they must run on the backend's own thread. A
-/// signal that arrives meanwhile waits.
+/// PostgreSQL's signal handlers set variables of the backend and wake it, so they must run on the backend's own thread.
+/// A signal that arrives while the guard lives waits.
 pub struct SignalsBlocked(libc::sigset_t);
 
 impl SignalsBlocked {
     /// Blocks all signals.
     pub fn new() -> SignalsBlocked {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: the first call writes a set, which the second one reads before it writes the other. Neither fails with
-        // these arguments.
+        // SAFETY: the first call writes a set, which the second one reads before it writes the other. Neither fails
+        // with these arguments.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());

@@ -128,8 +128,8 @@ pub fn jsonb_of_text(text: &[u8]) -> pg_sys::Datum {
     value.expect("the input function of jsonb returns a value")
 }
 
-/// A text that becomes a value of type jsonb when its row is returned. Copies are converted once: the rows after the first
-/// copy its value.
+/// A text that becomes a value of type jsonb when its row is returned. Copies are converted once: the rows after the
+/// first copy its value.
 #[derive(Clone)]
 pub struct LazyJsonb(Rc<SharedText>);
 

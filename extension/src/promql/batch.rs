@@ -24,7 +24,7 @@ thread_local! {
 pub struct Batch {
     /// The series of the selection.
     series: Arc<[IdentifiedSeries]>,
-    /// Those of the batch.
+    /// The places of the batch's series among all of the selection.
     range: Range<usize>,
     /// The samples of each of these.
     pub samples: SamplesRead,

@@ -10,11 +10,10 @@
 //! 2          those of series 0   i j          the first two times of series 0
 //! 3          11 21 31 41         k l m n
 //! ```
-//! Invariants: a leader has times of its own, and it has at least as many samples as those that follow it. Times are
-//! stored as PostgreSQL stores them while samples are added, and are milliseconds since 1970 once the columns are finished.
+//! Invariants: a leader has times of its own, and at least as many samples as each series that follows it. While samples
+//! are added, times are those that PostgreSQL stores. Once the columns are finished, they are milliseconds since 1970.
 
-use std::cmp::Ordering;
-
+use lanes_promql::sample::precedence;
 use lanes_promql::source::Samples;
 
 use super::times;
@@ -35,7 +34,7 @@ struct Column {
 /// The samples of several series, each by its place.
 #[derive(Debug, Default)]
 pub struct SeriesColumns {
-    /// Those in use, and possibly more, which are empty.
+    /// The columns of the series in use, and possibly further columns, which are empty.
     columns: Vec<Column>,
     /// The series in use.
     series: usize,
@@ -157,14 +156,6 @@ impl Column {
         self.times.extend(samples.iter().map(|sample| sample.0));
         self.values.extend(samples.iter().map(|sample| sample.1));
     }
-}
-
-/// Which of two samples of one time counts: the greater one. A number is greater than a NaN.
-fn precedence(a: f64, b: f64) -> Ordering {
-    let is_number = |value: f64| !value.is_nan();
-    is_number(a)
-        .cmp(&is_number(b))
-        .then_with(|| a.total_cmp(&b))
 }
 
 #[cfg(test)]

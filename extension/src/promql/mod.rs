@@ -23,9 +23,9 @@
 //! - Each series is passed to the engine once, in the order of the ids. Its samples have strictly increasing times in
 //!   milliseconds. Of samples with one time the greatest number counts, and a number counts before a NaN: storage may
 //!   contain several, but Prometheus has one.
-//! - Only the backend's own thread calls PostgreSQL. A query over many samples is evaluated by a second thread while the
-//!   backend's thread reads the next batch (`lanes.promql_overlap`, [`lanes_promql::pipeline`]). All signals are blocked in
-//!   the second thread, because PostgreSQL's handlers expect the backend's own.
+//! - Only the backend's own thread calls PostgreSQL. A query over many samples is evaluated by a second thread while
+//!   the backend's thread reads the next batch (`lanes.promql_overlap`, [`lanes_promql::pipeline`]). The second thread
+//!   receives no signals, because PostgreSQL's handlers must run on the backend's own thread.
 //! - Memory is bounded: samples are read for as many series at a time as fit into a buffer, and the engine counts what it
 //!   holds (`lanes.promql_memory`).
 //!

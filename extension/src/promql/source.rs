@@ -1,6 +1,7 @@
 //! The series that matchers select, each with its samples.
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use lanes_labels::{IdSet, Matcher, Operator, Selector, label_set};
@@ -173,8 +174,12 @@ impl DatabaseSource {
 
 /// The matchers of a selection as text. Different matchers have different texts.
 fn text_of(selection: &Selection<'_>) -> String {
-    let matchers = selection.matchers.iter();
-    matchers.fold(String::new(), |text, matcher| format!("{text}\0{matcher}"))
+    let mut text = String::new();
+    for matcher in selection.matchers {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\0{matcher}");
+    }
+    text
 }
 
 /// The reading of one selection.

@@ -28,7 +28,8 @@ pub struct Guard {
 }
 
 /// The text of a 401.
-const UNAUTHORIZED: &str = "wrong or missing credentials: send the name and password of a user, or a token (listen.web_config). In a browser, the page at /token asks for a token";
+const UNAUTHORIZED: &str = "wrong or missing credentials: send the name and password of a user, or a token \
+    (listen.web_config). In a browser, the page at /token asks for a token";
 
 impl Guard {
     /// Returns a guard with the users and certificates of a file.

@@ -15,7 +15,7 @@ pub struct User {
     pub name: String,
     /// The PostgreSQL role.
     pub role: Arc<str>,
-    /// What it may write, where that differs from the defaults.
+    /// The user's own limits of writing. A limit that the file does not give has the default.
     pub limits: OwnLimits,
 }
 

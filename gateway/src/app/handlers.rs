@@ -52,7 +52,7 @@ pub struct Common {
     pub hosts: Hosts,
     /// Users and certificates.
     pub guard: Arc<Guard>,
-    /// What users may write.
+    /// The default limits of what users write.
     pub quotas: Arc<Quotas>,
     /// Prometheus's query API.
     pub query: Arc<QueryApi>,

@@ -43,7 +43,7 @@ pub struct Shared {
     pub decoders: Arc<Semaphore>,
     /// Users and certificates.
     pub guard: Arc<Guard>,
-    /// What users may write.
+    /// The default limits of what users write.
     pub quotas: Arc<Quotas>,
     /// Prometheus's query API, whose sessions all workers use.
     pub query: Arc<QueryApi>,

@@ -314,7 +314,7 @@ pub(super) async fn register<S: Sink>(
     call_all(call, label_sets, generation, deadline, sink, cache).await
 }
 
-/// What is asked of the database.
+/// A question to the database about label sets.
 #[derive(Clone, Copy)]
 pub(super) enum Call<'a> {
     /// The ids of label sets, of which others are registered and counted.

@@ -81,10 +81,15 @@ pub const SETTINGS: &[Setting] = &[
     setting("events", "create_tables", "off|logged|unlogged", "off", "Whether the first request for a missing table creates it as a lanes table"),
     setting("events", "rows_max", "COUNT", "1000000", "Maximum number of rows in a request with events; larger requests are answered with 400"),
 
-    setting("users", "samples_per_second", "COUNT", "0", "Samples and events that a user may write in a second, in the mean of a minute; beyond it requests are answered with 429; 0 for no limit. The file listen.web_config may give a user another limit, here and below"),
-    setting("users", "series_max", "COUNT", "0", "Series that a user may write in a day; beyond it series that are not registered yet are refused; 0 for no limit"),
-    setting("users", "new_series_per_minute", "COUNT", "0", "Series that a user may register in a minute; further ones are refused; 0 for no limit"),
-    setting("users", "metric_names_max", "COUNT", "0", "Metric names that a user may write; beyond it series with another name are refused unless they are registered; 0 for no limit"),
+    setting("users", "samples_per_second", "COUNT", "0", "Samples and events that a user may write in a second, in \
+        the mean of a minute; beyond it requests are answered with 429; 0 for no limit. The file listen.web_config \
+        may give a user another limit, here and below"),
+    setting("users", "series_max", "COUNT", "0", "Series that a user may write in a day; beyond it series that are \
+        not registered yet are refused; 0 for no limit"),
+    setting("users", "new_series_per_minute", "COUNT", "0", "Series that a user may register in a minute; further \
+        ones are refused; 0 for no limit"),
+    setting("users", "metric_names_max", "COUNT", "0", "Metric names that a user may write; beyond it series with \
+        another name are refused unless they are registered; 0 for no limit"),
 
     setting("batch", "rows_max", "COUNT", "65536", "Number of rows from which on no more requests are added to a batch"),
     setting("batch", "age_max", "DURATION", "5ms", "How long the first request of a batch waits for others while another batch is in flight; a lone request never waits"),
@@ -92,7 +97,9 @@ pub const SETTINGS: &[Setting] = &[
     setting("ack", "level", "memory|wal|replica|object", "wal", "Promise of the answer 204, unless the request chooses one in its header X-Lanes-Ack; object requires objects.url"),
     setting("ack", "timeout", "DURATION", "15s", "How long a request waits for PostgreSQL, including retries; the answer is then 503"),
 
-    setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL of the database, with sslmode, sslrootcert, sslcert and sslkey as in libpq; never logged"),
+    setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes",
+        "Connection string or URL of the database, with sslmode, sslrootcert, sslcert and sslkey as in libpq; never \
+        logged"),
     setting("postgres", "password_file", "PATH", "", "File with the password; otherwise it is taken from the connection string, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
     setting("postgres", "table", "NAME", "lanes.samples", "Table of samples, with its schema"),
     setting("postgres", "sessions", "COUNT", "2", "Maximum batches in flight, and so sessions, of each worker and level in use: this number for samples, and one more for events, which their tables share"),
@@ -101,14 +108,18 @@ pub const SETTINGS: &[Setting] = &[
 
     setting("query", "connection", "STRING", "", "Connection string or URL by which the HTTP query API reads, as a role that lanes.grant_reader was called for; never logged; the API is off if empty"),
     setting("query", "password_file", "PATH", "", "File with the password of query.connection; otherwise it is taken from the connection string, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
-    setting("query", "sessions", "COUNT", "0", "Maximum number of sessions for queries, and so of queries that run; all workers share them; 0 for two per processor, from 4 to 32"),
+    setting("query", "sessions", "COUNT", "0", "Maximum number of sessions for queries, and so of queries that run; \
+        all workers share them; 0 for two per processor, from 4 to 32"),
     setting("query", "queue", "COUNT", "32", "Maximum number of queries that wait for a session; further ones are answered with 503"),
     setting("query", "queue_wait", "DURATION", "10s", "How long a query waits for a session; the answer is then 503"),
     setting("query", "timeout", "DURATION", "2m", "Maximum time of a query; a request may ask for less by its parameter timeout"),
     setting("query", "lookback_delta", "DURATION", "5m", "Age up to which a sample counts, unless the request says otherwise"),
-    setting("query", "read_samples_max", "COUNT", "50000000", "Maximum number of samples of an answer to a remote read of type SAMPLES; larger ones are answered with 400"),
-    setting("query", "read_bytes_max", "SIZE", "256MiB", "Maximum memory of all answers to remote reads of type SAMPLES, which are complete before they are sent"),
-    setting("query", "admin_api", "true|false", "false", "Whether samples can be deleted by /api/v1/admin/tsdb/delete_series, as a role that was granted DELETE on lanes.samples"),
+    setting("query", "read_samples_max", "COUNT", "50000000", "Maximum number of samples of an answer to a remote \
+        read of type SAMPLES; larger ones are answered with 400"),
+    setting("query", "read_bytes_max", "SIZE", "256MiB", "Maximum memory of all answers to remote reads of type \
+        SAMPLES, which are complete before they are sent"),
+    setting("query", "admin_api", "true|false", "false", "Whether samples can be deleted by \
+        /api/v1/admin/tsdb/delete_series, as a role that was granted DELETE on lanes.samples"),
 
     setting("requests", "window", "DURATION", "24h", "How long digests are kept; a request repeated within this time is applied once"),
 

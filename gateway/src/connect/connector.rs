@@ -15,7 +15,7 @@ use super::ssl_keys;
 use super::tls::Demand;
 use super::tls_files::TlsFiles;
 
-/// What drives a session: a future that ends with it.
+/// The future that drives a session and ends with it.
 pub type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// How sessions with a database are opened. Clones are cheap, and share what was read of files.

@@ -38,7 +38,8 @@ fn tls_error(error: &Error) -> Option<&TlsError> {
 fn remedy(error: &Error) -> Option<String> {
     if has_no_tls(error) {
         return Some(
-            "the server has no TLS, which sslmode demands; set ssl = on in postgresql.conf, or sslmode=disable in the connection if the network is trusted"
+            "the server has no TLS, which sslmode demands; set ssl = on in postgresql.conf, or sslmode=disable in the \
+                connection if the network is trusted"
                 .to_owned(),
         );
     }
@@ -54,7 +55,8 @@ pub(super) fn of_certificate(error: &CertificateError) -> String {
     match error {
         // An authority of the same name with another key makes the second.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "the server's certificate is signed by no known authority; name the authority's file in sslrootcert".to_owned()
+            "the server's certificate is signed by no known authority; name the authority's file in \
+                sslrootcert".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             let names = match error {
@@ -66,11 +68,13 @@ pub(super) fn of_certificate(error: &CertificateError) -> String {
                 _ => String::new(),
             };
             format!(
-                "the server's certificate is not for this host{names}; connect to a name of the certificate (hostaddr may give the address), or set sslmode=verify-ca"
+                "the server's certificate is not for this host{names}; connect to a name of the certificate (hostaddr \
+                    may give the address), or set sslmode=verify-ca"
             )
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "the server's certificate, or its authority's, has expired; renew it, or correct this machine's clock".to_owned()
+            "the server's certificate, or its authority's, has expired; renew it, or correct this machine's \
+                clock".to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the server's certificate is not valid yet; correct this machine's clock".to_owned()
@@ -91,7 +95,8 @@ fn of_alert(alert: AlertDescription) -> String {
         | AlertDescription::BadCertificate
         | AlertDescription::CertificateUnknown
         | AlertDescription::DecryptError => {
-            "the server does not accept the client certificate; PostgreSQL's ssl_ca_file has to contain the authority that signed sslcert"
+            "the server does not accept the client certificate; PostgreSQL's ssl_ca_file has to contain the authority \
+                that signed sslcert"
                 .to_owned()
         }
         AlertDescription::CertificateExpired => {

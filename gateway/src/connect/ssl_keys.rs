@@ -130,7 +130,7 @@ fn take_from_pairs(text: &str) -> Result<(SslKeys, String), String> {
     let mut keys = SslKeys::default();
     let mut others = String::new();
     let mut rest = text;
-    // What is no pair is left to the other parser, which refuses it.
+    // Text that is no pair is left to the other parser, which refuses it.
     while let Some(pair) = Pair::read(rest) {
         if !keys.take(pair.key, || pair.value)? {
             others.push_str(pair.text);
@@ -148,7 +148,7 @@ struct Pair<'a> {
     value: String,
     /// The pair as written.
     text: &'a str,
-    /// What follows the pair.
+    /// The text after the pair.
     rest: &'a str,
 }
 

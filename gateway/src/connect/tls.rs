@@ -1,4 +1,4 @@
-//! What the keys of TLS demand for a server: which modes are tried, and what is verified.
+//! The demands of TLS keys for a server: which modes are tried, and what is verified.
 //!
 //! | `sslmode` | first attempt | second attempt | verified |
 //! |---|---|---|---|
@@ -25,7 +25,7 @@ use tokio_postgres::config::{Host, SslMode};
 
 use super::ssl_keys::SslKeys;
 
-/// What is verified of a server's certificate.
+/// The checks of a server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
     /// Nothing: TLS protects only from those who listen.
@@ -39,20 +39,20 @@ pub enum Check {
 /// The authorities that may have signed a server's certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// Those of the operating system.
+    /// The authorities of the operating system.
     System,
-    /// Those of a file.
+    /// The authorities in a file.
     File(PathBuf),
 }
 
-/// What a connection demands of TLS.
+/// The demands of a connection on TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
     /// The first attempt.
     pub first: SslMode,
     /// The second attempt, after the first was refused for its mode.
     pub second: Option<SslMode>,
-    /// What is verified.
+    /// The checks of the server's certificate.
     pub check: Check,
     /// The authorities.
     pub roots: Roots,
@@ -94,7 +94,8 @@ impl Demand {
             Some(root) if root != "system" => Roots::File(root.into()),
             Some(_) if !matches!(mode, "disable" | "verify-full") => {
                 return Err(format!(
-                    "sslrootcert=system with sslmode={mode}: anyone can have a certificate of these authorities; use sslmode=verify-full"
+                    "sslrootcert=system with sslmode={mode}: anyone can have a certificate of these authorities; use \
+                        sslmode=verify-full"
                 ));
             }
             _ => Roots::System,

@@ -35,7 +35,7 @@ impl TlsFiles {
         })
     }
 
-    /// What the connection demands.
+    /// The demands of the connection on TLS.
     pub fn demand(&self) -> &Demand {
         &self.demand
     }
@@ -138,7 +138,8 @@ fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| match error {
         pem::Error::NoItemsFound => format!(
-            "sslkey {path:?} has no private key in PEM without a password; to remove one, run openssl pkey -in KEY -out NEW"
+            "sslkey {path:?} has no private key in PEM without a password; to remove one, run openssl pkey -in KEY \
+                -out NEW"
         ),
         error => format!("sslkey {path:?}: {}", words(error)),
     })

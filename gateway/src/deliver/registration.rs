@@ -115,12 +115,12 @@ const HASHED_MIN: SeriesId = 1000;
 /// How often other gateways may register first before the sender is asked to repeat the request.
 const ATTEMPTS_MAX: usize = 20;
 
-/// What becomes of label sets that are not registered.
+/// The treatment of label sets that are not registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unregistered {
-    /// They are registered.
+    /// Unknown label sets are registered.
     Register,
-    /// They get the id 0.
+    /// Unknown label sets get the id 0.
     Leave,
 }
 

@@ -27,7 +27,7 @@ use crate::deliver::describe::identifier;
 /// The time between the server's own timeout and the moment at which a connection is given up.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What the connection runs first.
+/// The first statements of the connection.
 const SET_UP: &str = "SET search_path = pg_catalog; SET jit = off; SET client_min_messages = warning; \
      BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
@@ -147,7 +147,8 @@ impl Deletions {
         self.require_on()?;
         Err(Failure::new(
             Kind::Execution,
-            "tombstones are cleaned by VACUUM, which autovacuum runs by itself; to have their space at once, run VACUUM lanes.samples as its owner",
+            "tombstones are cleaned by VACUUM, which autovacuum runs by itself; to have their space at once, run \
+                VACUUM lanes.samples as its owner",
         ))
     }
 
@@ -242,7 +243,8 @@ impl Deletion {
                 Failure::new(
                     Kind::Forbidden,
                     format!(
-                        "{message}; to let {role} delete, call lanes.grant_reader for it and GRANT DELETE ON lanes.samples to it"
+                        "{message}; to let {role} delete, call lanes.grant_reader for it and GRANT DELETE ON \
+                            lanes.samples to it"
                     ),
                 )
             }
@@ -254,7 +256,8 @@ impl Deletion {
         Failure::new(
             Kind::Timeout,
             format!(
-                "the deletion took longer than {:?} (query.timeout), and nothing was deleted; delete a shorter time, or run lanes.delete_series in SQL",
+                "the deletion took longer than {:?} (query.timeout), and nothing was deleted; delete a shorter time, \
+                    or run lanes.delete_series in SQL",
                 self.timeout
             ),
         )

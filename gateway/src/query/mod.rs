@@ -31,7 +31,8 @@
 //! - Queries have sessions of their own. They never take a session of the writers, and their number
 //!   is `query.sessions` at most. Beside the requests that have a session, `query.queue` wait.
 //! - The sessions log in as the role of `query.connection` and are read-only. Only a deletion writes,
-//!   in a connection of its own, one at a time. The statement of a user runs as the user's role. What it may read is decided by GRANT and row-level security.
+//!   in a connection of its own, one at a time. The statement of a user runs as the user's role.
+//!   GRANT and row-level security decide what it may read.
 //! - An answer is passed on as its rows arrive, so the gateway holds a few pieces of it, never the
 //!   whole; a remote read of type `SAMPLES` is the exception, whose memory has a bound of its own.
 //!   The status code is decided by the first row or error.

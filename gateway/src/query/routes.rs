@@ -67,11 +67,11 @@ pub struct Served<'a> {
     pub settings: &'a QuerySettings,
     /// The sessions, as the role of the user.
     pub sessions: AsRole<'a>,
-    /// What is counted.
+    /// The counters of queries.
     pub metrics: &'a QueryMetrics,
 }
 
-/// What a request brings.
+/// The parameters and the body of a request.
 #[derive(Default)]
 struct Input {
     form: Form,

@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The time in which a cancelled statement has to end. After it the session is closed.
 const CANCEL_TIME: Duration = Duration::from_secs(10);
 
-/// What ends the transaction of a statement.
+/// The statement that ends the transaction of a query.
 const END: &str = "ROLLBACK";
 
 /// A session that runs a statement. Dropping it cancels the statement.
@@ -46,7 +46,7 @@ pub(super) struct Running {
     started: Instant,
     /// The role of the statement; `None` for that of the login.
     role: Option<Arc<str>>,
-    /// What begins the transaction of the statement; `None` if it needs none.
+    /// The statements that begin the query's transaction; `None` if it needs no transaction.
     beginning: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn millis(timeout: Duration) -> u128 {
     timeout.as_nanos().div_ceil(1_000_000).max(1)
 }
 
-/// What begins the transaction of a statement. If the role cannot be taken, the transaction is
+/// The statements that begin a query's transaction. If the role cannot be taken, the transaction is
 /// aborted, and the statement, which is sent already, does not run as another role.
 fn beginning(timeout: Duration, role: Option<&str>, session_timeout: Duration) -> Option<String> {
     let millis_of = millis(timeout);

@@ -176,7 +176,7 @@ pub(super) struct Busy {
     _place: OwnedSemaphorePermit,
     /// The timeout of its statements, unless they have one of their own.
     pub session_timeout: Duration,
-    /// What cancels its statement.
+    /// Cancels the statement of the session.
     pub connector: Connector,
     /// The metrics of queries.
     pub metrics: Arc<QueryMetrics>,

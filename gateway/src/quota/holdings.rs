@@ -15,7 +15,7 @@ use super::limits::{Limit, Limits};
 use crate::clock::Instant;
 use crate::series::SeriesId;
 
-/// What a user has. Each set is bounded by its limit.
+/// The series and metric names of a user. Each set is bounded by its limit.
 #[derive(Debug, Default)]
 pub struct Holdings {
     /// The day of `series`, counted from 1970.
@@ -174,7 +174,7 @@ mod tests {
         };
         for nth in 0..6 {
             assert_eq!(holdings.admit("a", nth, &limits, start), Ok(()));
-            // What another limit refuses takes no token.
+            // A series that another limit refuses takes no token.
             assert_eq!(
                 holdings.admit("b", nth, &limits, start),
                 Err(Limit::MetricNames)

@@ -136,7 +136,8 @@ impl Limit {
     pub fn reason(self, user: &str, limits: &Limits) -> String {
         match self {
             Self::Samples => format!(
-                "user {user:?} may write {} samples a second in the mean of a minute (samples_per_second); send less, or ask for a higher limit",
+                "user {user:?} may write {} samples a second in the mean of a minute (samples_per_second); send less, \
+                    or ask for a higher limit",
                 limits.samples_per_second
             ),
             Self::Series => format!(

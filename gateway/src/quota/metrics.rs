@@ -22,12 +22,14 @@ impl QuotaMetrics {
         Self {
             samples_refused: families.counters(
                 "user_samples_refused_total",
-                "Samples and events refused because their user exceeds a limit, by user and limit. Requests refused before they are read are not counted.",
+                "Samples and events refused because their user exceeds a limit, by user and limit. Requests refused \
+                    before they are read are not counted.",
                 &["user", "limit"],
             ),
             series_refused: families.counters(
                 "user_series_refused_total",
-                "Series refused because their user exceeds a limit, by user and limit. A series counts each time that it is sent.",
+                "Series refused because their user exceeds a limit, by user and limit. A series counts each time that \
+                    it is sent.",
                 &["user", "limit"],
             ),
             series: families.gauges(

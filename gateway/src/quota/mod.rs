@@ -1,4 +1,4 @@
-//! What a user may write: samples a second, series, new series a minute, names of metrics.
+//! Limits of what a user may write: samples a second, series, new series a minute, names of metrics.
 //!
 //! ```text
 //! web_config, settings ─► limits ─► quotas ─► quota of a request ─┬─► receive, events: samples

@@ -183,9 +183,14 @@ pub fn varint_bytes(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
+/// Appends the key of a field.
+pub fn put_key(out: &mut Vec<u8>, field: u32, wire_type: u8) {
+    put_varint(out, u64::from(field << 3 | u32::from(wire_type)));
+}
+
 /// Appends a length-delimited field.
 pub fn put_delimited(out: &mut Vec<u8>, field: u32, payload: &[u8]) {
-    put_varint(out, u64::from(field << 3 | u32::from(DELIMITED)));
+    put_key(out, field, DELIMITED);
     put_varint(out, payload.len() as u64);
     out.extend_from_slice(payload);
 }

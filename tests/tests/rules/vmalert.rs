@@ -20,7 +20,7 @@ impl Vmalert {
     /// Starts it and waits until it responds. Its rules and its log are in the folder.
     ///
     /// # Errors
-    /// It is not built, or does not start.
+    /// The peer is not built, or does not start.
     pub fn start(folder: &Path, gateway: &str) -> Result<Vmalert> {
         let program = place::vmalert()?;
         if !program.exists() {

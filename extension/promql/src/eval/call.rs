@@ -217,7 +217,8 @@ impl Evaluator<'_> {
         grid: Grid,
         sink: Sink<'_>,
     ) -> Result<(), Error> {
-        // An argument that does not depend on the step is sorted as in an instant query: it is evaluated at one time only.
+        // An argument that does not depend on the step is sorted as in an instant query: it is
+        // evaluated at one time only.
         if grid.is_range && !args[0].is_fixed {
             self.stream(&args[0], grid, sink)?;
             // If several parts of a query call `sort`, the warning names the outermost.

@@ -18,7 +18,7 @@ fn sum(values: &[f64]) -> f64 {
 /// The number of windows that are summed together.
 const SUMMED_TOGETHER: usize = 4;
 
-/// What is made of the sum of a window.
+/// A statistic that the sum of a window's samples yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Summary {
     Sum,

@@ -63,7 +63,7 @@ impl Resets {
 /// one to its end, and between the two, and the number of samples less one.
 type Spacing = (i64, i64, i64, usize);
 
-/// What follows from the spacing of a window's samples.
+/// The factors of extrapolation that follow from the spacing of a window's samples.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     /// Seconds to the start and to the end of the window, as far as they are extrapolated.
@@ -71,7 +71,7 @@ struct Layout {
     to_end: f64,
     /// Seconds between the first and the last sample.
     sampled: f64,
-    /// What the difference is multiplied by; [`ABSENT`] if the window has less than two samples.
+    /// The factor of the difference; [`ABSENT`] if the window has less than two samples.
     factor: f64,
 }
 
@@ -132,7 +132,7 @@ impl Extrapolation {
         }
     }
 
-    /// What a difference is multiplied by.
+    /// The factor of a difference.
     #[inline(always)]
     fn factor_of(&self, layout: &Layout, first: f64, difference: f64) -> f64 {
         // A counter is not extrapolated below zero. If it starts at no less than it grows by, it

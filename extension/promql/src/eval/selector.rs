@@ -141,7 +141,7 @@ impl Evaluator<'_> {
         self.read(selector.read, &mut |labels, samples| {
             let mut is_empty = true;
             if selector.extension == Some(Extension::Smoothed) {
-                is_empty = self.smoothed(selector, grid, samples, &mut row)?;
+                is_empty = self.smoothed(selector, grid, samples, &mut row, &mut windows)?;
             } else {
                 let columns = (samples.timestamps, samples.values);
                 shape.map(self, columns, &mut row, &mut windows, |window| {
@@ -171,6 +171,7 @@ impl Evaluator<'_> {
         grid: Grid,
         samples: Samples<'_>,
         row: &mut [f64],
+        windows: &mut Windows,
     ) -> Result<bool, Error> {
         let lookback = self.options.lookback_delta;
         let shape = WindowShape {
@@ -181,8 +182,8 @@ impl Evaluator<'_> {
             after: lookback,
         };
         let mut is_empty = true;
-        let (mut fresh, mut windows) = (FreshSamples::default(), Windows::default());
-        shape.map(self, fresh.of(samples), row, &mut windows, |window| {
+        let mut fresh = FreshSamples::default();
+        shape.map(self, fresh.of(samples), row, windows, |window| {
             let value = extended::smoothed_value(&window);
             is_empty &= crate::sample::is_absent(value);
             value

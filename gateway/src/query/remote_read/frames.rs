@@ -18,7 +18,7 @@ use crc_fast::{CrcAlgorithm, checksum};
 use super::super::failure::Failure;
 use super::series::{Sample, SeriesHead, SeriesWriter};
 use super::xor::{Chunk, XorChunk};
-use crate::series::protobuf::{DELIMITED, VARINT, put_delimited, put_varint};
+use crate::series::protobuf::{DELIMITED, VARINT, put_delimited, put_key, put_varint};
 
 /// The maximum length of the chunks and labels of a frame, as in Prometheus.
 const FRAME_BYTES_MAX: usize = 1 << 20;
@@ -75,7 +75,7 @@ impl FramesWriter {
         }
         let labels = &self.head.labels;
         let mut response = Vec::with_capacity(labels.len() + self.chunks.len() + 24);
-        put_varint(&mut response, key(SERIES, DELIMITED));
+        put_key(&mut response, SERIES, DELIMITED);
         put_varint(&mut response, (labels.len() + self.chunks.len()) as u64);
         response.extend_from_slice(labels);
         response.append(&mut self.chunks);
@@ -117,12 +117,8 @@ fn message(chunk: &Chunk) -> Vec<u8> {
     message
 }
 
-fn key(field: u32, wire_type: u8) -> u64 {
-    u64::from(field << 3 | u32::from(wire_type))
-}
-
 fn put_number(out: &mut Vec<u8>, field: u32, number: u64) {
-    put_varint(out, key(field, VARINT));
+    put_key(out, field, VARINT);
     put_varint(out, number);
 }
 

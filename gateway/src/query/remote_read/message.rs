@@ -12,7 +12,7 @@
 
 use bytes::Bytes;
 
-use crate::series::protobuf::{DELIMITED, put_varint};
+use crate::series::protobuf::{DELIMITED, put_key, put_varint};
 
 /// The bytes from which on a piece is compressed: one block of snappy.
 const PIECE_BYTES: usize = 64 << 10;
@@ -32,7 +32,12 @@ pub struct Message {
 impl Message {
     /// Appends bytes.
     pub fn extend(&mut self, bytes: &[u8]) {
-        self.open.extend_from_slice(bytes);
+        self.write(|out| out.extend_from_slice(bytes));
+    }
+
+    /// Appends the bytes that a function appends.
+    pub fn write(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        append(&mut self.open);
         if self.open.len() >= PIECE_BYTES {
             self.pack();
         }
@@ -40,7 +45,7 @@ impl Message {
 
     /// Appends a message as a field.
     pub fn nest(&mut self, field: u32, inner: Message) {
-        put_varint(&mut self.open, u64::from(field << 3 | u32::from(DELIMITED)));
+        put_key(&mut self.open, field, DELIMITED);
         put_varint(&mut self.open, inner.bytes() as u64);
         if inner.pieces.is_empty() {
             return self.extend(&inner.open);

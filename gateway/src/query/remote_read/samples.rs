@@ -113,7 +113,7 @@ impl SamplesWriter {
     }
 }
 
-/// What a client does if an answer is too long.
+/// The advice to a client whose answer is too long.
 const REMEDY: &str = "ask for fewer series or a shorter time, or accept STREAMED_XOR_CHUNKS, which has no such limit";
 
 impl SeriesWriter for SamplesWriter {
@@ -132,13 +132,13 @@ impl SeriesWriter for SamplesWriter {
         }
         self.samples += 1;
         let time = sample.time as u64;
-        let mut field = Vec::with_capacity(24);
         let length = 1 + 8 + 1 + varint_bytes(time);
-        field.extend([SAMPLE << 3 | DELIMITED, length as u8, VALUE << 3 | FIXED64]);
-        field.extend(sample.value.to_bits().to_le_bytes());
-        field.push(TIMESTAMP << 3 | VARINT);
-        put_varint(&mut field, time);
-        self.series.extend(&field);
+        self.series.write(|out| {
+            out.extend([SAMPLE << 3 | DELIMITED, length as u8, VALUE << 3 | FIXED64]);
+            out.extend(sample.value.to_bits().to_le_bytes());
+            out.push(TIMESTAMP << 3 | VARINT);
+            put_varint(out, time);
+        });
         self.cover()
     }
 

@@ -1,6 +1,6 @@
 //! Rows as series: empty ones are left out, and of several samples in one millisecond one is left.
 
-use std::cmp::Ordering;
+use lanes_promql::sample::precedence;
 
 use super::super::failure::Failure;
 use crate::series::protobuf::put_delimited;
@@ -52,7 +52,7 @@ pub enum SeriesRow {
     Sample(Sample),
 }
 
-/// What writes series. Each has at least one sample.
+/// A writer of series, each of which has at least one sample.
 pub trait SeriesWriter {
     /// Begins a series. The places of queries do not descend.
     ///
@@ -145,15 +145,6 @@ impl<W: SeriesWriter> Series<W> {
             }
         }
     }
-}
-
-/// Which of two samples of one time counts, as in the extension's PromQL: the greater one, and a
-/// number before a NaN.
-fn precedence(a: f64, b: f64) -> Ordering {
-    let is_number = |value: f64| !value.is_nan();
-    is_number(a)
-        .cmp(&is_number(b))
-        .then_with(|| a.total_cmp(&b))
 }
 
 #[cfg(test)]

@@ -21,22 +21,27 @@ pub const SAMPLES: &str = "WITH asked AS MATERIALIZED ( \
          FROM unnest($1::pg_catalog.int4[], $2::pg_catalog.text[], $3::pg_catalog.timestamptz[], \
                                 $4::pg_catalog.timestamptz[]) AS q (query, selector, first, until)), \
      found AS ( \
-       SELECT a.query, i.id, (SELECT pg_catalog.max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= i.id) AS first_id \
+       SELECT a.query, i.id, (SELECT pg_catalog.max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= i.id) AS \
+           first_id \
          FROM asked AS a CROSS JOIN LATERAL lanes.series_ids(a.selector) AS i (id)), \
      labelled AS MATERIALIZED ( \
        SELECT chosen.query, chosen.id, \
               coalesce((SELECT pg_catalog.array_agg(u.part ORDER BY l.name COLLATE \"C\", u.place) \
                           FROM (SELECT '__name__' AS name, r.metric AS value WHERE r.metric <> '' \
                                  UNION ALL \
-                                SELECT j.key, j.value FROM pg_catalog.json_each_text(r.label_sets[chosen.id - r.first_id + 1]::pg_catalog.json) AS j) AS l \
-                         CROSS JOIN LATERAL pg_catalog.unnest(ARRAY[l.name, l.value]) WITH ORDINALITY AS u (part, place)), '{}') AS labels \
-         FROM (SELECT f.first_id, pg_catalog.array_agg(f.id) AS ids, pg_catalog.array_agg(f.query) AS queries FROM found AS f GROUP BY f.first_id) AS wanted \
+                                SELECT j.key, j.value FROM pg_catalog.json_each_text(r.label_sets[chosen.id - \
+                                    r.first_id + 1]::pg_catalog.json) AS j) AS l \
+                         CROSS JOIN LATERAL pg_catalog.unnest(ARRAY[l.name, l.value]) WITH ORDINALITY AS u (part, \
+                             place)), '{}') AS labels \
+         FROM (SELECT f.first_id, pg_catalog.array_agg(f.id) AS ids, pg_catalog.array_agg(f.query) AS queries FROM \
+             found AS f GROUP BY f.first_id) AS wanted \
         CROSS JOIN LATERAL (SELECT n.first_id, n.last_id, n.metric, lanes.label_sets(n.labels) AS label_sets \
                               FROM lanes.series_runs n WHERE n.first_id = wanted.first_id OFFSET 0) AS r \
         CROSS JOIN LATERAL unnest(wanted.ids, wanted.queries) AS chosen (id, query) \
         WHERE chosen.id <= r.last_id), \
      ranked AS MATERIALIZED ( \
-       SELECT pg_catalog.row_number() OVER (ORDER BY l.query, l.labels COLLATE \"C\") AS rank, l.query, l.id, l.labels, a.first, a.until \
+       SELECT pg_catalog.row_number() OVER (ORDER BY l.query, l.labels COLLATE \"C\") AS rank, l.query, l.id, \
+           l.labels, a.first, a.until \
          FROM labelled AS l JOIN asked AS a ON a.query = l.query) \
      SELECT o.query, o.labels, o.ts, o.value \
        FROM (SELECT r.rank, NULL::pg_catalog.int4 AS query, NULL::pg_catalog.text[] AS labels, m.ts, m.value \
