@@ -190,6 +190,6 @@ fn visit(table: pg_sys::Oid) {
     let table = opened.get();
     if table.is_lanes() && maintenance::upkeep::is_due(table) {
         let effort = table.vacuum_truncate().then_some(Effort::BACKGROUND);
-        vacuum::vacuum(table, Audience::Nobody, effort);
+        vacuum::vacuum(table, Audience::Nobody, effort, true);
     }
 }

@@ -58,6 +58,7 @@ pub extern "C-unwind" fn _PG_init() {
     background_worker::register();
     pg::slot::register();
     remote::requests::register();
+    table::speculation::register();
     pg::shmem::register(gucs::arena_bytes());
     table_am::routine::register();
     vectorize::register();

@@ -17,7 +17,7 @@ use crate::pg::table_catalog;
 mod settings;
 pub mod time_column;
 
-pub use settings::Settings;
+pub use settings::{Settings, refuse_index_with_dedup};
 
 /// Splits the definitions after WITH into ours and the others.
 pub fn split(definitions: Definitions<'_>) -> (Definitions<'_>, Definitions<'_>) {

@@ -95,6 +95,9 @@ pub enum Error {
     /// [`encode_lane`](crate::encoding::encode_lane).
     #[error("the encoded lane is malformed: {0}")]
     EncodedLane(&'static str),
+    /// The bytes of a place map contradict themselves.
+    #[error("the place map is malformed: {0}")]
+    PlaceMap(&'static str),
     /// A version that this code does not read.
     #[error("image version {version} is not known")]
     Version {

@@ -17,6 +17,7 @@
 //! - [`lane`]: the values of a column as a scan reads them, from a column or from a segment.
 //! - [`zone_map`]: summaries of the values of some rows, by which a scan skips them.
 //! - [`sort`]: the order of the rows of a sealed part. [`part`]: the index of a part's segments.
+//!   [`place_map`]: where the rows of a part lie whose numbers index entries know.
 //! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
 //! - [`vector`]: expressions over the vectors of a scan; [`aggregate`]: groups and aggregates;
 //!   [`order`]: the first rows of an order; [`mod@window`]: window functions of earlier rows;
@@ -44,6 +45,7 @@ pub mod lane;
 pub mod limits;
 pub mod order;
 pub mod part;
+pub mod place_map;
 pub mod repeats;
 pub mod sort;
 pub mod streamed;

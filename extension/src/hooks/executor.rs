@@ -3,8 +3,11 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+#[cfg(not(feature = "pg18"))]
+use crate::pg::exec::prefetch;
 use crate::table::pending_rows::{self, Gathers};
 use crate::table::scan::spare_memory;
+use crate::table::speculation;
 
 /// The depth of an execution that is not part of another.
 const OUTERMOST: usize = 1;
@@ -42,6 +45,8 @@ unsafe extern "C-unwind" fn executor_run(
 ) {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
+        #[cfg(not(feature = "pg18"))]
+        prefetch::stop_for_lanes_tables(query);
         let depth = begin(query);
         let next = PREVIOUS.unwrap_or(standard_executor_run);
         #[cfg(not(feature = "pg18"))]
@@ -104,6 +109,7 @@ unsafe extern "C-unwind" fn transaction_ended(
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
     ) {
         pending_rows::forget(0);
+        speculation::forget();
         spare_memory::queries_ended();
     }
 }
@@ -118,5 +124,6 @@ unsafe extern "C-unwind" fn subtransaction_ended(
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         // SAFETY: a plain call; the aborting subtransaction is still the current one.
         pending_rows::forget(unsafe { pg_sys::GetCurrentTransactionNestLevel() });
+        speculation::forget();
     }
 }

@@ -1,6 +1,6 @@
 //! The hook around utility statements. It hides this extension's storage parameters from PostgreSQL's check (see
-//! [`crate::table_options`]), and refuses indexes of lanes tables before anything is created. [`publications`] refuses to
-//! publish them.
+//! [`crate::table_options`]), and refuses indexes that lanes tables cannot have before anything is created.
+//! [`publications`] refuses to publish them.
 
 use std::ffi::CStr;
 
@@ -9,9 +9,9 @@ use pgrx::prelude::*;
 
 use super::publications;
 use crate::pg::definitions::Definitions;
-use crate::pg::ports;
+use crate::pg::{names, ports};
 use crate::table::pending_rows::{self, Gathers};
-use crate::table_am::{refuse, routine};
+use crate::table_am::{index, routine};
 use crate::table_options;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
@@ -180,8 +180,10 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
             }
             pg_sys::NodeTag::T_IndexStmt => {
                 let index: *mut pg_sys::IndexStmt = node.cast();
-                if is_lanes(find((*index).relation)) {
-                    refuse::indexes();
+                let table = find((*index).relation);
+                if is_lanes(table) {
+                    let method = names::text((*index).accessMethod);
+                    index::check(table, method.as_deref() == Some("brin"));
                 }
             }
             _ => {}

@@ -1,5 +1,6 @@
 //! Maintenance of tables: sealing, retention, VACUUM.
 
+mod place_map;
 pub mod relocate;
 pub mod replace_part;
 pub mod seal;

@@ -194,7 +194,7 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
 fn move_part(table: OpenTable<'_>, content: &Content, part: &LivePart, segments: &[u64]) {
     let space = SpaceLock::share(table);
     let mut index = part.index(table).as_ref().clone();
-    let rests = part_image::read_rests(table, &part.entry).unwrap_or_else(|failure| {
+    let behind = part_image::read_behind_index(table, &part.entry).unwrap_or_else(|failure| {
         error::corrupt(&format!(
             "the part at row {}: {failure}",
             part.entry.first_row
@@ -219,7 +219,7 @@ fn move_part(table: OpenTable<'_>, content: &Content, part: &LivePart, segments:
         data_page::write(table, target, &image);
         segment.block = target.first;
     }
-    let bytes = part_image::stream(&index, rests.as_deref());
+    let bytes = part_image::stream(&index, &behind);
     let target = place_of_stream(table, part, bytes.len());
     data_page::write(table, target, &bytes);
     let entry = PartEntry {

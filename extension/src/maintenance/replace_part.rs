@@ -19,14 +19,19 @@ use crate::pg::lock::SpaceLock;
 use crate::pg::ports;
 use crate::pg::table::OpenTable;
 use crate::storage::part::{FLAG_PACKED, FLAG_REMOTE, LivePart, PartEntry};
-use crate::storage::part_image;
+use crate::storage::part_image::{self, BehindIndex};
 use crate::table::generation;
 use crate::table::reader::Content;
 
 /// Makes a part remote. All of its images are durable elsewhere, under the keys that its origin gives them.
 pub fn make_remote(table: OpenTable<'_>, content: &Content, part: &LivePart) {
     let remote = part.index(table).to_remote(&digests(table, part));
-    let stream = part_image::stream(&remote, None);
+    let behind = part_image::read_behind_index(table, &part.entry);
+    let behind = BehindIndex {
+        rests: None,
+        ..behind.unwrap_or_else(|failure| damaged(part, &failure))
+    };
+    let stream = part_image::stream(&remote, &behind);
     let space = SpaceLock::share(table);
     let (block, bytes) = part_image::write_stream(table, &stream);
     let entry = PartEntry {
@@ -41,6 +46,11 @@ pub fn make_remote(table: OpenTable<'_>, content: &Content, part: &LivePart) {
     if let Some(earlier) = content.runs.cached() {
         generation::hand_over(table, earlier, meta.generation, generation, None);
     }
+}
+
+fn damaged(part: &LivePart, failure: &str) -> ! {
+    let first_row = part.entry.first_row;
+    error::corrupt(&format!("the part at row {first_row}: {failure}"))
 }
 
 /// The digests of a local part's images, as its pages have them: whoever took them away is not asked.

@@ -27,6 +27,8 @@
 //! who begin to change rows wait for that long at most. A table that is changed by transactions which take longer than that, and
 //! overlap for ever, is not sealed.
 //!
+//! If the table has indexes, the part gets a place map ([`super::place_map`]), so that index entries find their rows.
+//!
 //! Memory: the range's columns once, and one segment more; [`Limits`] bounds the range by that.
 
 use std::time::Duration;
@@ -40,16 +42,18 @@ use lanes_columnar::sort::{same_keys, sort_rows};
 use lanes_columnar::zone_map;
 use pgrx::pg_sys;
 
+use super::place_map;
 use super::seal_plan::{self, Limits, Range};
 use crate::error;
 use crate::pg::lock::{RowNumbersLock, SpaceLock};
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::table::OpenTable;
 use crate::pg::{ports, server, transaction};
+use crate::storage::extent;
 use crate::storage::metapage::{self, META_BLOCK, Meta};
-use crate::storage::part::{self, FLAG_FADING, FLAG_PACKED, PartEntry};
+use crate::storage::part::{self, FLAG_FADING, FLAG_MAPPED, FLAG_PACKED, PartEntry};
+use crate::storage::part_image::{self, BehindIndex};
 use crate::storage::tombstone::Tail;
-use crate::storage::{extent, part_image};
 use crate::table::decode::{self, Remote};
 use crate::table::generation::hand_over;
 use crate::table::reader::{Content, Reader};
@@ -155,14 +159,18 @@ fn seal_range(
         .iter()
         .map(|&key| &decoded.columns[key])
         .collect();
+    // The list of indexes does not change under the caller's lock on the table.
+    let has_indexes = table.has_indexes();
     let mut fading = Vec::new();
     if !keys.is_empty() {
         sort_rows(&keys, &mut rows);
-        if order.dedup {
+        // A table has either indexes or dedup: a unique index does what dedup is for.
+        if order.dedup && !has_indexes {
             fading = take_all_but_last(&keys, &mut rows);
         }
     }
     let space = SpaceLock::share(table);
+    let rows_before = range.first_row..range.end_row;
     // The last key is mostly time: a series is what the others have in common.
     let series = match order.keys.split_last() {
         Some((_, [])) | None => &[],
@@ -172,12 +180,18 @@ fn seal_range(
         let mut rests = Vec::new();
         let columns = &decoded.columns;
         let segments = write_segments(table, first_row, columns, rows, series, &mut rests);
-        let stream = part_image::stream(&PartIndex { segments }, Some(&rests));
+        let map = has_indexes.then(|| place_map::of_range(table, content, &rows_before, rows));
+        let behind = BehindIndex {
+            rests: Some(rests),
+            map: map.flatten(),
+        };
+        let stream = part_image::stream(&PartIndex { segments }, &behind);
         let (block, bytes) = part_image::write_stream(table, &stream);
         Written {
             rows: rows.len() as u64,
             block,
             bytes,
+            is_mapped: behind.map.is_some() && bytes > 0,
         }
     };
     let faded = (!fading.is_empty()).then(|| write(range.first_row, &fading));
@@ -210,6 +224,7 @@ struct Written {
     rows: u64,
     block: u32,
     bytes: u32,
+    is_mapped: bool,
 }
 
 /// Writes the rows named, in that order, as segments from a first row on, cut where the cache's are. What of their images
@@ -346,7 +361,7 @@ fn swap(
         block: written.block,
         bytes: written.bytes,
         xid: 0,
-        flags: FLAG_PACKED | flags,
+        flags: FLAG_PACKED | flags | if written.is_mapped { FLAG_MAPPED } else { 0 },
     };
     let first_kept = range.first_row + fading.map_or(0, |fading| fading.rows);
     let fading = fading.map(|fading| entry(range.first_row, first_kept, fading, FLAG_FADING));

@@ -240,8 +240,8 @@ struct Memory {
 
 impl Memory {
     fn of(shape: &TableShape, limits: &Limits) -> Memory {
-        // The row's number, and twice its widest key while it is sorted.
-        let sorting = 4 + 2 * 16;
+        // The row's number, twice its widest key while it is sorted, and its place before and after in a place map.
+        let sorting = 4 + 2 * 16 + 2 * 4;
         Memory {
             bytes: limits.memory,
             bytes_a_row: shape.bytes_a_row() + sorting,

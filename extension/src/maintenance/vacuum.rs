@@ -15,10 +15,11 @@
 //! 5. Link past pages of either chain that say nothing any more.
 //! 6. Sweep the blocks that nothing names back into the free extents.
 //! 7. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance::upkeep`].
-//! 8. Move parts from the file's end to free blocks before them, and cut off a free end, if that is worth it and allowed: see
+//! 8. Remove the index entries of rows that are gone.
+//! 9. Move parts from the file's end to free blocks before them, and cut off a free end, if that is worth it and allowed: see
 //!    [`relocate`] and [`shorten`].
-//! 9. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen, statistics,
-//!    VERBOSE.
+//! 10. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen, statistics,
+//!     VERBOSE.
 
 use std::collections::HashMap;
 
@@ -26,6 +27,7 @@ use lanes_columnar::arena::{Position, RunEntry};
 
 use super::shorten::{self, Effort};
 use super::{relocate, seal, upkeep};
+use crate::pg::index::VacuumedIndexes;
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
 use crate::pg::table::OpenTable;
@@ -36,9 +38,12 @@ use crate::storage::part::{self, PartEntry, Parts};
 use crate::storage::tombstone::{self, Tombstone, kind};
 use crate::storage::{reclaim, unlink};
 use crate::table::generation::{self, Arena};
+use crate::table::index_build::{Fate, fate};
+use crate::table::reader::Reader;
 use crate::table::runs::Runs;
 use crate::table::shape::TableShape;
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
+use crate::table::{entry_numbers, tid};
 
 use super::vacuum_report::{Audience, Report};
 
@@ -87,8 +92,14 @@ impl Plan {
     }
 }
 
-/// `relation_vacuum`. With `effort`, the file may be shortened.
-pub fn vacuum(table: OpenTable<'_>, audience: Audience, effort: Option<Effort>) {
+/// `relation_vacuum`. With `effort`, the file may be shortened; `cleans_indexes` says that index entries of rows that are gone
+/// are removed.
+pub fn vacuum(
+    table: OpenTable<'_>,
+    audience: Audience,
+    effort: Option<Effort>,
+    cleans_indexes: bool,
+) {
     let horizon = table.oldest_non_removable_xid();
     let mut report = Report::begin(table, audience, horizon);
     let mut unlinked = Vec::new();
@@ -121,6 +132,12 @@ pub fn vacuum(table: OpenTable<'_>, audience: Audience, effort: Option<Effort>) 
     }
     // After that, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
     report.sealed = upkeep::seal(table, false);
+    let indexes = VacuumedIndexes::open(table);
+    report.has_indexes = !indexes.is_empty();
+    if report.has_indexes && cleans_indexes {
+        report.entries_removed = clean(table, &indexes, report.rows_live, horizon);
+    }
+    drop(indexes);
     let mut is_changed = report.sealed.parts > 0;
     if let Some(effort) = effort {
         is_changed |= relocate::move_down(table, &unlinked, effort);
@@ -132,6 +149,23 @@ pub fn vacuum(table: OpenTable<'_>, audience: Audience, effort: Option<Effort>) 
         shorten::shorten(table, &unlinked, effort);
     }
     report.send(table);
+}
+
+/// Removes the index entries of rows that are gone; how many there were. Entry numbers are never given to other rows, so
+/// nothing depends on when that happens.
+fn clean(table: OpenTable<'_>, indexes: &VacuumedIndexes<'_>, rows: u64, horizon: u32) -> u64 {
+    let content = Reader::open(table).content.take();
+    let end_row = content.as_ref().map_or(0, |content| content.runs.end_row());
+    let mut run = None;
+    indexes.clean(rows, |id| {
+        let (Some(number), Some(content)) = (tid::to_row(id), &content) else {
+            return false;
+        };
+        // Rows that were inserted since have higher numbers.
+        number < end_row
+            && entry_numbers::row_of(table, content, number)
+                .is_none_or(|row| fate(content, &mut run, row, horizon) == Fate::Gone)
+    })
 }
 
 fn plan(table: OpenTable<'_>, meta: &Meta, horizon: u32) -> Plan {

@@ -16,6 +16,9 @@ pub struct Report {
     pub rows_live: u64,
     pub rows_dead: u64,
     pub sealed: Sealed,
+    pub has_indexes: bool,
+    /// Index entries of rows that were gone.
+    pub entries_removed: u64,
     /// Blocks of the file when VACUUM began.
     blocks_before: u32,
     audience: Audience,
@@ -60,6 +63,8 @@ impl Report {
             rows_live: 0,
             rows_dead: 0,
             sealed: Sealed::default(),
+            has_indexes: false,
+            entries_removed: 0,
             blocks_before,
             audience,
             began: Instant::now(),
@@ -68,7 +73,7 @@ impl Report {
 
     /// Sends the report to the catalogue, the statistics and its audience. The caller is the table's only VACUUM.
     pub fn send(&self, table: OpenTable<'_>) {
-        table.report_vacuum(self.rows_live, self.frozen);
+        table.report_vacuum(self.rows_live, self.frozen, self.has_indexes);
         let took = self.began.elapsed().as_millis();
         let is_heard = match self.audience {
             Audience::Log(least) => took >= least as u128,
@@ -97,11 +102,15 @@ impl Report {
             0 => String::new(),
             busy => format!("; {busy} ranges left open, as rows of them are in use"),
         };
+        let entries = match self.has_indexes {
+            true => format!("; {} index entries removed", self.entries_removed),
+            false => String::new(),
+        };
         ereport!(
             level,
             PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
             format!(
-                "finished {done} \"{name}\": {} rows live, {} dead; {rows} rows sealed in {parts} parts{left}; {} blocks \
+                "finished {done} \"{name}\": {} rows live, {} dead; {rows} rows sealed in {parts} parts{left}{entries}; {} blocks \
                  before, {blocks} now, {free} of them free",
                 self.rows_live, self.rows_dead, self.blocks_before
             ),

@@ -34,6 +34,7 @@ pub mod exec;
 pub mod executor;
 pub mod explain;
 pub mod fresh;
+pub mod index;
 pub mod kept_value;
 pub mod kind;
 pub mod lane_buffer;

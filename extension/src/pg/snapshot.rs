@@ -105,6 +105,22 @@ impl<'a> Snapshot<'a> {
         unsafe { (*self.as_ptr()).xmin = xid.into() }
     }
 
+    /// The transaction under way that a dirty snapshot reports as the inserter of the row.
+    pub fn reported_inserter(self) -> Option<u32> {
+        if self.kind != SnapshotKind::Dirty {
+            return None;
+        }
+        // SAFETY: the snapshot is live.
+        let xid = unsafe { self.raw.as_ref() }.xmin;
+        (xid != pg_sys::InvalidTransactionId).then(|| xid.into_inner())
+    }
+
+    /// Reports in a dirty snapshot the token of a row that its inserter may yet take back; 0: the row stays.
+    pub fn report_token(self, token: u32) {
+        // SAFETY: live, and a dirty snapshot belongs to its one user.
+        unsafe { (*self.as_ptr()).speculativeToken = token }
+    }
+
     /// Reports in a dirty snapshot that a transaction under way deletes the row.
     pub fn report_deleter(self, xid: u32) {
         // SAFETY: as above.

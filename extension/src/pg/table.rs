@@ -108,6 +108,11 @@ impl<'a> OpenTable<'a> {
         self.class().relkind as u8
     }
 
+    /// The access method of a table or an index.
+    pub fn access_method(self) -> pg_sys::Oid {
+        self.class().relam
+    }
+
     /// `relpersistence`: permanent, unlogged or temporary.
     pub fn persistence(self) -> std::ffi::c_char {
         self.class().relpersistence

@@ -175,7 +175,7 @@ impl OpenTable<'_> {
     }
 
     /// Reports a VACUUM of the table to the statistics and its catalogue row. The caller is the table's only VACUUM.
-    pub fn report_vacuum(self, rows_live: u64, oldest_unfrozen_xid: u32) {
+    pub fn report_vacuum(self, rows_live: u64, oldest_unfrozen_xid: u32, has_indexes: bool) {
         // SAFETY: the table is open, and this VACUUM holds its lock.
         unsafe {
             let blocks = self.blocks();
@@ -184,6 +184,7 @@ impl OpenTable<'_> {
                 blocks,
                 rows_live as f64,
                 oldest_unfrozen_xid,
+                has_indexes,
             );
             ports::pgstat_report_vacuum(self.as_ptr(), rows_live);
         }

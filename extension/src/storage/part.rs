@@ -23,6 +23,10 @@
 //! added by one record. Only snapshots to which `xid` is still under way see its rows: those that were taken before, which
 //! saw them already. Once none of them is left, sealing drops the range of the fading part.
 //!
+//! A *mapped* part belongs to a table with indexes. Index entries name its rows by the numbers that the rows had when they
+//! were inserted, and its place map says where these rows lie now. The range of a part does not change what its entry
+//! numbers are: sealing takes whole runs and parts, so their entry numbers fill the range of the new part.
+//!
 //! `xid` is the next transaction id at the moment of sealing. Every scan that began before, and so reads what the part
 //! took the place of, has a snapshot that is no younger. Once none of that age is left, VACUUM *settles* the part: the runs
 //! and parts that it covers are flagged dead, tombstones that it outlives are voided, and xid becomes 0.
@@ -34,6 +38,7 @@ use std::rc::Rc;
 use lanes_columnar::arena::{RelationKey, RunEntry};
 use lanes_columnar::limits::segment_of;
 use lanes_columnar::part::{PartIndex, SealedSegment};
+use lanes_columnar::place_map::PlaceIndex;
 use lanes_columnar::zone_map::{Bound, Zone};
 
 use super::directory::{self, FLAG_FROZEN, FLAG_SEALED};
@@ -61,6 +66,8 @@ pub const FLAG_REMOTE: u32 = 2;
 pub const FLAG_PACKED: u32 = 4;
 /// Only snapshots to which its xid is under way see its rows.
 pub const FLAG_FADING: u32 = 8;
+/// Its stream ends with a place map ([`lanes_columnar::place_map`]). Without one, each row lies at its entry number.
+pub const FLAG_MAPPED: u32 = 16;
 
 /// One entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +97,11 @@ impl PartEntry {
     /// Whether the ends of its images lie with its index.
     pub fn is_packed(&self) -> bool {
         self.flags & FLAG_PACKED != 0
+    }
+
+    /// Whether its stream ends with a place map.
+    pub fn is_mapped(&self) -> bool {
+        self.flags & FLAG_MAPPED != 0
     }
 
     /// Whether only snapshots see its rows to which its xid is under way.
@@ -232,6 +244,7 @@ pub struct LivePart {
     /// The page that its entry is on.
     page: u32,
     index: OnceCell<Rc<PartIndex>>,
+    places: OnceCell<Rc<PlaceIndex>>,
 }
 
 impl LivePart {
@@ -239,6 +252,13 @@ impl LivePart {
     pub fn index(&self, table: OpenTable<'_>) -> &Rc<PartIndex> {
         self.index
             .get_or_init(|| Rc::new(part_image::read_index(table, &self.entry)))
+    }
+
+    /// Where its place map has the place of each row; `None`: rows lie at their entry numbers.
+    pub fn places(&self, table: OpenTable<'_>) -> Option<&PlaceIndex> {
+        let read = || Rc::new(part_image::read_place_index(table, &self.entry));
+        let is_mapped = self.entry.is_mapped();
+        is_mapped.then(|| self.places.get_or_init(read).as_ref())
     }
 
     /// The newest time of the part, by the zones of a time column; `None` if a segment has no zone, or there are none.
@@ -345,6 +365,7 @@ impl Parts {
             entry,
             page,
             index: OnceCell::new(),
+            places: OnceCell::new(),
         };
         self.live.splice(from..to.max(from), [part]);
     }
@@ -353,11 +374,13 @@ impl Parts {
     fn keep_indexes(&mut self, before: &Parts) {
         for part in &self.live {
             let same = before
-                .of_row(part.entry.first_row)
-                .filter(|known| known.number == part.entry.number);
-            let index = same.and_then(|same| before.live[before.place(same.first_row)].index.get());
-            if let Some(index) = index {
+                .part_of_row(part.entry.first_row)
+                .filter(|known| known.entry.number == part.entry.number);
+            if let Some(index) = same.and_then(|same| same.index.get()) {
                 let _ = part.index.set(index.clone());
+            }
+            if let Some(places) = same.and_then(|same| same.places.get()) {
+                let _ = part.places.set(places.clone());
             }
         }
     }
@@ -367,9 +390,14 @@ impl Parts {
     }
 
     /// The part whose range a row lies in.
-    pub fn of_row(&self, row: u64) -> Option<&PartEntry> {
+    pub fn part_of_row(&self, row: u64) -> Option<&LivePart> {
         let part = self.live.get(self.place(row))?;
-        part.entry.covers(row).then_some(&part.entry)
+        part.entry.covers(row).then_some(part)
+    }
+
+    /// The entry of the part whose range a row lies in.
+    pub fn of_row(&self, row: u64) -> Option<&PartEntry> {
+        self.part_of_row(row).map(|part| &part.entry)
     }
 
     /// Whether some of the rows `[from, to)` lie in a part's range.

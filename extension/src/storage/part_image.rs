@@ -5,13 +5,15 @@
 //! image 1   page page ──────┤ rest       whole pages lie over consecutive blocks from the segment's block on
 //! image 2   ────────────────┤ rest       an image of less than a page is a rest alone, and has no block
 //!                           ▼
-//! stream    4 bytes: length of the index │ index │ rest of image 0 │ rest of image 1 │ …
+//! stream    4 bytes: length of the index │ index │ rest of image 0 │ rest of image 1 │ … │ place map
 //! ```
 //! The stream lies over consecutive blocks too, and the part's entry names it. So a part has one page that is not full, where an image
 //! each would have one: with images of some 50 kB those would be a twelfth of it.
 //!
 //! That is a *packed* part. One that is not has images on pages of their own to the last byte, and a stream that is the index
 //! alone: parts whose images are in object storage, and those that were sealed before there were packed ones.
+//!
+//! The stream of a mapped part ends with its place map ([`lanes_columnar::place_map`]), packed or not.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -20,6 +22,7 @@ use crate::pg::table::OpenTable;
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::digest::Digest;
 use lanes_columnar::part::PartIndex;
+use lanes_columnar::place_map::{PlaceIndex, TRAILER_BYTES};
 
 use super::part::PartEntry;
 use super::{data_page, extent, part};
@@ -49,17 +52,29 @@ pub fn write_image(table: OpenTable<'_>, image: &[u8], rests: &mut Vec<u8>) -> u
     blocks.first
 }
 
-/// The stream of a packed part, or without `rests` of one that is not. Empty for a part without segments.
-pub fn stream(index: &PartIndex, rests: Option<&[u8]>) -> Vec<u8> {
+/// What the stream of a part has behind its index.
+#[derive(Default)]
+pub struct BehindIndex {
+    /// The rests of a packed part's images; `None`: the part is not packed.
+    pub rests: Option<Vec<u8>>,
+    /// The place map of a mapped part.
+    pub map: Option<Vec<u8>>,
+}
+
+/// The stream of a part. Empty for a part without segments.
+pub fn stream(index: &PartIndex, behind: &BehindIndex) -> Vec<u8> {
     if index.segments.is_empty() {
         return Vec::new();
     }
     let index = index.encode();
-    let Some(rests) = rests else {
-        return index;
-    };
-    let length = (index.len() as u32).to_le_bytes();
-    [&length[..], &index, rests].concat()
+    let map = behind.map.as_deref().unwrap_or_default();
+    match &behind.rests {
+        None => [&index, map].concat(),
+        Some(rests) => {
+            let length = (index.len() as u32).to_le_bytes();
+            [&length[..], &index, rests, map].concat()
+        }
+    }
 }
 
 /// Writes a stream: its first block and its bytes, 0 and 0 for an empty one.
@@ -99,7 +114,7 @@ fn try_read_index(table: OpenTable<'_>, part: &PartEntry) -> Result<PartIndex, S
 fn within_stream(table: OpenTable<'_>, part: &PartEntry) -> Result<Range<usize>, String> {
     let total = part.bytes as usize;
     if !part.is_packed() {
-        return Ok(0..total);
+        return Ok(0..total - map_bytes(table, part)?);
     }
     let mut length = Vec::with_capacity(LENGTH_BYTES);
     data_page::read(table, part.block, 0..LENGTH_BYTES.min(total), &mut length)?;
@@ -111,17 +126,97 @@ fn within_stream(table: OpenTable<'_>, part: &PartEntry) -> Result<Range<usize>,
         .ok_or_else(|| "it is longer than what holds it".to_owned())
 }
 
-/// All rests of a packed part, in the order of its segments; `None`: it is not packed.
-pub fn read_rests(table: OpenTable<'_>, part: &PartEntry) -> Result<Option<Vec<u8>>, String> {
-    if !part.is_packed() {
-        return Ok(None);
-    }
-    let mut rests = Vec::new();
-    {
+/// Reads what the stream of a part has behind its index.
+pub fn read_behind_index(table: OpenTable<'_>, part: &PartEntry) -> Result<BehindIndex, String> {
+    let mut behind = BehindIndex::default();
+    let map_from = part.bytes as usize - map_bytes(table, part)?;
+    if part.is_packed() {
         let from = within_stream(table, part)?.end;
-        data_page::read(table, part.block, from..part.bytes as usize, &mut rests)?;
+        let mut rests = Vec::new();
+        data_page::read(table, part.block, from..map_from, &mut rests)?;
+        behind.rests = Some(rests);
     }
-    Ok(Some(rests))
+    if part.is_mapped() {
+        behind.map = Some(read_place_map(table, part)?);
+    }
+    Ok(behind)
+}
+
+/// Bytes of a part's place map; 0: it has none.
+fn map_bytes(table: OpenTable<'_>, part: &PartEntry) -> Result<usize, String> {
+    match part.is_mapped() {
+        true => Ok(try_read_place_index(table, part)?.map_bytes()),
+        false => Ok(0),
+    }
+}
+
+/// Reads the index of a mapped part's place map.
+pub fn read_place_index(table: OpenTable<'_>, part: &PartEntry) -> PlaceIndex {
+    try_read_place_index(table, part).unwrap_or_else(|failure| damaged_map(part, &failure))
+}
+
+fn damaged_map(part: &PartEntry, failure: &str) -> ! {
+    error::corrupt(&format!(
+        "the place map of the part at row {}: {failure}",
+        part.first_row
+    ))
+}
+
+fn try_read_place_index(table: OpenTable<'_>, part: &PartEntry) -> Result<PlaceIndex, String> {
+    let total = part.bytes as usize;
+    let from_end = |bytes: usize| {
+        let from = total.checked_sub(bytes).ok_or("it is cut short")?;
+        let mut read = Vec::with_capacity(bytes);
+        data_page::read(table, part.block, from..total, &mut read).map(|()| read)
+    };
+    let trailer = from_end(TRAILER_BYTES)?;
+    let trailer = trailer.last_chunk().ok_or("it is cut short")?;
+    let index = PlaceIndex::decode(&from_end(PlaceIndex::bytes_needed(*trailer))?)
+        .map_err(|failure| failure.to_string())?;
+    match index.map_bytes() <= total {
+        true => Ok(index),
+        false => Err("it is cut short".to_owned()),
+    }
+}
+
+fn read_place_map(table: OpenTable<'_>, part: &PartEntry) -> Result<Vec<u8>, String> {
+    let total = part.bytes as usize;
+    let mut map = Vec::new();
+    data_page::read(
+        table,
+        part.block,
+        total - map_bytes(table, part)?..total,
+        &mut map,
+    )?;
+    Ok(map)
+}
+
+/// The places of all rows of a mapped part, by entry number. Both count from the part's first row.
+pub fn read_places(table: OpenTable<'_>, part: &PartEntry) -> Vec<u32> {
+    let places = read_place_map(table, part).and_then(|map| {
+        let index = try_read_place_index(table, part)?;
+        index.places(&map).map_err(|failure| failure.to_string())
+    });
+    places.unwrap_or_else(|failure| damaged_map(part, &failure))
+}
+
+/// The place of one row of a mapped part, by its entry number; `None`: the row is gone. Both count from the part's first
+/// row.
+pub fn read_place(
+    table: OpenTable<'_>,
+    part: &PartEntry,
+    index: &PlaceIndex,
+    number: u32,
+) -> Option<u32> {
+    let located = index.locate(number)?;
+    let map_from = part.bytes as usize - index.map_bytes();
+    let bytes = located.bytes();
+    let mut read = Vec::with_capacity(bytes.len());
+    let within_stream = map_from + bytes.start..map_from + bytes.end;
+    if let Err(failure) = data_page::read(table, part.block, within_stream, &mut read) {
+        damaged_map(part, &failure);
+    }
+    located.place(*read.first_chunk()?)
 }
 
 /// Appends the image of a local sealed segment, by its place in its part's index, to `image`.
@@ -236,11 +331,18 @@ mod tests {
     #[test]
     fn a_stream_is_the_index_with_what_is_left_of_the_images_behind() {
         let index = index(&[3, 5]);
-        let (alone, packed) = (stream(&index, None), stream(&index, Some(b"restrest")));
+        let behind = |rests: Option<&[u8]>, map: Option<&[u8]>| BehindIndex {
+            rests: rests.map(<[u8]>::to_vec),
+            map: map.map(<[u8]>::to_vec),
+        };
+        let alone = stream(&index, &behind(None, None));
+        let packed = stream(&index, &behind(Some(b"restrest"), Some(b"map")));
         assert_eq!(alone, index.encode());
-        let (length, behind) = packed.split_first_chunk().unwrap();
+        let (length, after) = packed.split_first_chunk().unwrap();
         assert_eq!(u32::from_le_bytes(*length) as usize, alone.len());
-        assert_eq!(behind, [&alone[..], b"restrest"].concat());
-        assert!(stream(&PartIndex::default(), Some(&[])).is_empty());
+        assert_eq!(after, [&alone[..], b"restrest", b"map"].concat());
+        let mapped = stream(&index, &behind(None, Some(b"map")));
+        assert_eq!(mapped, [&alone[..], b"map"].concat());
+        assert!(stream(&PartIndex::default(), &behind(Some(&[]), None)).is_empty());
     }
 }

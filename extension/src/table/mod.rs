@@ -3,7 +3,10 @@
 pub mod append;
 pub mod arena_budget;
 pub mod decode;
+pub mod entry_numbers;
 pub mod generation;
+pub mod index_build;
+pub mod index_fetch;
 pub mod insert;
 pub mod one_row;
 pub mod pending_rows;
@@ -14,6 +17,7 @@ pub mod row_numbers;
 pub mod runs;
 pub mod scan;
 pub mod shape;
+pub mod speculation;
 pub mod stream;
 pub mod tid;
 pub mod visibility;

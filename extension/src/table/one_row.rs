@@ -4,7 +4,7 @@ use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
 use super::reader::{Access, Content, Reader, ViewRequest};
-use super::{pending_rows, row_numbers, tid};
+use super::{pending_rows, row_numbers, speculation, tid};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -17,6 +17,10 @@ pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> O
     let seen = snapshot.sees_run(&run, |flags| learned = flags);
     if learned != 0 {
         content.runs.learn(index, learned);
+    }
+    if seen && let Some(inserter) = snapshot.reported_inserter() {
+        let token = speculation::token_of(inserter, content.meta.storage_id, row);
+        snapshot.report_token(token);
     }
     let tombstones = content.tombstones.borrow();
     let mut of_row = tombstones.of_row(row).iter();
@@ -71,6 +75,20 @@ pub fn fetch(
     };
     store_row(&reader, &content, &run, row, slot);
     true
+}
+
+/// Stores a row into a slot of the table, whoever may see it; false if there is no such row.
+pub fn read(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> bool {
+    pending_rows::flush_table(table.oid());
+    let mut reader = Reader::open_as(table, slot.descriptor());
+    let Some(content) = reader.content.take() else {
+        return false;
+    };
+    let run = content.run_of(row).map(|(_, run)| run);
+    if let Some(run) = &run {
+        store_row(&reader, &content, run, row, slot);
+    }
+    run.is_some()
 }
 
 /// Whether a row, named by TID, exists under a snapshot.

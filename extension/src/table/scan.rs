@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 use super::reader::{Reader, SegmentView};
 use super::row_numbers::{self, Reading};
 use super::shape::TableShape;
-use super::{pending_rows, tid};
+use super::{entry_numbers, one_row, pending_rows, tid};
 use crate::gucs;
 use crate::pg::descriptor::Descriptor;
 use crate::pg::slot::{RowHeader, Slot};
@@ -277,6 +277,28 @@ impl<'a> Scan<'a> {
         }
         (open.range, open.row) = (after, row);
         self.store_current(slot)
+    }
+
+    /// The row with an entry number; `None`: it is gone. See [`super::entry_numbers`].
+    pub fn row_of_entry(&self, number: u64) -> Option<u64> {
+        let content = self.reader.content.as_ref()?;
+        entry_numbers::row_of(self.reader.table, content, number)
+    }
+
+    /// Stores a row into the slot, in the slot's own memory; false: the scan's snapshot does not see the row. The scan itself
+    /// does not move.
+    pub fn store_row(&mut self, row: u64, slot: Slot<'a>) -> bool {
+        self.describe(slot);
+        let (Some(snapshot), Some(content)) = (self.snapshot, &mut self.reader.content) else {
+            return false;
+        };
+        let Some(run) = one_row::visible_row(content, snapshot, row) else {
+            return false;
+        };
+        if let Some(content) = &self.reader.content {
+            one_row::store_row(&self.reader, content, &run, row, slot);
+        }
+        true
     }
 
     /// Stores the row that the scan stands on. Its lanes stay until the scan moves on, which overwrites the slot first.

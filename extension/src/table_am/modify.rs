@@ -20,6 +20,7 @@ use pgrx::pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleNoKeyExclusive};
 use pgrx::pg_sys::TM_Result;
 
 use crate::pg::datum;
+use crate::pg::index::{self, TableSlot};
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
@@ -102,11 +103,10 @@ pub fn update(
     conflicts: Conflicts<'_>,
     failure: &mut pg_sys::TM_FailureData,
 ) -> (TM_Result::Type, LockMode) {
-    // Without an index there is no key that another row could refer to.
-    let mode = LockTupleNoKeyExclusive;
     let Some(row) = tid::to_row(id) else {
-        return (TM_Result::TM_Invisible, mode);
+        return (TM_Result::TM_Invisible, LockTupleNoKeyExclusive);
     };
+    let mode = mode_of_update(table, row, slot);
     publication::check_write(table, Change::Update);
     let reason = pg_sys::XLTW_Oper::XLTW_Update;
     let mut claim = RowClaim::new(table, row, mode, command, reason);
@@ -159,6 +159,25 @@ pub fn update(
         }
         table.count_update();
         return (TM_Result::TM_Ok, mode);
+    }
+}
+
+/// The lock mode of an update of a row to the values in the slot. Rows of other tables may refer to a key, so changing one
+/// conflicts with FOR KEY SHARE.
+fn mode_of_update(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> LockMode {
+    let keys = match table.has_indexes() {
+        true => index::key_columns(table),
+        false => Vec::new(),
+    };
+    if keys.is_empty() {
+        return LockTupleNoKeyExclusive;
+    }
+    let before = TableSlot::of(table);
+    let is_kept = one_row::read(table, row, before.get())
+        && index::have_equal_bytes(table, before.get(), slot, &keys);
+    match is_kept {
+        true => LockTupleNoKeyExclusive,
+        false => LockTupleExclusive,
     }
 }
 

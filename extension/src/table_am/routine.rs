@@ -9,9 +9,10 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::bitmap::BitmapRows;
 use super::modify::{self, Conflicts, LockRequest};
 use super::sample::{AnalyzeBlock, SampleBlock};
-use super::{refuse, relation, rewrite};
+use super::{bitmap, index, refuse, relation, rewrite};
 use crate::maintenance::shorten::Effort;
 use crate::maintenance::vacuum;
 use crate::maintenance::vacuum_report::Audience;
@@ -34,18 +35,18 @@ static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     parallelscan_estimate: Some(parallelscan_estimate),
     parallelscan_initialize: Some(parallelscan_initialize),
     parallelscan_reinitialize: Some(parallelscan_reinitialize),
-    index_fetch_begin: Some(refuse::index_fetch_begin),
-    index_fetch_reset: Some(refuse::index_fetch_reset),
-    index_fetch_end: Some(refuse::index_fetch_end),
-    index_fetch_tuple: Some(refuse::index_fetch_tuple),
+    index_fetch_begin: Some(index::index_fetch_begin),
+    index_fetch_reset: Some(index::index_fetch_reset),
+    index_fetch_end: Some(index::index_fetch_end),
+    index_fetch_tuple: Some(index::index_fetch_tuple),
     tuple_fetch_row_version: Some(tuple_fetch_row_version),
     tuple_tid_valid: Some(tuple_tid_valid),
     tuple_get_latest_tid: Some(tuple_get_latest_tid),
     tuple_satisfies_snapshot: Some(tuple_satisfies_snapshot),
-    index_delete_tuples: Some(refuse::index_delete_tuples),
+    index_delete_tuples: Some(index::index_delete_tuples),
     tuple_insert: Some(tuple_insert),
-    tuple_insert_speculative: Some(refuse::tuple_insert_speculative),
-    tuple_complete_speculative: Some(refuse::tuple_complete_speculative),
+    tuple_insert_speculative: Some(index::tuple_insert_speculative),
+    tuple_complete_speculative: Some(index::tuple_complete_speculative),
     multi_insert: Some(multi_insert),
     tuple_delete: Some(tuple_delete),
     tuple_update: Some(tuple_update),
@@ -61,17 +62,16 @@ static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     relation_vacuum: Some(relation_vacuum),
     scan_analyze_next_block: Some(scan_analyze_next_block),
     scan_analyze_next_tuple: Some(scan_analyze_next_tuple),
-    index_build_range_scan: Some(refuse::index_build_range_scan),
-    index_validate_scan: Some(refuse::index_validate_scan),
+    index_build_range_scan: Some(index::index_build_range_scan),
+    index_validate_scan: Some(index::index_validate_scan),
     relation_size: Some(relation_size),
     relation_needs_toast_table: Some(relation_needs_toast_table),
     relation_toast_am: Some(refuse::relation_toast_am),
     relation_fetch_toast_slice: Some(refuse::relation_fetch_toast_slice),
     relation_estimate_size: Some(relation_estimate_size),
-    // Bitmap heap scans assume at most 291 rows a block; without these callbacks the planner offers none.
     #[cfg(not(feature = "pg18"))]
-    scan_bitmap_next_block: None,
-    scan_bitmap_next_tuple: None,
+    scan_bitmap_next_block: Some(bitmap::scan_bitmap_next_block),
+    scan_bitmap_next_tuple: Some(bitmap::scan_bitmap_next_tuple),
     scan_sample_next_block: Some(scan_sample_next_block),
     scan_sample_next_tuple: Some(scan_sample_next_tuple),
 };
@@ -108,9 +108,10 @@ struct ScanDescriptor {
     state: *mut ScanState,
 }
 
-struct ScanState {
+pub(super) struct ScanState {
     /// Gone once the scan has ended.
     scan: Option<Scan<'static>>,
+    pub(super) bitmap: BitmapRows,
     analyze: AnalyzeBlock,
     sample: SampleBlock,
     rows_returned: i64,
@@ -119,12 +120,12 @@ struct ScanState {
 impl ScanState {
     /// # Safety
     /// `descriptor` was made by `scan_begin`.
-    unsafe fn of<'a>(descriptor: pg_sys::TableScanDesc) -> &'a mut ScanState {
+    pub(super) unsafe fn of<'a>(descriptor: pg_sys::TableScanDesc) -> &'a mut ScanState {
         // SAFETY: the caller's promise.
         unsafe { &mut *(*descriptor.cast::<ScanDescriptor>()).state }
     }
 
-    fn scan(&mut self) -> &mut Scan<'static> {
+    pub(super) fn scan(&mut self) -> &mut Scan<'static> {
         self.scan.as_mut().expect("the scan has not ended")
     }
 }
@@ -175,6 +176,7 @@ unsafe extern "C-unwind" fn scan_begin(
         }
         let state = ScanState {
             scan: Some(scan),
+            bitmap: BitmapRows::default(),
             analyze: AnalyzeBlock::default(),
             sample: SampleBlock::default(),
             rows_returned: 0,
@@ -210,7 +212,11 @@ unsafe extern "C-unwind" fn scan_rescan(
     _allow_pagemode: bool,
 ) {
     // SAFETY: made by `scan_begin`.
-    unsafe { ScanState::of(descriptor).scan().restart() }
+    unsafe {
+        let state = ScanState::of(descriptor);
+        state.bitmap = BitmapRows::default();
+        state.scan().restart();
+    }
 }
 
 #[pg_guard]
@@ -405,8 +411,11 @@ unsafe extern "C-unwind" fn tuple_update(
 ) -> pg_sys::TM_Result::Type {
     // SAFETY: PostgreSQL passes an open table, a filled slot of it, live data, and a snapshot or null.
     unsafe {
-        *update_indexes = ports::UPDATE_NO_INDEXES;
         let (table, slot) = (OpenTable::new(relation), Slot::new(slot));
+        *update_indexes = match table.has_indexes() {
+            true => ports::UPDATE_ALL_INDEXES,
+            false => ports::UPDATE_NO_INDEXES,
+        };
         let crosscheck = Snapshot::new(crosscheck);
         let conflicts = Conflicts { crosscheck, wait };
         let result;
@@ -500,7 +509,8 @@ unsafe extern "C-unwind" fn relation_vacuum(
     // Core has read the table's parameter by now where the statement does not decide.
     let keeps_length = parameters.truncate == pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
     let effort = (!keeps_length).then_some(Effort::VACUUM);
-    vacuum::vacuum(table, Audience::of(parameters), effort);
+    let cleans_indexes = parameters.index_cleanup != pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
+    vacuum::vacuum(table, Audience::of(parameters), effort, cleans_indexes);
 }
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -584,7 +594,7 @@ unsafe extern "C-unwind" fn relation_estimate_size(
     // SAFETY: PostgreSQL passes an open table and places for the results.
     unsafe {
         (*pages, *tuples) = relation::estimate(OpenTable::new(relation));
-        // Index-only scans may not skip the visibility check.
+        // Index-only scans may not skip the visibility check: there is no visibility map.
         *all_visible_fraction = 0.0;
     }
 }

@@ -72,6 +72,9 @@ impl Settings {
                 "Of rows with equal order_by columns dedup keeps the last: set order_by = 'key, ts' too, or reset both.",
             );
         }
+        if self.dedup && has_indexes(table) {
+            refuse_index_with_dedup();
+        }
         for (name, value) in [("retain", self.retain), ("hot", self.hot)] {
             if value.is_some() && !has_time(table) {
                 error::warn(
@@ -115,6 +118,20 @@ impl Settings {
             .map(|name| column_index(table, name))
             .collect()
     }
+}
+
+/// Raises the ERROR that a table has both the parameter `dedup` and an index. Rows that dedup takes out are seen by older
+/// snapshots only, and index entries do not find them.
+pub fn refuse_index_with_dedup() -> ! {
+    error::refuse(
+        "a lanes table with the parameter dedup does not support indexes",
+        "Drop the parameter: ALTER TABLE … RESET (dedup). A unique index with INSERT … ON CONFLICT also keeps one row a key.",
+    )
+}
+
+/// Whether a table, which this transaction has locked, has an index.
+fn has_indexes(table: pg_sys::Oid) -> bool {
+    OpenedTable::open(table, pg_sys::NoLock).get().has_indexes()
 }
 
 /// Whether a table, which this transaction has locked, has a column from which the age of a row follows.

@@ -56,12 +56,14 @@ impl Scene<'_> {
             return Statement::Sql(self.create_table());
         }
         match self.random.random_range(0..100) {
-            0..=26 => self.insert(),
+            0..=23 => self.insert(),
+            24..=26 => Statement::Sql(self.insert_or_not()),
             27..=38 => Statement::Sql(self.update()),
             39..=47 => Statement::Sql(self.delete()),
             48..=66 => Statement::Sql(query(self.random, self.tables)),
-            67..=78 => Statement::Sql(self.transaction_control()),
-            79..=84 => Statement::Sql(self.cursor()),
+            67..=76 => Statement::Sql(self.transaction_control()),
+            77..=79 => Statement::Sql(self.index()),
+            80..=84 => Statement::Sql(self.cursor()),
             85..=89 => Statement::Sql(self.alter()),
             90..=96 => Statement::Sql(self.maintain()),
             97 => Statement::CopyOut(format!(
@@ -229,6 +231,56 @@ impl Scene<'_> {
                     table.name
                 ))
             }
+        }
+    }
+
+    /// Inserts rows of which some may have an id that the table has already.
+    fn insert_or_not(&mut self) -> String {
+        let table = self.table();
+        let names: Vec<&str> = std::iter::once("id")
+            .chain(table.columns.iter().map(|column| column.0.as_str()))
+            .collect();
+        let ids = (0..self.random.random_range(1..8)).map(|_| {
+            self.counters.row += 1;
+            self.random.random_range(0..=self.counters.row)
+        });
+        let ids: Vec<u32> = ids.collect();
+        let values: Vec<String> = ids.iter().map(|&id| self.row(&table, id)).collect();
+        let set = match table.column(self.random) {
+            Some((column, _)) => format!("{column} = excluded.{column}"),
+            None => "id = excluded.id".to_owned(),
+        };
+        let action = match self.random.random_range(0..5) {
+            0 | 1 => "DO NOTHING".to_owned(),
+            2 => "(id) DO NOTHING".to_owned(),
+            3 => format!("(id) DO UPDATE SET {set}"),
+            _ => format!("(id) DO UPDATE SET {set} WHERE x.id % 2 = 0"),
+        };
+        format!(
+            "INSERT INTO {} AS x ({}) VALUES {} ON CONFLICT {action} RETURNING *",
+            table.name,
+            names.join(", "),
+            values.join(", ")
+        )
+    }
+
+    /// Makes an index, or drops or rebuilds one.
+    fn index(&mut self) -> String {
+        let table = self.table();
+        let name = &table.name;
+        let existing = self.random.random_range(0..=self.counters.name);
+        self.counters.name += 1;
+        let index = format!("i{}", self.counters.name);
+        let on = |what: &str| format!("CREATE INDEX {index} ON {name} {what}");
+        match (self.random.random_range(0..12), table.column(self.random)) {
+            (0..=2, Some((column, ty))) if ty.ordered => on(&format!("({column}, id)")),
+            (3 | 4, Some((column, _))) => on(&format!("USING hash ({column})")),
+            (5, _) => on("((id % 7)) WHERE id % 2 = 0"),
+            (6, Some((column, _))) => on(&format!("(id DESC) INCLUDE ({column})")),
+            (7 | 8, _) => format!("CREATE UNIQUE INDEX {index} ON {name} (id)"),
+            (9, _) => format!("REINDEX TABLE {name}"),
+            (10, _) => format!("DROP INDEX IF EXISTS i{existing}"),
+            _ => on("(id)"),
         }
     }
 

@@ -49,7 +49,16 @@ impl<'a> Twin<'a> {
     pub fn new(stage: &'a mut Stage, number: u64, mut random: Random) -> Twin<'a> {
         let sides = ["heap", "lanes"].map(|method| format!("{method}_{number}"));
         let decode_after = [0, 1, 8].choose(&mut random).unwrap();
-        let settings = format!("SET lanes.decode_after = {decode_after}");
+        let mut settings = format!("SET lanes.decode_after = {decode_after}");
+        for method in ["seqscan", "indexscan", "bitmapscan"] {
+            if random.random_ratio(1, 3) {
+                settings.push_str(&format!("; SET enable_{method} = off"));
+            }
+        }
+        if random.random_bool(0.5) {
+            // Index scans compete with the scans that PostgreSQL has.
+            settings.push_str("; SET lanes.vectorize = off");
+        }
         let mut administrator = stage.cluster.connect("postgres").unwrap();
         administrator
             .batch_execute(

@@ -26,6 +26,7 @@ pub mod hashed_type;
 pub mod memory;
 pub mod node;
 pub mod parallel;
+pub mod prefetch;
 pub mod row_store;
 pub mod slot;
 pub mod statement_plan;

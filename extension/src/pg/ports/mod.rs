@@ -88,6 +88,13 @@ pub const UPDATE_NO_INDEXES: UpdateIndexes = false;
 #[cfg(not(feature = "pg15"))]
 pub const UPDATE_NO_INDEXES: UpdateIndexes = pg_sys::TU_UpdateIndexes::TU_None;
 
+/// Each index needs an entry for the new version.
+#[cfg(feature = "pg15")]
+pub const UPDATE_ALL_INDEXES: UpdateIndexes = true;
+
+#[cfg(not(feature = "pg15"))]
+pub const UPDATE_ALL_INDEXES: UpdateIndexes = pg_sys::TU_UpdateIndexes::TU_All;
+
 /// The number of the next block that a read stream brings.
 ///
 /// # Safety

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::TupleDescAttr;
 
-/// `vac_update_relstats` for a table without indexes, multixacts or an all-visible map.
+/// `vac_update_relstats` for a table without multixacts or an all-visible map.
 ///
 /// # Safety
 /// `relation` is an open table that this VACUUM holds.
@@ -13,6 +13,7 @@ pub unsafe fn update_relation_stats(
     blocks: u32,
     rows: f64,
     frozen: u32,
+    has_indexes: bool,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -25,11 +26,35 @@ pub unsafe fn update_relation_stats(
             0,
             #[cfg(feature = "pg18")]
             0,
-            (*(*relation).rd_rel).relhasindex,
+            has_indexes,
             frozen.into(),
             multi,
             &mut frozen_updated,
             &mut multi_updated,
+            false,
+        );
+    }
+}
+
+/// `vac_update_relstats` for an index.
+///
+/// # Safety
+/// `index` is open, and its table's VACUUM holds it.
+pub unsafe fn update_index_stats(index: pg_sys::Relation, blocks: u32, entries: f64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::vac_update_relstats(
+            index,
+            blocks,
+            entries,
+            0,
+            #[cfg(feature = "pg18")]
+            0,
+            false,
+            pg_sys::InvalidTransactionId,
+            0.into(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
             false,
         );
     }

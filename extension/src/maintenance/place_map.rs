@@ -1,0 +1,53 @@
+//! The place map of a part that is being sealed: see [`lanes_columnar::place_map`].
+//!
+//! The entry numbers of runs, and of parts without a map, are the rows' own numbers. Those of a part with a map are what
+//! its map has. The new map leads from entry numbers straight to the new places, so a row that was sealed many times is
+//! still found by one look.
+
+use std::ops::Range;
+
+use lanes_columnar::place_map::{self, GONE};
+
+use crate::error;
+use crate::pg::table::OpenTable;
+use crate::storage::part_image;
+use crate::table::reader::Content;
+
+/// The map of a part with these rows of a range in its order, as distances from the range's first row. `None`: each row
+/// lies at its entry number.
+pub fn of_range(
+    table: OpenTable<'_>,
+    content: &Content,
+    range: &Range<u64>,
+    rows: &[u32],
+) -> Option<Vec<u8>> {
+    let span = (range.end - range.start) as usize;
+    let mut places = vec![GONE; span];
+    for (place, &row) in rows.iter().enumerate() {
+        places[row as usize] = place as u32;
+    }
+    let within = |first_row: u64| range.contains(&first_row);
+    let parts = content.parts.live().iter().map(|part| &part.entry);
+    for part in parts.filter(|part| part.is_mapped() && within(part.first_row)) {
+        let first = (part.first_row - range.start) as usize;
+        let before = part_image::read_places(table, part);
+        let new_places: Vec<u32> = before
+            .iter()
+            .map(|&place| match place {
+                GONE => GONE,
+                place => places[first + place as usize],
+            })
+            .collect();
+        places[first..first + new_places.len()].copy_from_slice(&new_places);
+    }
+    if place_map::is_identity(&places) {
+        return None;
+    }
+    let map = place_map::encode(&places);
+    Some(map.unwrap_or_else(|| {
+        error::too_large(
+            "the place map of a sealed part would take more than 4 GiB",
+            "Set lanes.seal_memory lower, so that fewer rows are sealed together.",
+        )
+    }))
+}

@@ -1,0 +1,389 @@
+//! Indexes: making their entries from rows, and cleaning them up.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::executor;
+use super::slot::Slot;
+use super::table::OpenTable;
+
+unsafe extern "C-unwind" {
+    // It raises no ERROR.
+    #[link_name = "datumIsEqual"]
+    fn is_equal(a: pg_sys::Datum, b: pg_sys::Datum, by_value: bool, length: i32) -> bool;
+}
+
+/// Columns of an index at most.
+const COLUMNS_MAX: usize = pg_sys::INDEX_MAX_KEYS as usize;
+
+/// Values of the columns of an index entry.
+pub struct Entry {
+    values: [pg_sys::Datum; COLUMNS_MAX],
+    nulls: [bool; COLUMNS_MAX],
+}
+
+/// Computes the entries of one index from rows of its table.
+pub struct EntryMaker<'a> {
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    estate: *mut pg_sys::EState,
+    context: *mut pg_sys::ExprContext,
+    predicate: *mut pg_sys::ExprState,
+    slot: *mut pg_sys::TupleTableSlot,
+    table: OpenTable<'a>,
+}
+
+impl<'a> EntryMaker<'a> {
+    /// # Safety
+    /// `index` is an open index of the table and `info` describes it. Both live for `'a`.
+    pub unsafe fn begin(
+        table: OpenTable<'a>,
+        index: pg_sys::Relation,
+        info: *mut pg_sys::IndexInfo,
+    ) -> EntryMaker<'a> {
+        // SAFETY: the caller's promise; what is made here lives in the current memory context and is freed by `finish`,
+        // or with the context after an ERROR.
+        unsafe {
+            let estate = pg_sys::CreateExecutorState();
+            let context = pg_sys::MakePerTupleExprContext(estate);
+            let slot = pg_sys::table_slot_create(table.as_ptr(), std::ptr::null_mut());
+            (*context).ecxt_scantuple = slot;
+            let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
+            EntryMaker {
+                index,
+                info,
+                estate,
+                context,
+                predicate,
+                slot,
+                table,
+            }
+        }
+    }
+
+    /// The slot that [`make`](Self::make) takes the row from.
+    pub fn slot(&self) -> Slot<'a> {
+        // SAFETY: made in `begin`, and of the table's row type.
+        unsafe { Slot::new(self.slot) }
+    }
+
+    /// The entry of the row in the slot; `None`: the index is partial and does not have the row. The values live until the
+    /// next call.
+    pub fn make(&mut self) -> Option<Entry> {
+        // SAFETY: all of it was made in `begin`; the slot is filled.
+        unsafe {
+            executor::reset(self.context);
+            if !self.predicate.is_null() {
+                let (predicate, context) = (self.predicate, self.context);
+                // The frames within the boundary have nothing to drop.
+                if !pg_sys::ffi::pg_guard_ffi_boundary(|| executor::passes(predicate, context)) {
+                    return None;
+                }
+            }
+            let mut entry = Entry {
+                values: [pg_sys::Datum::null(); COLUMNS_MAX],
+                nulls: [false; COLUMNS_MAX],
+            };
+            executor::in_context((*self.context).ecxt_per_tuple_memory, || {
+                let (values, nulls) = (entry.values.as_mut_ptr(), entry.nulls.as_mut_ptr());
+                pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, nulls);
+            });
+            Some(entry)
+        }
+    }
+
+    /// Inserts an entry into the index for a row that is visible to everybody who may use the index, or checks uniqueness
+    /// against those who do not see it.
+    pub fn insert(&mut self, entry: &mut Entry, mut id: pg_sys::ItemPointerData) {
+        // SAFETY: the index and its description live; the entry was made for this index.
+        unsafe {
+            let unique = match (*self.info).ii_Unique {
+                true => pg_sys::IndexUniqueCheck::UNIQUE_CHECK_YES,
+                false => pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO,
+            };
+            executor::in_context((*self.context).ecxt_per_tuple_memory, || {
+                pg_sys::index_insert(
+                    self.index,
+                    entry.values.as_mut_ptr(),
+                    entry.nulls.as_mut_ptr(),
+                    &raw mut id,
+                    self.table.as_ptr(),
+                    unique,
+                    false,
+                    self.info,
+                );
+            });
+        }
+    }
+
+    /// Frees what was made.
+    pub fn finish(self) {
+        // SAFETY: made in `begin`, and freed once.
+        unsafe {
+            pg_sys::ExecDropSingleTupleTableSlot(self.slot);
+            pg_sys::FreeExecutorState(self.estate);
+            // They pointed into what was freed.
+            (*self.info).ii_ExpressionsState = std::ptr::null_mut();
+            (*self.info).ii_PredicateState = std::ptr::null_mut();
+        }
+    }
+}
+
+/// What takes the entries of an index that is being built.
+pub struct EntrySink {
+    index: pg_sys::Relation,
+    callback: pg_sys::IndexBuildCallback,
+    state: *mut c_void,
+}
+
+impl EntrySink {
+    /// # Safety
+    /// `callback` takes entries of the open `index`, with `state`.
+    pub unsafe fn new(
+        index: pg_sys::Relation,
+        callback: pg_sys::IndexBuildCallback,
+        state: *mut c_void,
+    ) -> EntrySink {
+        EntrySink {
+            index,
+            callback,
+            state,
+        }
+    }
+
+    /// Passes on the entry of a row. Rows that are not alive are left out of checks of uniqueness.
+    pub fn take(&self, entry: &mut Entry, mut id: pg_sys::ItemPointerData, is_alive: bool) {
+        // SAFETY: promised to `new`.
+        unsafe {
+            if let Some(callback) = self.callback {
+                let (id, values, nulls) = (
+                    &raw mut id,
+                    entry.values.as_mut_ptr(),
+                    entry.nulls.as_mut_ptr(),
+                );
+                // The frame within the boundary has nothing to drop.
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    callback(self.index, id, values, nulls, is_alive, self.state)
+                });
+            }
+        }
+    }
+}
+
+/// The indexes of a table, open for a VACUUM of it.
+pub struct VacuumedIndexes<'a> {
+    #[cfg_attr(
+        feature = "pg15",
+        expect(dead_code, reason = "later versions of PostgreSQL ask for it")
+    )]
+    table: OpenTable<'a>,
+    indexes: *mut pg_sys::Relation,
+    count: i32,
+}
+
+/// What a VACUUM asks about each entry: whether the row with this id is gone.
+type IsGone<'f> = &'f mut dyn FnMut(&pg_sys::ItemPointerData) -> bool;
+
+impl<'a> VacuumedIndexes<'a> {
+    /// Opens all indexes of a table.
+    pub fn open(table: OpenTable<'a>) -> VacuumedIndexes<'a> {
+        let (mut indexes, mut count) = (std::ptr::null_mut(), 0);
+        // SAFETY: the table is open and locked by the caller's VACUUM.
+        unsafe {
+            let mode = pg_sys::RowExclusiveLock as i32;
+            pg_sys::vac_open_indexes(table.as_ptr(), mode, &raw mut count, &raw mut indexes);
+        }
+        VacuumedIndexes {
+            table,
+            indexes,
+            count,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Removes the entries of rows that are gone, and brings the indexes and their statistics up to date; how many entries
+    /// were removed. `rows` is the number of rows that the table has.
+    pub fn clean(
+        &self,
+        rows: u64,
+        mut is_gone: impl FnMut(&pg_sys::ItemPointerData) -> bool,
+    ) -> u64 {
+        let mut removed = 0;
+        for index in 0..self.count as usize {
+            let mut question: IsGone<'_> = &mut is_gone;
+            // SAFETY: an open index; the callback's state lives during the calls.
+            unsafe {
+                let index = *self.indexes.add(index);
+                let mut info = pg_sys::IndexVacuumInfo {
+                    index,
+                    message_level: pg_sys::DEBUG2 as i32,
+                    num_heap_tuples: rows as f64,
+                    strategy: std::ptr::null_mut(),
+                    #[cfg(not(feature = "pg15"))]
+                    heaprel: self.table.as_ptr(),
+                    ..Default::default()
+                };
+                let state = (&raw mut question).cast::<c_void>();
+                let none = std::ptr::null_mut();
+                let cleaned =
+                    pg_sys::index_bulk_delete(&raw mut info, none, Some(entry_is_gone), state);
+                let cleaned = pg_sys::index_vacuum_cleanup(&raw mut info, cleaned);
+                if let Some(stats) = cleaned.as_ref() {
+                    removed += stats.tuples_removed as u64;
+                    if !stats.estimated_count {
+                        super::ports::update_index_stats(
+                            index,
+                            stats.num_pages,
+                            stats.num_index_tuples,
+                        );
+                    }
+                    pg_sys::pfree(cleaned.cast());
+                }
+            }
+            super::ports::CHECK_FOR_INTERRUPTS();
+        }
+        removed
+    }
+}
+
+impl Drop for VacuumedIndexes<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: opened by `open`; the locks are kept until the transaction ends, as VACUUM of a heap keeps them.
+            unsafe {
+                pg_sys::vac_close_indexes(self.count, self.indexes, pg_sys::NoLock as i32);
+            }
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn entry_is_gone(id: pg_sys::ItemPointer, state: *mut c_void) -> bool {
+    // SAFETY: `clean` passes the question, which lives; the id is the index's.
+    unsafe {
+        let question: &mut IsGone<'_> = &mut *state.cast::<IsGone<'_>>();
+        question(&*id)
+    }
+}
+
+/// The entries that CREATE INDEX CONCURRENTLY found in the index that it is completing.
+pub struct FoundEntries<'a> {
+    state: *mut pg_sys::ValidateIndexState,
+    lives: PhantomData<&'a mut pg_sys::ValidateIndexState>,
+}
+
+impl FoundEntries<'_> {
+    /// # Safety
+    /// `state` lives as long as the value.
+    pub unsafe fn new(state: *mut pg_sys::ValidateIndexState) -> Self {
+        FoundEntries {
+            state,
+            lives: PhantomData,
+        }
+    }
+
+    /// The next entry's tuple id, as (block, offset), ascending.
+    pub fn next(&mut self) -> Option<(u32, u16)> {
+        let (mut value, mut is_null) = (pg_sys::Datum::null(), false);
+        // SAFETY: a live sort of 64-bit numbers that is ready to be read.
+        let found = unsafe {
+            pg_sys::tuplesort_getdatum(
+                (*self.state).tuplesort,
+                true,
+                #[cfg(not(feature = "pg15"))]
+                false,
+                &raw mut value,
+                &raw mut is_null,
+                std::ptr::null_mut(),
+            )
+        };
+        // `itemptr_encode`: the block in the upper 48 bits, the offset in the lower 16.
+        let encoded = value.value() as u64;
+        found.then_some(((encoded >> 16) as u32, encoded as u16))
+    }
+
+    /// Counts a row that was looked at, and whether it lacked an entry.
+    pub fn count(&mut self, is_inserted: bool) {
+        // SAFETY: promised to `new`.
+        unsafe {
+            (*self.state).htups += 1.0;
+            (*self.state).tups_inserted += f64::from(u8::from(is_inserted));
+        }
+    }
+}
+
+/// Places of the columns, counted from 0, that keys of the table's unique indexes are made of: those that a foreign key may
+/// refer to.
+pub fn key_columns(table: OpenTable<'_>) -> Vec<usize> {
+    let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
+    let mut columns = Vec::new();
+    // SAFETY: the table is open; the set is a copy that is freed here.
+    unsafe {
+        let set = pg_sys::RelationGetIndexAttrBitmap(table.as_ptr(), kind);
+        let mut member = -1;
+        loop {
+            member = pg_sys::bms_next_member(set, member);
+            if member < 0 {
+                break;
+            }
+            // System columns come first; a whole-row reference is none of the columns.
+            let attribute = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
+            columns.extend(usize::try_from(attribute - 1));
+        }
+        pg_sys::bms_free(set);
+    }
+    columns
+}
+
+/// A slot of a table's row type that frees itself.
+pub struct TableSlot<'a> {
+    raw: *mut pg_sys::TupleTableSlot,
+    table: PhantomData<OpenTable<'a>>,
+}
+
+impl<'a> TableSlot<'a> {
+    /// An empty slot.
+    pub fn of(table: OpenTable<'a>) -> TableSlot<'a> {
+        TableSlot {
+            // SAFETY: the table is open.
+            raw: unsafe { pg_sys::table_slot_create(table.as_ptr(), std::ptr::null_mut()) },
+            table: PhantomData,
+        }
+    }
+
+    /// The slot.
+    pub fn get(&self) -> Slot<'_> {
+        // SAFETY: made in `of`, and freed when the value is dropped.
+        unsafe { Slot::new(self.raw) }
+    }
+}
+
+impl Drop for TableSlot<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: made in `of`; after an ERROR the memory context frees it instead.
+            unsafe { pg_sys::ExecDropSingleTupleTableSlot(self.raw) }
+        }
+    }
+}
+
+/// Whether two rows of a table have the same bytes in some columns, which are counted from 0.
+pub fn have_equal_bytes(table: OpenTable<'_>, a: Slot<'_>, b: Slot<'_>, columns: &[usize]) -> bool {
+    let ((a, a_nulls), (b, b_nulls)) = (a.read_all(), b.read_all());
+    columns.iter().all(|&column| {
+        if a_nulls[column] || b_nulls[column] {
+            return a_nulls[column] == b_nulls[column];
+        }
+        let attribute = table.descriptor().attribute(column);
+        let length = attribute.attlen.into();
+        // SAFETY: both are values of this attribute.
+        unsafe { is_equal(a[column], b[column], attribute.attbyval, length) }
+    })
+}

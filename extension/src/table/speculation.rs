@@ -1,0 +1,123 @@
+//! Speculative insertions: the rows of INSERT … ON CONFLICT that may yet turn out to conflict.
+//!
+//! PostgreSQL inserts such a row, then its index entries, and takes it back if an index has the key already. Another
+//! transaction that finds the row meanwhile must wait for that decision, and not until the whole transaction ends: two
+//! transactions that waited for each other's end would deadlock. It waits for the *token* that PostgreSQL gave the row.
+//!
+//! A transaction has at most one such row at a time, and needs its token only for moments. So tokens lie in shared memory,
+//! not in the table: a list with one element for each backend that is speculating. A row that is taken back gets a
+//! deletion that counts for everybody, though its transaction goes on.
+
+use std::cell::Cell;
+
+use pgrx::pg_sys;
+
+use super::reader::Reader;
+use super::tid;
+use crate::pg::shmem::Area;
+use crate::pg::slot::Slot;
+use crate::pg::table::OpenTable;
+use crate::pg::{server, transaction};
+use crate::storage::metapage::Meta;
+use crate::storage::tombstone::{FLAG_FROZEN, Tail, Tombstone, kind};
+
+/// Backends that can speculate at the same time. One speculates only while it inserts one row.
+const SPECULATIONS_MAX: usize = 1024;
+
+/// A row that may be taken back.
+#[derive(Clone, Copy)]
+struct Speculation {
+    xid: u32,
+    token: u32,
+    storage_id: u64,
+    row: u64,
+}
+
+const NOTHING: Speculation = Speculation {
+    xid: 0,
+    token: 0,
+    storage_id: 0,
+    row: 0,
+};
+
+static SPECULATIONS: Area<(), [Speculation; SPECULATIONS_MAX]> =
+    Area::new(c"lanes speculations", || ((), [NOTHING; SPECULATIONS_MAX]));
+
+thread_local! {
+    /// The place of this backend's speculation in the list.
+    static OWN: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Requests the shared memory. Called from `_PG_init`.
+pub fn register() {
+    SPECULATIONS.add();
+}
+
+/// Notes that the row in the slot, which was just inserted, has a token.
+pub fn begin(table: OpenTable<'_>, slot: Slot<'_>, token: u32) {
+    let row = tid::to_row(&slot.tid());
+    let (Some(meta), Some(row)) = (Meta::load(table), row) else {
+        return;
+    };
+    let speculation = Speculation {
+        xid: transaction::current_xid(),
+        token,
+        storage_id: meta.storage_id,
+        row,
+    };
+    forget();
+    let start = server::process_id() as usize;
+    let place = SPECULATIONS.locked(|list| {
+        let mut places = (start..start + SPECULATIONS_MAX).map(|at| at % SPECULATIONS_MAX);
+        let free = places.find(|&place| list[place].xid == 0)?;
+        list[free] = speculation;
+        Some(free)
+    });
+    if place.is_none() {
+        crate::error::raise(
+            pgrx::PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            "too many sessions insert rows with ON CONFLICT at the same time",
+            "Run the statement again.",
+        );
+    }
+    OWN.set(place);
+}
+
+/// Notes that the row in the slot stays, or takes it back.
+pub fn complete(table: OpenTable<'_>, slot: Slot<'_>, stays: bool) {
+    if !stays && let Some(row) = tid::to_row(&slot.tid()) {
+        take_back(table, row);
+    }
+    forget();
+}
+
+fn take_back(table: OpenTable<'_>, row: u64) {
+    let mut reader = Reader::open(table);
+    let Some(content) = reader.content.take() else {
+        return;
+    };
+    let tombstone = Tombstone {
+        row,
+        next_row: 0,
+        xmax: transaction::current_xid(),
+        cmax: 0,
+        kind: kind::DELETE,
+        mode: pg_sys::LockTupleMode::LockTupleExclusive as u16,
+        flags: FLAG_FROZEN,
+    };
+    Tail::lock(table, &content.meta).push(table, &tombstone);
+    table.count_delete();
+}
+
+/// Ends this backend's speculation. An abort may call it at any time, so it neither raises errors nor allocates.
+pub fn forget() {
+    if let Some(place) = OWN.take() {
+        SPECULATIONS.locked(|list| list[place] = NOTHING);
+    }
+}
+
+/// The token of a row that transaction `xid`, still under way, has inserted; 0: the row stays if its transaction commits.
+pub fn token_of(xid: u32, storage_id: u64, row: u64) -> u32 {
+    let is_it = |s: &&Speculation| s.xid == xid && s.storage_id == storage_id && s.row == row;
+    SPECULATIONS.locked(|list| list.iter().find(is_it).map_or(0, |found| found.token))
+}

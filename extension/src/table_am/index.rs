@@ -1,0 +1,197 @@
+//! The callbacks for indexes: fetching rows for index scans and bitmaps, building, and INSERT … ON CONFLICT.
+
+#![allow(
+    clippy::too_many_arguments,
+    reason = "signatures that Postgres prescribes"
+)]
+
+use std::ffi::c_void;
+
+use pgrx::prelude::*;
+use pgrx::{PgMemoryContexts, pg_sys};
+
+use super::refuse;
+use super::routine::ScanState;
+use crate::pg::index::{EntryMaker, EntrySink, FoundEntries};
+use crate::pg::ports;
+use crate::pg::slot::Slot;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
+use crate::table::index_fetch::IndexFetch;
+use crate::table::scan::Scan;
+use crate::table::{index_build, insert, speculation};
+use crate::table_options;
+
+/// A fetch descriptor: Postgres's part, then ours, which hangs off the memory context that the descriptor lies in.
+#[repr(C)]
+struct FetchDescriptor {
+    base: pg_sys::IndexFetchTableData,
+    fetch: *mut IndexFetch<'static>,
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn index_fetch_begin(
+    relation: pg_sys::Relation,
+) -> *mut pg_sys::IndexFetchTableData {
+    // SAFETY: PostgreSQL passes a table that stays open until `index_fetch_end`.
+    unsafe {
+        let fetch = IndexFetch::begin(OpenTable::new(relation));
+        let descriptor: *mut FetchDescriptor = pg_sys::palloc0(size_of::<FetchDescriptor>()).cast();
+        (*descriptor).base.rel = relation;
+        (*descriptor).fetch = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(fetch);
+        descriptor.cast()
+    }
+}
+
+/// # Safety
+/// `descriptor` was made by `index_fetch_begin`.
+unsafe fn fetch_of<'a>(
+    descriptor: *mut pg_sys::IndexFetchTableData,
+) -> &'a mut IndexFetch<'static> {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *(*descriptor.cast::<FetchDescriptor>()).fetch }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn index_fetch_reset(descriptor: *mut pg_sys::IndexFetchTableData) {
+    // SAFETY: made by `index_fetch_begin`.
+    unsafe { fetch_of(descriptor).reset() }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn index_fetch_end(descriptor: *mut pg_sys::IndexFetchTableData) {
+    // SAFETY: made by `index_fetch_begin`; what is left goes with its memory context.
+    unsafe { fetch_of(descriptor).reset() }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn index_fetch_tuple(
+    descriptor: *mut pg_sys::IndexFetchTableData,
+    id: pg_sys::ItemPointer,
+    snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+    call_again: *mut bool,
+    all_dead: *mut bool,
+) -> bool {
+    // SAFETY: made by `index_fetch_begin`; PostgreSQL passes a live id and snapshot, a slot of the table, and places for
+    // the results, of which the last may be null.
+    unsafe {
+        *call_again = false;
+        if let Some(all_dead) = all_dead.as_mut() {
+            *all_dead = false;
+        }
+        let slot = Slot::new(slot);
+        slot.clear();
+        Snapshot::new(snapshot).is_some_and(|seen| fetch_of(descriptor).fetch(&*id, seen, slot))
+    }
+}
+
+/// Entries of dead rows are left to VACUUM.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn index_delete_tuples(
+    _relation: pg_sys::Relation,
+    operation: *mut pg_sys::TM_IndexDeleteOp,
+) -> pg_sys::TransactionId {
+    // SAFETY: a live description of what may be deleted.
+    unsafe { (*operation).ndeltids = 0 };
+    pg_sys::InvalidTransactionId
+}
+
+/// Refuses an index that a lanes table cannot have.
+pub fn check(table: pg_sys::Oid, is_brin: bool) {
+    if is_brin {
+        refuse::brin();
+    }
+    if table_options::of(table).dedup {
+        table_options::refuse_index_with_dedup();
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn index_build_range_scan(
+    relation: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    _allow_sync: bool,
+    _any_visible: bool,
+    _progress: bool,
+    _start: pg_sys::BlockNumber,
+    _blocks: pg_sys::BlockNumber,
+    callback: pg_sys::IndexBuildCallback,
+    state: *mut c_void,
+    shared: pg_sys::TableScanDesc,
+) -> f64 {
+    // SAFETY: PostgreSQL passes an open table and index, a description of the index, and a callback with its state. A scan,
+    // if there is one, is a participant's of a parallel build.
+    unsafe {
+        let table = OpenTable::new(relation);
+        let method = OpenTable::new(index).access_method();
+        check(table.oid(), method == pg_sys::BRIN_AM_OID);
+        let sink = EntrySink::new(index, callback, state);
+        let mut maker = EntryMaker::begin(table, index, info);
+        let sees_all = !(*info).ii_Concurrent;
+        let alive = if !shared.is_null() {
+            let alive =
+                index_build::build(ScanState::of(shared).scan(), sees_all, &mut maker, &sink);
+            ports::table_endscan(shared);
+            alive
+        } else if sees_all {
+            index_build::build(&mut Scan::begin(table, None), true, &mut maker, &sink)
+        } else {
+            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
+            let mut scan = Scan::begin(table, Snapshot::new(snapshot));
+            let alive = index_build::build(&mut scan, false, &mut maker, &sink);
+            drop(scan);
+            pg_sys::UnregisterSnapshot(snapshot);
+            alive
+        };
+        maker.finish();
+        alive
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn index_validate_scan(
+    relation: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    snapshot: pg_sys::Snapshot,
+    state: *mut pg_sys::ValidateIndexState,
+) {
+    // SAFETY: PostgreSQL passes an open table and index, a description of the index, a live snapshot and sorted entries.
+    unsafe {
+        let table = OpenTable::new(relation);
+        let mut maker = EntryMaker::begin(table, index, info);
+        if let Some(snapshot) = Snapshot::new(snapshot) {
+            index_build::complete(table, snapshot, &mut maker, &mut FoundEntries::new(state));
+        }
+        maker.finish();
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn tuple_insert_speculative(
+    relation: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    command: pg_sys::CommandId,
+    options: i32,
+    _bulk: *mut pg_sys::BulkInsertStateData,
+    token: u32,
+) {
+    // SAFETY: PostgreSQL passes an open table and a filled slot of it.
+    let (table, slot) = unsafe { (OpenTable::new(relation), Slot::new(slot)) };
+    insert::insert_slots(table, std::iter::once(slot), command, options);
+    speculation::begin(table, slot, token);
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn tuple_complete_speculative(
+    relation: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    _token: u32,
+    succeeded: bool,
+) {
+    // SAFETY: PostgreSQL passes an open table and the slot of the row that was inserted.
+    let (table, slot) = unsafe { (OpenTable::new(relation), Slot::new(slot)) };
+    speculation::complete(table, slot, succeeded);
+}
