@@ -89,6 +89,11 @@ pub fn lock(
                 failure.cmax = held.run.cmin;
                 return TM_Result::TM_SelfModified;
             }
+            // INSERT … ON CONFLICT tells from the row whether its own command made it.
+            Verdict::Invisible => {
+                one_row::store_row(&held.reader, &held.content, &held.run, claim.row, slot);
+                return TM_Result::TM_Invisible;
+            }
             verdict => return verdict.report(failure),
         }
     }
