@@ -38,12 +38,11 @@ use crate::storage::part::{self, PartEntry, Parts};
 use crate::storage::tombstone::{self, Tombstone, kind};
 use crate::storage::{reclaim, unlink};
 use crate::table::generation::{self, Arena};
-use crate::table::index_build::{Fate, fate};
 use crate::table::reader::Reader;
 use crate::table::runs::Runs;
 use crate::table::shape::TableShape;
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
-use crate::table::{entry_numbers, tid};
+use crate::table::{fate, tid};
 
 use super::vacuum_report::{Audience, Report};
 
@@ -155,16 +154,10 @@ pub fn vacuum(
 /// nothing depends on when that happens.
 fn clean(table: OpenTable<'_>, indexes: &VacuumedIndexes<'_>, rows: u64, horizon: u32) -> u64 {
     let content = Reader::open(table).content.take();
-    let end_row = content.as_ref().map_or(0, |content| content.runs.end_row());
     let mut run = None;
-    indexes.clean(rows, |id| {
-        let (Some(number), Some(content)) = (tid::to_row(id), &content) else {
-            return false;
-        };
-        // Rows that were inserted since have higher numbers.
-        number < end_row
-            && entry_numbers::row_of(table, content, number)
-                .is_none_or(|row| fate(content, &mut run, row, horizon) == Fate::Gone)
+    indexes.clean(rows, |id| match (tid::to_row(id), &content) {
+        (Some(number), Some(content)) => fate::is_gone(table, content, &mut run, number, horizon),
+        _ => false,
     })
 }
 

@@ -167,8 +167,19 @@ impl<'a> Slot<'a> {
         unsafe { (*self.as_ptr()).tts_tid }
     }
 
+    /// Notes which row of which table the slot's values have become, and who has written it.
+    pub fn set_written(self, tid: pg_sys::ItemPointerData, table: pg_sys::Oid, header: RowHeader) {
+        self.set_tid(tid, table);
+        // SAFETY: the slot is live, and only slots of ours have a header.
+        unsafe {
+            if (*self.as_ptr()).tts_ops == ops() {
+                (*self.as_ptr().cast::<LanesSlot>()).header = header;
+            }
+        }
+    }
+
     /// Notes which row of which table the slot holds.
-    pub fn set_tid(self, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
+    fn set_tid(self, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
         self.set_table(table);
         // SAFETY: the slot is live.
         unsafe { (*self.as_ptr()).tts_tid = tid }

@@ -27,6 +27,15 @@ pub fn precedes(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
+/// `TransactionIdRetreat`: the normal transaction id before another one.
+pub fn before(xid: u32) -> u32 {
+    const FIRST_NORMAL: u32 = 3;
+    match xid.wrapping_sub(1) {
+        before if before >= FIRST_NORMAL => before,
+        _ => u32::MAX,
+    }
+}
+
 /// The id of the current transaction or subtransaction, assigned if it has none.
 pub fn current_xid() -> u32 {
     // SAFETY: runs inside a transaction.

@@ -4,28 +4,15 @@
 //! see, deleted ones included: queries that began before may use the index. With CONCURRENTLY it gets those that one
 //! snapshot sees, in the second of its passes, and those that another one sees and that have no entry yet, in the third.
 
-use lanes_columnar::arena::RunEntry;
-
 use super::entry_numbers::EntryNumbers;
-use super::reader::Content;
+use super::fate::{Fate, fate};
 use super::scan::Scan;
 use super::tid;
-use super::visibility::{XidStatus, xid_precedes, xid_status};
 use crate::error;
 use crate::pg::index::{EntryMaker, EntrySink, FoundEntries};
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
-use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
-
-/// What a row is to the indexes of its table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    Alive,
-    /// Deleted, but some snapshot may see it.
-    RecentlyDead,
-    Gone,
-}
 
 /// Rows between two looks for interrupts.
 const INTERRUPT_ROWS: u64 = 4096;
@@ -65,36 +52,6 @@ pub fn build<'a>(
         }
     }
     alive as f64
-}
-
-/// The fate of a row, whose run the caller remembers from row to row.
-pub fn fate(content: &Content, run: &mut Option<RunEntry>, row: u64, horizon: u32) -> Fate {
-    let is_of = |run: &RunEntry| (run.first_row..run.end_row()).contains(&row);
-    if !run.as_ref().is_some_and(is_of) {
-        *run = content.run_of(row).map(|(_, run)| run);
-    }
-    let Some(run) = run else {
-        return Fate::Gone;
-    };
-    if run.flags & FLAG_DEAD != 0 {
-        return Fate::Gone;
-    }
-    if run.flags & FLAG_FADING != 0 {
-        return Fate::RecentlyDead;
-    }
-    if run.flags & FLAG_FROZEN == 0 && xid_status(run.xmin) == XidStatus::Aborted {
-        return Fate::Gone;
-    }
-    let tombstones = content.tombstones.borrow();
-    let deletions = tombstones.of_row(row).iter().filter(|t| t.deletes());
-    let fates = deletions.map(|deletion| match xid_status(deletion.xmax) {
-        _ if deletion.is_frozen() => Fate::Gone,
-        XidStatus::Committed if xid_precedes(deletion.xmax, horizon) => Fate::Gone,
-        XidStatus::Committed | XidStatus::Current => Fate::RecentlyDead,
-        // The deletion may yet be undone.
-        XidStatus::Running | XidStatus::Aborted => Fate::Alive,
-    });
-    fates.max_by_key(|&fate| fate as u8).unwrap_or(Fate::Alive)
 }
 
 /// Makes the entries that an index lacks of the rows that a snapshot sees.

@@ -10,7 +10,7 @@ use super::publication::{self, Change};
 use super::tid;
 use crate::error;
 use crate::pg::datum::{self, RowIntake};
-use crate::pg::slot::Slot;
+use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 use crate::storage::directory::FLAG_FROZEN;
@@ -37,8 +37,12 @@ pub fn insert_slots<'a>(
         let flags = entry_flags(options);
         let rows = pending.len();
         let first_row = insert_columns(table, &kinds, &columns, rows, command, flags);
+        let header = RowHeader {
+            xmin: transaction::current_xid(),
+            cmin: command,
+        };
         for (row, slot) in (first_row..).zip(pending.drain(..)) {
-            slot.set_tid(tid::from_row(row), table.oid());
+            slot.set_written(tid::from_row(row), table.oid(), header);
         }
         for column in &mut columns {
             column.clear();

@@ -4,6 +4,7 @@ pub mod append;
 pub mod arena_budget;
 pub mod decode;
 pub mod entry_numbers;
+pub mod fate;
 pub mod generation;
 pub mod index_build;
 pub mod index_fetch;

@@ -17,9 +17,11 @@ use crate::pg::ports;
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
-use crate::table::index_fetch::IndexFetch;
+use crate::pg::transaction;
+use crate::table::index_fetch::{Found, IndexFetch};
+use crate::table::reader::Reader;
 use crate::table::scan::Scan;
-use crate::table::{index_build, insert, speculation};
+use crate::table::{fate, index_build, insert, speculation, tid};
 use crate::table_options;
 
 /// A fetch descriptor: Postgres's part, then ours, which hangs off the memory context that the descriptor lies in.
@@ -77,24 +79,58 @@ pub unsafe extern "C-unwind" fn index_fetch_tuple(
     // the results, of which the last may be null.
     unsafe {
         *call_again = false;
-        if let Some(all_dead) = all_dead.as_mut() {
-            *all_dead = false;
-        }
         let slot = Slot::new(slot);
         slot.clear();
-        Snapshot::new(snapshot).is_some_and(|seen| fetch_of(descriptor).fetch(&*id, seen, slot))
+        let found = match Snapshot::new(snapshot) {
+            Some(snapshot) => fetch_of(descriptor).fetch(&*id, snapshot, slot),
+            None => Found::Nothing,
+        };
+        if let Some(all_dead) = all_dead.as_mut() {
+            *all_dead = found == Found::Gone;
+        }
+        found == Found::Row
     }
 }
 
-/// Entries of dead rows are left to VACUUM.
+/// Finds out which of the entries that an index would like to delete are those of rows that are gone. The index is about to
+/// split a page, or has been told by scans that nobody sees the rows.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_delete_tuples(
-    _relation: pg_sys::Relation,
+    relation: pg_sys::Relation,
     operation: *mut pg_sys::TM_IndexDeleteOp,
 ) -> pg_sys::TransactionId {
-    // SAFETY: a live description of what may be deleted.
-    unsafe { (*operation).ndeltids = 0 };
-    pg_sys::InvalidTransactionId
+    // SAFETY: PostgreSQL passes an open table, and a description whose arrays have so many elements. An element's id is its
+    // place in the array of states.
+    unsafe {
+        let table = OpenTable::new(relation);
+        let count = (*operation).ndeltids as usize;
+        let wanted = std::slice::from_raw_parts_mut((*operation).deltids, count);
+        let horizon = table.oldest_non_removable_xid();
+        let content = Reader::open(table).content.take();
+        let (mut kept, mut run) = (0, None);
+        for place in 0..count {
+            let entry = wanted[place];
+            let number = tid::to_row(&entry.tid);
+            let is_gone = match (number, &content) {
+                (Some(number), Some(content)) => {
+                    fate::is_gone(table, content, &mut run, number, horizon)
+                }
+                _ => false,
+            };
+            let state = &mut *(*operation).status.add(entry.id as usize);
+            state.knowndeletable |= is_gone;
+            if state.knowndeletable {
+                wanted[kept] = entry;
+                kept += 1;
+            }
+        }
+        (*operation).ndeltids = kept as i32;
+        match kept {
+            0 => pg_sys::InvalidTransactionId,
+            // All that deleted or wrote these rows is older.
+            _ => transaction::before(horizon).into(),
+        }
+    }
 }
 
 /// Refuses an index that a lanes table cannot have.

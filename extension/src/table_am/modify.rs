@@ -21,7 +21,7 @@ use pgrx::pg_sys::TM_Result;
 
 use crate::pg::datum;
 use crate::pg::index::{self, TableSlot};
-use crate::pg::slot::Slot;
+use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
@@ -147,7 +147,11 @@ pub fn update(
         let locks = held.locks_of_others(row);
         let tombstone = claim.tombstone(kind::UPDATE, next_row, 0);
         held.tail.push(table, &tombstone);
-        slot.set_tid(tid::from_row(next_row), table.oid());
+        let header = RowHeader {
+            xmin: xid,
+            cmin: command,
+        };
+        slot.set_written(tid::from_row(next_row), table.oid(), header);
         // Locks that do not conflict with this update hold for the new version too, which nobody else sees yet.
         for lock in locks {
             let moved = Tombstone {

@@ -1,0 +1,63 @@
+//! What a row is to the indexes of its table: whether any snapshot may still find it.
+
+use lanes_columnar::arena::RunEntry;
+
+use super::entry_numbers;
+use super::reader::Content;
+use super::visibility::{XidStatus, xid_precedes, xid_status};
+use crate::pg::table::OpenTable;
+use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
+
+/// What a row is to the indexes of its table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Alive,
+    /// Deleted, but some snapshot may see it.
+    RecentlyDead,
+    Gone,
+}
+
+/// Whether nobody will ever see the row with an entry number again. `horizon` is the oldest transaction that some snapshot
+/// may not see; the caller remembers the run from row to row.
+pub fn is_gone(
+    table: OpenTable<'_>,
+    content: &Content,
+    run: &mut Option<RunEntry>,
+    number: u64,
+    horizon: u32,
+) -> bool {
+    // Rows that were inserted since the table was opened have higher numbers.
+    number < content.runs.end_row()
+        && entry_numbers::row_of(table, content, number)
+            .is_none_or(|row| fate(content, run, row, horizon) == Fate::Gone)
+}
+
+/// The fate of a row, whose run the caller remembers from row to row.
+pub fn fate(content: &Content, run: &mut Option<RunEntry>, row: u64, horizon: u32) -> Fate {
+    let is_of = |run: &RunEntry| (run.first_row..run.end_row()).contains(&row);
+    if !run.as_ref().is_some_and(is_of) {
+        *run = content.run_of(row).map(|(_, run)| run);
+    }
+    let Some(run) = run else {
+        return Fate::Gone;
+    };
+    if run.flags & FLAG_DEAD != 0 {
+        return Fate::Gone;
+    }
+    if run.flags & FLAG_FADING != 0 {
+        return Fate::RecentlyDead;
+    }
+    if run.flags & FLAG_FROZEN == 0 && xid_status(run.xmin) == XidStatus::Aborted {
+        return Fate::Gone;
+    }
+    let tombstones = content.tombstones.borrow();
+    let deletions = tombstones.of_row(row).iter().filter(|t| t.deletes());
+    let fates = deletions.map(|deletion| match xid_status(deletion.xmax) {
+        _ if deletion.is_frozen() => Fate::Gone,
+        XidStatus::Committed if xid_precedes(deletion.xmax, horizon) => Fate::Gone,
+        XidStatus::Committed | XidStatus::Current => Fate::RecentlyDead,
+        // The deletion may yet be undone.
+        XidStatus::Running | XidStatus::Aborted => Fate::Alive,
+    });
+    fates.max_by_key(|&fate| fate as u8).unwrap_or(Fate::Alive)
+}
