@@ -228,6 +228,11 @@ impl Index {
         selected
     }
 
+    /// The ids that the runs cover. Some may have no series.
+    pub fn covered(&self) -> IdSet {
+        (1..=self.indexed_to as u32).collect()
+    }
+
     /// The runs, for a function that reads all of them.
     pub fn run_refs(&mut self) -> Vec<RunRef<'_, RunBlocks>> {
         let runs = self.runs.iter_mut().map(|run| RunRef {
