@@ -133,7 +133,7 @@ impl Quota {
 
     /// Adds registered series of which samples are sent.
     pub fn note_series(&self, ids: impl Iterator<Item = SeriesId>) {
-        if self.limits.series_max == 0 {
+        if self.limits[Limit::Series] == 0 {
             return;
         }
         let mut holdings = self.used.holdings.lock();
@@ -177,13 +177,13 @@ impl Quota {
     fn publish(&self, holdings: &Holdings) {
         let (series, names) = holdings.counts();
         let user = [&*self.user];
-        if self.limits.series_max > 0 {
+        if self.limits[Limit::Series] > 0 {
             self.metrics
                 .series
                 .with_label_values(&user)
                 .set(series as i64);
         }
-        if self.limits.metric_names_max > 0 {
+        if self.limits[Limit::MetricNames] > 0 {
             let gauge = self.metrics.metric_names.with_label_values(&user);
             gauge.set(names as i64);
         }
