@@ -112,6 +112,12 @@ impl Accounts {
         found.map(Arc::clone)
     }
 
+    /// All users.
+    pub fn users(&self) -> impl Iterator<Item = &Arc<User>> {
+        let of_passwords = self.passwords.values().map(|(user, _)| user);
+        of_passwords.chain(self.tokens.iter().map(|(user, _)| user))
+    }
+
     /// Returns the user with this name and its hash. Without such a user, the hash is one that no
     /// password fits.
     pub fn of_name(&self, name: &str) -> (Option<Arc<User>>, String) {
