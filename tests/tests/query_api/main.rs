@@ -18,7 +18,6 @@ mod remote_read;
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Answer, Gateway, Settings, encoded};
-use lanes_support::provision::{Passwords, provision};
 use lanes_support::remote_write::{Series, body};
 use std::time::{Duration, Instant};
 
@@ -48,11 +47,7 @@ impl Stage {
     /// Starts a gateway with changed settings, and stores the samples.
     fn start_with(name: &str, change: impl FnOnce(Settings) -> Settings) -> Stage {
         let cluster = Cluster::builder(name).start().unwrap();
-        let passwords = Passwords::generate();
-        provision(&cluster, &passwords).unwrap();
-        let settings = Settings::for_test("gateway", &cluster, &passwords)
-            .unwrap()
-            .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+        let (settings, _) = Settings::provisioned(&cluster).unwrap();
         let gateway = Gateway::start(change(settings)).unwrap();
         let stored = gateway.remote_write(&samples(), None).unwrap();
         assert_eq!(stored.status, 204, "{}", stored.body);
