@@ -7,10 +7,12 @@
 //! | [`grafana`] | the requests of Grafana's Prometheus data source, with their parameters |
 //! | [`remote_read`] | raw samples, for bytes and for a real Prometheus |
 //! | [`admin`] | deletions, and what they do to others |
+//! | [`cancellation`] | a query that would run for hours ends when it is told to |
 //! | [`limits`] | few sessions, slow queries, clients that go away, roles without privileges, PostgreSQL stopped |
 
 mod admin;
 mod answers;
+mod cancellation;
 mod grafana;
 mod limits;
 mod refusals;
