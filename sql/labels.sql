@@ -72,20 +72,28 @@ CREATE FUNCTION lanes.index_labels() RETURNS int8
 COMMENT ON FUNCTION lanes.index_labels() IS
     'indexes the labels of series that are not indexed yet, as the sealer does; returns their number';
 
-CREATE FUNCTION lanes.series_ids(selector text) RETURNS SETOF int4
+-- Series have samples between two times, both included, as far as this is known without fetching anything from object
+-- storage: a segment there that has such times counts for all series between its first and its last one.
+CREATE FUNCTION lanes.series_ids(
+    selector text, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
+) RETURNS SETOF int4
     STABLE PARALLEL SAFE STRICT ROWS 100 LANGUAGE c AS 'MODULE_PATHNAME', 'series_ids_wrapper';
-COMMENT ON FUNCTION lanes.series_ids(text) IS
-    'the ids of the series that a selector such as up{job="node",instance=~"a|b"} matches';
+COMMENT ON FUNCTION lanes.series_ids(text, timestamptz, timestamptz) IS
+    'the ids of the series that a selector such as up{job="node",instance=~"a|b"} matches and that have samples between two times';
 
-CREATE FUNCTION lanes.label_names(selector text DEFAULT NULL) RETURNS SETOF text
+CREATE FUNCTION lanes.label_names(
+    selector text DEFAULT NULL, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
+) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 50 LANGUAGE c AS 'MODULE_PATHNAME', 'label_names_wrapper';
-COMMENT ON FUNCTION lanes.label_names(text) IS
-    'the names of the labels of all series, or of the series that a selector matches';
+COMMENT ON FUNCTION lanes.label_names(text, timestamptz, timestamptz) IS
+    'the names of the labels of all series, or of the series that a selector matches, that have samples between two times';
 
-CREATE FUNCTION lanes.label_values(name text, selector text DEFAULT NULL) RETURNS SETOF text
+CREATE FUNCTION lanes.label_values(
+    name text, selector text DEFAULT NULL, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
+) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 1000 LANGUAGE c AS 'MODULE_PATHNAME', 'label_values_wrapper';
-COMMENT ON FUNCTION lanes.label_values(text, text) IS
-    'the values of a label of all series, or of the series that a selector matches';
+COMMENT ON FUNCTION lanes.label_values(text, text, timestamptz, timestamptz) IS
+    'the values of a label of all series, or of the series that a selector matches, that have samples between two times';
 
 CREATE FUNCTION lanes.cardinality(by text DEFAULT 'metric', top int4 DEFAULT 10)
     RETURNS TABLE (item text, series int8, "values" int8)
@@ -125,9 +133,9 @@ COMMENT ON FUNCTION lanes.delete_series(text, timestamptz, timestamptz) IS
 REVOKE ALL ON FUNCTION lanes.forget_label_index() FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.follow_changed_series() FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.index_labels() FROM PUBLIC;
-REVOKE ALL ON FUNCTION lanes.series_ids(text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION lanes.label_names(text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION lanes.label_values(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.series_ids(text, timestamptz, timestamptz) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.label_names(text, timestamptz, timestamptz) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.label_values(text, text, timestamptz, timestamptz) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.cardinality(text, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.selects_without_labels(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.delete_series(text, timestamptz, timestamptz) FROM PUBLIC;

@@ -488,8 +488,9 @@ BEGIN
     EXECUTE format('GRANT SELECT ON lanes.samples, lanes.series_runs, lanes.series, lanes.metrics, lanes.label_runs, '
                    'lanes.label_blocks TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text, text[]), lanes.label_sets(bytea), '
-                   'lanes.is_stale_marker(float8), lanes.series_ids(text), lanes.label_names(text), '
-                   'lanes.label_values(text, text), lanes.cardinality(text, int4), '
+                   'lanes.is_stale_marker(float8), lanes.series_ids(text, timestamptz, timestamptz), '
+                   'lanes.label_names(text, timestamptz, timestamptz), '
+                   'lanes.label_values(text, text, timestamptz, timestamptz), lanes.cardinality(text, int4), '
                    'lanes.selects_without_labels(text), '
                    'lanes.promql(text, timestamptz, interval), '
                    'lanes.promql_range(text, timestamptz, timestamptz, interval, interval), '

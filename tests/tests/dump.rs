@@ -3,7 +3,7 @@
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Gateway, Settings};
-use lanes_support::provision::{DATABASE, Passwords, provision};
+use lanes_support::provision::DATABASE;
 use lanes_support::remote_write::{Series, body};
 use std::process::Command;
 
@@ -24,11 +24,7 @@ fn program(cluster: &Cluster, name: &str, arguments: &[&str], database: &str) ->
 #[test]
 fn a_dump_restores_tables_parameters_and_samples() {
     let cluster = Cluster::builder("dump").start().unwrap();
-    let passwords = Passwords::generate();
-    provision(&cluster, &passwords).unwrap();
-    let settings = Settings::for_test("gateway", &cluster, &passwords)
-        .unwrap()
-        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+    let (settings, _) = Settings::provisioned(&cluster).unwrap();
     let gateway = Gateway::start(settings).unwrap();
     let series: Vec<Series> = (0..20)
         .map(|number| {

@@ -5,7 +5,7 @@ use lanes_support::budget::Budget;
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Gateway, Settings};
 use lanes_support::prometheus::{self, Prometheus};
-use lanes_support::provision::{DATABASE, OWNER, Passwords, provision};
+use lanes_support::provision::{DATABASE, OWNER};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -141,11 +141,7 @@ fn assert_same(
 fn sql_agrees_with_prometheus() {
     prometheus::require_programs().unwrap();
     let cluster = Cluster::builder("prometheus").start().unwrap();
-    let passwords = Passwords::generate();
-    provision(&cluster, &passwords).unwrap();
-    let settings = Settings::for_test("gateway", &cluster, &passwords)
-        .unwrap()
-        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+    let (settings, passwords) = Settings::provisioned(&cluster).unwrap();
     let mut gateway = Gateway::start(settings).unwrap();
     let start_ms = now_ms();
     let settings = prometheus::Settings::for_test(

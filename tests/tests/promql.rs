@@ -97,6 +97,10 @@ fn answers_do_not_depend_on_where_samples_are() {
     assert!(text.contains("series=5 samples=100 "), "{text}");
     let [read, skipped] = ["vectors", "vectors_skipped"].map(|name| counter(&text, name));
     assert!(read > 0 && 4 * read < skipped, "{text}");
+    // Half of the samples are stored twice. A row has 20 bytes; some rows beside those of the host are read.
+    let bytes = counter(&text, "bytes");
+    assert!((20 * 100..=20 * 2048 * read).contains(&bytes), "{text}");
+    assert_eq!(bytes % 20, 0, "{text}");
     standby.wait_replayed(&cluster).unwrap();
     assert_eq!(answers(&standby), expected, "sealed, on a standby");
     drop(standby);

@@ -3,7 +3,7 @@
 //! ```text
 //! sum by (job) (rate(requests_total[5m])) (rows=2 time=0.110 ms)
 //!   -> rate(requests_total[5m]) (rows=40 time=1.204 ms)
-//!     -> requests_total[5m] (series=40 samples=2400 time=2.020 ms vectors=12)
+//!     -> requests_total[5m] (series=40 samples=2400 time=2.020 ms vectors=12 bytes=491520)
 //! Steps: 61
 //! Peak Memory: 34 kB
 //! Execution Time: 3.412 ms

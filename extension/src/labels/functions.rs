@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use lanes_labels::index::{self, postings, top};
-use lanes_labels::{METRIC_NAME, Selector};
+use lanes_labels::{IdSet, METRIC_NAME, Selector};
 use pgrx::prelude::*;
 
+use super::between::{self, ALL_TIMES, Times};
 use super::source::{Index, sound};
 use crate::error;
 use crate::pg::text::{self, ServerText};
@@ -24,11 +25,40 @@ fn selector(argument: &[u8]) -> Selector {
     })
 }
 
-/// The ids of the series that a selector selects.
+/// The ids of the series that a selector selects and that have samples between two times.
 #[pg_extern(sql = false)]
-fn series_ids(selecting: &[u8]) -> SetOfIterator<'static, i32> {
+fn series_ids(
+    selecting: &[u8],
+    from: TimestampWithTimeZone,
+    until: TimestampWithTimeZone,
+) -> SetOfIterator<'static, i32> {
     let selected = Index::visible().select(&selector(selecting));
+    let selected = narrowed(selected, &times(Some(from), Some(until)));
     SetOfIterator::new(selected.into_iter().map(|id| id as i32))
+}
+
+/// The times between two, both included. NULL is no bound.
+fn times(from: Option<TimestampWithTimeZone>, until: Option<TimestampWithTimeZone>) -> Times {
+    let stored = |time: TimestampWithTimeZone| pg_sys::TimestampTz::from(time);
+    from.map_or(i64::MIN, stored)..=until.map_or(i64::MAX, stored)
+}
+
+fn narrowed(selected: IdSet, times: &Times) -> IdSet {
+    match *times == ALL_TIMES {
+        true => selected,
+        false => between::with_samples(selected, times),
+    }
+}
+
+/// The series of the runs of an index, all of them, that a selector selects and that have samples between two times.
+/// `None`: all series.
+fn chosen(index: &mut Index, selecting: Option<&[u8]>, times: &Times) -> Option<IdSet> {
+    let selected = match selecting.map(selector) {
+        Some(selector) => index.select_covered(&selector, &mut []),
+        None if *times == ALL_TIMES => return None,
+        None => index.covered(),
+    };
+    Some(narrowed(selected, times))
 }
 
 /// Whether every matcher of a selector matches the empty text. Such a selector excludes no series because it lacks a
@@ -39,26 +69,28 @@ fn selects_without_labels(selecting: &[u8]) -> bool {
     selector.matchers.iter().all(|matcher| matcher.matches(""))
 }
 
-/// The names of the labels of the series that a selector selects; without a selector, of all series.
+/// The names of the labels of the series that a selector selects and that have samples between two times; without a
+/// selector, of all series.
 #[pg_extern(sql = false)]
-fn label_names(selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
-    let selector = selecting.map(selector);
+fn label_names(
+    selecting: Option<&[u8]>,
+    from: Option<TimestampWithTimeZone>,
+    until: Option<TimestampWithTimeZone>,
+) -> SetOfIterator<'static, ServerText> {
     let mut names = BTreeSet::new();
     let mut index = Index::visible();
     index.cover_all(false);
+    let chosen = chosen(&mut index, selecting, &times(from, until));
     for run in &mut index.runs {
-        let selected = selector
-            .as_ref()
-            .map(|selector| sound(index::select(&run.directory, &mut run.blocks, selector)));
         for name in run.directory.names() {
             if names.contains(&name.name) {
                 continue;
             }
-            let is_selected = match &selected {
+            let is_selected = match &chosen {
                 None => true,
-                Some(selected) => {
+                Some(chosen) => {
                     let presence = sound(index::presence(name, &mut run.blocks));
-                    !presence.is_disjoint(selected)
+                    !presence.is_disjoint(chosen)
                 }
             };
             if is_selected {
@@ -70,26 +102,29 @@ fn label_names(selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
     texts(names.into_iter().collect())
 }
 
-/// The values of a label of the series that a selector selects; without a selector, of all series.
+/// The values of a label of the series that a selector selects and that have samples between two times; without a
+/// selector, of all series.
 #[pg_extern(sql = false)]
-fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
-    let selector = selecting.map(selector);
-    let name = text::utf8_text(name);
+fn label_values(
+    name: Option<&[u8]>,
+    selecting: Option<&[u8]>,
+    from: Option<TimestampWithTimeZone>,
+    until: Option<TimestampWithTimeZone>,
+) -> SetOfIterator<'static, ServerText> {
+    let name = text::utf8_text(name.unwrap_or_default());
     let name = String::from_utf8_lossy(&name);
     let mut values = Vec::new();
     let mut index = Index::visible();
     index.cover_all(false);
+    let chosen = chosen(&mut index, selecting, &times(from, until));
     for run in &mut index.runs {
         let Some(name) = run.directory.name(&name).filter(|_| !name.is_empty()) else {
             continue;
         };
-        let selected = selector
-            .as_ref()
-            .map(|selector| sound(index::select(&run.directory, &mut run.blocks, selector)));
         let read = index::each_term(name, &mut run.blocks, |term| {
-            let is_selected = match &selected {
+            let is_selected = match &chosen {
                 None => true,
-                Some(selected) => postings::meets(term.postings, selected)?,
+                Some(chosen) => postings::meets(term.postings, chosen)?,
             };
             if is_selected {
                 values.push(term.value.to_owned());

@@ -3,13 +3,14 @@
 //! ```text
 //! lanes.series_runs ──► maintain: lanes.index_labels() ──► lanes.label_runs, lanes.label_blocks
 //!                                     └► hashes ──► lanes.series_hashes ──► gateways
-//! selector ──► source: runs that the snapshot sees, the series after them ──► functions: ids, names, values, counts
+//! selector ──► source: runs that the snapshot sees, the series after them ──► between ──► functions: ids, names, values, counts
 //! ```
 //! | module | contents |
 //! |---|---|
 //! | [`packed`] | packs and unpacks the label sets of a row of `lanes.series_runs` |
 //! | [`source`] | the index as a query sees it |
 //! | [`functions`] | the SQL functions that read the index |
+//! | [`between`] | the series that have samples between two times |
 //! | [`label_sets`] | the label sets of series by id |
 //! | [`metric_series`] | the SQL function in a metric's view |
 //! | [`jsonb`] | a label set as a value of type jsonb |
@@ -33,6 +34,7 @@
 //!
 //! Failures: a damaged run is an error with a hint.
 
+pub mod between;
 pub mod conditions;
 pub mod functions;
 pub mod hashes;

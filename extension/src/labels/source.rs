@@ -18,9 +18,15 @@ use crate::pg::statement::{OwnedArgument, Statement};
 use crate::pg::text;
 use crate::pg::{catalog, system};
 
+/// The runs, each with the first id of the latest registration. Usually no series is later than all runs, and finding
+/// that out here costs less than a statement of its own. The subquery names all columns that queries for series read, so
+/// that the caller needs the privileges for them.
 static RUNS: Statement = Statement::reading(
     c"
-    SELECT tableoid, run, last_id, pg_catalog.substr(directory, 1, 1) FROM lanes.label_runs ORDER BY first_id",
+    SELECT tableoid, run, last_id, pg_catalog.substr(directory, 1, 1),
+           (SELECT first_id FROM lanes.series_runs
+             WHERE last_id IS NOT NULL AND metric IS NOT NULL AND labels IS NOT NULL ORDER BY first_id DESC LIMIT 1)
+      FROM lanes.label_runs ORDER BY first_id",
     &[],
 );
 const DIRECTORY_SQL: &CStr =
@@ -39,16 +45,6 @@ static SERIES_AFTER: Statement = Statement::reading(
     &[INT4OID],
 )
 .planned_with_values();
-
-/// Returns a row if there is a series after an id. Usually there is none, and finding that out costs less than planning
-/// the statement above. It names all columns that queries for series read, so that the caller needs the privileges for
-/// them.
-static ANY_AFTER: Statement = Statement::reading(
-    c"
-    SELECT first_id, last_id, metric, labels FROM lanes.series_runs
-     WHERE first_id OPERATOR(pg_catalog.>) $1 ORDER BY first_id LIMIT 1",
-    &[INT4OID],
-);
 
 /// The number of blocks that one statement reads.
 const BLOCKS_AT_ONCE: usize = 256;
@@ -142,6 +138,8 @@ pub struct Index {
     keys: Vec<RunKey>,
     /// The last id that a run covers.
     indexed_to: i32,
+    /// Whether no series is later than the runs. Otherwise there may be some.
+    is_complete: bool,
 }
 
 impl Index {
@@ -151,11 +149,12 @@ impl Index {
             runs: Vec::new(),
             keys: Vec::new(),
             indexed_to: 0,
+            is_complete: false,
         };
         if hides_series() {
             return index;
         }
-        let mut found = Vec::new();
+        let (mut found, mut latest) = (Vec::new(), None);
         let mut is_known = true;
         RUNS.each_row(&[], |row| {
             // Runs of another version of this library, and all runs after them, are ignored.
@@ -164,6 +163,7 @@ impl Index {
                 && is_known
             {
                 found.push(((table, run), last));
+                latest = row.get::<i32>(5);
             }
         });
         for (key, last) in found {
@@ -174,6 +174,7 @@ impl Index {
                 blocks: RunBlocks::Stored(key.1),
             });
         }
+        index.is_complete = index.indexed_to > 0 && latest.is_none_or(|id| id <= index.indexed_to);
         index
     }
 
@@ -208,6 +209,9 @@ impl Index {
     /// The ids of the series that no run covers and that a selector selects. They are greater than those of the others.
     pub fn select_after(&self, selector: &Selector) -> IdSet {
         let mut selected = IdSet::new();
+        if self.is_complete {
+            return selected;
+        }
         each_series_after(
             self.indexed_to,
             |metric| selector.admits_metric(metric),
@@ -228,6 +232,11 @@ impl Index {
         selected
     }
 
+    /// The ids that the runs cover. Some may have no series.
+    pub fn covered(&self) -> IdSet {
+        (1..=self.indexed_to as u32).collect()
+    }
+
     /// The runs, for a function that reads all of them.
     pub fn run_refs(&mut self) -> Vec<RunRef<'_, RunBlocks>> {
         let runs = self.runs.iter_mut().map(|run| RunRef {
@@ -240,6 +249,9 @@ impl Index {
     /// Builds a run, for this query only, of the series that no run covers. `counts_values` says whether the run counts
     /// values that no earlier run has.
     pub fn cover_all(&mut self, counts_values: bool) {
+        if self.is_complete {
+            return;
+        }
         let mut builder = Builder::default();
         each_series_after(
             self.indexed_to,
@@ -315,13 +327,7 @@ fn each_series_after(
     visit: impl FnMut(u32, &str, &str),
 ) {
     let arguments = [pg_sys::Datum::from(indexed_to)];
-    let mut is_any = indexed_to == 0;
-    if !is_any {
-        ANY_AFTER.each_row(&arguments, |_| is_any = true);
-    }
-    if is_any {
-        each_series(&SERIES_AFTER, &arguments, admits, visit);
-    }
+    each_series(&SERIES_AFTER, &arguments, admits, visit);
 }
 
 /// Calls `visit` with the id, the metric and the label set of each series in the rows of a statement whose metric is

@@ -39,6 +39,9 @@ static OF_RANGE: Statement = Statement::reading(
 )
 .planned_once();
 
+/// The bytes of a row of `lanes.samples`: its time, series and value.
+pub const ROW_BYTES: u64 = 20;
+
 /// A range of ids is read as a whole if at least this share of its ids is requested. The samples of the others are
 /// skipped, which takes less time than a search for each id.
 const IDS_PER_REQUESTED: usize = 2;
@@ -141,6 +144,7 @@ impl SamplesRead {
                 return true;
             }
             slot.read_all();
+            self.counters.rows += 1;
             let columns = [0, 1, 2].map(|column| slot.value(column));
             let [Some(series), Some(ts), Some(value)] = columns else {
                 continue;

@@ -13,6 +13,7 @@ use lanes_promql::source::Selection;
 
 use super::batch::Batch;
 use super::columns::SAMPLE_BYTES;
+use super::samples::ROW_BYTES;
 use super::series_cache::{self, IdentifiedSeries};
 use crate::labels::label_sets::each_label_set;
 use crate::labels::source::{Index, sound};
@@ -112,6 +113,7 @@ impl BatchSource for DatabaseSource {
             ("bytes_recalled", counters.bytes_recalled),
             ("vectors", counters.vectors - counters.vectors_skipped),
             ("vectors_skipped", counters.vectors_skipped),
+            ("bytes", counters.rows * ROW_BYTES),
         ]
     }
 }

@@ -47,9 +47,12 @@ impl Accounts {
         if passwords.is_empty() && tokens.is_empty() {
             return None;
         }
-        let decoy = passwords
-            .first()
-            .map_or(DECOY.to_owned(), |(_, hash)| of_cost(hash));
+        // The costs may differ. The greatest one tells the least: no user takes longer than nobody.
+        let costliest = passwords
+            .iter()
+            .map(|(_, hash)| hash)
+            .max_by_key(|hash| cost(hash));
+        let decoy = costliest.map_or(DECOY.to_owned(), |hash| of_cost(hash));
         let passwords = passwords
             .into_iter()
             .map(|(user, hash)| (user.name.clone(), (user, hash)));
@@ -109,6 +112,12 @@ impl Accounts {
         found.map(Arc::clone)
     }
 
+    /// All users.
+    pub fn users(&self) -> impl Iterator<Item = &Arc<User>> {
+        let of_passwords = self.passwords.values().map(|(user, _)| user);
+        of_passwords.chain(self.tokens.iter().map(|(user, _)| user))
+    }
+
     /// Returns the user with this name and its hash. Without such a user, the hash is one that no
     /// password fits.
     pub fn of_name(&self, name: &str) -> (Option<Arc<User>>, String) {
@@ -119,9 +128,14 @@ impl Accounts {
     }
 }
 
+/// The two digits of a hash's cost: each step doubles the time.
+fn cost(hash: &str) -> Option<&str> {
+    hash.get(4..6)
+}
+
 /// Returns the decoy with the cost of another hash.
 fn of_cost(hash: &str) -> String {
-    match hash.get(4..6) {
+    match cost(hash) {
         Some(cost) => format!("$2b${cost}{}", DECOY.get(6..).unwrap_or_default()),
         None => DECOY.to_owned(),
     }
@@ -181,6 +195,16 @@ mod tests {
         assert!(nobody.is_none());
         assert_eq!(decoy[..7], hash[..7]);
         assert!(!bcrypt::verify("secret", &decoy).unwrap());
+    }
+
+    #[test]
+    fn unknown_users_take_as_long_as_the_slowest_one() {
+        let hashes = [5, 7, 4].map(|cost| bcrypt::hash("secret", cost).unwrap());
+        let users = hashes.map(|hash| (user(&hash), hash));
+        let accounts = Accounts::new(users.into(), Vec::new()).unwrap();
+        let (nobody, decoy) = accounts.of_name("bob");
+        assert!(nobody.is_none());
+        assert_eq!(&decoy[..7], "$2b$07$");
     }
 
     #[test]

@@ -54,6 +54,13 @@ impl Guard {
         self.tls.send_replace(loaded.tls);
     }
 
+    /// Returns all users.
+    pub fn users(&self) -> Vec<Arc<User>> {
+        let accounts = self.accounts.read();
+        let users = accounts.iter().flat_map(|accounts| accounts.users());
+        users.map(Arc::clone).collect()
+    }
+
     /// Returns the certificates, now and later.
     pub fn certificates(&self) -> Certificates {
         self.tls.subscribe()

@@ -9,12 +9,13 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::guard::Guard;
 use super::settings::{self, AccessSettings, Demand};
+use crate::quota::Quotas;
 
 /// The time between two looks at the files.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Watches the file of a guard until the task is aborted. Returns at once if there is none.
-pub async fn run(access: AccessSettings, guard: Arc<Guard>) {
+pub async fn run(access: AccessSettings, guard: Arc<Guard>, quotas: Arc<Quotas>) {
     let Some(path) = access.path else { return };
     let mut hang_up = match signal(SignalKind::hangup()) {
         Ok(signal) => Some(signal),
@@ -38,6 +39,7 @@ pub async fn run(access: AccessSettings, guard: Arc<Guard>) {
         }
         let is_first = known.replace(stamp).is_none();
         reload(&guard, &path, access.demand, is_first && !is_asked);
+        quotas.keep_gauges_of(&guard.users());
     }
 }
 

@@ -31,7 +31,7 @@ use serde_saphyr::Error as YamlError;
 use thiserror::Error;
 
 use super::user::{User, check_role};
-use crate::quota::limits::OwnLimits;
+use crate::quota::limits::{Limit, OwnLimits};
 
 /// The maximum length of the file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -128,16 +128,7 @@ struct File {
     basic_auth_users: Option<BTreeMap<String, String>>,
     bearer_tokens: Option<BTreeMap<String, String>>,
     postgres_roles: Option<BTreeMap<String, String>>,
-    write_limits: Option<BTreeMap<String, LimitsSection>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsSection {
-    samples_per_second: Option<u64>,
-    series_max: Option<u64>,
-    new_series_per_minute: Option<u64>,
-    metric_names_max: Option<u64>,
+    write_limits: Option<BTreeMap<String, BTreeMap<Limit, Option<u64>>>>,
 }
 
 #[derive(Deserialize)]
@@ -216,22 +207,15 @@ pub fn parse(text: &str, folder: &Path) -> Result<WebConfig, WebConfigError> {
 }
 
 fn limits(
-    section: BTreeMap<String, LimitsSection>,
+    section: BTreeMap<String, BTreeMap<Limit, Option<u64>>>,
 ) -> Result<BTreeMap<String, OwnLimits>, WebConfigError> {
     let limits = section.into_iter().map(|(name, section)| {
-        let limits = OwnLimits {
-            samples_per_second: section.samples_per_second,
-            series_max: section.series_max,
-            new_series_per_minute: section.new_series_per_minute,
-            metric_names_max: section.metric_names_max,
-        };
-        match limits.check() {
-            Ok(()) => Ok((name, limits)),
-            Err((key, most)) => {
-                let reason = format!("must be at most {most}");
-                Err(value(&format!("write_limits.{name}.{key}"), reason))
-            }
-        }
+        OwnLimits::of(section)
+            .map_err(|limit| {
+                let key = format!("write_limits.{name}.{}", limit.name());
+                value(&key, format!("must be at most {}", limit.most()))
+            })
+            .map(|limits| (name.clone(), limits))
     });
     limits.collect()
 }

@@ -50,12 +50,8 @@ fn users_have_limits_of_their_own() {
     ));
     let users = config.unwrap().passwords;
     let limits: Vec<OwnLimits> = users.iter().map(|(user, _)| user.limits).collect();
-    let of_b = OwnLimits {
-        series_max: Some(5),
-        samples_per_second: Some(0),
-        ..OwnLimits::default()
-    };
-    assert_eq!(limits, [OwnLimits::default(), of_b]);
+    let of_b = OwnLimits::of([(Limit::Series, Some(5)), (Limit::Samples, Some(0))]);
+    assert_eq!(limits, [OwnLimits::default(), of_b.unwrap()]);
 }
 
 #[test]
@@ -84,6 +80,14 @@ fn unknown_keys_are_named() {
         (
             "basic_auth_users: {}\nbasic_auth_users: {}\n",
             "basic_auth_users is there twice",
+        ),
+        (
+            "write_limits:\n  a: {series: 1}\n",
+            "line 2: unknown key series; known are samples_per_second, series_max, ",
+        ),
+        (
+            "write_limits:\n  a: {series_max: 1, series_max: 2}\n",
+            "series_max is there twice",
         ),
     ] {
         let error = refused(text);

@@ -86,9 +86,14 @@ impl<S: Sink> App<S> {
         );
         let guard = Guard::new(&settings.access.loaded, Arc::clone(&metrics.access));
         let guard = Arc::new(guard);
-        let watching = access::watch::run(settings.access.clone(), Arc::clone(&guard));
-        let watching = tokio::spawn(watching);
         let quotas = Quotas::new(settings.user_limits, Arc::clone(&metrics.quota));
+        let quotas = Arc::new(quotas);
+        let watching = access::watch::run(
+            settings.access.clone(),
+            Arc::clone(&guard),
+            Arc::clone(&quotas),
+        );
+        let watching = tokio::spawn(watching);
         let shared = Shared {
             settings,
             budget,
@@ -98,7 +103,7 @@ impl<S: Sink> App<S> {
             status,
             decoders: Arc::new(Semaphore::new(cores)),
             guard,
-            quotas: Arc::new(quotas),
+            quotas,
             query: Arc::new(query),
             register,
         };

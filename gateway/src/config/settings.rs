@@ -23,7 +23,6 @@ use crate::http::server::ServerLimits;
 use crate::model::AckLevel;
 use crate::objects::{BacklogLimit, ObjectSettings};
 use crate::quota::Limits;
-use crate::quota::limits::{COUNTED_MAX, SAMPLES_MAX};
 use crate::receive::{ReceiveLimits, RequestLimits};
 use crate::series::{LabelLimits, LabelOrder, SampleRows};
 
@@ -278,16 +277,10 @@ fn receive(reader: &Reader<'_>) -> Result<ReceiveLimits, SettingError> {
 }
 
 fn user_limits(reader: &Reader<'_>) -> Result<Limits, SettingError> {
-    let limit = |name: &str, most: u64| {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let limit = reader.count(name, 0, most)?;
-        Ok(limit as u64)
-    };
-    Ok(Limits {
-        samples_per_second: limit("users.samples_per_second", SAMPLES_MAX)?,
-        series_max: limit("users.series_max", COUNTED_MAX)?,
-        new_series_per_minute: limit("users.new_series_per_minute", COUNTED_MAX)?,
-        metric_names_max: limit("users.metric_names_max", COUNTED_MAX)?,
+    Limits::of(|limit| {
+        let most = usize::try_from(limit.most()).unwrap_or(usize::MAX);
+        let value = reader.count(&format!("users.{}", limit.name()), 0, most)?;
+        Ok(value as u64)
     })
 }
 

@@ -124,9 +124,23 @@ impl Failure {
     /// query has passed: texts in other languages would not tell a timeout from a cancellation.
     pub fn of_database(error: &tokio_postgres::Error, is_late: bool, role: Option<&str>) -> Self {
         match error.as_db_error() {
-            Some(error) => Self::of_sqlstate(error.code(), error.message(), is_late, role),
+            Some(error) => {
+                let failure = Self::of_sqlstate(error.code(), error.message(), is_late, role);
+                match error.hint() {
+                    Some(hint) => failure.with_hint(error.code(), hint),
+                    None => failure,
+                }
+            }
             None => Self::unavailable(reason(error)),
         }
+    }
+
+    /// Appends PostgreSQL's hint, unless the text is Prometheus's own or has a remedy already.
+    fn with_hint(mut self, code: &SqlState, hint: &str) -> Self {
+        if !["22023", "42501", "42601", "57014"].contains(&code.code()) {
+            self.text = format!("{}. Hint: {hint}", self.text);
+        }
+        self
     }
 
     fn of_sqlstate(code: &SqlState, message: &str, is_late: bool, role: Option<&str>) -> Self {
@@ -247,6 +261,21 @@ mod tests {
         let denied = SqlState::from_code("42501");
         let of_user = Failure::of_sqlstate(&denied, "no", false, Some("alice")).text;
         assert!(of_user.contains("role \"alice\" read"), "{of_user}");
+    }
+
+    #[test]
+    fn hints_are_appended_to_texts_that_are_not_prometheus_s() {
+        for (code, expected) in [
+            ("54000", "too many. Hint: Select fewer."),
+            ("0A000", "too many. Hint: Select fewer."),
+            ("22023", "too many"),
+            ("42601", "too many"),
+            ("42501", "too many"),
+        ] {
+            let failure = Failure::new(Kind::Execution, "too many");
+            let failure = failure.with_hint(&SqlState::from_code(code), "Select fewer.");
+            assert_eq!(failure.text, expected, "{code}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use tokio_postgres::Row;
+use tokio_postgres::types::Timestamp;
 
 use super::answer::{Answer, List, label_set, text, text_item};
 use super::failure::Failure;
@@ -11,48 +12,29 @@ use super::form::Form;
 use super::parameters::{self, Time};
 use super::routes::Served;
 use super::selectors;
-use super::sessions::Statement;
+use super::sessions::{Parameter, Statement};
 
 /// A NULL among the selectors selects all series.
 const NAMES: &str = "SELECT DISTINCT n.name COLLATE pg_catalog.\"C\" \
      FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \
-     CROSS JOIN LATERAL lanes.label_names(s.selector) AS n (name) ORDER BY 1 LIMIT $2";
+     CROSS JOIN LATERAL lanes.label_names(s.selector, $3, $4) AS n (name) ORDER BY 1 LIMIT $2";
 
 const VALUES: &str = "SELECT DISTINCT v.value COLLATE pg_catalog.\"C\" \
      FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \
-     CROSS JOIN LATERAL lanes.label_values($3, s.selector) AS v (value) ORDER BY 1 LIMIT $2";
+     CROSS JOIN LATERAL lanes.label_values($5, s.selector, $3, $4) AS v (value) ORDER BY 1 LIMIT $2";
 
 /// The label sets of series. Each run of `lanes.series_runs` is unpacked once, however many of its
 /// series are selected.
-macro_rules! series_of {
-    ($ids:literal) => {
-        concat!(
-            "SELECT r.metric, r.label_sets[chosen.id - r.first_id + 1] \
-             FROM (SELECT f.first_id, pg_catalog.array_agg(f.id) AS ids \
-                     FROM (SELECT u.id, (SELECT pg_catalog.max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= u.id) AS first_id \
-                             FROM (",
-            $ids,
-            ") AS u (id)) AS f GROUP BY f.first_id) AS wanted \
-             CROSS JOIN LATERAL (SELECT n.first_id, n.last_id, n.metric, lanes.label_sets(n.labels) AS label_sets \
-                                   FROM lanes.series_runs n WHERE n.first_id = wanted.first_id OFFSET 0) AS r \
-             CROSS JOIN LATERAL pg_catalog.unnest(wanted.ids) AS chosen (id) \
-             WHERE chosen.id <= r.last_id ORDER BY chosen.id LIMIT $2"
-        )
-    };
-}
-
-const SERIES: &str = series_of!(
-    "SELECT DISTINCT i.id FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \
-     CROSS JOIN LATERAL lanes.series_ids(s.selector) AS i (id)"
-);
-
-/// The label sets of the series that selectors select and that have samples between two times.
-const SERIES_BETWEEN: &str = series_of!(
-    "SELECT m.series FROM lanes.samples AS m \
-     WHERE m.series = ANY (ARRAY (SELECT DISTINCT i.id FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \
-                                  CROSS JOIN LATERAL lanes.series_ids(s.selector) AS i (id))) \
-       AND m.ts >= $3 AND m.ts <= $4 GROUP BY m.series"
-);
+const SERIES: &str = "SELECT r.metric, r.label_sets[chosen.id - r.first_id + 1] \
+     FROM (SELECT f.first_id, pg_catalog.array_agg(f.id) AS ids \
+             FROM (SELECT u.id, (SELECT pg_catalog.max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= u.id) AS first_id \
+                     FROM (SELECT DISTINCT i.id FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \
+                           CROSS JOIN LATERAL lanes.series_ids(s.selector, $3, $4) AS i (id)) AS u (id)) AS f \
+            GROUP BY f.first_id) AS wanted \
+     CROSS JOIN LATERAL (SELECT n.first_id, n.last_id, n.metric, lanes.label_sets(n.labels) AS label_sets \
+                           FROM lanes.series_runs n WHERE n.first_id = wanted.first_id OFFSET 0) AS r \
+     CROSS JOIN LATERAL pg_catalog.unnest(wanted.ids) AS chosen (id) \
+     WHERE chosen.id <= r.last_id ORDER BY chosen.id LIMIT $2";
 
 /// Answers `labels`: the names of labels.
 ///
@@ -62,10 +44,7 @@ pub async fn names(served: &Served<'_>, form: &Form) -> Result<Answer, Failure> 
     let request = LabelRequest::parse(form)?;
     let rows = served.sessions.run(Statement {
         sql: NAMES,
-        parameters: vec![
-            Box::new(request.selectors_or_all()),
-            Box::new(request.rows_max()),
-        ],
+        parameters: request.parameters(),
         timeout: served.settings.timeout,
     });
     Ok(Answer::List(List {
@@ -85,13 +64,11 @@ pub async fn values(served: &Served<'_>, name: &str, form: &Form) -> Result<Answ
         return Err(Failure::bad_data("invalid label name: \"\""));
     }
     let request = LabelRequest::parse(form)?;
+    let mut parameters = request.parameters();
+    parameters.push(Box::new(name));
     let rows = served.sessions.run(Statement {
         sql: VALUES,
-        parameters: vec![
-            Box::new(request.selectors_or_all()),
-            Box::new(request.rows_max()),
-            Box::new(name),
-        ],
+        parameters,
         timeout: served.settings.timeout,
     });
     Ok(Answer::List(List {
@@ -115,7 +92,11 @@ pub async fn series(served: &Served<'_>, form: &Form) -> Result<Answer, Failure>
             false => Failure::invalid("match[]", failure.text),
         }
     })?;
-    let rows = served.sessions.run(request.series_statement(served));
+    let rows = served.sessions.run(Statement {
+        sql: SERIES,
+        parameters: request.parameters(),
+        timeout: served.settings.timeout,
+    });
     Ok(Answer::List(List {
         rows: rows.await?,
         item: series_item,
@@ -158,23 +139,24 @@ impl LabelRequest {
         }
     }
 
-    fn series_statement(&self, served: &Served<'_>) -> Statement {
-        let mut statement = Statement {
-            sql: SERIES,
-            parameters: vec![Box::new(self.selectors.clone()), Box::new(self.rows_max())],
-            timeout: served.settings.timeout,
-        };
-        let start = self.start.and_then(Time::system_time);
-        let end = self.end.and_then(Time::system_time);
-        if start.is_some() || end.is_some() {
-            statement.sql = SERIES_BETWEEN;
-            let (first, last) = (Time::FIRST.system_time(), Time::LAST.system_time());
-            let bounds: [Option<SystemTime>; 2] = [start.or(first), end.or(last)];
-            for bound in bounds {
-                statement.parameters.push(Box::new(bound));
-            }
-        }
-        statement
+    /// The selectors, the limit, and the first and the last time. A time that PostgreSQL does not
+    /// have is before or after all of its times.
+    fn parameters(&self) -> Vec<Parameter> {
+        vec![
+            Box::new(self.selectors_or_all()),
+            Box::new(self.rows_max()),
+            Box::new(bound(self.start.unwrap_or(Time(i64::MIN)))),
+            Box::new(bound(self.end.unwrap_or(Time(i64::MAX)))),
+        ]
+    }
+}
+
+/// Returns a time as a parameter that excludes no other one beyond PostgreSQL's.
+fn bound(time: Time) -> Timestamp<SystemTime> {
+    match time.system_time() {
+        Some(time) => Timestamp::Value(time),
+        None if time < Time::FIRST => Timestamp::NegInfinity,
+        None => Timestamp::PosInfinity,
     }
 }
 

@@ -33,12 +33,15 @@ use crate::connect::Connector;
 const SET_UP: &str = "SET search_path = pg_catalog; SET default_transaction_read_only = on; SET jit = off; \
      SET default_transaction_isolation = 'read committed'; SET client_min_messages = warning";
 
+/// A parameter of a statement.
+pub type Parameter = Box<dyn ToSql + Send + Sync>;
+
 /// A statement, prepared once in each session.
 pub struct Statement {
     /// The text.
     pub sql: &'static str,
     /// The parameters.
-    pub parameters: Vec<Box<dyn ToSql + Send + Sync>>,
+    pub parameters: Vec<Parameter>,
     /// The maximum time of the statement, with its wait for a session.
     pub timeout: Duration,
 }

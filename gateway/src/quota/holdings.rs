@@ -63,7 +63,7 @@ impl Holdings {
 
     /// Adds the name of a registered series.
     pub fn note_name(&mut self, name: &str, limits: &Limits) {
-        if (self.names.len() as u64) < limits.metric_names_max {
+        if (self.names.len() as u64) < limits[Limit::MetricNames] {
             self.names.insert(self.key.hash_one(name));
         }
     }
@@ -82,12 +82,12 @@ impl Holdings {
     ) -> Result<(), Limit> {
         self.begin_day(moment.day);
         let series = (self.series.len() + admitted) as u64;
-        if limits.series_max > 0 && series >= limits.series_max {
+        if limits[Limit::Series] > 0 && series >= limits[Limit::Series] {
             return Err(Limit::Series);
         }
         let name = self.key.hash_one(name);
-        let is_named = limits.metric_names_max == 0 || self.names.contains(&name);
-        if !is_named && self.names.len() as u64 >= limits.metric_names_max {
+        let is_named = limits[Limit::MetricNames] == 0 || self.names.contains(&name);
+        if !is_named && self.names.len() as u64 >= limits[Limit::MetricNames] {
             return Err(Limit::MetricNames);
         }
         if let Some(rate) = limits.new_series() {
@@ -108,7 +108,7 @@ impl Holdings {
     }
 
     fn is_full(&self, limits: &Limits) -> bool {
-        self.series.len() as u64 >= limits.series_max
+        self.series.len() as u64 >= limits[Limit::Series]
     }
 }
 
@@ -128,10 +128,7 @@ mod tests {
     #[test]
     fn series_are_counted_by_day_and_registered_ones_are_never_refused() {
         let (mut holdings, today) = (Holdings::default(), moment(1));
-        let limits = Limits {
-            series_max: 3,
-            ..Limits::default()
-        };
+        let limits = Limits::default().with(Limit::Series, 3);
         holdings.note_series([1, 1, 2, 1].into_iter(), &limits, today);
         assert_eq!(holdings.counts(), (2, 0));
         assert_eq!(holdings.admit("a", 0, &limits, today), Ok(()));
@@ -147,10 +144,7 @@ mod tests {
     #[test]
     fn further_names_are_refused_and_known_ones_are_not() {
         let (mut holdings, today) = (Holdings::default(), moment(1));
-        let limits = Limits {
-            metric_names_max: 2,
-            ..Limits::default()
-        };
+        let limits = Limits::default().with(Limit::MetricNames, 2);
         holdings.note_name("old", &limits);
         assert_eq!(holdings.admit("a", 0, &limits, today), Ok(()));
         assert_eq!(
@@ -167,11 +161,9 @@ mod tests {
     #[test]
     fn new_series_are_admitted_at_their_rate() {
         let (mut holdings, start) = (Holdings::default(), moment(1));
-        let limits = Limits {
-            new_series_per_minute: 6,
-            metric_names_max: 1,
-            ..Limits::default()
-        };
+        let limits = Limits::default()
+            .with(Limit::NewSeries, 6)
+            .with(Limit::MetricNames, 1);
         for nth in 0..6 {
             assert_eq!(holdings.admit("a", nth, &limits, start), Ok(()));
             // A series that another limit refuses takes no token.

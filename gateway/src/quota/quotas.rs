@@ -10,7 +10,7 @@ use super::bucket::Bucket;
 use super::holdings::{Holdings, Moment};
 use super::limits::{Limit, Limits};
 use super::metrics::QuotaMetrics;
-use crate::access::Caller;
+use crate::access::{Caller, User};
 use crate::clock;
 use crate::http::Refusal;
 use crate::series::{LabelSet, SeriesId};
@@ -74,6 +74,8 @@ impl Quotas {
         let mut users = self.users.lock();
         if users.len() >= USERS_MAX && !users.contains_key(&user.name) {
             users.clear();
+            self.metrics.series.reset();
+            self.metrics.metric_names.reset();
         }
         let used = match users.get(&user.name) {
             Some(used) => Arc::clone(used),
@@ -85,6 +87,26 @@ impl Quotas {
             used,
             metrics: Arc::clone(&self.metrics),
         })
+    }
+
+    /// Drops the gauges of users that are not among these any more, or have lost the limit.
+    pub fn keep_gauges_of(&self, users: &[Arc<User>]) {
+        let limits: HashMap<&str, Limits> = users
+            .iter()
+            .map(|user| (user.name.as_str(), user.limits.or(self.defaults)))
+            .collect();
+        for name in self.users.lock().keys() {
+            let limits = limits.get(name.as_str()).copied().unwrap_or_default();
+            for (limit, gauges) in [
+                (Limit::Series, &self.metrics.series),
+                (Limit::MetricNames, &self.metrics.metric_names),
+            ] {
+                if limits[limit] == 0 {
+                    // It is an error if there is no such gauge.
+                    let _ = gauges.remove_label_values(&[name]);
+                }
+            }
+        }
     }
 }
 
@@ -133,7 +155,7 @@ impl Quota {
 
     /// Adds registered series of which samples are sent.
     pub fn note_series(&self, ids: impl Iterator<Item = SeriesId>) {
-        if self.limits.series_max == 0 {
+        if self.limits[Limit::Series] == 0 {
             return;
         }
         let mut holdings = self.used.holdings.lock();
@@ -177,13 +199,13 @@ impl Quota {
     fn publish(&self, holdings: &Holdings) {
         let (series, names) = holdings.counts();
         let user = [&*self.user];
-        if self.limits.series_max > 0 {
+        if self.limits[Limit::Series] > 0 {
             self.metrics
                 .series
                 .with_label_values(&user)
                 .set(series as i64);
         }
-        if self.limits.metric_names_max > 0 {
+        if self.limits[Limit::MetricNames] > 0 {
             let gauge = self.metrics.metric_names.with_label_values(&user);
             gauge.set(names as i64);
         }
@@ -194,5 +216,37 @@ fn moment() -> Moment {
     Moment {
         now: clock::now(),
         day: clock::unix_ms().div_euclid(DAY_MS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Families;
+    use crate::quota::limits::OwnLimits;
+
+    fn user(name: &str, series_max: u64) -> Arc<User> {
+        let limits = [(Limit::Series, Some(series_max))];
+        Arc::new(User {
+            name: name.to_owned(),
+            role: name.into(),
+            limits: OwnLimits::of(limits).unwrap(),
+        })
+    }
+
+    #[test]
+    fn gauges_of_users_that_are_gone_are_dropped() {
+        let families = Families::default();
+        let metrics = Arc::new(QuotaMetrics::new(&families));
+        let quotas = Quotas::new(Limits::default(), metrics);
+        for name in ["gone", "kept", "without"] {
+            let quota = quotas.of(&Some(user(name, 9))).unwrap();
+            quota.note_series([1, 2].into_iter());
+        }
+        quotas.keep_gauges_of(&[user("kept", 5), user("without", 0), user("new", 1)]);
+        let text = families.text();
+        let lines = text.lines().filter(|line| line.contains("user_series{"));
+        let lines: Vec<&str> = lines.collect();
+        assert_eq!(lines, ["lanes_gateway_user_series{user=\"kept\"} 2"]);
     }
 }

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::process::{Process, Signal, run, through};
-use crate::provision::{DATABASE, GATEWAY, Passwords, READER};
+use crate::provision::{DATABASE, GATEWAY, Passwords, READER, provision};
 use crate::{place, port};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -49,6 +49,16 @@ impl Settings {
             environment: Vec::new(),
             through: Vec::new(),
         })
+    }
+
+    /// Creates roles, database and extension in a test cluster, and the settings of a gateway on it
+    /// that stores no metrics of its own.
+    pub fn provisioned(cluster: &Cluster) -> Result<(Settings, Passwords)> {
+        let passwords = Passwords::generate();
+        provision(cluster, &passwords)?;
+        let settings = Settings::for_test("gateway", cluster, &passwords)?;
+        let settings = settings.environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+        Ok((settings, passwords))
     }
 
     /// Turns a write past the limit of [`Gateway::limit_files`] into an error, as on a full disk.

@@ -1,7 +1,7 @@
 //! The comparison of two replies: types, label sets, order, times, values, warnings, refusals.
 
 use crate::query::Query;
-use crate::sides::{Class, Reply};
+use crate::sides::{Class, HttpReply, Reply};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,21 @@ const TOLERANCE: f64 = 1e-12;
 pub struct Strictness {
     /// Whether refusals and warnings have the words of Prometheus 3, and matrices its order.
     pub is_newest: bool,
+}
+
+/// Compares the answer of Prometheus over HTTP with another one; returns the first difference.
+pub fn compare_over_http(
+    query: &Query,
+    expected: &HttpReply,
+    found: &HttpReply,
+    strictness: Strictness,
+) -> Result<(), String> {
+    compare(query, &expected.reply, &found.reply, strictness)?;
+    let (expected, found) = (expected.status, found.status);
+    match expected == found {
+        true => Ok(()),
+        false => Err(format!("status {found}\n  expected {expected}")),
+    }
 }
 
 /// Compares the reply of Prometheus with another one; returns the first difference.

@@ -8,14 +8,16 @@
 //! | [`selectors`], [`vectors`], [`aggregations`], [`operators`] | the grammar of queries |
 //! | [`broken`] | queries that are refused |
 //! | [`stores`] | the stores of one run, which hold the same samples |
-//! | [`sides`], [`engine_side`] | who answers: Prometheus, the database, the engine alone |
+//! | [`sides`], [`engine_side`] | who answers: Prometheus, the gateway, the database, the engine alone |
+//! | [`requests`] | wrong requests, which both servers refuse |
 //! | [`comparison`] | two replies, and their first difference |
 //! | [`differences`] | queries that are not compared with an older Prometheus, and why |
 //! | [`tally`] | the queries of a run by kind |
 //!
 //! Values agree within 1e-12; types, label sets, times, NaN, infinities and the signs of zeros are
 //! equal, and so is the order of series where PromQL defines one. Invalid queries have to fail on
-//! both sides. Errors, warnings and infos have the words of the newest Prometheus.
+//! both sides. Errors, warnings and infos have the words of the newest Prometheus. Over HTTP, status
+//! codes and kinds of errors are equal too.
 //!
 //! `LANES_SEED` replays a run, with the times of its samples; `LANES_ROUNDS` sets the number of
 //! queries.
@@ -27,6 +29,7 @@ mod differences;
 mod engine_side;
 mod operators;
 mod query;
+mod requests;
 mod samples;
 mod selectors;
 mod sides;
@@ -35,7 +38,7 @@ mod tally;
 mod vectors;
 mod writer;
 
-use comparison::{Strictness, compare};
+use comparison::{Strictness, compare, compare_over_http};
 use lanes_support::budget::Budget;
 use lanes_support::prometheus_receiver;
 use lanes_support::seed::seeded;
@@ -86,24 +89,35 @@ fn run(test: &str, program: &Path, reference: Reference) {
             tally.skip(reason);
             continue;
         }
-        let expected = stores.prometheus.ask(&query);
-        tally.count(&query, &expected);
+        let over_http = stores.prometheus.ask(&query);
+        let expected = &over_http.reply;
+        tally.count(&query, expected);
         let found = stores.lanes.ask(&query);
-        if let Err(difference) = compare(&query, &expected, &found, strictness) {
-            let alone = compare(&query, &expected, &stores.engine.ask(&query), strictness);
-            let place = match alone {
-                Ok(()) => "reading the samples, because the engine alone agrees",
-                Err(_) => "the engine, which alone differs too",
-            };
+        let difference = match compare(&query, expected, &found, strictness) {
+            Err(difference) => {
+                let alone = compare(&query, expected, &stores.engine.ask(&query), strictness);
+                let place = match alone {
+                    Ok(()) => "reading the samples, because the engine alone agrees",
+                    Err(_) => "the engine, which alone differs too",
+                };
+                Err(format!("{difference}\n  at fault: {place}"))
+            }
+            Ok(()) => {
+                compare_over_http(&query, &over_http, &stores.gateway.ask(&query), strictness)
+                    .map_err(|difference| format!("{difference}\n  at fault: the gateway"))
+            }
+        };
+        if let Err(difference) = difference {
+            let kind = query.kind;
             differences.push(format!(
-                "round {round}, a query of the kind {}:\n{query}\n  {difference}\n  at fault: {place}",
-                query.kind
+                "round {round}, a query of the kind {kind}:\n{query}\n  {difference}"
             ));
         }
         if differences.len() == DIFFERENCES_MAX {
             break;
         }
     }
+    differences.extend(requests::differences(&stores, reference.is_newest));
     println!("{tally}");
     assert!(
         differences.is_empty(),

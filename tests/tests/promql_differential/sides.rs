@@ -1,7 +1,8 @@
-//! The two sides, which answer the same queries: Prometheus, and PromQL in SQL.
+//! The sides, which answer the same queries: Prometheus, the gateway, and PromQL in SQL.
 
 use crate::query::{Query, Times};
 use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Answer, Gateway, encoded};
 use lanes_support::prometheus_receiver::Receiver;
 use lanes_support::provision::DATABASE;
 use postgres::error::SqlState;
@@ -32,31 +33,77 @@ pub enum Class {
     Fault,
 }
 
+/// What a server says to a query over HTTP.
+pub struct HttpReply {
+    /// The status code.
+    pub status: u16,
+    /// What the body says.
+    pub reply: Reply,
+}
+
 /// A Prometheus that answers queries over HTTP.
 pub struct PrometheusSide(pub Receiver);
 
 impl PrometheusSide {
     /// Asks a query.
-    pub fn ask(&self, query: &Query) -> Reply {
-        let seconds = |time: i64| format!("{}.{:03}", time / 1000, time % 1000);
-        let mut parameters = vec![("query", query.text.clone())];
-        let path = match query.times {
-            Times::At(at) => {
-                parameters.push(("time", seconds(at)));
-                "/api/v1/query"
-            }
-            Times::Steps { start, end, step } => {
-                parameters.push(("start", seconds(start)));
-                parameters.push(("end", seconds(end)));
-                parameters.push(("step", seconds(step)));
-                "/api/v1/query_range"
-            }
-        };
-        if let Some(lookback) = query.lookback {
-            parameters.push(("lookback_delta", seconds(lookback)));
+    pub fn ask(&self, query: &Query) -> HttpReply {
+        let (path, parameters) = request(query);
+        self.get(path, &parameters)
+    }
+
+    /// Sends any request.
+    pub fn get(&self, path: &str, parameters: &[(&'static str, String)]) -> HttpReply {
+        reply_of(&self.0.get(path, parameters).unwrap())
+    }
+}
+
+/// The gateway, which answers as Prometheus does.
+pub struct GatewaySide(pub Gateway);
+
+impl GatewaySide {
+    /// Asks a query.
+    pub fn ask(&self, query: &Query) -> HttpReply {
+        let (path, parameters) = request(query);
+        self.get(path, &parameters)
+    }
+
+    /// Sends any request.
+    pub fn get(&self, path: &str, parameters: &[(&'static str, String)]) -> HttpReply {
+        let parameters: Vec<(&str, &str)> = parameters
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let parameters = encoded(&parameters);
+        reply_of(&self.0.get(&format!("{path}?{parameters}")).unwrap())
+    }
+}
+
+/// The path and the parameters of a query.
+fn request(query: &Query) -> (&'static str, Vec<(&'static str, String)>) {
+    let seconds = |time: i64| format!("{}.{:03}", time / 1000, time % 1000);
+    let mut parameters = vec![("query", query.text.clone())];
+    let path = match query.times {
+        Times::At(at) => {
+            parameters.push(("time", seconds(at)));
+            "/api/v1/query"
         }
-        let answer = self.0.get(path, &parameters).unwrap();
-        reply_of_api(&answer.body)
+        Times::Steps { start, end, step } => {
+            parameters.push(("start", seconds(start)));
+            parameters.push(("end", seconds(end)));
+            parameters.push(("step", seconds(step)));
+            "/api/v1/query_range"
+        }
+    };
+    if let Some(lookback) = query.lookback {
+        parameters.push(("lookback_delta", seconds(lookback)));
+    }
+    (path, parameters)
+}
+
+fn reply_of(answer: &Answer) -> HttpReply {
+    HttpReply {
+        status: answer.status,
+        reply: reply_of_api(&answer.body),
     }
 }
 

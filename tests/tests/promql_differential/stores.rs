@@ -3,11 +3,11 @@
 
 use crate::engine_side::EngineSide;
 use crate::samples::{Samples, requests};
-use crate::sides::{LanesSide, PrometheusSide};
+use crate::sides::{GatewaySide, LanesSide, PrometheusSide};
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Answer, Gateway, Settings};
 use lanes_support::prometheus_receiver::Receiver;
-use lanes_support::provision::{DATABASE, Passwords, provision};
+use lanes_support::provision::DATABASE;
 use lanes_support::remote_write::{self, Series};
 use std::path::Path;
 
@@ -19,8 +19,9 @@ pub struct Stores {
     pub lanes: LanesSide,
     /// The engine alone.
     pub engine: EngineSide,
+    /// The gateway before the database.
+    pub gateway: GatewaySide,
     cluster: Cluster,
-    gateway: Gateway,
 }
 
 impl Stores {
@@ -30,11 +31,7 @@ impl Stores {
             .setting("log_min_messages", "fatal")
             .start()
             .unwrap();
-        let passwords = Passwords::generate();
-        provision(&cluster, &passwords).unwrap();
-        let settings = Settings::for_test("gateway", &cluster, &passwords)
-            .unwrap()
-            .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+        let (settings, _) = Settings::provisioned(&cluster).unwrap();
         let gateway = Gateway::start(settings).unwrap();
         let receiver = Receiver::start(program, &cluster.folder().join("prometheus")).unwrap();
         let mut created: Vec<&Series> = Vec::new();
@@ -58,8 +55,8 @@ impl Stores {
             prometheus: PrometheusSide(receiver),
             lanes: LanesSide::connect(&cluster),
             engine: EngineSide::new(created.into_iter()),
+            gateway: GatewaySide(gateway),
             cluster,
-            gateway,
         }
     }
 
@@ -72,7 +69,7 @@ impl Stores {
     /// Stops the processes.
     pub fn stop(mut self) {
         self.prometheus.0.stop().unwrap();
-        self.gateway.stop().unwrap();
+        self.gateway.0.stop().unwrap();
     }
 }
 

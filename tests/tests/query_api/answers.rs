@@ -1,6 +1,7 @@
 //! The body of every route, to the byte.
 
 use super::{START, Stage};
+use lanes_support::provision::DATABASE;
 use lanes_support::remote_write::{Series, body};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -150,6 +151,51 @@ fn labels(stage: &Stage) {
         ),
         success(r#"["up"]"#)
     );
+    labels_between(stage);
+}
+
+/// Only series with samples between `start` and `end` have labels.
+fn labels_between(stage: &Stage) {
+    let late = Series::new(
+        "late",
+        &[("shift", "night")],
+        vec![((START + 7200) * 1000, 1.0)],
+    );
+    let stored = stage.gateway.remote_write(&body(&[late]), None).unwrap();
+    assert_eq!(stored.status, 204);
+    let between = |path: &str, start: i64, end: i64| {
+        let (start, end) = (start.to_string(), end.to_string());
+        let times = [("start", start.as_str()), ("end", end.as_str())];
+        stage.body(&format!("/api/v1/{path}"), &times)
+    };
+    let early = success(r#"["__name__","code","job","zone"]"#);
+    let names = |start, end| between("labels", START + start, START + end);
+    assert_eq!(names(0, 7199), early);
+    assert_eq!(names(60, 60), early);
+    assert_eq!(names(61, 7200), success(r#"["__name__","shift"]"#));
+    assert_eq!(names(7201, 9999), success("[]"));
+    let values = |start, end| between("label/__name__/values", START + start, START + end);
+    assert_eq!(values(-10, 0), success(r#"["requests_total","up"]"#));
+    assert_eq!(values(7200, 7200), success(r#"["late"]"#));
+    assert_eq!(values(-10, -1), success("[]"));
+    // A missing end is no end, a missing start no start.
+    let after = (START + 61).to_string();
+    assert_eq!(
+        stage.body("/api/v1/label/shift/values", &[("start", &after)]),
+        success(r#"["night"]"#)
+    );
+    assert_eq!(
+        stage.body("/api/v1/label/shift/values", &[("end", &after)]),
+        success("[]")
+    );
+    let wrong = stage.get("/api/v1/labels", &[("start", "x")]);
+    assert_eq!(wrong.status, 400);
+    let text = r#"invalid parameter \"start\": invalid time value for 'start': cannot parse \"x\""#;
+    assert!(wrong.body.contains(text), "{}", wrong.body);
+    // The later tests count series.
+    let forget = "DELETE FROM lanes.series_runs WHERE metric = 'late'; DELETE FROM lanes.samples WHERE ts > '2023-11-15'";
+    let mut client = stage.cluster.connect(DATABASE).unwrap();
+    client.batch_execute(forget).unwrap();
 }
 
 fn series(stage: &Stage) {

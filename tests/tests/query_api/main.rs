@@ -7,10 +7,12 @@
 //! | [`grafana`] | the requests of Grafana's Prometheus data source, with their parameters |
 //! | [`remote_read`] | raw samples, for bytes and for a real Prometheus |
 //! | [`admin`] | deletions, and what they do to others |
+//! | [`cancellation`] | a query that would run for hours ends when it is told to |
 //! | [`limits`] | few sessions, slow queries, clients that go away, roles without privileges, PostgreSQL stopped |
 
 mod admin;
 mod answers;
+mod cancellation;
 mod grafana;
 mod limits;
 mod refusals;
@@ -18,7 +20,6 @@ mod remote_read;
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Answer, Gateway, Settings, encoded};
-use lanes_support::provision::{Passwords, provision};
 use lanes_support::remote_write::{Series, body};
 use std::time::{Duration, Instant};
 
@@ -48,11 +49,7 @@ impl Stage {
     /// Starts a gateway with changed settings, and stores the samples.
     fn start_with(name: &str, change: impl FnOnce(Settings) -> Settings) -> Stage {
         let cluster = Cluster::builder(name).start().unwrap();
-        let passwords = Passwords::generate();
-        provision(&cluster, &passwords).unwrap();
-        let settings = Settings::for_test("gateway", &cluster, &passwords)
-            .unwrap()
-            .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+        let (settings, _) = Settings::provisioned(&cluster).unwrap();
         let gateway = Gateway::start(change(settings)).unwrap();
         let stored = gateway.remote_write(&samples(), None).unwrap();
         assert_eq!(stored.status, 204, "{}", stored.body);

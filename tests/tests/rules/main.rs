@@ -9,7 +9,7 @@ mod vmalert;
 
 use lanes_support::cluster::Cluster;
 use lanes_support::gateway::{Gateway, Settings};
-use lanes_support::provision::{DATABASE, OWNER, Passwords, provision};
+use lanes_support::provision::{DATABASE, OWNER};
 use lanes_support::remote_write::{Series, body};
 use postgres::Client;
 use serde_json::Value;
@@ -74,11 +74,7 @@ fn active_at(client: &mut Client, alert: &Value) -> i64 {
 #[test]
 fn results_of_rules_are_series_and_alerts_survive_a_restart_of_vmalert() {
     let cluster = Cluster::builder("rules").start().unwrap();
-    let passwords = Passwords::generate();
-    provision(&cluster, &passwords).unwrap();
-    let settings = Settings::for_test("gateway", &cluster, &passwords)
-        .unwrap()
-        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+    let (settings, passwords) = Settings::provisioned(&cluster).unwrap();
     let gateway = Gateway::start(settings).unwrap();
     let stored = gateway.remote_write(&samples(), None).unwrap();
     assert_eq!(stored.status, 204, "{}", stored.body);
