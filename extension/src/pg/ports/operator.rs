@@ -64,6 +64,19 @@ type Interpretation = pg_sys::OpBtreeInterpretation;
 #[cfg(feature = "pg18")]
 type Interpretation = pg_sys::OpIndexInterpretation;
 
+/// Notes whether the ordering operator of a clause is descending, which older versions look up.
+///
+/// # Safety
+/// `clause` is live, and changed by nobody else.
+#[cfg_attr(not(feature = "pg18"), allow(unused_variables))]
+pub unsafe fn set_reverse_sort(clause: *mut pg_sys::SortGroupClause, is_descending: bool) {
+    #[cfg(feature = "pg18")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*clause).reverse_sort = is_descending;
+    }
+}
+
 /// What a comparison operator means in one of the families of numbers and times: the comparison, the family, and the
 /// types of its sides.
 pub fn btree_operator(
