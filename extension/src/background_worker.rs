@@ -29,6 +29,7 @@ use crate::labels::maintain;
 use crate::maintenance::shorten::Effort;
 use crate::maintenance::vacuum_report::Audience;
 use crate::maintenance::{self, vacuum};
+use crate::pg::signals::pqsignal;
 use crate::pg::table::OpenedTable;
 use crate::pg::{names, table_catalog};
 
@@ -108,7 +109,7 @@ pub extern "C-unwind" fn lanes_sealing_launcher(_argument: pg_sys::Datum) {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
     // SAFETY: core's own handler, by which a long piece of work ends at its next check for interrupts; nothing runs yet.
-    unsafe { pg_sys::pqsignal(pg_sys::SIGTERM as i32, Some(die)) };
+    unsafe { pqsignal(pg_sys::SIGTERM as i32, Some(die)) };
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP);
     // SAFETY: the launcher's argument.
     let database = unsafe { pg_sys::Oid::from_datum(database, false) };

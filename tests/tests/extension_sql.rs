@@ -2,7 +2,7 @@
 //! library's settings at server start.
 
 use lanes_support::cluster::Cluster;
-use lanes_support::place;
+use lanes_support::installation::Postgres;
 use std::collections::BTreeSet;
 
 /// The prefix of the symbols from which PostgreSQL learns the calling convention of a C function.
@@ -14,7 +14,7 @@ fn is_name(byte: u8) -> bool {
 
 /// Returns the C functions of the library.
 fn offered() -> BTreeSet<String> {
-    let library = std::fs::read(place::extension_libraries().join("lanes.so")).unwrap();
+    let library = std::fs::read(Postgres::chosen().unwrap().libraries.join("lanes.so")).unwrap();
     library
         .windows(INFORMATION.len())
         .enumerate()
@@ -34,7 +34,7 @@ fn offered() -> BTreeSet<String> {
 /// Returns the C functions that the SQL names.
 fn named() -> BTreeSet<String> {
     let script = format!("lanes--{}.sql", env!("CARGO_PKG_VERSION"));
-    let script = std::fs::read_to_string(place::extension_scripts().join(script)).unwrap();
+    let script = std::fs::read_to_string(Postgres::chosen().unwrap().scripts.join(script)).unwrap();
     let names = script.split("'MODULE_PATHNAME', '").skip(1);
     names
         .map(|rest| rest.split('\'').next().unwrap().to_owned())

@@ -6,6 +6,7 @@
 
 use pgrx::pg_sys;
 
+use crate::pg::outer_joins;
 use crate::pg::tree::{self, Visitor};
 
 /// The old range-table indexes of the entries that move. The new index of an entry is its position here, counted from 1.
@@ -100,30 +101,10 @@ fn variable(variable: &mut pg_sys::Var, depth: u32, moved: &Moved) {
             variable.varno = new as _;
             variable.varnosyn = new as _;
             variable.varattnosyn = variable.varattno;
-            #[cfg(not(feature = "pg15"))]
-            // SAFETY: a live set or null.
-            unsafe {
-                variable.varnullingrels = renumber_joins(variable.varnullingrels, moved);
-            }
+            // Joins that do not move along do not belong to the new level.
+            // SAFETY: a live column of a tree that only we change.
+            unsafe { outer_joins::renumber(variable, |join| moved.renumber(join)) };
         }
         None => variable.varlevelsup += 1,
     }
-}
-
-/// The outer joins that move along, by their new indexes. Other joins do not belong to the new level.
-///
-/// # Safety
-/// A live set or null.
-#[cfg(not(feature = "pg15"))]
-unsafe fn renumber_joins(joins: *mut pg_sys::Bitmapset, moved: &Moved) -> *mut pg_sys::Bitmapset {
-    let mut renumbered = std::ptr::null_mut();
-    for (place, &old) in moved.0.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if pg_sys::bms_is_member(old, joins) {
-                renumbered = pg_sys::bms_add_member(renumbered, place as i32 + 1);
-            }
-        }
-    }
-    renumbered
 }

@@ -7,9 +7,9 @@
 use pgrx::pg_sys;
 
 use super::descend::{self, Moved};
-use super::{lateral, permission};
+use super::lateral;
 use crate::error;
-use crate::pg::{ports, tree};
+use crate::pg::{outer_joins, permission, ports, tree};
 
 /// A column that the rest of the query uses.
 struct Column {
@@ -180,11 +180,9 @@ unsafe fn redirect(parent: *mut pg_sys::Query, moved: &Moved, index: i32) -> Vec
             (*variable).varattno = place as i16 + 1;
             (*variable).varnosyn = index as _;
             (*variable).varattnosyn = place as i16 + 1;
-            #[cfg(not(feature = "pg15"))]
-            for &member in &moved.0 {
-                (*variable).varnullingrels =
-                    pg_sys::bms_del_member((*variable).varnullingrels, member);
-            }
+            outer_joins::renumber(&mut *variable, |join| {
+                (!moved.0.contains(&join)).then_some(join)
+            });
             false
         });
     }

@@ -15,8 +15,8 @@ use pgrx::pg_sys;
 
 use super::condition::{Asof, Direction, Look, Operators, SortKey};
 use super::descend::{self, Moved};
-use super::{permission, tolerance};
-use crate::pg::tree;
+use super::tolerance;
+use crate::pg::{permission, ports, tree};
 
 /// The right side of a join, by its range-table entry.
 #[derive(Clone, Copy)]
@@ -305,6 +305,7 @@ impl Order<'_> {
                 Direction::Backward => operators.greater,
                 Direction::Forward => operators.less,
             };
+            ports::set_reverse_sort(key, direction == Direction::Backward);
             (*key).nulls_first = nulls_first;
             self.clause = pg_sys::lappend(self.clause, key.cast());
         }
@@ -332,17 +333,7 @@ unsafe fn columns(entry: *mut pg_sys::RangeTblEntry, index: i32) -> Vec<*mut pg_
     let (mut names, mut values) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: a live entry; a relation is locked since the query was parsed.
     unsafe {
-        pg_sys::expandRTE(
-            entry,
-            index,
-            0,
-            #[cfg(feature = "pg18")]
-            pg_sys::VarReturningType::VAR_RETURNING_DEFAULT,
-            -1,
-            true,
-            &mut names,
-            &mut values,
-        );
+        ports::expandRTE(entry, index, &mut names, &mut values);
         tree::elements::<pg_sys::Expr>(values)
             .into_iter()
             .zip(tree::elements::<pg_sys::Node>(names))

@@ -3,7 +3,7 @@
 //! ```text
 //! Query ─ planner hook ─► rewrite (which joins) ─► condition (the marker's call; tolerance)
 //!                            │                        ▼
-//!                            ├─ join_tree ────────► lateral (the sub-select; descend, permission) ─► Query without markers
+//!                            ├─ join_tree ────────► lateral (the sub-select; descend) ─► Query without markers
 //!                            ▼
 //!                         planner
 //! ```
@@ -17,7 +17,6 @@
 //! | [`join_tree`] | makes a right side that is a join one sub-select |
 //! | [`lateral`] | builds the sub-select that finds the match |
 //! | [`descend`] | adapts a tree that moves one query level down |
-//! | [`permission`] | moves permissions with tables |
 //!
 //! The rewrite turns `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` into `t LEFT JOIN LATERAL (SELECT q's columns
 //! FROM q WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival DESC LIMIT 1) q ON true`. It works on the tree that
@@ -42,7 +41,6 @@ mod descend;
 mod join_tree;
 mod lateral;
 pub mod marker;
-mod permission;
 pub mod rewrite;
 pub mod tolerance;
 

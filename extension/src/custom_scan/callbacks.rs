@@ -24,7 +24,7 @@ use crate::pg::exec::parallel::SharedState;
 use crate::pg::exec::slot::Slot;
 use crate::pg::exec::table::QueryTable;
 use crate::pg::explain::Explain;
-use crate::pg::{ports, tree};
+use crate::pg::{outer_joins, ports, tree};
 
 /// The callbacks of a node.
 pub struct Callbacks {
@@ -236,6 +236,9 @@ unsafe extern "C-unwind" fn plan<N: Node>(
             clauses,
             scan,
         });
+        if (*scan).scan.scanrelid == 0 {
+            outer_joins::agree(scan);
+        }
         scan.cast()
     }
 }

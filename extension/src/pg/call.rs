@@ -279,11 +279,17 @@ macro_rules! sql_callables {
 /// Raises PostgreSQL's error for a float8 that is too large.
 pub fn float_overflow() -> ! {
     // SAFETY: raises an error and nothing else.
-    unsafe { pg_sys::float_overflow_error() }
+    unsafe { pg_sys::float_overflow_error() };
+    // Bindings of PostgreSQL 18 do not know that the function never returns.
+    #[cfg(feature = "pg18")]
+    unreachable!("an error was raised")
 }
 
 /// Raises PostgreSQL's error for a float8 that is too small.
 pub fn float_underflow() -> ! {
     // SAFETY: raises an error and nothing else.
-    unsafe { pg_sys::float_underflow_error() }
+    unsafe { pg_sys::float_underflow_error() };
+    // Bindings of PostgreSQL 18 do not know that the function never returns.
+    #[cfg(feature = "pg18")]
+    unreachable!("an error was raised")
 }

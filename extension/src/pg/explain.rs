@@ -151,7 +151,12 @@ impl Explain {
             let (output, plan) = (&*self.output, (*self.node).ss.ps.plan);
             let context =
                 pg_sys::set_deparse_context_plan(output.deparse_cxt, plan, self.ancestors);
-            let prefix = ports::list_length(output.rtable) > 1 || output.verbose;
+            // The entry for GROUP BY, which PostgreSQL 18 adds, makes no name ambiguous.
+            #[cfg(not(feature = "pg18"))]
+            let entries = ports::list_length(output.rtable);
+            #[cfg(feature = "pg18")]
+            let entries = output.rtable_size;
+            let prefix = entries > 1 || output.verbose;
             let shown = |expression: &*mut pg_sys::Node| {
                 let shown = pg_sys::deparse_expression(*expression, context, prefix, false);
                 names::text(shown).unwrap_or_default()

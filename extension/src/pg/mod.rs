@@ -8,7 +8,7 @@
 //! | [`lock`], [`shmem`], [`condition_variable`] | locks, shared memory, and waking other processes |
 //! | [`snapshot`], [`transaction`] | snapshots, and the outcome of transactions |
 //! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`], [`type_io`] | values and rows |
-//! | [`tree`], [`nodes`], [`operands`] | query trees, expressions, plans and the planner's structures |
+//! | [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`], [`window_call`] | query trees, expressions, plans and the planner's structures |
 //! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
@@ -44,7 +44,9 @@ pub mod names;
 pub mod nodes;
 pub mod numeric;
 pub mod operands;
+pub mod outer_joins;
 pub mod page;
+pub mod permission;
 pub mod ports;
 #[cfg(feature = "pg15")]
 mod room;
@@ -66,3 +68,4 @@ pub mod transaction;
 pub mod tree;
 pub mod type_io;
 pub mod typed_datum;
+pub mod window_call;

@@ -1,6 +1,21 @@
 //! The signals of this process.
 
+use pgrx::pg_sys;
 use std::mem::MaybeUninit;
+
+/// Sets the handler of a signal. PostgreSQL 18 renames the function by a macro.
+///
+/// # Safety
+/// The handler may run at any time from now on.
+pub unsafe fn pqsignal(signal: i32, handler: pg_sys::pqsigfunc) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::pqsignal(signal, handler);
+        #[cfg(feature = "pg18")]
+        pg_sys::pqsignal_be(signal, handler);
+    }
+}
 
 /// A guard. While it lives, its thread receives no signals. Threads that are started meanwhile never receive any.
 ///

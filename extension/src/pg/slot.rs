@@ -45,6 +45,10 @@ pub fn register() {
         ops.copyslot = Some(copy_slot);
         ops.copy_heap_tuple = Some(copy_heap_tuple);
         ops.copy_minimal_tuple = Some(copy_minimal_tuple);
+        #[cfg(feature = "pg18")]
+        {
+            ops.is_current_xact_tuple = Some(is_current_xact_tuple);
+        }
         (&raw mut OPS)
             .cast::<pg_sys::TupleTableSlotOps>()
             .write(ops);
@@ -239,6 +243,17 @@ unsafe extern "C-unwind" fn get_system_attribute(
             }
             other => error!("lanes tables have no system column {other}"),
         }
+    }
+}
+
+/// Whether the current transaction wrote the slot's row. Older versions ask for `xmin`.
+#[cfg(feature = "pg18")]
+#[pg_guard]
+unsafe extern "C-unwind" fn is_current_xact_tuple(slot: *mut pg_sys::TupleTableSlot) -> bool {
+    // SAFETY: a filled slot of ours.
+    unsafe {
+        let header = (*slot.cast::<LanesSlot>()).header;
+        pg_sys::TransactionIdIsCurrentTransactionId(header.xmin.into())
     }
 }
 

@@ -576,6 +576,7 @@ mod tests {
             entry: part(first_row, end_row, first_row),
             page: 7,
             index: OnceCell::from(Rc::new(index)),
+            places: OnceCell::new(),
         }
     }
 

@@ -42,7 +42,7 @@ SELECT pg_temp.same('SELECT date_trunc(''hour'', ts) AS k, count(*) FROM m GROUP
 SELECT pg_temp.same('SELECT date_trunc(''hour'', ts) AS k, count(*) FROM m GROUP BY 1 ORDER BY 1 DESC');
 SELECT pg_temp.same('SELECT floor(extract(epoch FROM ts) / 60) * 60 AS k, sum(value) FROM m GROUP BY 1 ORDER BY 1');
 SELECT pg_temp.same('SELECT floor(extract(epoch FROM ts) / 60) * 60 AS k, name, sum(value) FROM m GROUP BY 1, 2 ORDER BY 1');
-SELECT pg_temp.same('SELECT name, floor(extract(epoch FROM ts) / 600) AS k, sum(value) FROM m GROUP BY 1, 2 ORDER BY 2 DESC');
+SELECT pg_temp.same('SELECT name, floor(extract(epoch FROM ts) / 600) AS k, sum(value) FROM m GROUP BY 2, 1 ORDER BY 2 DESC');
 SELECT pg_temp.same('SELECT day AS k, count(*) FROM m GROUP BY 1 ORDER BY 1');
 SELECT pg_temp.same('SELECT n AS k, small, count(*) FROM m GROUP BY 1, 2 ORDER BY n DESC');
 SELECT pg_temp.same('SELECT small + 1 AS k, count(*) FROM m WHERE small < 100 GROUP BY 1 ORDER BY 1');

@@ -45,7 +45,7 @@ SELECT count(*), sum(v), count(DISTINCT t), max(id) FROM facts;
 SELECT t, count(*), sum(k) FROM facts GROUP BY t ORDER BY t;
 SELECT count(*), sum(f.v) FROM facts f JOIN dims d USING (k);
 SELECT count(*) FROM facts a JOIN facts b USING (id);
-SET force_parallel_mode = on;
+SELECT set_config(name, 'on', false) AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT count(*), sum(v) FROM facts WHERE id > 2500;
 RESET ALL;
 

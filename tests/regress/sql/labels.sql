@@ -142,7 +142,6 @@ BEGIN
     END LOOP;
 END
 $$;
-CREATE COLLATION pg_temp.any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 SELECT * FROM pg_temp.narrow(ARRAY[
     $$labels->>'job' <> 'a'$$, $$'a' <> labels->>'job'$$, $$labels->>'job' NOT IN ('a', 'c')$$, $$labels->>'job' NOT IN ('a', NULL)$$,
     $$labels->>'job' <> ALL ('{}')$$, $$labels->>'job' <> ALL ('{NULL}')$$, $$labels->>'job' <> ANY ('{a,b}')$$,
@@ -155,7 +154,7 @@ SELECT * FROM pg_temp.narrow(ARRAY[
     $$labels->>'instance' ~ '^node-[0-9]$'$$, $$labels->>'instance' ~ '7\Z'$$, $$labels->>'instance' !~ '[1-3]'$$, $$labels->>'instance' ~* 'NODE-9'$$,
     $$labels->>'instance' !~* 'NODE'$$, $$labels->>'job' ~ '(?=a)'$$, $$labels->>'job' ~ ''$$, $$labels->>'instance' > 'node-5'$$,
     $$labels->>'instance' <= 'node-2' COLLATE "C"$$, $$'node-2' > labels->>'instance'$$, $$starts_with(labels->>'instance', 'node-6')$$,
-    $$labels->>'instance' ^@ 'node-6'$$, $$labels->>'job' = 'A' COLLATE pg_temp.any_case$$, $$labels->>'job' <> 'A' COLLATE pg_temp.any_case$$,
+    $$labels->>'instance' ^@ 'node-6'$$,
     $$labels->>'job' = 'x' AND labels->>'path' LIKE 'x\'$$,
     $$labels->>'instance' ~ '5$' AND labels->>'job' ~ 'a|b' AND labels->>'path' IS NOT NULL$$]);
 -- A label set that is not in canonical form is matched by its content.
@@ -177,8 +176,6 @@ RESET plan_cache_mode;
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' LIKE 'node\';
 ROLLBACK TO others;
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' LIKE 'x\';
-ROLLBACK TO others;
-SELECT count(*) FROM metrics.up WHERE labels->>'instance' LIKE 'x' COLLATE pg_temp.any_case;
 ROLLBACK TO others;
 -- The only operator that sees rows behind a security barrier is equality.
 CREATE VIEW pg_temp.barrier WITH (security_barrier) AS SELECT * FROM metrics.up WHERE labels->>'job' = 'a';

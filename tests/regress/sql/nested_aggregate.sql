@@ -73,10 +73,6 @@ SELECT pg_temp.same('SELECT host, count(*) FROM (SELECT host, series, generate_s
 SELECT pg_temp.same('SELECT host, kind, sum(n) FROM (SELECT host, kind, count(*) AS n FROM reading GROUP BY 1, 2) s GROUP BY ROLLUP (1, 2)');
 SELECT pg_temp.same('SELECT count(s) FROM (SELECT host, kind, count(*) AS n FROM reading GROUP BY 1, 2) s');
 SELECT pg_temp.same('SELECT count(DISTINCT host) FROM (SELECT host, kind, count(*) AS n FROM reading GROUP BY 1, 2) s');
--- The outer level has another equality: a collation that ignores case.
-CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-SELECT pg_temp.same('SELECT host COLLATE any_case, sum(n) FROM (SELECT CASE WHEN kind = 1 THEN upper(host) ELSE host END AS host, series, count(*) AS n FROM reading GROUP BY 1, 2) s GROUP BY 1');
-SELECT pg_temp.same('SELECT host COLLATE any_case, sum(n) FROM (SELECT host, series, count(*) AS n FROM reading GROUP BY 1, 2) s GROUP BY 1');
 
 -- Parameters and rescans: each rescan has its own groups.
 SELECT pg_temp.same('SELECT k, x.* FROM generate_series(0, 2) k CROSS JOIN LATERAL (SELECT host, sum(n) FROM (SELECT host, series, count(*) AS n FROM reading WHERE kind = k GROUP BY 1, 2) s GROUP BY 1) x');

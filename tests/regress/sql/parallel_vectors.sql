@@ -71,7 +71,7 @@ SELECT same('SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50');
 RESET max_parallel_workers;
 
 -- A worker runs the whole plan.
-SET force_parallel_mode = regress;
+SELECT set_config(name, 'regress', false) AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SET max_parallel_workers_per_gather = 2;
 SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50;
 SELECT id FROM l ORDER BY f DESC NULLS LAST, id LIMIT 3;
@@ -79,7 +79,7 @@ SELECT DISTINCT ON (k) k, id FROM l WHERE k < 3 ORDER BY k, f DESC NULLS LAST, i
 SELECT s, count(*), sum(f) FROM l GROUP BY s ORDER BY s;
 SELECT DISTINCT k FROM l ORDER BY k LIMIT 3;
 SELECT l.id, name FROM small, LATERAL (SELECT id FROM l WHERE l.k = small.k ORDER BY id DESC LIMIT 1) l ORDER BY id;
-RESET force_parallel_mode;
+SELECT set_config(name, reset_val, false) AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 
 -- Changes of the same transaction, and a volatile function that reads the rows that its own command
 -- inserts.

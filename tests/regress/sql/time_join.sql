@@ -310,11 +310,6 @@ SET lanes.enable_asof = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 RESET lanes.enable_asof;
 
--- A key whose equality is not that of bytes cannot use codes.
-CREATE COLLATION regress_caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-CREATE TABLE caseless (ts timestamptz, sym text COLLATE regress_caseless, v int);
-INSERT INTO caseless SELECT ts, lower(sym), seq FROM book;
-SELECT count(b.v), sum(b.v) FROM tick t LEFT JOIN caseless b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 SELECT count(b.seq), sum(b.seq) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 
 SET client_min_messages = warning;

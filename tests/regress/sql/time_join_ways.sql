@@ -78,9 +78,9 @@ SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table
 INSERT INTO answers SELECT 'parallel', pg_temp.answer();
 SET parallel_leader_participation = off;
 INSERT INTO answers SELECT 'parallel without the leader', pg_temp.answer();
-SET force_parallel_mode = on;
+SELECT set_config(name, 'on', false) AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 INSERT INTO answers SELECT 'in a worker', pg_temp.answer();
-RESET force_parallel_mode;
+SELECT set_config(name, reset_val, false) AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SET lanes.vectorize = off;
 INSERT INTO answers SELECT 'parallel, not vectorised', pg_temp.answer();
 RESET parallel_leader_participation; RESET parallel_setup_cost; RESET parallel_tuple_cost; RESET min_parallel_table_scan_size; RESET max_parallel_workers_per_gather;

@@ -7,16 +7,16 @@ CREATE DOMAIN positive AS int CHECK (VALUE > 0);
 CREATE DOMAIN label AS text NOT NULL;
 CREATE TABLE other (
     id int, n numeric, n2 numeric(10,2), j json, jb jsonb, ia int[], ta text[], c pair, ca pair[], p positive, l label,
-    m mood, iv interval, r int4range, mr int8multirange, ip inet, net cidr, mac macaddr, bits bit(5), vb varbit, x xml, tsv tsvector, tsq tsquery
+    m mood, iv interval, r int4range, mr int8multirange, ip inet, net cidr, mac macaddr, bits bit(5), vb varbit, tsv tsvector, tsq tsquery
 ) USING lanes;
 INSERT INTO other VALUES
     (1, 123456789012345678901234567890.123456789, 1.005, '{"a" : 1}', '{"b": [1, 2, {"c": null}], "a": "é"}', '{1,2,NULL}', '{a,"b c",NULL,""}',
      (1, 'one'), ARRAY[(1, 'a')::pair, NULL, (NULL, NULL)::pair], 5, 'l', 'happy', '1 year -2 mons 3 days 04:05:06.789', '[1,10)', '{[1,3),[5,7)}',
-     '192.168.0.1/24', '10.0.0.0/8', '08:00:2b:01:02:03', B'10101', B'1', '<a>b</a>', 'a fat cat', 'fat & cat'),
-    (2, 'NaN', 0, 'null', 'null', '{}', '{}', (NULL, NULL), '{}', 1, '', 'sad', '0', 'empty', '{}', '::1', '::/0', '00:00:00:00:00:00', B'00000', B'', '', '', ''),
+     '192.168.0.1/24', '10.0.0.0/8', '08:00:2b:01:02:03', B'10101', B'1', 'a fat cat', 'fat & cat'),
+    (2, 'NaN', 0, 'null', 'null', '{}', '{}', (NULL, NULL), '{}', 1, '', 'sad', '0', 'empty', '{}', '::1', '::/0', '00:00:00:00:00:00', B'00000', B'', '', ''),
     (3, 'Infinity', -99999999.99, '[]', '[]', '[2:4]={7,8,9}', '{{a,b},{c,d}}', (3, NULL), NULL, 2147483647, 'x', 'ok', '-178000000 years', '(,)', '{(,)}',
-     '255.255.255.255', '1.2.3.4/32', 'ff:ff:ff:ff:ff:ff', B'11111', B'010101010101', NULL, NULL, NULL),
-    (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'never null', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+     '255.255.255.255', '1.2.3.4/32', 'ff:ff:ff:ff:ff:ff', B'11111', B'010101010101', NULL, NULL),
+    (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'never null', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 \x on
 SELECT * FROM other ORDER BY id;
 \x off

@@ -9,7 +9,8 @@
 //! |---|---|
 //! | [`error`] | the error type; each message names the remedy |
 //! | [`account`] | the operating-system account that runs PostgreSQL, and the folders it can reach |
-//! | [`place`] | paths: PostgreSQL's programs, the target folder, a folder for a cluster |
+//! | [`installation`] | installations of PostgreSQL: the default one, and others by their `pg_config` |
+//! | [`place`] | paths: the target folder, a folder for a cluster |
 //! | [`port`] | loopback ports: a free one, or the process that holds one |
 //! | [`process`] | a child process with a log file: start, watch, signal, stop |
 //! | [`seed`] | the source of randomness; each seed is printed so that a failure can be replayed |
@@ -51,10 +52,12 @@ pub mod cluster;
 pub mod error;
 pub mod faulty_proxy;
 pub mod gateway;
+pub mod installation;
 pub mod minio;
 pub mod objects;
 pub mod place;
 pub mod port;
+
 pub mod process;
 pub mod prometheus;
 pub mod prometheus_receiver;

@@ -1,5 +1,4 @@
-//! Paths: PostgreSQL's programs, the target folder, and a folder that a cluster's account can
-//! enter.
+//! Paths: the target folder, and a folder that a cluster's account can enter.
 
 use crate::account::Account;
 use crate::error::{Error, Result};
@@ -8,8 +7,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The major version of PostgreSQL that the project is built for and tested with.
-pub const POSTGRES_MAJOR: &str = "15";
 /// Returns the folder of Docker's daemon, which builds the images for the tests. It is not below
 /// the checkout, because a build reads the whole checkout.
 pub fn containers() -> PathBuf {
@@ -18,42 +15,6 @@ pub fn containers() -> PathBuf {
 
 /// The folder of clusters whose requested folder their account cannot enter.
 const REACHABLE_HOME: &str = "/var/lib/pg_lanes";
-
-/// Returns the folder of PostgreSQL's server programs.
-pub fn postgres_programs() -> Result<PathBuf> {
-    let folder = PathBuf::from(format!("/usr/lib/postgresql/{POSTGRES_MAJOR}/bin"));
-    if folder.join("postgres").exists() {
-        return Ok(folder);
-    }
-    Err(Error::Missing {
-        what: format!("PostgreSQL {POSTGRES_MAJOR}"),
-        remedy: "run `make setup`",
-    })
-}
-
-/// Returns the folder of control files and scripts for `CREATE EXTENSION`.
-pub fn extension_scripts() -> PathBuf {
-    PathBuf::from(format!("/usr/share/postgresql/{POSTGRES_MAJOR}/extension"))
-}
-
-/// Returns the folder of PostgreSQL's shared libraries.
-pub fn extension_libraries() -> PathBuf {
-    PathBuf::from(format!("/usr/lib/postgresql/{POSTGRES_MAJOR}/lib"))
-}
-
-/// Fails with the remedy if the extension is not installed.
-pub fn require_extension() -> Result<()> {
-    if extension_scripts().join("lanes.control").exists()
-        && extension_libraries().join("lanes.so").exists()
-    {
-        return Ok(());
-    }
-    let what = format!("the extension `lanes` in PostgreSQL {POSTGRES_MAJOR}");
-    Err(Error::Missing {
-        what,
-        remedy: "run `make setup`, which builds and installs it",
-    })
-}
 
 /// Returns the root of the checkout that this program was built from.
 pub fn workspace() -> PathBuf {

@@ -2,6 +2,7 @@
 //! the server.
 
 use lanes_support::account::{Account, we_are_root};
+use lanes_support::installation::DEFAULT_MAJOR;
 use lanes_support::process::{Process, Signal, run};
 use lanes_support::provision::DATABASE;
 use lanes_support::{place, port};
@@ -78,7 +79,7 @@ impl Database {
             .env("LANES_CONFIG", &self.folder)
             .env("LANES_SQL", &self.folder)
             .env("LANES_SOCKET", &self.folder)
-            .env("POSTGRES_MAJOR", place::POSTGRES_MAJOR)
+            .env("POSTGRES_MAJOR", DEFAULT_MAJOR)
             .env("PGPORT", self.port.to_string())
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]);
         let log = self.folder.join("log");

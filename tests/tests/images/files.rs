@@ -1,5 +1,6 @@
 //! Consistency of the images' files with each other and with the product.
 
+use lanes_support::installation::DEFAULT_MAJOR;
 use lanes_support::place;
 use std::path::PathBuf;
 use std::process::Command;
@@ -35,7 +36,7 @@ fn every_file_that_the_images_copy_exists() {
         }
     }
     assert!(copied > 4);
-    let major = format!("ENV POSTGRES_MAJOR={}\n", place::POSTGRES_MAJOR);
+    let major = format!("ENV POSTGRES_MAJOR={}\n", DEFAULT_MAJOR);
     assert!(dockerfile.contains(&major));
     for compose in ["docker/compose.yml", "docker/compose.bench.yml"] {
         for line in text(compose).lines() {

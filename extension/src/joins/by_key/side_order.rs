@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 
 use super::plan::JoinKind;
 use super::sides::{Side, Sides};
-use crate::pg::{nodes, ports, tree};
+use crate::pg::{nodes, outer_joins, ports, tree};
 
 /// The relation that one operand of a condition refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Sides {
                     }
                     let end = |place| {
                         let argument = ports::list_nth::<pg_sys::Node>((*clause).args, place);
-                        self.end(pg_sys::pull_varnos(root, argument))
+                        self.end(outer_joins::tables_of(root, argument))
                     };
                     conditions.push((condition, [end(0)?, end(1)?]));
                 }
@@ -83,10 +83,8 @@ impl Sides {
                 return Some(End::Lanes);
             }
             let mut dimensions = self.dimensions.iter();
-            let of = dimensions.position(|side| {
-                let all = (*side.small).relids;
-                pg_sys::bms_is_subset(relations, all)
-            });
+            let of =
+                dimensions.position(|side| pg_sys::bms_is_subset(relations, (*side.small).relids));
             of.map(End::Dimension)
         }
     }

@@ -10,7 +10,7 @@ use crate::custom_scan::names;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::pg::columns::RelationSet;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::{nodes, outer_joins, ports, tree};
 use crate::planner::lanes_table::is_lanes_scan;
 use crate::planner::quals::has_vector_quals;
 
@@ -306,7 +306,7 @@ impl Side {
                     ports::list_nth((*clause).args, 0),
                     ports::list_nth((*clause).args, 1),
                 ];
-                let relations = arguments.map(|argument| pg_sys::pull_varnos(root, argument));
+                let relations = arguments.map(|argument| outer_joins::tables_of(root, argument));
                 let is_of = |varnos: *mut pg_sys::Bitmapset, side: &Side| {
                     !varnos.is_null() && pg_sys::bms_is_subset(varnos, (*side.small).relids)
                 };

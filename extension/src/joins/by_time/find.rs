@@ -16,7 +16,7 @@ use crate::custom_scan::names;
 use crate::expressions::joined_columns::Computed;
 use crate::expressions::translate::Translation;
 use crate::gucs;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::{nodes, outer_joins, ports, tree};
 use crate::planner::lanes_table;
 use crate::planner::time_match::{Output, match_shape};
 use crate::planner::window_match::match_window;
@@ -98,7 +98,7 @@ impl TimeJoin {
         unsafe {
             if (*joined).reloptkind != pg_sys::RelOptKind::RELOPT_JOINREL
                 || !gucs::enable_asof()
-                || pg_sys::bms_num_members((*joined).relids) != 2
+                || outer_joins::table_count(root, joined) != 2
             {
                 return None;
             }

@@ -32,8 +32,7 @@ impl GroupOrder {
         // SAFETY: the planner's structures are live.
         unsafe {
             let wanted = nodes::list::<pg_sys::PathKey>((*root).sort_pathkeys).next()?;
-            let is_descending =
-                (*wanted).pk_strategy == pg_sys::BTGreaterStrategyNumber as std::ffi::c_int;
+            let is_descending = ports::is_descending(wanted);
             if (*wanted).pk_nulls_first != is_descending {
                 return None;
             }

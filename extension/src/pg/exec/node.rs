@@ -70,7 +70,12 @@ impl<'a> ExecNode<'a> {
     pub fn range_table(self, index: u32) -> QueryTable {
         // SAFETY: the index is the plan's own; PostgreSQL closes the table after the node has ended.
         unsafe {
-            let relation = pg_sys::ExecGetRangeTableRelation(self.estate(), index);
+            let relation = pg_sys::ExecGetRangeTableRelation(
+                self.estate(),
+                index,
+                #[cfg(feature = "pg18")]
+                false,
+            );
             QueryTable::of(relation, self.snapshot())
         }
     }

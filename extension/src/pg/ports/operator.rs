@@ -59,6 +59,24 @@ pub unsafe fn is_descending(key: *const pg_sys::PathKey) -> bool {
     }
 }
 
+#[cfg(not(feature = "pg18"))]
+type Interpretation = pg_sys::OpBtreeInterpretation;
+#[cfg(feature = "pg18")]
+type Interpretation = pg_sys::OpIndexInterpretation;
+
+/// Notes whether the ordering operator of a clause is descending, which older versions look up.
+///
+/// # Safety
+/// `clause` is live, and changed by nobody else.
+#[cfg_attr(not(feature = "pg18"), allow(unused_variables))]
+pub unsafe fn set_reverse_sort(clause: *mut pg_sys::SortGroupClause, is_descending: bool) {
+    #[cfg(feature = "pg18")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*clause).reverse_sort = is_descending;
+    }
+}
+
 /// What a comparison operator means in one of the families of numbers and times: the comparison, the family, and the
 /// types of its sides.
 pub fn btree_operator(
@@ -71,20 +89,28 @@ pub fn btree_operator(
     use lanes_simd::Comparison;
     // SAFETY: catalogue look-ups; the list lives in the current memory context.
     unsafe {
+        #[cfg(not(feature = "pg18"))]
         let found = pg_sys::get_op_btree_interpretation(operator);
+        #[cfg(feature = "pg18")]
+        let found = pg_sys::get_op_index_interpretation(operator);
         for index in 0..list_length(found) {
-            let meaning = list_nth::<pg_sys::OpBtreeInterpretation>(found, index);
+            let meaning = list_nth::<Interpretation>(found, index);
             let family = (*meaning).opfamily_id;
             if !is_number_family(family) {
                 continue;
             }
-            let comparison = match (*meaning).strategy {
+            // Comparisons have the same numbers in all versions: those of a B-tree's strategies, and one more.
+            #[cfg(not(feature = "pg18"))]
+            let number = (*meaning).strategy;
+            #[cfg(feature = "pg18")]
+            let number = (*meaning).cmptype;
+            let comparison = match number {
                 1 => Comparison::Less,
                 2 => Comparison::LessOrEqual,
                 3 => Comparison::Equal,
                 4 => Comparison::GreaterOrEqual,
                 5 => Comparison::Greater,
-                // ROWCOMPARE_NE: the negator of an equality.
+                // ROWCOMPARE_NE or COMPARE_NE: the negator of an equality.
                 6 => Comparison::NotEqual,
                 _ => continue,
             };

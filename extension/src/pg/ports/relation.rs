@@ -169,3 +169,29 @@ pub unsafe fn vacuum_truncate(relation: pg_sys::Relation) -> bool {
         };
     }
 }
+
+/// `expandRTE`: the names and the columns of an entry of a range table, with dropped columns.
+///
+/// # Safety
+/// `entry` is live, and the one with this index at the query's own level.
+pub unsafe fn expandRTE(
+    entry: *mut pg_sys::RangeTblEntry,
+    index: i32,
+    names: &mut *mut pg_sys::List,
+    values: &mut *mut pg_sys::List,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::expandRTE(
+            entry,
+            index,
+            0,
+            #[cfg(feature = "pg18")]
+            pg_sys::VarReturningType::VAR_RETURNING_DEFAULT,
+            -1,
+            true,
+            names,
+            values,
+        );
+    }
+}

@@ -18,6 +18,7 @@
 use lanes_support::account::Account;
 use lanes_support::cluster::Cluster;
 use lanes_support::error::{Error, Result};
+use lanes_support::installation::Postgres;
 use lanes_support::place;
 use lanes_support::port;
 use lanes_support::provision::{DATABASE, OWNER, Passwords, READER};
@@ -135,7 +136,7 @@ impl Home {
     pub fn compare_extension_script(&self) -> Result<()> {
         let script = format!("lanes--{}.sql", env!("CARGO_PKG_VERSION"));
         let (installed, kept) = (
-            place::extension_scripts().join(&script),
+            Postgres::chosen()?.scripts.join(&script),
             self.folder.join(&script),
         );
         let now = std::fs::read_to_string(&installed).map_err(Error::file("read", &installed))?;

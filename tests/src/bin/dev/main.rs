@@ -12,6 +12,7 @@
 //! | `kept` | `dev kept`: the clusters of failed tests that were left running |
 //! | `near` | suggestions for a misspelt name |
 //! | `python_env` | virtual environments of Python, and the programs in them |
+//! | `versions` | installations of other versions of PostgreSQL |
 //! | `peers` | `dev peers`: the peers of the bench, installed and built |
 //! | `bench` | `dev bench` and `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
@@ -29,9 +30,15 @@ mod python_env;
 mod session;
 mod status;
 mod steps;
+mod versions;
 
 use lanes_support::error::{Error, Result};
-use std::process::ExitCode;
+use lanes_support::installation;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// The option that chooses an installation of PostgreSQL.
+const PG_CONFIG: &str = "--pg-config";
 
 const HELP: &str = "\
 Usage: cargo dev <command>
@@ -57,6 +64,10 @@ Usage: cargo dev <command>
   fmt                  format all code
   help                 this text
 
+Option of every command: --pg-config <path> builds for, installs into and runs the installation of
+PostgreSQL 15 to 18 that this pg_config belongs to, as the variable LANES_PG_CONFIG does; by default
+that is Debian's PostgreSQL 15.
+
 Environment: LANES_PG_PORT (5433), LANES_HTTP_PORT (9201), LANES_HOME (.lanes),
 LANES_ARENA_SIZE (256MB); for demo also LANES_PROMETHEUS_PORT (9290) and
 LANES_NODE_EXPORTER_PORT (9291).";
@@ -67,13 +78,36 @@ fn main() -> ExitCode {
         Some((command, rest)) => (command.as_str(), rest),
         None => ("help", [].as_slice()),
     };
-    match dispatch(command, rest) {
+    match choose_postgres(&arguments).and_then(|()| dispatch(command, rest)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Takes `--pg-config <path>` out of the arguments. If it was there, this program starts again with the
+/// variable that all parts of a run, tests included, read.
+fn choose_postgres(arguments: &[String]) -> Result<()> {
+    let Some(place) = arguments.iter().position(|word| word == PG_CONFIG) else {
+        return Ok(());
+    };
+    let Some(path) = arguments.get(place + 1) else {
+        return Err(Error::Other(format!(
+            "{PG_CONFIG} takes the path of a pg_config"
+        )));
+    };
+    let path = std::path::absolute(path).map_err(Error::file("find", path))?;
+    let program = std::env::current_exe().map_err(Error::file("find", "this program"))?;
+    let others = [&arguments[..place], &arguments[place + 2..]].concat();
+    Err(Error::Spawn {
+        program: program.display().to_string(),
+        source: Command::new(&program)
+            .args(others)
+            .env(installation::VARIABLE, path)
+            .exec(),
+    })
 }
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
@@ -84,6 +118,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
             "kept",
             "test-long",
             "stage",
+            "plan-text",
             "bench",
             "bench-sql",
         ]
@@ -92,6 +127,9 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
         )));
+    }
+    if command == "plan-text" {
+        return checks::run_plan_text(rest);
     }
     match command {
         "run" => session::run(session::Kind::Run),

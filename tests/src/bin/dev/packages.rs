@@ -9,7 +9,7 @@
 use crate::steps::step;
 use lanes_support::account::we_are_root;
 use lanes_support::error::{Error, Result};
-use lanes_support::place::POSTGRES_MAJOR;
+use lanes_support::installation::DEFAULT_MAJOR;
 use lanes_support::process::{run, run_to_output};
 use std::path::Path;
 use std::process::Command;
@@ -89,8 +89,8 @@ pub fn install(purpose: Purpose) -> Result<()> {
 
 fn wanted(purpose: Purpose) -> Vec<String> {
     let mut packages = vec![
-        format!("postgresql-{POSTGRES_MAJOR}"),
-        format!("postgresql-server-dev-{POSTGRES_MAJOR}"),
+        format!("postgresql-{DEFAULT_MAJOR}"),
+        format!("postgresql-server-dev-{DEFAULT_MAJOR}"),
         "libhwy-dev".to_owned(),
         "clang".to_owned(),
         "libclang-dev".to_owned(),

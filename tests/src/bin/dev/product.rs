@@ -9,6 +9,7 @@
 //!                usr/share/postgresql/15/extension/lanes.control, lanes--<version>.sql
 //! ```
 //!
+//! The folders of the extension are those of the chosen installation of PostgreSQL.
 //! `make run`, the tests and the images use the package, and never Cargo's own output, which tests
 //! of the gateway replace. The extension's SQL is the concatenation of the files in `sql/`
 //! ([`EXTENSION_SQL`]).
@@ -16,6 +17,7 @@
 use crate::packages::{self, Purpose, as_root};
 use crate::steps;
 use lanes_support::error::{Error, Result};
+use lanes_support::installation::Postgres;
 use lanes_support::place::{self, under};
 use lanes_support::process::{run, run_visibly};
 use std::ffi::OsStr;
@@ -38,22 +40,35 @@ const EXTENSION_SQL: [&str; 11] = [
     "promql.sql",
 ];
 
-/// Installs missing packages, builds, and installs the extension.
+/// Installs missing packages, builds, and installs the extension into the chosen installation of
+/// PostgreSQL.
 pub fn set_up(purpose: Purpose) -> Result<()> {
-    build(purpose)?;
+    let postgres = Postgres::chosen()?;
+    build(purpose, &postgres)?;
+    install_into(&postgres)
+}
+
+/// Builds the extension for an installation of PostgreSQL, and installs it there.
+pub fn set_up_extension(postgres: &Postgres) -> Result<()> {
+    build_extension(postgres)?;
+    install_into(postgres)
+}
+
+fn install_into(postgres: &Postgres) -> Result<()> {
     steps::step("installing the extension", || {
-        install(&place::package(), Path::new("/"))
+        install(postgres, &place::package(), Path::new("/"))
     })
 }
 
 /// Installs missing packages, builds, and lays the extension and the gateway out under `root` as
 /// under `/`, for images.
 pub fn stage(root: &Path) -> Result<()> {
-    build(Purpose::Run)?;
-    for folder in [place::extension_libraries(), place::extension_scripts()] {
-        place::make_folder(&under(root, &folder))?;
+    let postgres = Postgres::chosen()?;
+    build(Purpose::Run, &postgres)?;
+    for folder in [&postgres.libraries, &postgres.scripts] {
+        place::make_folder(&under(root, folder))?;
     }
-    install(&place::package(), root)?;
+    install(&postgres, &place::package(), root)?;
     let program = under(root, Path::new(place::GATEWAY_PROGRAM));
     if let Some(folder) = program.parent() {
         place::make_folder(folder)?;
@@ -67,39 +82,58 @@ pub fn stage(root: &Path) -> Result<()> {
 }
 
 /// Installs missing packages, builds gateway and extension, and lays out the package.
-fn build(purpose: Purpose) -> Result<()> {
+fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
     packages::install(purpose)?;
-    // One call builds both, so that the compiler uses all cores until the end.
-    steps::step("building the gateway and the extension", || {
-        run_visibly(cargo().args([
-            "build",
-            "--locked",
-            "--release",
-            "--package",
-            "lanes-gateway",
-            "--package",
-            "lanes",
-        ]))
-    })?;
-    lay_out(&place::package())
+    let gateway = [
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "lanes-gateway",
+    ];
+    if postgres.is_default() {
+        // One call builds both, so that the compiler uses all cores until the end.
+        steps::step("building the gateway and the extension", || {
+            run_visibly(cargo().args(gateway).args(["--package", "lanes"]))
+        })?;
+        lay_out_extension(postgres, &place::target())?;
+    } else {
+        steps::step("building the gateway", || {
+            run_visibly(cargo().args(gateway))
+        })?;
+        build_extension(postgres)?;
+    }
+    let program = place::target().join("release/lanes-gateway");
+    add(Path::new(place::GATEWAY_PROGRAM), &program, 0o755)
 }
 
-/// Copies the built files to their places in the package. Unchanged files are not touched.
-fn lay_out(package: &Path) -> Result<()> {
-    let built = place::target().join("release");
-    let (libraries, scripts) = (place::extension_libraries(), place::extension_scripts());
-    for (source, destination) in [
-        ("lanes-gateway", place::GATEWAY_PROGRAM.into()),
-        ("liblanes.so", libraries.join("lanes.so")),
-    ] {
-        let source = built.join(source);
-        let bytes = std::fs::read(&source).map_err(Error::file("read", &source))?;
-        replace(&under(package, &destination), &bytes, 0o755)?;
-    }
-    let version = env!("CARGO_PKG_VERSION");
-    let script = scripts.join(format!("lanes--{version}.sql"));
+/// Builds the extension for another installation than the default one, and lays it out. The builds
+/// have a target folder of their own, because each replaces the library.
+fn build_extension(postgres: &Postgres) -> Result<()> {
+    let (major, folder) = (&postgres.major, place::target().join("versions"));
+    steps::step(
+        &format!("building the extension for PostgreSQL {major}"),
+        || {
+            run_visibly(
+                cargo()
+                    .args(["build", "--locked", "--release", "--package", "lanes"])
+                    .args(["--no-default-features", "--features", &format!("pg{major}")])
+                    .env("CARGO_TARGET_DIR", &folder)
+                    .env("PGRX_PG_CONFIG_PATH", postgres.pg_config()),
+            )
+        },
+    )?;
+    lay_out_extension(postgres, &folder)
+}
+
+/// Copies the built extension of a target folder to its places in the package.
+fn lay_out_extension(postgres: &Postgres, target: &Path) -> Result<()> {
+    let library = target.join("release/liblanes.so");
+    add(&postgres.libraries.join("lanes.so"), &library, 0o755)?;
+    let (package, version) = (place::package(), env!("CARGO_PKG_VERSION"));
+    let script = postgres.scripts.join(format!("lanes--{version}.sql"));
     replace(
-        &under(package, &script),
+        &under(&package, &script),
         extension_script()?.as_bytes(),
         0o644,
     )?;
@@ -107,10 +141,16 @@ fn lay_out(package: &Path) -> Result<()> {
     let text = std::fs::read_to_string(&control).map_err(Error::file("read", &control))?;
     let text = text.replace("@CARGO_VERSION@", version);
     replace(
-        &under(package, &scripts.join("lanes.control")),
+        &under(&package, &postgres.scripts.join("lanes.control")),
         text.as_bytes(),
         0o644,
     )
+}
+
+/// Copies a built file to its place in the package, unless it is there unchanged.
+fn add(destination: &Path, built: &Path, mode: u32) -> Result<()> {
+    let bytes = std::fs::read(built).map_err(Error::file("read", built))?;
+    replace(&under(&place::package(), destination), &bytes, mode)
 }
 
 /// Returns the SQL of the extension, each file with its name.
@@ -172,10 +212,10 @@ pub fn in_workspace(program: impl AsRef<OsStr>) -> Command {
 
 /// Installs the packaged files that differ below `root`. Each is written under a new name and
 /// renamed, because a running PostgreSQL has the library mapped and must keep the old one.
-fn install(package: &Path, root: &Path) -> Result<()> {
+fn install(postgres: &Postgres, package: &Path, root: &Path) -> Result<()> {
     let mut changed = 0;
-    for folder in [place::extension_libraries(), place::extension_scripts()] {
-        let (source, target) = (under(package, &folder), under(root, &folder));
+    for folder in [&postgres.libraries, &postgres.scripts] {
+        let (source, target) = (under(package, folder), under(root, folder));
         for entry in std::fs::read_dir(&source).map_err(Error::file("list", &source))? {
             let entry = entry.map_err(Error::file("list", &source))?;
             let (from, to) = (entry.path(), target.join(entry.file_name()));
@@ -207,7 +247,7 @@ fn install(package: &Path, root: &Path) -> Result<()> {
         0 => println!("    already installed"),
         _ => println!(
             "    installed in {}",
-            under(root, &place::extension_libraries()).display()
+            under(root, &postgres.libraries).display()
         ),
     }
     Ok(())
@@ -260,20 +300,21 @@ mod tests {
     fn files_of_the_package_are_installed_below_the_root() {
         let folder = std::env::temp_dir().join(format!("lanes-stage-{}", std::process::id()));
         let (package, root) = (folder.join("package"), folder.join("root"));
-        for place in [place::extension_libraries(), place::extension_scripts()] {
-            place::make_folder(&under(&package, &place)).unwrap();
-            place::make_folder(&under(&root, &place)).unwrap();
+        let postgres = Postgres::debian();
+        for place in [&postgres.libraries, &postgres.scripts] {
+            place::make_folder(&under(&package, place)).unwrap();
+            place::make_folder(&under(&root, place)).unwrap();
         }
-        let library = place::extension_libraries().join("lanes.so");
+        let library = postgres.libraries.join("lanes.so");
         for text in ["first", "second"] {
             std::fs::write(under(&package, &library), text).unwrap();
-            install(&package, &root).unwrap();
+            install(&postgres, &package, &root).unwrap();
             assert_eq!(
                 std::fs::read_to_string(under(&root, &library)).unwrap(),
                 text
             );
         }
-        let kept = std::fs::read_dir(under(&root, &place::extension_libraries())).unwrap();
+        let kept = std::fs::read_dir(under(&root, &postgres.libraries)).unwrap();
         assert_eq!(kept.count(), 1, "no draft is left");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -4,6 +4,7 @@ use super::layout::Layout;
 use super::running::Cluster;
 use crate::account::Account;
 use crate::error::Result;
+use crate::installation::Postgres;
 use crate::{place, port};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ pub struct Builder {
     durable: bool,
     is_distinct: bool,
     settings: Vec<(String, String)>,
+    postgres: Option<Postgres>,
 }
 
 impl Builder {
@@ -29,6 +31,7 @@ impl Builder {
             durable: false,
             is_distinct: false,
             settings: Vec::new(),
+            postgres: None,
         }
     }
 
@@ -38,6 +41,12 @@ impl Builder {
     /// test fails and `LANES_KEEP` is set (see [`kept`](super::kept)).
     pub fn folder(mut self, folder: &Path) -> Builder {
         self.folder = Some(folder.to_owned());
+        self
+    }
+
+    /// Runs the programs of this installation. By default it is the [chosen](Postgres::chosen) one.
+    pub fn postgres(mut self, postgres: &Postgres) -> Builder {
+        self.postgres = Some(postgres.clone());
         self
     }
 
@@ -90,9 +99,13 @@ impl Builder {
     /// Creates the cluster unless it exists, without starting it.
     pub fn create(self) -> Result<Cluster> {
         let account = Account::for_postgres()?;
-        let programs = place::postgres_programs()?;
+        let postgres = match &self.postgres {
+            Some(postgres) => postgres.clone(),
+            None => Postgres::chosen()?,
+        };
+        postgres.require_server()?;
         if self.extension {
-            place::require_extension()?;
+            postgres.require_extension()?;
         }
         let temporary = self.folder.is_none();
         let folder = match &self.folder {
@@ -111,7 +124,13 @@ impl Builder {
         let mut settings = self.base_settings();
         settings.extend(self.settings);
         let mut cluster = Cluster::new(
-            self.name, account, programs, layout, port, settings, temporary,
+            self.name,
+            account,
+            postgres.programs,
+            layout,
+            port,
+            settings,
+            temporary,
         );
         cluster.is_distinct = self.is_distinct;
         cluster.make_data()?;

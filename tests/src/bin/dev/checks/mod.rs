@@ -6,6 +6,8 @@
 //! | `selection` | the arguments of `dev test`: checks, and the tests of a check |
 //! | `rust_tests` | the tests in Rust, run by nextest |
 //! | `suites` | the suites of SQL and of concurrent sessions, run by PostgreSQL's own programs |
+//! | `versions` | the suites on other versions of PostgreSQL |
+//! | `plan_text` | the text of plans as PostgreSQL 15 prints it |
 //! | `images` | the container images' files, checked by their own programs |
 //! | `containers` | in a long run: the images built, started and queried |
 //! | `page_modules` | the modules of the gateway's page, run by Node |
@@ -23,11 +25,13 @@ mod junit;
 mod long;
 mod outcome;
 mod page_modules;
+mod plan_text;
 mod python_client;
 mod rust_tests;
 mod selection;
 mod suites;
 mod summary;
+mod versions;
 mod watch;
 
 use crate::packages::Purpose;
@@ -42,6 +46,7 @@ use std::time::Instant;
 use summary::Done;
 
 pub use long::run as run_long;
+pub use plan_text::run as run_plan_text;
 
 /// A check by name.
 struct Check {
@@ -61,7 +66,7 @@ struct Tests {
 }
 
 /// The checks in the order in which they run: the quickest to fail is first.
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     Check {
         name: "fmt",
         needs_set_up: false,
@@ -97,6 +102,14 @@ const CHECKS: [Check; 8] = [
         run: suites::isolation,
     },
     Check {
+        name: "versions",
+        needs_set_up: true,
+        tests: Some(Tests {
+            names: Some(versions::names),
+        }),
+        run: versions::check,
+    },
+    Check {
         name: "images",
         needs_set_up: true,
         tests: None,
@@ -116,15 +129,20 @@ const CHECKS: [Check; 8] = [
     },
 ];
 
+/// The check that runs only where it is named, until the suites pass on all versions.
+const ON_REQUEST: &str = "versions";
+
 /// The text of `cargo dev test --help`.
 pub const HELP: &str = "\
 Usage: cargo dev test [check [test ...]] ...
 
 Without arguments, runs the checks fmt, clippy, rust, regress, isolation, images, page and python.
+The check versions runs only where it is named.
 A word that is no check names a test of the check before it:
 
   cargo dev test regress asof hash_join   two files of tests/regress/sql
   cargo dev test isolation deadlock       one file of tests/isolation/specs
+  cargo dev test versions 16              the suites on PostgreSQL 16 (by default: the newest)
   cargo dev test rust crash               the test program tests/tests/crash
   cargo dev test rust crash::sql          the tests of that program whose path contains `sql`
   cargo dev test rust lanes-columnar      the tests of one package
@@ -149,7 +167,10 @@ pub fn run(words: &[String]) -> Result<()> {
         return Ok(());
     }
     let chosen = match words {
-        [] => CHECKS.iter().map(Selection::whole).collect(),
+        [] => {
+            let usual = CHECKS.iter().filter(|check| check.name != ON_REQUEST);
+            usual.map(Selection::whole).collect()
+        }
         _ => select(words, &all_checks())?,
     };
     let is_long = |selection: &Selection| {

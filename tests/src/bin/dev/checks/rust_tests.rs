@@ -12,6 +12,7 @@ use crate::product::{cargo, in_workspace};
 use crate::python_env::tool;
 use crate::steps::step;
 use lanes_support::error::{Error, Result};
+use lanes_support::installation::{self, Postgres};
 use lanes_support::process::{self, run_visibly};
 use lanes_support::{budget, place, seed};
 use std::path::PathBuf;
@@ -42,6 +43,19 @@ pub fn short(words: &[String]) -> Result<Vec<Outcome>> {
         all.extend(outcomes(&mut command, "default")?);
     }
     Ok(all)
+}
+
+/// Runs a program of `tests/tests` on an installation of PostgreSQL.
+pub fn program_on(name: &str, postgres: &Postgres) -> Result<Vec<Outcome>> {
+    let scope = ["--package", "lanes-tests", "--test", name];
+    let filter = TestFilter {
+        scope: scope.map(str::to_owned).into(),
+        path: String::new(),
+    };
+    let mut command = run("default", &filter)?;
+    replay(&mut command, seed::of_the_day());
+    command.env(installation::VARIABLE, postgres.pg_config());
+    outcomes(&mut command, "default")
 }
 
 /// Runs all tests with large budgets and fresh seeds.

@@ -4,6 +4,7 @@ use super::outcome::Outcome;
 use super::watch::watched;
 use lanes_support::cluster::Cluster;
 use lanes_support::error::{Error, Result};
+use lanes_support::installation::{DEFAULT_MAJOR, Postgres};
 use lanes_support::{place, process};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,12 +12,19 @@ use std::time::Duration;
 
 /// Runs files of the SQL suite, or all of them.
 pub fn regress(tests: &[String]) -> Result<Vec<Outcome>> {
-    run(&REGRESS, tests)
+    run(&REGRESS, tests, &Postgres::chosen()?)
 }
 
 /// Runs files of the suite of concurrent sessions, or all of them.
 pub fn isolation(tests: &[String]) -> Result<Vec<Outcome>> {
-    run(&ISOLATION, tests)
+    run(&ISOLATION, tests, &Postgres::chosen()?)
+}
+
+/// Runs both suites on an installation of PostgreSQL.
+pub fn all_on(postgres: &Postgres) -> Result<Vec<Outcome>> {
+    let mut outcomes = run(&REGRESS, &[], postgres)?;
+    outcomes.extend(run(&ISOLATION, &[], postgres)?);
+    Ok(outcomes)
 }
 
 /// Returns the names of the SQL suite's files.
@@ -34,15 +42,23 @@ struct Suite {
     name: &'static str,
     /// PostgreSQL's program that runs it, below the folder of PostgreSQL's test programs.
     runner: &'static str,
+    /// Whether its output has plans.
+    prints_plans: bool,
+    /// The folder and the ending of its files.
+    files: (&'static str, &'static str),
 }
 
 const REGRESS: Suite = Suite {
     name: "regress",
     runner: "regress/pg_regress",
+    prints_plans: true,
+    files: ("sql", "sql"),
 };
 const ISOLATION: Suite = Suite {
     name: "isolation",
     runner: "isolation/pg_isolation_regress",
+    prints_plans: false,
+    files: ("specs", "spec"),
 };
 
 impl Suite {
@@ -73,17 +89,22 @@ fn tests_in(schedule: &str) -> Vec<String> {
 }
 
 /// Runs a suite, or single tests of it, against a private cluster, and shows the differences.
-fn run(suite: &Suite, tests: &[String]) -> Result<Vec<Outcome>> {
+fn run(suite: &Suite, tests: &[String], postgres: &Postgres) -> Result<Vec<Outcome>> {
     let name = suite.name;
-    let mut cluster = Cluster::builder(&format!("suite_{name}")).start()?;
-    let output = place::target().join("suite").join(name);
+    let mut builder = Cluster::builder(&format!("suite_{name}")).postgres(postgres);
+    if postgres.major != DEFAULT_MAJOR {
+        // Plans of ordered aggregates then have no Sort, as in the default version.
+        builder = builder.setting("enable_presorted_aggregate", "off");
+    }
+    let mut cluster = builder.start()?;
+    let output = place::target().join("suite").join(name_on(name, postgres));
     if output.exists() {
         std::fs::remove_dir_all(&output).map_err(Error::file("empty", &output))?;
     }
     place::make_folder(&output)?;
     let mut command = command(suite, &cluster, &output)?;
     match tests {
-        [] => command.arg(format!("--schedule={}", suite.schedule().display())),
+        [] => command.args(possible(suite.tests()?, suite, &cluster)?),
         _ => command.args(tests),
     };
     let mut outcomes = watched(name, &mut command, outcome_in)?;
@@ -97,14 +118,17 @@ fn run(suite: &Suite, tests: &[String]) -> Result<Vec<Outcome>> {
         cluster.keep_if_requested()?;
     }
     for outcome in &mut outcomes {
-        outcome.name = format!("{name} {}", outcome.name);
+        outcome.name = format!("{} {}", name_on(name, postgres), outcome.name);
     }
     Ok(outcomes)
 }
 
 /// Returns the command that runs a suite's tests, without their names.
+///
+/// The runner is always that of the default installation: it works with all servers, and prints the
+/// answers of concurrent sessions in one way.
 fn command(suite: &Suite, cluster: &Cluster, output: &Path) -> Result<Command> {
-    let mut command = Command::new(runner_program(suite.runner)?);
+    let mut command = Command::new(Postgres::debian().test_program(suite.runner)?);
     command.arg(format!("--inputdir={}", suite.folder().display()));
     command.arg(format!("--outputdir={}", output.display()));
     command.arg(format!("--bindir={}", cluster.programs().display()));
@@ -115,7 +139,41 @@ fn command(suite: &Suite, cluster: &Cluster, output: &Path) -> Result<Command> {
         "--dbname=suite",
         "--load-extension=lanes",
     ]);
+    if suite.prints_plans {
+        let program = std::env::current_exe().map_err(Error::file("find", "this program"))?;
+        command.arg(format!("--launcher='{}' plan-text", program.display()));
+    }
     Ok(command)
+}
+
+/// The line in a test's file that names what it requires of the server: `-- requires: icu`.
+const REQUIRES: &str = "-- requires: ";
+
+/// Returns the tests without those that require what the server was built without.
+fn possible(tests: Vec<String>, suite: &Suite, cluster: &Cluster) -> Result<Vec<String>> {
+    let mut client = cluster.connect("postgres")?;
+    let mut has = |feature: &str| match feature {
+        "icu" => client
+            .query("SELECT FROM pg_collation WHERE collprovider = 'i'", &[])
+            .is_ok_and(|rows| !rows.is_empty()),
+        "xml" => client.batch_execute("SELECT '<a/>'::xml").is_ok(),
+        _ => false,
+    };
+    let (folder, ending) = suite.files;
+    let mut chosen = Vec::new();
+    for test in tests {
+        let file = suite.folder().join(folder).join(format!("{test}.{ending}"));
+        let text = std::fs::read_to_string(&file).map_err(Error::file("read", &file))?;
+        let missing = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(REQUIRES))
+            .find(|feature| !has(feature));
+        match missing {
+            Some(feature) => println!("{test} is left out: the server was built without {feature}"),
+            None => chosen.push(test),
+        }
+    }
+    Ok(chosen)
 }
 
 /// Parses a line such as `test insert                ... ok           23 ms` or `… FAILED       12
@@ -137,17 +195,13 @@ fn outcome_in(line: &str) -> Option<Outcome> {
     })
 }
 
-fn runner_program(runner: &str) -> Result<PathBuf> {
-    let program = place::extension_libraries()
-        .join("pgxs/src/test")
-        .join(runner);
-    if program.exists() {
-        return Ok(program);
+/// Returns the name of a suite on an installation: with the major version, unless that is the
+/// default one.
+fn name_on(suite: &str, postgres: &Postgres) -> String {
+    match postgres.major.as_str() {
+        DEFAULT_MAJOR => suite.to_owned(),
+        major => format!("{suite}-{major}"),
     }
-    Err(Error::Missing {
-        what: program.display().to_string(),
-        remedy: "run `make setup`",
-    })
 }
 
 fn show_differences(output: &Path) {
@@ -165,7 +219,8 @@ mod tests {
 
     #[test]
     fn a_schedule_lists_every_file_of_its_suite() {
-        for (suite, folder, ending) in [(&REGRESS, "sql", "sql"), (&ISOLATION, "specs", "spec")] {
+        for suite in [&REGRESS, &ISOLATION] {
+            let (folder, ending) = suite.files;
             let files = std::fs::read_dir(suite.folder().join(folder)).unwrap();
             let paths = files.map(|file| file.unwrap().path());
             let names: BTreeSet<String> = paths

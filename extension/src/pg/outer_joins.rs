@@ -1,0 +1,117 @@
+//! The outer joins that can make a column NULL. From PostgreSQL 16 on they have range-table indexes, and a column knows
+//! those that are below it (`varnullingrels`). PostgreSQL 15 knows nothing of the kind.
+
+use pgrx::pg_sys;
+
+#[cfg(not(feature = "pg15"))]
+use crate::pg::{nodes, tree};
+
+/// The tables of an expression, without outer joins.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn tables_of(
+    root: *mut pg_sys::PlannerInfo,
+    expression: *mut pg_sys::Node,
+) -> *mut pg_sys::Bitmapset {
+    // SAFETY: the caller's promise.
+    unsafe { tables_in(root, pg_sys::pull_varnos(root, expression)) }
+}
+
+/// The tables of a set of the planner, without outer joins.
+///
+/// # Safety
+/// The planner's live structures.
+#[cfg_attr(feature = "pg15", allow(unused_variables))]
+pub unsafe fn tables_in(
+    root: *mut pg_sys::PlannerInfo,
+    relations: *mut pg_sys::Bitmapset,
+) -> *mut pg_sys::Bitmapset {
+    #[cfg(feature = "pg15")]
+    return relations;
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::bms_difference(relations, (*root).outer_join_rels)
+    }
+}
+
+/// Replaces the outer joins below a column by those that `renumbered` returns, without those that have no new index.
+///
+/// # Safety
+/// A live column, whose set nobody else uses.
+#[cfg_attr(feature = "pg15", allow(unused_variables))]
+pub unsafe fn renumber(variable: &mut pg_sys::Var, renumbered: impl Fn(i32) -> Option<i32>) {
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: the caller's promise; -1 is before the first member, and a negative member after the last one.
+    unsafe {
+        let (mut joins, mut member) = (std::ptr::null_mut(), -1);
+        loop {
+            member = pg_sys::bms_next_member(variable.varnullingrels, member);
+            if member < 0 {
+                break;
+            }
+            if let Some(index) = renumbered(member) {
+                joins = pg_sys::bms_add_member(joins, index);
+            }
+        }
+        variable.varnullingrels = joins;
+    }
+}
+
+/// Makes the columns in the expressions of a finished plan equal to those in its target list. The node computes the target
+/// list above its own joins, and its other expressions below some of them. PostgreSQL compares columns with the outer
+/// joins below them when it looks for the node's target list in `custom_scan_tlist`.
+///
+/// # Safety
+/// A live plan; its lists of expressions are changed by nobody else.
+#[cfg_attr(feature = "pg15", allow(unused_variables))]
+pub unsafe fn agree(scan: *mut pg_sys::CustomScan) {
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: the caller's promise; only copies are changed, and casts follow tags.
+    unsafe {
+        let mut known = Vec::new();
+        for entry in nodes::list::<pg_sys::TargetEntry>((*scan).scan.plan.targetlist) {
+            for variable in variables((*entry).expr.cast()) {
+                let variable = &*variable;
+                if !variable.varnullingrels.is_null() {
+                    let joins = variable.varnullingrels;
+                    known.push(((variable.varno, variable.varattno), joins));
+                }
+            }
+        }
+        for list in [
+            &raw mut (*scan).custom_scan_tlist,
+            &raw mut (*scan).custom_exprs,
+            &raw mut (*scan).scan.plan.qual,
+        ] {
+            *list = tree::copy(*list);
+            for variable in variables((*list).cast()) {
+                let variable = &mut *variable;
+                let column = (variable.varno, variable.varattno);
+                let found = known.iter().find(|(known, _)| *known == column);
+                variable.varnullingrels =
+                    found.map_or(std::ptr::null_mut(), |(_, joins)| pg_sys::bms_copy(*joins));
+            }
+        }
+    }
+}
+
+/// The columns in an expression or a list of them.
+#[cfg(not(feature = "pg15"))]
+unsafe fn variables(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
+    let found = crate::pg::columns::nodes_of(expression, pg_sys::NodeTag::T_Var);
+    found.into_iter().map(<*mut pg_sys::Node>::cast).collect()
+}
+
+/// The number of tables of a join.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn table_count(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *const pg_sys::RelOptInfo,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::bms_num_members(tables_in(root, (*relation).relids)) }
+}
