@@ -45,6 +45,7 @@ pub mod limits;
 pub mod order;
 pub mod part;
 pub mod repeats;
+pub mod rows_aside;
 pub mod sort;
 pub mod streamed;
 #[cfg(test)]

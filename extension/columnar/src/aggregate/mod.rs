@@ -10,6 +10,8 @@
 //! - `bytes16_key`: those of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets met before.
 //!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids; `text_ids`: those of
 //!   texts.
+//! - `known`: aggregation without new groups, for when there is no memory for more; `key_hash`: which of the other
+//!   groups are aggregated together later.
 //! - [`stretches`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
@@ -39,7 +41,9 @@ pub mod ema;
 pub mod extreme;
 pub mod group;
 pub mod key;
+mod key_hash;
 pub(crate) mod key_values;
+mod known;
 pub mod logic;
 pub mod moments;
 mod number_ids;
@@ -111,6 +115,19 @@ struct Spread {
     ids: Box<[u32; VECTOR_ROWS]>,
     /// Whether they are those of the vector under way.
     is_done: bool,
+}
+
+impl Spread {
+    /// A grouping without stretches.
+    fn each<'a>(&'a mut self, grouping: &Grouping<'a>) -> Grouping<'a> {
+        let Grouping::Stretches(stretches) = grouping else {
+            return *grouping;
+        };
+        if !std::mem::replace(&mut self.is_done, true) {
+            stretches.spread(&mut self.ids[..]);
+        }
+        Grouping::Each(&self.ids[..])
+    }
 }
 
 /// Stretches up to here reach accumulators that do not take stretches one by one.
@@ -386,10 +403,7 @@ impl Aggregate {
                     return Ok(());
                 }
                 if stretches.are_short || stretches.len() > STRETCHES_ALONE_MAX {
-                    if !std::mem::replace(&mut spread.is_done, true) {
-                        stretches.spread(&mut spread.ids[..]);
-                    }
-                    let each = Grouping::Each(&spread.ids[..]);
+                    let each = spread.each(grouping);
                     return self.accumulator.add(&each, &input, chosen, frame.rows);
                 }
                 for (group, rows) in stretches.iter() {

@@ -127,6 +127,14 @@ impl<T: Number> Accumulator for Percentile<T> {
         self.answers[group]
     }
 
+    fn clear(&mut self) {
+        (self.numbers, self.kept, self.answers) = (Vec::new(), 0, Vec::new());
+    }
+
+    fn can_wait(&self) -> bool {
+        false
+    }
+
     fn bytes(&self) -> usize {
         // A list that grows has room for up to as many numbers again.
         let states = size_of::<Vec<T>>() + size_of::<Answer>();

@@ -4,9 +4,9 @@ use pgrx::pg_sys;
 
 use super::state::AggregateState;
 use crate::custom_scan::{callbacks, stand_in};
+use crate::expressions::{aggregate_call, percentile};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::expressions::{aggregate_call, percentile};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_key::{conditions, equal_columns};
 use crate::joins::by_time::find::TimeJoin;
@@ -22,6 +22,19 @@ use crate::planner::quals::{VECTOR_SHARE, quals};
 /// Grouping joined rows by vectors costs at most this share of returning them. Where few rows are expected, the costs are
 /// too close to distinguish plans, and usually many more rows come.
 const LESS_THAN_ROWS: f64 = 0.95;
+
+/// Bytes of a group besides its keys and results, roughly.
+const GROUP_BYTES: f64 = 32.0;
+
+/// The cost of rows in temporary files, which are written and read once, if so many bytes of groups do not fit into memory.
+unsafe fn waiting_cost(groups: f64, rows: f64) -> f64 {
+    // SAFETY: reads settings of the session.
+    unsafe {
+        let limit = pg_sys::get_hash_memory_limit() as f64;
+        let share = (1.0 - limit / groups.max(1.0)).max(0.0);
+        2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * pg_sys::seq_page_cost
+    }
+}
 
 /// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
 unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
@@ -346,7 +359,10 @@ impl Input<'_> {
                     let by_time = self.join.map_or(0.0, |join| {
                         (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
                     });
-                    reading + by_time + grouping((*input).rows)
+                    let group = f64::from((*base.pathtarget).width) + GROUP_BYTES;
+                    let row = f64::from((*(*input).reltarget).width);
+                    let waiting = waiting_cost(base.rows * group, (*input).rows * row);
+                    reading + by_time + grouping((*input).rows) + waiting
                 }
             };
             let target = &*base.pathtarget;
