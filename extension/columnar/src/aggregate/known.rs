@@ -6,12 +6,13 @@
 //! all rows read ── clear ──► rows that were put aside: groups of their own
 //! ```
 
-use super::Aggregation;
 use super::accumulator::Grouping;
+use super::distinct::Seen;
 use super::group::Groups;
 use super::key::spread;
 use super::key_values::{KeyValues, UNKNOWN};
 use super::pairs::Pairs;
+use super::{Aggregate, Aggregation, Argument};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -21,7 +22,11 @@ impl Aggregation {
     /// Whether some groups may be aggregated after others: there are keys, and no aggregate objects.
     pub fn can_wait(&self) -> bool {
         let mut aggregates = self.aggregates.iter();
-        !self.single && aggregates.all(|aggregate| aggregate.accumulator.can_wait())
+        let can_wait = |aggregate: &Aggregate| {
+            let is_distinct = matches!(aggregate.argument, Argument::Distinct(_));
+            !is_distinct && aggregate.accumulator.can_wait()
+        };
+        !self.single && aggregates.all(can_wait)
     }
 
     /// Takes in no more groups. From now on rows are added by [`Self::add_known`] alone.
@@ -69,8 +74,10 @@ impl Aggregation {
         }
         let pairs = self.groups.pairs.iter_mut();
         pairs.for_each(|pairs| *pairs = Pairs::default());
-        let aggregates = self.aggregates.iter_mut();
-        aggregates.for_each(|aggregate| aggregate.accumulator.clear());
+        for aggregate in &mut self.aggregates {
+            aggregate.accumulator.clear();
+            aggregate.seen().into_iter().for_each(Seen::clear);
+        }
     }
 }
 
@@ -106,8 +113,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::aggregate::Key;
     use crate::aggregate::accumulator::{Answer, Count};
-    use crate::aggregate::{Aggregate, Argument, Key};
     use crate::column::Column;
     use crate::kind::{LaneKind, Number};
     use crate::rows_aside::{RowsBack, RowsOut};

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::state::AggregateState;
 use crate::custom_scan::{callbacks, stand_in};
-use crate::expressions::{aggregate_call, percentile};
+use crate::expressions::aggregate_call;
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
@@ -107,7 +107,7 @@ pub unsafe fn offer(
         }
         let expressions: Vec<_> = nodes::list::<pg_sys::Node>(keys).collect();
         let order = GroupOrder::wanted(root, &expressions, &shapes);
-        let (calls, keeps_numbers) = calls(&mut translator, &leaves)?;
+        let (calls, keeps_values) = calls(&mut translator, &leaves)?;
         ungrouped_columns((*target).exprs.cast(), keys)?;
         ungrouped_columns((*query).havingQual, keys)?;
 
@@ -125,8 +125,8 @@ pub unsafe fn offer(
         };
         let terms = ports::list_length(keys) + ports::list_length(calls);
         input.estimate(path, output, filters, terms);
-        // Without keys there is one group, which is small unless an aggregate keeps its numbers.
-        let stand_in = match keys.is_null() && input.is_divisible() && !keeps_numbers {
+        // Without keys there is one group, which is small unless an aggregate keeps its values.
+        let stand_in = match keys.is_null() && input.is_divisible() && !keeps_values {
             true => None,
             false => stand_in::path(output),
         };
@@ -134,7 +134,7 @@ pub unsafe fn offer(
             (Some(path), Some((_, order))) => Some(group_order::in_order(root, path, order)),
             (stand_in, _) => stand_in,
         };
-        if stand_in.is_none() && (!input.is_divisible() || keeps_numbers) {
+        if stand_in.is_none() && (!input.is_divisible() || keeps_values) {
             return Err("no other plan".into());
         }
         if let Some(stand_in) = stand_in {
@@ -283,23 +283,23 @@ unsafe fn filters(
     Ok(filters)
 }
 
-/// The aggregates among the leaves, each once, and whether one of them keeps its numbers.
+/// The aggregates among the leaves, each once, and whether one of them keeps its values.
 unsafe fn calls(
     translator: &mut Translator,
     leaves: &[*mut pg_sys::Node],
 ) -> Translation<(*mut pg_sys::List, bool)> {
-    let (mut calls, mut keeps_numbers) = (std::ptr::null_mut(), false);
+    let (mut calls, mut keeps_values) = (std::ptr::null_mut(), false);
     // SAFETY: the planner's expressions are live; the casts follow the tag.
     unsafe {
         for &leaf in leaves {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                keeps_numbers |= percentile::choice(plan_node(leaf.cast())).is_some();
+                keeps_values |= aggregate_call::keeps_values(plan_node(leaf.cast()));
                 aggregate_call::aggregate(translator, plan_node(leaf.cast()), Arrival::InOrder)?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
         }
     }
-    Ok((calls, keeps_numbers))
+    Ok((calls, keeps_values))
 }
 
 /// What is aggregated: a table, or its join by time, or its hash join.
