@@ -8,6 +8,7 @@ use super::exec::memory::Memory;
 /// A file that is written, then rewound and read. It has no destructor: after an ERROR the resource owner closes it.
 pub struct TemporaryFile {
     file: *mut pg_sys::BufFile,
+    bytes: usize,
 }
 
 impl TemporaryFile {
@@ -15,7 +16,7 @@ impl TemporaryFile {
     pub fn create(memory: Memory) -> TemporaryFile {
         // SAFETY: creates the file and its buffer.
         let file = memory.enter(|| unsafe { pg_sys::BufFileCreateTemp(false) });
-        TemporaryFile { file }
+        TemporaryFile { file, bytes: 0 }
     }
 
     /// Appends bytes. An ERROR says that the disk is full, or that `temp_file_limit` is reached.
@@ -24,6 +25,12 @@ impl TemporaryFile {
         unsafe {
             pg_sys::BufFileWrite(self.file, bytes.as_ptr().cast_mut().cast(), bytes.len());
         }
+        self.bytes += bytes.len();
+    }
+
+    /// Bytes that were written.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Goes back to the first byte, after the last one is written.

@@ -1,12 +1,12 @@
 //! Rows whose groups do not fit into memory, in temporary files until there is room for them.
 //!
 //! ```text
-//! 1  groups := none; level := 0
+//! 1  groups := none; used := 0 bits of the hashes
 //! 2  for each row of the table:
 //! 3      its group is known, or there is memory for one more ──► add the row to its group
-//! 4      else ──► write it to the partition that the bits of its hash at this level name
+//! 4      else ──► write it to the partition that the next bits of its hash name
 //! 5  return the groups; forget them
-//! 6  take a partition, if one is left: level := its level + 1; go to 2 with its rows
+//! 6  take a partition, if one is left: used := used + its bits; go to 2 with its rows
 //! ```
 //! That is PostgreSQL's way of hash aggregation (`nodeAgg.c`). All rows of a group are in one partition, in their order.
 //! Once the memory is full, it stays so until the groups are returned.
@@ -27,9 +27,11 @@ use crate::pg::temporary_file::TemporaryFile;
 
 /// Groups that are kept, whatever the limit: each pass over the rows takes in so many at least.
 const GROUPS_MIN: usize = 256;
-/// Partitions of a level at least and at most, as bits of a hash.
+/// Rows of the table are written to so many partitions at least and at most, as bits of a hash.
 const PARTITION_BITS_MIN: u32 = 2;
 const PARTITION_BITS_MAX: u32 = 6;
+/// The groups of a partition may take so many times the bytes of its rows.
+const GROUPS_TO_ROWS: usize = 4;
 /// Bytes of the memory limit for each partition.
 const LIMIT_A_PARTITION: usize = 128 << 10;
 /// The share of the memory limit that rows take on their way to files.
@@ -46,10 +48,11 @@ pub struct WaitingRows {
     limit: usize,
     /// How many bits of a hash name a partition.
     bits: u32,
-    /// The level at which rows are written now, and its partitions: none while there is memory for new groups.
-    level: u32,
+    /// How many bits all rows of this pass have in common.
+    used: u32,
+    /// The partitions that rows are written to: none while there is memory for new groups.
     partitions: Vec<Partition>,
-    /// The partitions to be aggregated, the next one last.
+    /// The partitions to be aggregated, the next one last, with the bits that their rows have in common.
     waiting: Vec<(u32, TemporaryFile)>,
     hashes: Box<[u64; VECTOR_ROWS]>,
     image: Vec<u8>,
@@ -82,7 +85,7 @@ impl WaitingRows {
             memory,
             limit,
             bits: partitions.clamp(PARTITION_BITS_MIN, PARTITION_BITS_MAX),
-            level: 0,
+            used: 0,
             partitions: Vec::new(),
             waiting: Vec::new(),
             hashes: Box::new([0; VECTOR_ROWS]),
@@ -125,7 +128,7 @@ impl WaitingRows {
             return Ok(());
         }
         aggregation.hash_keys(frame, &unknown, &mut self.hashes)?;
-        let shift = HASH_BITS - self.bits * (self.level + 1);
+        let shift = HASH_BITS - self.used - self.bits;
         let mask = (1_u64 << self.bits) - 1;
         let bytes_max = self.limit / OUT_SHARE / self.partitions.len();
         let mut row = unknown.next(0);
@@ -143,8 +146,8 @@ impl WaitingRows {
 
     /// Takes in no more groups once they take too much memory.
     fn close_if_full(&mut self, aggregation: &mut Aggregation) {
-        let is_last_level = self.bits * (self.level + 1) > HASH_BITS;
-        if aggregation.bytes() <= self.limit || aggregation.groups() < GROUPS_MIN || is_last_level {
+        let is_small = aggregation.bytes() <= self.limit || aggregation.groups() < GROUPS_MIN;
+        if is_small || self.used + self.bits > HASH_BITS {
             return;
         }
         aggregation.close();
@@ -190,7 +193,7 @@ impl WaitingRows {
         let files = self.partitions.drain(..);
         let files = files.filter_map(|partition| partition.file);
         self.waiting
-            .extend(files.map(|file| (self.level + 1, file)));
+            .extend(files.map(|file| (self.used + self.bits, file)));
     }
 
     /// Replaces the groups by those of the next partition; false if there is none.
@@ -198,10 +201,14 @@ impl WaitingRows {
     /// # Errors
     /// The error that an expression raises.
     pub fn next_pass(&mut self, aggregation: &mut Aggregation) -> Evaluation<bool> {
-        let Some((level, mut file)) = self.waiting.pop() else {
+        let Some((used, mut file)) = self.waiting.pop() else {
             return Ok(false);
         };
-        self.level = level;
+        self.used = used;
+        // What does not fit into memory of this partition mostly fits into a few parts.
+        let parts = GROUPS_TO_ROWS * file.bytes() / self.limit + 1;
+        let bits = usize::BITS - parts.leading_zeros();
+        self.bits = bits.clamp(1, PARTITION_BITS_MAX);
         self.batches += 1;
         aggregation.clear();
         let scalars = std::mem::take(&mut self.scalars);
