@@ -4,7 +4,7 @@
 
 use crate::sql::answer::{Answer, Value};
 use crate::sql::generate::{Data, SYMBOLS, symbol};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The price that the row `filter` compares with: half of the trades are above it.
 pub const PRICE_THRESHOLD: f64 = 100.0;
@@ -54,6 +54,11 @@ pub fn answer(name: &str, data: &Data) -> Option<Answer> {
         "events_max" => Some(events_max(data)),
         "events_errors" => Some(events_errors(data)),
         "events_slow" => Some(events_slow(data)),
+        "distinct" => Some(distinct(data)),
+        "percentile" => Some(percentile(data)),
+        "minutes" => Some(minutes(data)),
+        "many_groups" => Some(many_groups(data)),
+        "lag" => Some(lag(data)),
         "zero" => Some(vec![vec![Value::Integer(0)]]),
         _ => None,
     }
@@ -209,6 +214,75 @@ fn window(data: &Data) -> Answer {
         sum.or_null(with_quotes),
         Value::Integer(all),
     ]]
+}
+
+/// Counts the symbols.
+fn distinct(data: &Data) -> Answer {
+    let symbols: BTreeSet<u16> = data.trades.sym.iter().copied().collect();
+    vec![vec![Value::Integer(symbols.len() as i64)]]
+}
+
+/// Computes the price at 99 % of all prices in order, between its neighbours.
+fn percentile(data: &Data) -> Answer {
+    let mut prices = data.trades.price.clone();
+    prices.sort_by(f64::total_cmp);
+    let Some(last) = prices.len().checked_sub(1) else {
+        return vec![vec![Value::Null]];
+    };
+    let place = 0.99 * last as f64;
+    let (low, high) = (
+        prices[place.floor() as usize],
+        prices[place.ceil() as usize],
+    );
+    vec![vec![Value::Float(low + place.fract() * (high - low))]]
+}
+
+/// Computes sym, the minute, avg(price), max(size).
+fn minutes(data: &Data) -> Answer {
+    let mut groups: BTreeMap<(u16, i64), (Sum, i64, i32)> = BTreeMap::new();
+    let trades = &data.trades;
+    for row in 0..trades.ts.len() {
+        let minute = trades.ts[row].div_euclid(BUCKET_WIDTH) * BUCKET_WIDTH;
+        let group = groups.entry((trades.sym[row], minute));
+        let (sum, count, largest) = group.or_insert((Sum::default(), 0, i32::MIN));
+        sum.add(trades.price[row]);
+        *count += 1;
+        *largest = trades.size[row].max(*largest);
+    }
+    let groups = groups.into_iter();
+    groups
+        .map(|((sym, minute), (sum, count, largest))| {
+            vec![
+                Value::Text(symbol(sym)),
+                Value::Integer(minute),
+                Value::Float(sum.total() / count as f64),
+                Value::Integer(i64::from(largest)),
+            ]
+        })
+        .collect()
+}
+
+/// Counts the groups by time and symbol, and their rows.
+fn many_groups(data: &Data) -> Answer {
+    let groups: BTreeSet<_> = data.trades.ts.iter().zip(&data.trades.sym).collect();
+    let rows = match data.trades.ts.len() {
+        0 => Value::Null,
+        rows => Value::Integer(rows as i64),
+    };
+    vec![vec![Value::Integer(groups.len() as i64), rows]]
+}
+
+/// Computes the sum of the distances of each price from the symbol's price before it.
+fn lag(data: &Data) -> Answer {
+    let mut before = vec![None; usize::from(SYMBOLS)];
+    let (mut sum, mut count) = (Sum::default(), 0);
+    for (sym, price) in data.trades.sym.iter().zip(&data.trades.price) {
+        if let Some(before) = before[usize::from(*sym)].replace(*price) {
+            sum.add((price - before).abs());
+            count += 1;
+        }
+    }
+    vec![vec![sum.or_null(count)]]
 }
 
 fn events_max(data: &Data) -> Answer {
@@ -378,6 +452,19 @@ mod tests {
         assert_eq!(events_max(&tiny()), [[Float(100.5)]]);
         assert_eq!(events_errors(&tiny()), [[Integer(2)]]);
         assert_eq!(events_slow(&tiny()), [[Integer(1)]]);
+    }
+
+    #[test]
+    fn distinct_values_percentiles_and_distances_are_computed() {
+        assert_eq!(distinct(&tiny()), [[Integer(2)]]);
+        // 99 % of the way from the first to the fourth of 50, 101, 103, 105.
+        let expected = vec![vec![Float(103.0 + 0.97 * 2.0)]];
+        assert!(crate::sql::answer::verify(&expected, &percentile(&tiny())).is_ok());
+        let minutes = minutes(&tiny());
+        assert_eq!(minutes.len(), 3);
+        assert_eq!(minutes[1][2..], [Float(102.0), Integer(3)]);
+        assert_eq!(many_groups(&tiny()), [[Integer(4), Integer(4)]]);
+        assert_eq!(lag(&tiny()), [[Float(4.0)]]);
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub mod order;
 pub mod part;
 pub mod place_map;
 pub mod repeats;
+pub mod rows_aside;
 pub mod sort;
 pub mod streamed;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Translates calls of aggregates, and the keys of groups.
 
 use lanes_columnar::aggregate::accumulator::Count;
+use lanes_columnar::aggregate::distinct::Distinct;
 use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
@@ -57,9 +58,6 @@ pub fn aggregate(
     arrival: Arrival,
 ) -> Translation<(Aggregate, Shape)> {
     let name = || function_name(call.aggfnoid().to_u32());
-    if !call.aggdistinct().is_empty() {
-        return Err(format!("DISTINCT in {}", name()));
-    }
     let is_percentile = percentile::choice(call).is_some();
     let is_known = call.is_normal() || is_percentile;
     if !is_known || call.aggvariadic() || call.agglevelsup() != 0 {
@@ -79,12 +77,34 @@ pub fn aggregate(
         (true, []) => return Err(format!("aggregate {}", name())),
         (false, _) => builtin(translator, call, &arguments, &ordered)?,
     };
+    let argument = match (is_distinct(call), &arguments[..]) {
+        (false, _) => argument,
+        (true, [value]) if !lanes_aggregate::is_ours(call.aggfnoid()) => {
+            let (key, _) = key(translator, *value)?;
+            Argument::Distinct(Distinct::new(argument, key))
+        }
+        (true, _) => return Err(format!("DISTINCT in {}", name())),
+    };
     let aggregate = Aggregate {
         filter,
         argument,
         accumulator,
     };
     Ok((aggregate, shape))
+}
+
+/// Whether only distinct values count, and it makes a difference.
+fn is_distinct(call: Aggref<'_>) -> bool {
+    use pg_sys::*;
+    let function = call.aggfnoid().to_u32();
+    let is_same =
+        end_of(function).is_some() || matches!(function, F_BOOL_AND | F_EVERY | F_BOOL_OR);
+    !call.aggdistinct().is_empty() && !is_same
+}
+
+/// Whether an aggregate keeps values of its rows: many of them may be in one group.
+pub fn keeps_values(call: Aggref<'_>) -> bool {
+    is_distinct(call) || percentile::choice(call).is_some()
 }
 
 /// The argument of an aggregate, its states, and how its result becomes a datum.

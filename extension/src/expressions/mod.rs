@@ -13,6 +13,7 @@
 //! | [`translate`] | the translator, its columns and scalars, and expressions that are numbers |
 //! | [`predicate`] | conditions that the engine evaluates |
 //! | [`text_quals`], [`uuid_quals`] | conditions on columns of text and of uuid |
+//! | [`like_test`] | `LIKE` and `ILIKE` without a call of a function for each text |
 //! | [`value_quals`], [`value_predicate`] | conditions that PostgreSQL evaluates, once for each value |
 //! | [`number_functions`] | PostgreSQL's functions of numbers, by OID |
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
@@ -38,6 +39,7 @@ pub mod epoch_bucket;
 pub mod function_call;
 pub mod joined_columns;
 pub mod lanes_aggregate;
+pub mod like_test;
 pub mod number_functions;
 pub mod percentile;
 pub mod predicate;

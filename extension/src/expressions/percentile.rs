@@ -1,4 +1,4 @@
-//! Translates calls of `percentile_cont` and `percentile_disc`.
+//! Translates calls of `percentile_cont`, `percentile_disc` and `mode`.
 //!
 //! The fraction must be a constant from 0 to 1, or NULL. PostgreSQL checks any other fraction once a group, and raises an
 //! error only if there is a group. Arrays of fractions are left to PostgreSQL.
@@ -20,6 +20,7 @@ pub fn choice(call: Aggref<'_>) -> Option<Choice> {
     match call.aggfnoid().to_u32() {
         pg_sys::F_PERCENTILE_CONT_FLOAT8_FLOAT8 => Some(Choice::Continuous),
         pg_sys::F_PERCENTILE_DISC_FLOAT8_ANYELEMENT => Some(Choice::Discrete),
+        pg_sys::F_MODE => Some(Choice::MostFrequent),
         _ => None,
     }
 }
@@ -30,12 +31,15 @@ pub fn choice(call: Aggref<'_>) -> Option<Choice> {
 /// Why the engine cannot compute the percentile.
 pub fn parts(translator: &mut Translator, call: Aggref<'_>, value: Expr<'_>) -> Translation<Parts> {
     let choice = choice(call).ok_or("another aggregate than a percentile")?;
-    let fraction = fraction(call)?;
+    let fraction = match choice {
+        Choice::MostFrequent => None,
+        _ => fraction(call)?,
+    };
     let descends = descends(call)?;
     let value = translator.value(value)?;
     let number = value.number();
     let shape = match choice {
-        Choice::Discrete => Shape::Number(number),
+        Choice::Discrete | Choice::MostFrequent => Shape::Number(number),
         Choice::Continuous => Shape::Number(NumberType::F64),
     };
     let percentile: Box<dyn Accumulator> = with_number!(number, T => {

@@ -6,6 +6,7 @@ use lanes_columnar::vector::text::OneOf;
 use pgrx::pg_sys::{self, Oid};
 
 use super::function_call::FunctionTest;
+use super::like_test::like_test;
 use super::translate::{Constant, Scalars, Translation, Translator, text_column};
 use crate::pg::catalog;
 use crate::pg::tree::{Expr, ScalarArrayOpExpr};
@@ -79,6 +80,17 @@ impl Translator {
             (TextFunction::NotEqual, _) => Predicate::Not(Box::new(equals(value))),
             (_, Scalars::Unknown) => Predicate::ColumnIsNull(attribute),
             (_, Scalars::Evaluated(node)) => {
+                let like = match is_flipped {
+                    true => None,
+                    false => like_test(function, collation, value, node),
+                };
+                if let Some((test, is_negated)) = like {
+                    let found = Predicate::Text(TextPredicate::new(attribute, test));
+                    return Ok(Some(match is_negated {
+                        true => Predicate::Not(Box::new(found)),
+                        false => found,
+                    }));
+                }
                 let test = FunctionTest::new(function, collation, value, is_flipped, node)
                     .ok_or("a function of other types than text")?;
                 Predicate::Text(TextPredicate::new(attribute, Box::new(test)))

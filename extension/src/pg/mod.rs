@@ -15,6 +15,7 @@
 //! | [`statement`] | this extension's own SQL statements |
 //! | [`server`], [`system`], [`signals`], [`time_zone`] | the server, this process, its signals, time zones |
 //! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
+//! | [`temporary_file`] | temporary files of a query |
 //!
 //! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So values
 //! of this folder are dropped while an ERROR passes. By then PostgreSQL has reset its interrupt holdoff count, and releasing
@@ -61,6 +62,7 @@ pub mod system;
 pub mod table;
 pub mod table_catalog;
 pub mod table_work;
+pub mod temporary_file;
 pub mod text;
 pub mod text_predicate;
 pub mod time_zone;

@@ -37,6 +37,8 @@ SELECT pg_temp.same('SELECT percentile_cont(-0.1) WITHIN GROUP (ORDER BY f8) FRO
 SELECT pg_temp.same('SELECT series, percentile_cont(series / 10.0) WITHIN GROUP (ORDER BY f8) FROM reading GROUP BY 1');
 SELECT pg_temp.same('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ts - timestamptz ''2024-01-01'') FROM reading');
 SELECT pg_temp.same('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY host COLLATE "C"), percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM reading');
+SELECT pg_temp.same('SELECT mode() WITHIN GROUP (ORDER BY i2), mode() WITHIN GROUP (ORDER BY i4 DESC), mode() WITHIN GROUP (ORDER BY i8) FILTER (WHERE i2 > 3) FROM reading');
+SELECT pg_temp.same('SELECT series, mode() WITHIN GROUP (ORDER BY i2), mode() WITHIN GROUP (ORDER BY ts) FROM reading GROUP BY 1');
 SELECT pg_temp.same('SELECT mode() WITHIN GROUP (ORDER BY i2), rank(3) WITHIN GROUP (ORDER BY i4) FROM reading');
 PREPARE at(float8) AS SELECT percentile_cont($1) WITHIN GROUP (ORDER BY i8) FROM reading;
 SET plan_cache_mode = force_generic_plan;

@@ -249,6 +249,10 @@ impl Writer<'_> {
             "A%",
             "w_2%",
             "back\\\\%",
+            "%L%",
+            "%Ä%",
+            "%e_%",
+            "%%",
         ]);
         let first = if self.plain { 3 } else { 0 };
         match self.random.random_range(first..6) {

@@ -10,13 +10,13 @@ pub fn call(w: &mut Writer<'_>) -> String {
     let (name, (number, ty)) = (w.name(column), w.number());
     let float = Column::of(w.random, Kind::Float);
     let float = w.name(float);
-    let any = if w.plain { 17 } else { 22 };
+    let any = if w.plain { 21 } else { 24 };
     let call = match w.random.random_range(0..any) {
         0..=2 => "count(*)".to_owned(),
         3 | 4 => format!("count({name})"),
         5..=8 => format!("{}({number})", w.one(&["sum", "avg"])),
         9 | 10 => format!("{}({number})", w.one(&["min", "max"])),
-        17 if column.kind != Kind::Bool => format!("{}({name})", w.one(&["min", "max"])),
+        22 if column.kind != Kind::Bool => format!("{}({name})", w.one(&["min", "max"])),
         13 => format!(
             "{}({})",
             w.one(&["bool_and", "bool_or", "every"]),
@@ -53,9 +53,25 @@ pub fn call(w: &mut Writer<'_>) -> String {
             "lanes.vwap({}.i2::float8, ({}.i4 % 50 + 60)::float8)",
             w.alias, w.alias
         ),
-        18 => format!("sum({}.n)", w.alias),
-        19 => format!("count(DISTINCT {name})"),
-        20 => format!("sum(DISTINCT {}.i2)", w.alias),
+        20 => {
+            let fraction = w.one(&["0", "0.25", "0.5", "0.99", "1"]);
+            let direction = w.one(&["", " DESC"]);
+            let (name, column) = match w.one(&["cont", "disc", "mode"]) {
+                "cont" => (format!("percentile_cont({fraction})"), float),
+                "disc" => (
+                    format!("percentile_disc({fraction})"),
+                    format!("{}.i4", w.alias),
+                ),
+                _ => ("mode()".to_owned(), format!("{}.i2", w.alias)),
+            };
+            format!("{name} WITHIN GROUP (ORDER BY {column}{direction})")
+        }
+        21 => format!("sum({}.n)", w.alias),
+        17 | 18 => format!("count(DISTINCT {})", w.one(&[&name, &number])),
+        19 => {
+            let function = w.one(&["sum", "avg", "min", "max", "count"]);
+            format!("{function}(DISTINCT {})", w.one(&[&number, &float]))
+        }
         _ => format!("sum({0}.i4 % 100) + count({0}.b) * 2", w.alias),
     };
     let is_one_call = call.ends_with(')') && !call.contains(") + ");

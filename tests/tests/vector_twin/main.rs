@@ -15,7 +15,7 @@
 //!
 //! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`];
 //! everything else is equal to the letter. Half of the rounds run in a time zone with daylight
-//! saving.
+//! saving. In some rounds there is little memory, so that groups wait in temporary files.
 //!
 //! `LANES_SEED` replays a run; `LANES_ROUNDS` sets the number of tables.
 
@@ -59,6 +59,7 @@ fn run(builder: Builder, test: &str, rounds: u32) {
         let script = tables::fill(&mut administrator, &mut random, rows);
         let zone = ["UTC", "Europe/Berlin"][round as usize % 2];
         sessions.set_zone(zone);
+        sessions.set_memory(*[64, 4_096].choose(&mut random).unwrap());
         for _ in 0..QUERIES {
             let query = queries::query(&mut random);
             if let Err(difference) = sessions.compare(&query) {

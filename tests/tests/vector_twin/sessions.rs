@@ -67,6 +67,14 @@ impl Sessions {
         }
     }
 
+    /// Sets the memory of sorts and hash tables.
+    pub fn set_memory(&mut self, kilobytes: u32) {
+        for (_, client) in &mut self.sides {
+            let set = format!("SET work_mem = '{kilobytes}kB'; SET hash_mem_multiplier = 1");
+            client.batch_execute(&set).unwrap();
+        }
+    }
+
     /// Runs a query on all sides. A difference is an error.
     pub fn compare(&mut self, query: &Query) -> Result<(), String> {
         let mut types = Vec::new();

@@ -143,6 +143,15 @@ pub trait Accumulator {
     /// There are no more rows.
     fn finish(&mut self) {}
 
+    /// Forgets all groups.
+    fn clear(&mut self);
+
+    /// Whether some groups may be aggregated after others. The rows of the others then wait in a file. That bounds the
+    /// memory only if the state of a group is small.
+    fn can_wait(&self) -> bool {
+        true
+    }
+
     /// The result for a group.
     fn answer(&self, group: usize) -> Answer;
 
@@ -256,6 +265,10 @@ impl Accumulator for Count {
             counts.map(|_| true),
         );
         true
+    }
+
+    fn clear(&mut self) {
+        self.counts = Vec::new();
     }
 
     fn bytes(&self) -> usize {

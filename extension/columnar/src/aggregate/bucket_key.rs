@@ -126,7 +126,7 @@ impl KeyReader {
 
     /// The bucket of a time.
     #[inline]
-    fn bucket_of(&mut self, time: i64) -> Bucket {
+    pub(super) fn bucket_of(&mut self, time: i64) -> Bucket {
         if let Some((bucket, _)) = self.bucket
             && bucket.first <= time
             && time <= bucket.last

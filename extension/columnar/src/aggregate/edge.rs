@@ -67,6 +67,10 @@ impl<V: Number, T: Number> Accumulator for Edge<V, T> {
         }
     }
 
+    fn clear(&mut self) {
+        self.best = Vec::new();
+    }
+
     fn bytes(&self) -> usize {
         self.best.capacity() * size_of::<Option<(T, Option<V>)>>()
     }

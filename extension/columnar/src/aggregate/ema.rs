@@ -318,6 +318,15 @@ impl Accumulator for Ema {
         average.map_or(Answer::Null, |average| Answer::Number(average.to_scalar()))
     }
 
+    fn clear(&mut self) {
+        self.states = Vec::new();
+    }
+
+    /// Rows that are out of order are read again from the first on, and a sort is drained once.
+    fn can_wait(&self) -> bool {
+        matches!(self.order, Order::Rows)
+    }
+
     fn bytes(&self) -> usize {
         self.states.capacity() * size_of::<State>()
     }

@@ -222,6 +222,10 @@ impl<T: Number> Accumulator for Extreme<T> {
         true
     }
 
+    fn clear(&mut self) {
+        (self.best, self.seen, self.unseen) = (Vec::new(), Vec::new(), 0);
+    }
+
     fn bytes(&self) -> usize {
         self.best.capacity() * size_of::<T>() + self.seen.capacity()
     }

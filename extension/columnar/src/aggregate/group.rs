@@ -26,25 +26,29 @@ use crate::vector::selection::Selection;
 /// The groups of a query.
 pub(super) struct Groups {
     /// In the order in which they are paired.
-    keys: Vec<GroupKey>,
+    pub(super) keys: Vec<GroupKey>,
     /// The place there of each key of the query.
     places: Vec<usize>,
     /// Of each step after the first: the id of each pair, and the pair of each id.
-    pairs: Vec<Pairs>,
-    ids: Box<[u32; VECTOR_ROWS]>,
+    pub(super) pairs: Vec<Pairs>,
+    pub(super) ids: Box<[u32; VECTOR_ROWS]>,
     /// Those of a key after the first.
-    others: Box<[u32; VECTOR_ROWS]>,
+    pub(super) others: Box<[u32; VECTOR_ROWS]>,
     stretches: StretchList,
     combined: StretchList,
 }
 
-struct GroupKey {
-    reader: KeyReader,
-    values: KeyValues,
+pub(super) struct GroupKey {
+    pub(super) reader: KeyReader,
+    pub(super) values: KeyValues,
 }
 
 impl GroupKey {
-    fn assign(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Ids<'_>> {
+    pub(super) fn assign(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Ids<'_>> {
         self.reader.assign(&mut self.values, frame, selection)
     }
 }

@@ -84,6 +84,10 @@ impl Accumulator for Logic {
         self.states[group].map_or(Answer::Null, Answer::Truth)
     }
 
+    fn clear(&mut self) {
+        self.states = Vec::new();
+    }
+
     fn bytes(&self) -> usize {
         self.states.capacity()
     }

@@ -10,6 +10,9 @@
 //! - `bytes16_key`: those of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets met before.
 //!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids; `text_ids`: those of
 //!   texts.
+//! - `known`: aggregation without new groups, for when there is no memory for more; `key_hash`: which of the other
+//!   groups are aggregated together later.
+//! - [`distinct`]: rows of a group with equal values, of which the first one counts.
 //! - [`stretches`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
@@ -34,12 +37,15 @@ pub mod accumulator;
 mod bucket_key;
 mod bucket_memo;
 mod bytes16_key;
+pub mod distinct;
 pub mod edge;
 pub mod ema;
 pub mod extreme;
 pub mod group;
 pub mod key;
+mod key_hash;
 pub(crate) mod key_values;
+mod known;
 pub mod logic;
 pub mod moments;
 mod number_ids;
@@ -66,6 +72,7 @@ use crate::vector::value::{Operand, Value};
 use crate::zone_map::Zone;
 
 pub use accumulator::{Accumulator, Answer, Grouping, Input, Numbers};
+use distinct::{Distinct, Seen};
 use group::Groups;
 pub use key::Key;
 pub use key_values::KeyValue;
@@ -84,6 +91,8 @@ pub enum Argument {
     Pair(Value, Value),
     /// A number, a parameter, and a time where the order of rows is asked for.
     Timed(Value, Value, Option<Value>),
+    /// One of the above, each value of which counts once in a group.
+    Distinct(Box<Distinct>),
 }
 
 /// One aggregate of a query.
@@ -111,6 +120,19 @@ struct Spread {
     ids: Box<[u32; VECTOR_ROWS]>,
     /// Whether they are those of the vector under way.
     is_done: bool,
+}
+
+impl Spread {
+    /// A grouping without stretches.
+    fn each<'a>(&'a mut self, grouping: &Grouping<'a>) -> Grouping<'a> {
+        let Grouping::Stretches(stretches) = grouping else {
+            return *grouping;
+        };
+        if !std::mem::replace(&mut self.is_done, true) {
+            stretches.spread(&mut self.ids[..]);
+        }
+        Grouping::Each(&self.ids[..])
+    }
 }
 
 /// Stretches up to here reach accumulators that do not take stretches one by one.
@@ -300,12 +322,29 @@ impl Aggregation {
 
     /// Bytes of memory that groups and states take.
     pub fn bytes(&self) -> usize {
-        let states = self.aggregates.iter().map(|a| a.accumulator.bytes());
+        let states = self.aggregates.iter().map(Aggregate::bytes);
         self.groups.bytes() + states.sum::<usize>()
     }
 }
 
 impl Aggregate {
+    /// The values that groups have had, if each value counts once.
+    fn seen(&mut self) -> Option<&mut Seen> {
+        match &mut self.argument {
+            Argument::Distinct(distinct) => Some(&mut distinct.seen),
+            _ => None,
+        }
+    }
+
+    /// Bytes of memory.
+    fn bytes(&self) -> usize {
+        let seen = match &self.argument {
+            Argument::Distinct(distinct) => distinct.seen.bytes(),
+            _ => 0,
+        };
+        self.accumulator.bytes() + seen
+    }
+
     /// Takes in `count` selected rows of the only group, if it is enough to count them; false if it is not.
     #[inline]
     fn add_count(
@@ -341,8 +380,12 @@ impl Aggregate {
             }
             chosen = filtered;
         }
-        let input = match &mut self.argument {
-            Argument::Nothing => Input::Nothing,
+        let (argument, seen) = match &mut self.argument {
+            Argument::Distinct(distinct) => (&mut distinct.argument, Some(&mut distinct.seen)),
+            other => (other, None),
+        };
+        let input = match argument {
+            Argument::Nothing | Argument::Distinct(_) => Input::Nothing,
             Argument::Presence(attribute) => {
                 chosen = valid.insert(frame.present(*attribute, chosen));
                 Input::Nothing
@@ -380,16 +423,21 @@ impl Aggregate {
         if chosen.is_empty() {
             return Ok(());
         }
+        if let Some(seen) = seen {
+            let grouping = spread.each(grouping);
+            let new = seen.new_rows(frame, chosen, &grouping)?;
+            return match new.is_empty() {
+                true => Ok(()),
+                false => self.accumulator.add(&grouping, &input, &new, frame.rows),
+            };
+        }
         match grouping {
             Grouping::Stretches(stretches) => {
                 if self.accumulator.add_stretches(*stretches, &input, chosen)? {
                     return Ok(());
                 }
                 if stretches.are_short || stretches.len() > STRETCHES_ALONE_MAX {
-                    if !std::mem::replace(&mut spread.is_done, true) {
-                        stretches.spread(&mut spread.ids[..]);
-                    }
-                    let each = Grouping::Each(&spread.ids[..]);
+                    let each = spread.each(grouping);
                     return self.accumulator.add(&each, &input, chosen, frame.rows);
                 }
                 for (group, rows) in stretches.iter() {

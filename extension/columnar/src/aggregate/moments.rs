@@ -288,6 +288,10 @@ impl<T: Number> Accumulator for Moments<T> {
         }
     }
 
+    fn clear(&mut self) {
+        (self.states, self.great) = (Vec::new(), false);
+    }
+
     fn bytes(&self) -> usize {
         self.states.capacity() * size_of::<FloatState>()
     }

@@ -1,7 +1,7 @@
-//! `percentile_cont` and `percentile_disc` of numbers.
+//! `percentile_cont`, `percentile_disc` and `mode` of numbers.
 //!
 //! All numbers of a group are kept until there are no more rows. Then the wanted one is selected, which takes time in
-//! proportion to how many there are; nothing is sorted.
+//! proportion to how many there are. Only for `mode` they are sorted.
 
 use std::cmp::Ordering;
 
@@ -19,6 +19,8 @@ pub enum Choice {
     Continuous,
     /// The first number that at least this fraction of all is not after: `percentile_disc`.
     Discrete,
+    /// The most frequent number, and of several the first one, whatever the fraction: `mode`.
+    MostFrequent,
 }
 
 /// The number at a fraction of a group's numbers in their order.
@@ -55,6 +57,9 @@ impl<T: Number> Percentile<T> {
 
     /// The answer for some numbers, whose order is lost.
     fn choose(&self, numbers: &mut [T]) -> Answer {
+        if self.choice == Choice::MostFrequent {
+            return self.most_frequent(numbers);
+        }
         let (Some(fraction), Some(last)) = (self.fraction, numbers.len().checked_sub(1)) else {
             return Answer::Null;
         };
@@ -79,7 +84,17 @@ impl<T: Number> Percentile<T> {
                 let between = low + (exact - lower as f64) * (high - low);
                 Answer::Number(Scalar(between.to_bits()))
             }
+            Choice::MostFrequent => Answer::Null,
         }
+    }
+
+    /// The most frequent number.
+    fn most_frequent(&self, numbers: &mut [T]) -> Answer {
+        numbers.sort_unstable_by(|a, b| self.order(*a, *b));
+        let equal = numbers.chunk_by(|a, b| self.order(*a, *b) == Ordering::Equal);
+        // Of equal maxima, `max_by_key` returns the last one.
+        let most = equal.rev().max_by_key(|equal| equal.len());
+        most.map_or(Answer::Null, |equal| Answer::Number(equal[0].to_scalar()))
     }
 }
 
@@ -125,6 +140,14 @@ impl<T: Number> Accumulator for Percentile<T> {
 
     fn answer(&self, group: usize) -> Answer {
         self.answers[group]
+    }
+
+    fn clear(&mut self) {
+        (self.numbers, self.kept, self.answers) = (Vec::new(), 0, Vec::new());
+    }
+
+    fn can_wait(&self) -> bool {
+        false
     }
 
     fn bytes(&self) -> usize {
@@ -174,6 +197,17 @@ mod tests {
                 prop_assert_eq!(answer, Answer::Number(wanted.to_scalar()));
             }
         }
+    }
+
+    #[test]
+    fn the_most_frequent_number_is_the_first_of_several() {
+        let mode = |descends, numbers: &[i32]| {
+            Percentile::new(Choice::MostFrequent, None, descends).choose(&mut numbers.to_vec())
+        };
+        let numbers = [5, 3, 9, 3, 5, 1];
+        assert_eq!(mode(false, &numbers), Answer::Number(3.to_scalar()));
+        assert_eq!(mode(true, &numbers), Answer::Number(5.to_scalar()));
+        assert_eq!(mode(false, &[]), Answer::Null);
     }
 
     #[test]

@@ -182,6 +182,10 @@ where
         }
     }
 
+    fn clear(&mut self) {
+        (self.counts, self.sums, self.squares) = (Vec::new(), Vec::new(), Vec::new());
+    }
+
     fn bytes(&self) -> usize {
         self.counts.capacity() * 8 + (self.sums.capacity() + self.squares.capacity()) * 16
     }
@@ -387,6 +391,10 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
             counts.map(|count| *count > 0),
         );
         true
+    }
+
+    fn clear(&mut self) {
+        (self.counts, self.sums) = (Vec::new(), Vec::new());
     }
 
     fn bytes(&self) -> usize {

@@ -84,6 +84,10 @@ impl Accumulator for Weighted {
         Answer::Quotient(self.products[group], self.volumes[group])
     }
 
+    fn clear(&mut self) {
+        *self = Weighted::default();
+    }
+
     fn bytes(&self) -> usize {
         (self.counts.capacity() + self.products.capacity() + self.volumes.capacity()) * 8
     }

@@ -16,7 +16,7 @@
 //!   conversions.
 //! - `conversion`: conversions between number types.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
-//! - `text_predicate`: tests of text. `bytes16_predicate`: tests of UUIDs.
+//! - `text_predicate`: tests of text. [`text_search`]: those that call no function for most texts. `bytes16_predicate`: tests of UUIDs.
 //! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
 //!   `truth_memo`: their results.
 //! - [`item_list`]: a list of items that serves as the dictionary of computed lanes.
@@ -41,6 +41,7 @@ pub mod predicate;
 pub mod selection;
 pub mod text;
 mod text_predicate;
+pub mod text_search;
 mod truth_memo;
 pub mod value;
 

@@ -4,9 +4,9 @@ use pgrx::pg_sys;
 
 use super::state::AggregateState;
 use crate::custom_scan::{callbacks, stand_in};
+use crate::expressions::aggregate_call;
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::expressions::{aggregate_call, percentile};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_key::{conditions, equal_columns};
 use crate::joins::by_time::find::TimeJoin;
@@ -22,6 +22,19 @@ use crate::planner::quals::{VECTOR_SHARE, quals};
 /// Grouping joined rows by vectors costs at most this share of returning them. Where few rows are expected, the costs are
 /// too close to distinguish plans, and usually many more rows come.
 const LESS_THAN_ROWS: f64 = 0.95;
+
+/// Bytes of a group besides its keys and results, roughly.
+const GROUP_BYTES: f64 = 32.0;
+
+/// The cost of rows in temporary files, which are written and read once, if so many bytes of groups do not fit into memory.
+unsafe fn waiting_cost(groups: f64, rows: f64) -> f64 {
+    // SAFETY: reads settings of the session.
+    unsafe {
+        let limit = pg_sys::get_hash_memory_limit() as f64;
+        let share = (1.0 - limit / groups.max(1.0)).max(0.0);
+        2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * pg_sys::seq_page_cost
+    }
+}
 
 /// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
 unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
@@ -94,7 +107,7 @@ pub unsafe fn offer(
         }
         let expressions: Vec<_> = nodes::list::<pg_sys::Node>(keys).collect();
         let order = GroupOrder::wanted(root, &expressions, &shapes);
-        let (calls, keeps_numbers) = calls(&mut translator, &leaves)?;
+        let (calls, keeps_values) = calls(&mut translator, &leaves)?;
         ungrouped_columns((*target).exprs.cast(), keys)?;
         ungrouped_columns((*query).havingQual, keys)?;
 
@@ -112,8 +125,8 @@ pub unsafe fn offer(
         };
         let terms = ports::list_length(keys) + ports::list_length(calls);
         input.estimate(path, output, filters, terms);
-        // Without keys there is one group, which is small unless an aggregate keeps its numbers.
-        let stand_in = match keys.is_null() && input.is_divisible() && !keeps_numbers {
+        // Without keys there is one group, which is small unless an aggregate keeps its values.
+        let stand_in = match keys.is_null() && input.is_divisible() && !keeps_values {
             true => None,
             false => stand_in::path(output),
         };
@@ -121,7 +134,7 @@ pub unsafe fn offer(
             (Some(path), Some((_, order))) => Some(group_order::in_order(root, path, order)),
             (stand_in, _) => stand_in,
         };
-        if stand_in.is_none() && (!input.is_divisible() || keeps_numbers) {
+        if stand_in.is_none() && (!input.is_divisible() || keeps_values) {
             return Err("no other plan".into());
         }
         if let Some(stand_in) = stand_in {
@@ -270,23 +283,23 @@ unsafe fn filters(
     Ok(filters)
 }
 
-/// The aggregates among the leaves, each once, and whether one of them keeps its numbers.
+/// The aggregates among the leaves, each once, and whether one of them keeps its values.
 unsafe fn calls(
     translator: &mut Translator,
     leaves: &[*mut pg_sys::Node],
 ) -> Translation<(*mut pg_sys::List, bool)> {
-    let (mut calls, mut keeps_numbers) = (std::ptr::null_mut(), false);
+    let (mut calls, mut keeps_values) = (std::ptr::null_mut(), false);
     // SAFETY: the planner's expressions are live; the casts follow the tag.
     unsafe {
         for &leaf in leaves {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                keeps_numbers |= percentile::choice(plan_node(leaf.cast())).is_some();
+                keeps_values |= aggregate_call::keeps_values(plan_node(leaf.cast()));
                 aggregate_call::aggregate(translator, plan_node(leaf.cast()), Arrival::InOrder)?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
         }
     }
-    Ok((calls, keeps_numbers))
+    Ok((calls, keeps_values))
 }
 
 /// What is aggregated: a table, or its join by time, or its hash join.
@@ -346,7 +359,10 @@ impl Input<'_> {
                     let by_time = self.join.map_or(0.0, |join| {
                         (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
                     });
-                    reading + by_time + grouping((*input).rows)
+                    let group = f64::from((*base.pathtarget).width) + GROUP_BYTES;
+                    let row = f64::from((*(*input).reltarget).width);
+                    let waiting = waiting_cost(base.rows * group, (*input).rows * row);
+                    reading + by_time + grouping((*input).rows) + waiting
                 }
             };
             let target = &*base.pathtarget;

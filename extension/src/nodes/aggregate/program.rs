@@ -18,6 +18,7 @@ use crate::joins::by_key::conditions;
 use crate::joins::by_key::stage::{Batch, HashStage};
 use crate::joins::by_time::stage::JoinStage;
 use crate::nodes::engine::plan::EnginePlan;
+use crate::nodes::engine::waiting_rows::WaitingRows;
 use crate::nodes::hash_join::column_child;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::ports;
@@ -44,6 +45,8 @@ pub struct Program {
     /// The attributes that everything but the conditions on the table reads.
     looked_at: Vec<usize>,
     undecoded: UndecodedKeys,
+    /// Takes in rows when their groups exceed the memory limit.
+    pub waiting: Option<WaitingRows>,
 }
 
 /// The grouping keys and the aggregates, translated.
@@ -169,7 +172,19 @@ impl Program {
             shapes: grouping.shapes,
             zones_wanted: grouping.zones_wanted,
             undecoded: UndecodedKeys::of(grouping.undecoded.into_iter()),
+            waiting: None,
         }
+    }
+
+    /// Whether rows may wait until there is memory for their groups: no join finds them, and no order of groups is wanted.
+    pub fn can_wait(&self, plan: &EnginePlan) -> bool {
+        let is_joined = self.join.is_some() || self.hash_join.is_some();
+        !is_joined && plan.order.is_none() && self.aggregation.can_wait()
+    }
+
+    /// The attributes of rows that keys and aggregates read.
+    pub fn looked_at(&self) -> &[usize] {
+        &self.looked_at
     }
 
     /// The attributes whose zones the program reads, ascending.
@@ -205,7 +220,8 @@ impl Program {
         source: &mut VectorSource,
         scalars: &[Option<Scalar>],
     ) -> Evaluation<usize> {
-        if self.comparisons.is_some() && source.all_pass(&self.filter) {
+        let is_writing = self.waiting.as_ref().is_some_and(WaitingRows::is_writing);
+        if !is_writing && self.comparisons.is_some() && source.all_pass(&self.filter) {
             return self.add_all(source, scalars);
         }
         let Some(mut selection) = source.pass(&mut self.filter, scalars)? else {
@@ -224,7 +240,11 @@ impl Program {
         let frame = Frame { joined, ..frame };
         narrow(&mut self.quals_above, &frame, &mut selection)?;
         let passed = selection.count();
-        self.aggregation.add_counted(&frame, &selection, passed)?;
+        let aggregation = &mut self.aggregation;
+        match &mut self.waiting {
+            Some(waiting) => waiting.add(aggregation, &frame, &selection, passed)?,
+            None => aggregation.add_counted(&frame, &selection, passed)?,
+        }
         Ok(passed)
     }
 
@@ -243,7 +263,11 @@ impl Program {
             substitutes: &self.undecoded.columns,
             ..source.frame(scalars)
         };
-        self.aggregation.add_counted(&frame, visible, rows)?;
+        let aggregation = &mut self.aggregation;
+        match &mut self.waiting {
+            Some(waiting) => waiting.add(aggregation, &frame, visible, rows)?,
+            None => aggregation.add_counted(&frame, visible, rows)?,
+        }
         Ok(rows)
     }
 

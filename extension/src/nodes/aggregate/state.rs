@@ -15,7 +15,11 @@ use crate::expressions::translate::Translation;
 use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
 use crate::nodes::engine::plan::{self, EnginePlan};
 use crate::nodes::engine::results::{Groups, Results};
+use crate::nodes::engine::waiting_rows::{self, WaitingRows};
+use crate::pg::datum;
+use crate::pg::descriptor::Descriptor;
 use crate::pg::exec::child::Child;
+use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
@@ -42,6 +46,11 @@ pub struct AggregateState {
     is_out_of_order: bool,
     /// Whether PostgreSQL's own plan has taken over.
     has_handed_over: bool,
+    /// Whether another node reads all groups at once, so that they have to be in memory.
+    pub keeps_groups: bool,
+    /// The parts in which groups were aggregated, and the bytes that rows took in temporary files meanwhile.
+    batches: u64,
+    written_bytes: u64,
 }
 
 /// The outcome of reading the table.
@@ -114,7 +123,16 @@ impl Node for AggregateState {
         results.rewind(node)
     }
 
-    fn end(_results: Results) {}
+    fn note(&mut self, results: &mut Results) {
+        if let Some(waiting) = results.waiting() {
+            (self.batches, self.written_bytes) = (waiting.batches, waiting.written_bytes);
+            (self.groups, self.bytes) = (waiting.groups, waiting.bytes);
+        }
+    }
+
+    fn end(results: Results) {
+        results.free();
+    }
 
     fn explain(&self, explain: &Explain) {
         let plan = EnginePlan::of(explain.plan());
@@ -148,6 +166,10 @@ impl AggregateState {
         }
         explain.integer(c"Groups", self.groups as u64);
         explain.kilobytes(c"Memory", self.bytes);
+        if self.batches > 1 {
+            explain.integer(c"Batches", self.batches);
+            explain.kilobytes(c"Disk Usage", self.written_bytes as usize);
+        }
         if self.has_handed_over {
             explain.text(c"Handed Over", stand_in::GROUPS_TOO_LARGE);
         }
@@ -166,8 +188,17 @@ impl AggregateState {
         let mut source = VectorSource::begin(table, program.take_zones_wanted());
         source.want_only(program.translator.attributes());
         let scalars = std::mem::take(&mut program.translator.scalars);
-        let limit = plan.has_stand_in.then(stand_in::memory_limit);
-        self.passed = 0;
+        let can_wait = !self.keeps_groups && program.can_wait(&plan);
+        let limit = (plan.has_stand_in && !can_wait).then(stand_in::memory_limit);
+        if can_wait {
+            // SAFETY: the table stays open as long as the node.
+            let kinds = datum::kinds(unsafe { Descriptor::new(table.descriptor()) });
+            let attributes = waiting_rows::aside(program.looked_at(), &kinds);
+            let (scalars, memory) = (scalars.clone(), lasting_memory(node));
+            let waiting = WaitingRows::new(attributes, scalars, memory, hash_memory_limit());
+            program.waiting = Some(waiting);
+        }
+        (self.passed, self.batches, self.written_bytes) = (0, 0, 0);
         let mut batch = program.next_batch(true);
         if batch == Batch::TooLarge {
             // Only joins whose plan has a stand-in can be too large.
@@ -230,7 +261,10 @@ impl AggregateState {
         plan: &EnginePlan,
         node: ExecNode<'_>,
     ) -> Outcome {
-        program.aggregation.finish();
+        match &mut program.waiting {
+            Some(waiting) => waiting.finish_pass(&mut program.aggregation),
+            None => program.aggregation.finish(),
+        }
         if let Some(join) = &mut program.join {
             self.join = Some((join.end(), join.algorithm()));
         }
@@ -246,6 +280,11 @@ impl AggregateState {
         let shapes = (program.keys, program.shapes);
         let memory = lasting_memory(node);
         let groups = Groups::new(program.aggregation, shapes, joined, memory, plan.order);
+        let waiting = program.waiting.filter(WaitingRows::has_written);
+        let groups = match waiting {
+            Some(waiting) => groups.followed_by(waiting),
+            None => groups,
+        };
         Outcome::Groups(Box::new(groups))
     }
 }

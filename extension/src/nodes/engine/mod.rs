@@ -5,7 +5,9 @@
 //! | [`plan`] | what their plans store |
 //! | [`group_order`] | groups in the order of one of their keys |
 //! | [`results`] | finished groups as rows |
+//! | [`waiting_rows`] | rows in temporary files, whose groups do not fit into memory |
 
 pub mod group_order;
 pub mod plan;
 pub mod results;
+pub mod waiting_rows;

@@ -7,7 +7,9 @@ use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
 use super::group_order::GroupOrder;
+use super::waiting_rows::WaitingRows;
 use crate::custom_scan::node::NextRow;
+use crate::error;
 use crate::expressions::aggregate_call::{KeyShape, Shape};
 use crate::expressions::result_datum;
 use crate::pg::exec::child::Child;
@@ -31,16 +33,33 @@ impl Results {
         }
     }
 
-    /// The groups.
+    /// The groups, if all of them are in memory.
     pub fn groups(&mut self) -> Option<&mut Groups> {
         match self {
-            Results::Groups(groups) => Some(groups),
+            Results::Groups(groups) if groups.waiting.is_none() => Some(groups),
+            Results::Groups(_) | Results::StandIn(_) => None,
+        }
+    }
+
+    /// The rows whose groups do not fit into memory together.
+    pub fn waiting(&self) -> Option<&WaitingRows> {
+        match self {
+            Results::Groups(groups) => groups.waiting.as_ref(),
             Results::StandIn(_) => None,
         }
     }
 
-    /// Returns to the first group. False if parameters have changed, or another plan returns the groups. Equal
-    /// parameters and an equal snapshot give equal groups.
+    /// Deletes temporary files.
+    pub fn free(self) {
+        if let Results::Groups(groups) = self
+            && let Some(waiting) = groups.waiting
+        {
+            waiting.free();
+        }
+    }
+
+    /// Returns to the first group. False if parameters have changed, groups are not in memory any more, or another plan
+    /// returns them. Equal parameters and an equal snapshot give equal groups.
     pub fn rewind(&mut self, node: ExecNode<'_>) -> bool {
         let groups = self
             .groups()
@@ -77,6 +96,8 @@ pub struct Groups {
     next: usize,
     /// The groups in the order in which they are returned; `None` for the order of their numbers.
     order: Option<Vec<u32>>,
+    /// The rows of further groups.
+    waiting: Option<WaitingRows>,
 }
 
 impl Groups {
@@ -88,14 +109,8 @@ impl Groups {
         memory: Memory,
         order: Option<GroupOrder>,
     ) -> Groups {
-        let shared = keys.iter().enumerate().map(|(key, shape)| {
-            // A numeric costs more to make than to look up, unless it belongs to a single group.
-            let values = aggregation.key_values(key);
-            let is_shared = values <= aggregation.groups() / 2;
-            (matches!(shape, KeyShape::Epoch(_)) && is_shared).then(|| vec![None; values])
-        });
         Groups {
-            shared: shared.collect(),
+            shared: shared(&aggregation, &keys),
             order: order.map(|order| order.sorted(&aggregation)),
             aggregation,
             keys,
@@ -103,14 +118,39 @@ impl Groups {
             joined,
             memory,
             next: 0,
+            waiting: None,
         }
+    }
+
+    /// Groups that are followed by those of rows in temporary files.
+    pub fn followed_by(self, waiting: WaitingRows) -> Groups {
+        Groups {
+            waiting: Some(waiting),
+            ..self
+        }
+    }
+
+    /// Replaces the groups, all of which were returned, by the next ones; false if there is none.
+    fn replace(&mut self) -> bool {
+        let Some(waiting) = &mut self.waiting else {
+            return false;
+        };
+        let aggregation = &mut self.aggregation;
+        let is_replaced = waiting
+            .next_pass(aggregation)
+            .unwrap_or_else(|failure| error::evaluation(failure));
+        self.shared = shared(aggregation, &self.keys);
+        self.next = 0;
+        is_replaced
     }
 
     /// Writes the keys and results of the next group; false if there is none. Columns that the node never returns are
     /// NULL. Values are allocated in the current memory context.
     fn write_next(&mut self, row: &mut SlotWriter<'_>) -> bool {
-        if self.next == self.aggregation.groups() {
-            return false;
+        while self.next == self.aggregation.groups() {
+            if !self.replace() {
+                return false;
+            }
         }
         let group = match &self.order {
             Some(order) => order[self.next] as usize,
@@ -173,4 +213,16 @@ impl Groups {
         let result = self.aggregation.answer(group, aggregate);
         result_datum::scalar(result, self.shapes[aggregate])
     }
+}
+
+/// Room for the datums of keys that groups share.
+fn shared(aggregation: &Aggregation, keys: &[KeyShape]) -> Vec<Option<Vec<Option<pg_sys::Datum>>>> {
+    let keys = keys.iter().enumerate();
+    keys.map(|(key, shape)| {
+        // A numeric costs more to make than to look up, unless it belongs to a single group.
+        let values = aggregation.key_values(key);
+        let is_shared = values <= aggregation.groups() / 2;
+        (matches!(shape, KeyShape::Epoch(_)) && is_shared).then(|| vec![None; values])
+    })
+    .collect()
 }

@@ -1,7 +1,7 @@
 //! The aggregation below a nested one, under execution.
 
 use super::state::NestedState;
-use crate::custom_scan::callbacks::{node_of, running_of};
+use crate::custom_scan::callbacks::{node_of, running_of, state_of};
 use crate::nodes::aggregate::state::AggregateState;
 use crate::nodes::engine::results::Groups;
 use crate::pg::exec::child::{Child, Instrument};
@@ -37,6 +37,9 @@ impl<'a> Below<'a> {
     /// Executes the aggregation, and returns its groups; `None` if PostgreSQL's own plan returns them. Nobody else
     /// executes these nodes, so what PostgreSQL does before it requests a row from a node is done here.
     pub fn groups(&self) -> Option<&'a mut Groups> {
+        if let Some(state) = state_of::<AggregateState>(self.aggregation) {
+            state.keeps_groups = true;
+        }
         for state in [self.child, self.aggregation] {
             state.rescan_if_changed();
             state.instrument().start();

@@ -1,0 +1,209 @@
+//! `DISTINCT` in an aggregate: of the rows of a group that have equal values, the first one counts.
+//!
+//! ```text
+//! values ── KeyReader ──► an id for each value ──► (group, id) met before? ──► the rows that are new
+//! ```
+//! Values are equal as keys of groups are: all NaNs, and zeros of both signs.
+
+use super::Argument;
+use super::accumulator::Grouping;
+use super::key::{Ids, Key, KeyReader};
+use super::key_values::KeyValues;
+use super::pairs::Pairs;
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::selection::Selection;
+
+/// The argument of an aggregate, each value of which counts once in a group.
+pub struct Distinct {
+    /// What the aggregate takes.
+    pub(super) argument: Argument,
+    pub(super) seen: Seen,
+}
+
+/// The values that each group has had.
+pub(super) struct Seen {
+    reader: KeyReader,
+    values: KeyValues,
+    pairs: Pairs,
+}
+
+impl Distinct {
+    /// The values of `key` are those of `argument`.
+    pub fn new(argument: Argument, key: Key) -> Box<Distinct> {
+        Box::new(Distinct {
+            argument,
+            seen: Seen {
+                reader: KeyReader::new(key),
+                values: KeyValues::default(),
+                pairs: Pairs::default(),
+            },
+        })
+    }
+}
+
+impl Seen {
+    /// The selected rows, none of which is NULL, that have a value that their group did not have before. The grouping has
+    /// no stretches.
+    ///
+    /// # Errors
+    /// Those of the values' expression.
+    pub(super) fn new_rows(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        grouping: &Grouping<'_>,
+    ) -> Evaluation<Selection> {
+        let mut new = Selection::NONE;
+        let pairs = &mut self.pairs;
+        let mut last = None;
+        let mut offer = |row: usize, group: u32, value: u32| {
+            if last == Some((group, value)) {
+                return;
+            }
+            last = Some((group, value));
+            let met = pairs.len();
+            pairs.id(group, value);
+            new.words[row / 64] |= u64::from(pairs.len() > met) << (row % 64);
+        };
+        let ids = self.reader.assign(&mut self.values, frame, selection)?;
+        let value = |row: usize| match &ids {
+            Ids::One(id) => *id,
+            Ids::Each(each) => each[row],
+            // A reader that does not cut has stretches only of buckets, which are looked up below.
+            Ids::Stretches(_) => 0,
+        };
+        match (&ids, grouping) {
+            (Ids::One(value), Grouping::One(group)) => {
+                selection
+                    .next(0)
+                    .into_iter()
+                    .for_each(|row| offer(row, *group, *value));
+            }
+            (Ids::Stretches(stretches), _) => {
+                for (value, rows) in stretches.iter() {
+                    let rows = selection.within(rows.start, rows.end);
+                    rows.for_each(|row| offer(row, group_of(grouping, row), value));
+                }
+            }
+            _ => selection.for_each(|row| offer(row, group_of(grouping, row), value(row))),
+        }
+        Ok(new)
+    }
+
+    /// Forgets all groups.
+    pub(super) fn clear(&mut self) {
+        self.reader.forget();
+        (self.values, self.pairs) = Default::default();
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.reader.bytes() + self.values.bytes() + self.pairs.bytes()
+    }
+}
+
+/// The group of a row.
+#[inline]
+fn group_of(grouping: &Grouping<'_>, row: usize) -> u32 {
+    match grouping {
+        Grouping::One(group) => *group,
+        Grouping::Each(ids) => ids[row],
+        Grouping::Stretches(_) => unreachable!("stretches are spread before"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::aggregate::accumulator::{Answer, Count};
+    use crate::aggregate::{Aggregate, Aggregation};
+    use crate::column::Column;
+    use crate::kind::{LaneKind, Number};
+    use crate::vector::number::NumberType;
+    use crate::vector::value::Value;
+
+    const FLOAT: LaneKind = LaneKind::Fixed {
+        width: 8,
+        stride: 8,
+        number: Number::Float,
+    };
+
+    fn column(values: impl Iterator<Item = Option<f64>>) -> Column {
+        let mut column = Column::new(FLOAT);
+        for value in values {
+            match value {
+                Some(value) => column.push_fixed(&value.to_ne_bytes()),
+                None => column.push_null(),
+            }
+        }
+        column
+    }
+
+    /// Few values, among them zeros of both signs, and NaNs of two.
+    fn value(number: u8) -> f64 {
+        match number {
+            0 => 0.0,
+            1 => -0.0,
+            2 => f64::NAN,
+            3 => -f64::NAN,
+            other => f64::from(other),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_value_of_a_group_counts_once(
+            vectors in prop::collection::vec(
+                prop::collection::vec((0..4_u8, prop::option::of(0..12_u8)), 1..200), 1..4),
+            is_grouped: bool, is_sorted: bool,
+        ) {
+            let number = |attribute| Value::Column(NumberType::F64, attribute);
+            let argument = Argument::Number(number(1));
+            let count = Aggregate {
+                filter: None,
+                argument: Argument::Distinct(Distinct::new(argument, Key::Number(number(1)))),
+                accumulator: Box::<Count>::default(),
+            };
+            let keys = is_grouped.then(|| Key::Number(number(0)));
+            let mut aggregation = Aggregation::new(keys.into_iter().collect(), vec![count]);
+            let mut expected = BTreeSet::new();
+            for mut rows in vectors {
+                if is_sorted {
+                    rows.sort();
+                }
+                let columns = [
+                    column(rows.iter().map(|(group, _)| Some(f64::from(*group)))),
+                    column(rows.iter().map(|(_, number)| number.map(value))),
+                ];
+                let lanes = columns.each_ref().map(Column::lane);
+                let frame = Frame { lanes: &lanes, ..Frame::of_nulls(rows.len(), &[]) };
+                aggregation.add(&frame, &Selection::first(rows.len())).unwrap();
+                for (group, number) in rows {
+                    let group = if is_grouped { group } else { 0 };
+                    let number = number.map(|number| match number {
+                        1 => 0,
+                        3 => 2,
+                        other => other,
+                    });
+                    expected.insert((group, number));
+                }
+            }
+            for index in 0..aggregation.groups() {
+                let group = match is_grouped {
+                    true => match aggregation.key(index, 0) {
+                        crate::aggregate::KeyValue::Number(scalar) => f64::from_bits(scalar.0) as u8,
+                        other => panic!("{other:?}"),
+                    },
+                    false => 0,
+                };
+                let values = expected.iter().filter(|(of, number)| *of == group && number.is_some());
+                prop_assert_eq!(aggregation.answer(index, 0), Answer::Count(values.count() as u64));
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Rows that are put aside, in temporary files or elsewhere, and come back as vectors of their own.
+//!
+//! ```text
+//! frame, row ──► RowsOut: a column for each attribute ──► image ──► RowsBack ──► frame
+//! ```
+//! An image has at most a vector of rows. It is an image of open rows, as tables have them.
+
+use crate::column::Column;
+use crate::error::Result;
+use crate::image::{self, Image};
+use crate::kind::LaneKind;
+use crate::lane::{Lane, LaneData};
+use crate::limits::VECTOR_ROWS;
+use crate::vector::frame::Frame;
+use crate::vector::number::Scalar;
+use crate::vector::text::item_bytes;
+
+/// An attribute that is put aside, with its kind.
+pub type Aside = (usize, LaneKind);
+
+/// Rows on their way out.
+pub struct RowsOut {
+    attributes: Vec<usize>,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+/// The column of an attribute. A dictionary of few rows does not pay.
+fn column((_, kind): &Aside) -> Column {
+    Column::new(match *kind {
+        LaneKind::Varlena { packed, .. } => LaneKind::Varlena {
+            dictionary: false,
+            packed,
+        },
+        other => other,
+    })
+}
+
+impl RowsOut {
+    /// No row yet.
+    pub fn new(attributes: &[Aside]) -> RowsOut {
+        RowsOut {
+            attributes: attributes.iter().map(|(attribute, _)| *attribute).collect(),
+            columns: attributes.iter().map(column).collect(),
+            rows: 0,
+        }
+    }
+
+    /// Adds a row of a vector, whose lanes are of the attributes' kinds.
+    ///
+    /// # Panics
+    /// If there is a vector of rows already.
+    pub fn push(&mut self, frame: &Frame<'_>, row: usize) {
+        assert!(self.rows < VECTOR_ROWS && row < frame.rows);
+        let place = frame.place + row;
+        for (attribute, column) in self.attributes.iter().zip(&mut self.columns) {
+            let lane = frame.lane(*attribute);
+            // SAFETY: the row is one of the vector, which the lane covers.
+            unsafe { push(column, lane, place) };
+        }
+        self.rows += 1;
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(Column::byte_len).sum()
+    }
+
+    /// Appends the image of all rows to `image`, and drops them.
+    ///
+    /// # Errors
+    /// There is too much for one image.
+    pub fn take(&mut self, image: &mut Vec<u8>) -> Result<()> {
+        image::encode(&self.columns, self.rows, image)?;
+        self.columns.iter_mut().for_each(Column::clear);
+        self.rows = 0;
+        Ok(())
+    }
+}
+
+/// Appends the value at a place of a lane.
+///
+/// # Safety
+/// The lane covers the place.
+unsafe fn push(column: &mut Column, lane: Lane, place: usize) {
+    // SAFETY: this function's contract.
+    unsafe {
+        if lane.is_null(place) {
+            return column.push_null();
+        }
+        match (lane.data, column.kind()) {
+            (LaneData::Bool(_), _) => column.push_bool(lane.bool(place)),
+            (LaneData::Fixed { .. }, LaneKind::Fixed { width, .. }) => {
+                let value = std::slice::from_raw_parts(lane.pointer(place), usize::from(width));
+                column.push_fixed(value);
+            }
+            (LaneData::Offsets { .. } | LaneData::Codes { .. }, _) => {
+                column.push_item(item_bytes(lane.pointer(place)));
+            }
+            _ => column.push_null(),
+        }
+    }
+}
+
+/// Rows that are back.
+pub struct RowsBack {
+    attributes: Vec<usize>,
+    columns: Vec<Column>,
+    /// By attribute.
+    lanes: Vec<Lane>,
+    rows: usize,
+}
+
+impl RowsBack {
+    /// No row yet.
+    pub fn new(attributes: &[Aside]) -> RowsBack {
+        let width = attributes.iter().map(|(attribute, _)| attribute + 1).max();
+        RowsBack {
+            attributes: attributes.iter().map(|(attribute, _)| *attribute).collect(),
+            columns: attributes.iter().map(column).collect(),
+            lanes: vec![Lane::NULL; width.unwrap_or(0)],
+            rows: 0,
+        }
+    }
+
+    /// Replaces the rows by those of an image.
+    ///
+    /// # Errors
+    /// The bytes are not what [`RowsOut::take`] wrote for these attributes.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<()> {
+        let image = Image::parse(bytes)?;
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            column.clear();
+            image.decode(index, column.kind(), None, column)?;
+            self.lanes[self.attributes[index]] = column.lane();
+        }
+        self.rows = image.rows().min(VECTOR_ROWS);
+        Ok(())
+    }
+
+    /// How many rows there are: at most a vector of them.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The rows as a vector.
+    pub fn frame<'a>(&'a self, scalars: &'a [Option<Scalar>]) -> Frame<'a> {
+        Frame {
+            lanes: &self.lanes,
+            ..Frame::of_nulls(self.rows, scalars)
+        }
+    }
+}
