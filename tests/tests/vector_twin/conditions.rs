@@ -18,7 +18,7 @@ pub struct Writer<'a> {
 
 impl Writer<'_> {
     /// Returns one of several texts.
-    pub fn one(&mut self, of: &[&'static str]) -> &'static str {
+    pub fn one<'t>(&mut self, of: &[&'t str]) -> &'t str {
         of.choose(self.random).unwrap()
     }
 
