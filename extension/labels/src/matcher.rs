@@ -44,6 +44,8 @@ pub enum Pattern {
 
 /// Bytes that a compiled expression may take.
 const REGEX_BYTES_MAX: usize = 10 << 20;
+/// Classes of Unicode, such as `\pL`, that an expression may name. Each takes some 6 KB while it is parsed.
+const UNICODE_CLASSES_MAX: usize = 1000;
 /// Texts into which an alternation is taken apart.
 const ALTERNATIVES_MAX: usize = 4096;
 
@@ -104,6 +106,12 @@ impl Pattern {
             ".*" => return Ok(Pattern::Anything),
             ".+" => return Ok(Pattern::NotEmpty),
             _ => {}
+        }
+        let unicode_classes = text.matches(r"\p").count() + text.matches(r"\P").count();
+        if unicode_classes > UNICODE_CLASSES_MAX {
+            return Err(format!(
+                "the expression has more than {UNICODE_CLASSES_MAX} classes of Unicode"
+            ));
         }
         // The text is parsed alone first: anchors around `a)|(b` would make it a valid expression.
         let mut parser = regex_syntax::ParserBuilder::new()

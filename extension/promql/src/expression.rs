@@ -15,12 +15,19 @@ const NESTING_MAX: u32 = 200;
 /// Repetitions that a count in braces may name, as in RE2.
 const REPEAT_MAX: u32 = 1000;
 
+/// Classes of Unicode, such as `\pL`, that an expression may name. Each takes some 6 KB while it is parsed.
+const UNICODE_CLASSES_MAX: usize = 1000;
+
 /// Compiles an expression that has to match a whole text; `.` matches newlines too.
 ///
 /// # Errors
 /// Why the text is no expression, in Go's words where it has any.
 pub fn compile_anchored(text: &str) -> Result<Regex, String> {
     let rewritten = rewrite(text).map_err(|fault| format!("error parsing regexp: {fault}"))?;
+    let unicode_classes = text.matches(r"\p").count() + text.matches(r"\P").count();
+    if unicode_classes > UNICODE_CLASSES_MAX {
+        return Err("error parsing regexp: expression too large".to_owned());
+    }
     regex::RegexBuilder::new(&format!(r"\A(?s:{rewritten})\z"))
         .size_limit(COMPILED_BYTES_MAX)
         .nest_limit(NESTING_MAX)
@@ -392,6 +399,7 @@ mod tests {
             (r"\y", r"invalid escape sequence: `\y`"),
             ("a{1001}", "invalid repeat count: `{1001}`"),
             ("(?:x{1000}){1000}", "expression too large"),
+            (&r"\pL|".repeat(1001), "expression too large"),
         ] {
             let fault = compile_anchored(expression).unwrap_err();
             assert_eq!(fault, format!("error parsing regexp: {expected}"));

@@ -176,7 +176,17 @@ impl<'a> OpenTable<'a> {
 
     /// Whether the table has an index.
     pub fn has_indexes(self) -> bool {
-        self.class().relhasindex
+        // The catalog's flag stays until the next VACUUM once the last index is dropped.
+        if !self.class().relhasindex {
+            return false;
+        }
+        // SAFETY: the table is open; the list is a copy that is freed here.
+        unsafe {
+            let indexes = pg_sys::RelationGetIndexList(self.as_ptr());
+            let count = ports::list_length(indexes);
+            pg_sys::list_free(indexes);
+            count > 0
+        }
     }
 
     /// Whether the table has, or had, a trigger.
