@@ -8,7 +8,8 @@
 //! | [`lock`], [`shmem`], [`condition_variable`] | locks, shared memory, and waking other processes |
 //! | [`snapshot`], [`transaction`] | snapshots, and the outcome of transactions |
 //! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`], [`type_io`] | values and rows |
-//! | [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`], [`window_call`] | query trees, expressions, plans and the planner's structures |
+//! | [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`] | query trees, expressions, plans and the planner's structures |
+//! | [`index`] | indexes of tables: their entries, and cleaning them up |
 //! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
@@ -70,4 +71,3 @@ pub mod transaction;
 pub mod tree;
 pub mod type_io;
 pub mod typed_datum;
-pub mod window_call;

@@ -7,11 +7,12 @@
 
 use std::cell::Cell;
 
+use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::segment_of;
 use lanes_columnar::streamed::StreamMemory;
 use pgrx::pg_sys;
 
-use super::reader::{Reader, SegmentView};
+use super::reader::{Content, Reader, SegmentView};
 use super::row_numbers::{self, Reading};
 use super::shape::TableShape;
 use super::{entry_numbers, one_row, pending_rows, tid};
@@ -21,6 +22,7 @@ use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 use crate::remote::recall::Recalled;
+use crate::storage::directory::FLAG_SEALED;
 
 mod advance;
 mod open_view;
@@ -33,6 +35,7 @@ pub mod spare_memory;
 use open_view::Wanted;
 pub use ranges::Range;
 pub use remote_rows::holds_remote;
+use remote_rows::is_resident;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
 pub use shared::{ParallelState, SharedSegments};
 
@@ -289,16 +292,36 @@ impl<'a> Scan<'a> {
     /// does not move.
     pub fn store_row(&mut self, row: u64, slot: Slot<'a>) -> bool {
         self.describe(slot);
-        let (Some(snapshot), Some(content)) = (self.snapshot, &mut self.reader.content) else {
+        let (Some(snapshot), Some(mut content)) = (self.snapshot, self.reader.content.take())
+        else {
             return false;
         };
-        let Some(run) = one_row::visible_row(content, snapshot, row) else {
-            return false;
-        };
-        if let Some(content) = &self.reader.content {
-            one_row::store_row(&self.reader, content, &run, row, slot);
+        let run = one_row::visible_row(&mut content, snapshot, row);
+        if let Some(run) = &run {
+            // All rows of a sealed segment would be decoded for this one.
+            match run.flags & FLAG_SEALED != 0 && !is_resident(&content, segment_of(row), row + 1) {
+                true => self.stream_row(&content, run, row, slot),
+                false => one_row::store_row(&self.reader, &content, run, row, slot),
+            }
         }
-        true
+        self.reader.content = Some(content);
+        run.is_some()
+    }
+
+    /// Stores a sealed row that the arena does not have decoded: of each column one vector is decoded.
+    fn stream_row(&mut self, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
+        let mut memory = std::mem::take(&mut self.stream_memory);
+        let mut view = self.open_within_share(content, (row, row + 1), Wanted::Few, &mut memory);
+        let place = view.place(row);
+        view.fill(place..place + 1, None);
+        let header = RowHeader {
+            xmin: run.xmin,
+            cmin: run.cmin,
+        };
+        let (id, table) = (tid::from_row(row), self.reader.table.oid());
+        slot.store(view.outlet(), place, id, table, header);
+        slot.detach();
+        self.stream_memory = view.into_memory().unwrap_or(memory);
     }
 
     /// Stores the row that the scan stands on. Its lanes stay until the scan moves on, which overwrites the slot first.

@@ -54,16 +54,14 @@ unsafe fn fetch_of<'a>(
     unsafe { &mut *(*descriptor.cast::<FetchDescriptor>()).fetch }
 }
 
+/// Nothing is released: the scan goes on with the same snapshot.
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_fetch_reset(descriptor: *mut pg_sys::IndexFetchTableData) {
-    // SAFETY: made by `index_fetch_begin`.
-    unsafe { fetch_of(descriptor).reset() }
-}
+pub unsafe extern "C-unwind" fn index_fetch_reset(_descriptor: *mut pg_sys::IndexFetchTableData) {}
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_fetch_end(descriptor: *mut pg_sys::IndexFetchTableData) {
     // SAFETY: made by `index_fetch_begin`; what is left goes with its memory context.
-    unsafe { fetch_of(descriptor).reset() }
+    unsafe { fetch_of(descriptor).end() }
 }
 
 #[pg_guard]

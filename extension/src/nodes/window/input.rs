@@ -15,7 +15,7 @@ use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::table::QueryTable;
-use crate::pg::{operands, ports, window_call};
+use crate::pg::{operands, ports};
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::VectorSource;
 
@@ -141,11 +141,11 @@ impl WindowInput {
             }
             let (mut arguments, mut windows) = (Vec::new(), Vec::new());
             for call in &plan.calls {
-                let (called, given) = window_call::parts(*call);
-                let argument = |i| ports::list_nth::<pg_sys::Node>(given, i);
+                let call = &*call.cast::<pg_sys::WindowFunc>();
+                let argument = |i| ports::list_nth::<pg_sys::Node>(call.args, i);
                 let x = translator.value(crate::pg::tree::plan_node(argument(0).cast()))?;
                 let mut time = None;
-                let function = match WindowFunction::of(called) {
+                let function = match WindowFunction::of(call) {
                     Some(WindowFunction::Ema) => {
                         Function::Ema(weight(&mut translator, argument(1))?)
                     }

@@ -50,7 +50,7 @@ pub unsafe fn offer(
         let function = |call: &*mut pg_sys::Node| &*call.cast::<pg_sys::WindowFunc>();
         if !calls
             .iter()
-            .any(|call| WindowFunction::of(function(call).winfnoid).is_some())
+            .any(|call| WindowFunction::of(function(call)).is_some())
         {
             return Ok(());
         }
@@ -217,7 +217,7 @@ unsafe fn check_call(translator: &mut Translator, call: &pg_sys::WindowFunc) -> 
     // SAFETY: the planner's expressions are live.
     unsafe {
         let name = || function_name(call.winfnoid.to_u32());
-        let Some(kind) = WindowFunction::of(call.winfnoid) else {
+        let Some(kind) = WindowFunction::of(call) else {
             return Err(format!("function {}", name()));
         };
         if !call.aggfilter.is_null() {

@@ -13,7 +13,7 @@ use crate::custom_scan::private_data::{self, table_of};
 use crate::expressions::lanes_aggregate::is_ours;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::names::function_name;
-use crate::pg::{nodes, window_call};
+use crate::pg::{nodes, tree};
 
 /// A window function of this extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,12 +25,12 @@ pub enum WindowFunction {
 
 impl WindowFunction {
     /// The function that is called; `None` for a function of another schema.
-    pub fn of(function: pg_sys::Oid) -> Option<WindowFunction> {
+    pub fn of(call: &pg_sys::WindowFunc) -> Option<WindowFunction> {
         // SAFETY: plans are made and executed inside a transaction.
-        if !is_ours(function) {
+        if !is_ours(call.winfnoid) {
             return None;
         }
-        match function_name(function.to_u32()).as_str() {
+        match function_name(call.winfnoid.to_u32()).as_str() {
             "ema" => Some(WindowFunction::Ema),
             "delta" => Some(WindowFunction::Delta),
             "rate" => Some(WindowFunction::Rate),
@@ -113,7 +113,15 @@ impl WindowPlan {
     /// The calls as EXPLAIN shows them: without their window, which is the node's own.
     pub fn shown_calls(&self) -> Vec<*mut pg_sys::Node> {
         // SAFETY: the plan's calls are live.
-        let shown = |call: &*mut pg_sys::Node| unsafe { window_call::without_window(*call) };
+        let shown = |call: &*mut pg_sys::Node| unsafe {
+            let call = &*call.cast::<pg_sys::WindowFunc>();
+            let shown = tree::make::<pg_sys::FuncExpr>(pg_sys::NodeTag::T_FuncExpr);
+            (*shown).funcid = call.winfnoid;
+            (*shown).funcresulttype = call.wintype;
+            (*shown).funcformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+            (*shown).args = call.args;
+            shown.cast()
+        };
         self.calls.iter().map(shown).collect()
     }
 }

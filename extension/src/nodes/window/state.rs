@@ -19,7 +19,6 @@ use crate::expressions::translate::Translation;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
-use crate::pg::window_call;
 use crate::vectors::counters::Counters;
 
 static CALLBACKS: Callbacks = Callbacks::of::<WindowState>();
@@ -46,7 +45,6 @@ impl Node for WindowState {
 
     fn begin(&mut self, node: ExecNode<'_>) {
         privilege::check_execute(WindowPlan::of(node.plan()).expressions());
-        window_call::show_without_window(node);
     }
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RowOrder> {
