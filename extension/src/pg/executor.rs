@@ -25,6 +25,21 @@ pub unsafe fn in_context<T>(context: pg_sys::MemoryContext, work: impl FnOnce() 
     }
 }
 
+/// A memory context for little, below the current one (`ALLOCSET_SMALL_SIZES`).
+///
+/// # Safety
+/// There is a current memory context. The caller deletes the new one, or its parent does.
+pub unsafe fn small_context(name: &'static std::ffi::CStr) -> pg_sys::MemoryContext {
+    const INITIAL_BYTES: usize = 1024;
+    const BLOCK_BYTES_MAX: usize = 8 * 1024;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let parent = pg_sys::CurrentMemoryContext;
+        let name = name.as_ptr();
+        pg_sys::AllocSetContextCreateInternal(parent, name, 0, INITIAL_BYTES, BLOCK_BYTES_MAX)
+    }
+}
+
 /// `ResetExprContext`
 ///
 /// # Safety

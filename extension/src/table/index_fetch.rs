@@ -38,11 +38,6 @@ impl<'a> IndexFetch<'a> {
         }
     }
 
-    /// Releases what is held of the table.
-    pub fn end(&mut self) {
-        self.scan = None;
-    }
-
     /// Stores the row with an entry number into a slot, if the snapshot sees the row.
     pub fn fetch(
         &mut self,

@@ -12,6 +12,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::refuse;
 use super::routine::ScanState;
+use crate::pg::executor::small_context;
 use crate::pg::index::{EntryMaker, EntrySink, FoundEntries};
 use crate::pg::ports;
 use crate::pg::slot::Slot;
@@ -24,11 +25,13 @@ use crate::table::scan::Scan;
 use crate::table::{fate, index_build, insert, speculation, tid};
 use crate::table_options;
 
-/// A fetch descriptor: Postgres's part, then ours, which hangs off the memory context that the descriptor lies in.
+/// A fetch descriptor: Postgres's part, then ours. A statement may make one for each of its rows in the same memory context,
+/// so each lies in a context of its own, which goes with it.
 #[repr(C)]
 struct FetchDescriptor {
     base: pg_sys::IndexFetchTableData,
     fetch: *mut IndexFetch<'static>,
+    memory: pg_sys::MemoryContext,
 }
 
 #[pg_guard]
@@ -37,10 +40,13 @@ pub unsafe extern "C-unwind" fn index_fetch_begin(
 ) -> *mut pg_sys::IndexFetchTableData {
     // SAFETY: PostgreSQL passes a table that stays open until `index_fetch_end`.
     unsafe {
+        let memory = small_context(c"lanes index fetch");
         let fetch = IndexFetch::begin(OpenTable::new(relation));
-        let descriptor: *mut FetchDescriptor = pg_sys::palloc0(size_of::<FetchDescriptor>()).cast();
+        let descriptor: *mut FetchDescriptor =
+            pg_sys::MemoryContextAllocZero(memory, size_of::<FetchDescriptor>()).cast();
         (*descriptor).base.rel = relation;
-        (*descriptor).fetch = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(fetch);
+        (*descriptor).fetch = PgMemoryContexts::For(memory).leak_and_drop_on_delete(fetch);
+        (*descriptor).memory = memory;
         descriptor.cast()
     }
 }
@@ -60,8 +66,8 @@ pub unsafe extern "C-unwind" fn index_fetch_reset(_descriptor: *mut pg_sys::Inde
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_fetch_end(descriptor: *mut pg_sys::IndexFetchTableData) {
-    // SAFETY: made by `index_fetch_begin`; what is left goes with its memory context.
-    unsafe { fetch_of(descriptor).end() }
+    // SAFETY: made by `index_fetch_begin`; the descriptor and the fetch go with their memory context.
+    unsafe { pg_sys::MemoryContextDelete((*descriptor.cast::<FetchDescriptor>()).memory) }
 }
 
 #[pg_guard]
