@@ -141,6 +141,19 @@ fn threads_of(process: i32) -> usize {
         .count()
 }
 
+/// Waits until a process has this many threads. The kernel lists a thread for a moment after it has been joined.
+fn wait_for_threads(process: i32, count: usize) {
+    let started = Instant::now();
+    while threads_of(process) != count {
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "{} threads instead of {count}",
+            threads_of(process)
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn queries_on_two_threads_answer_as_on_one_and_end_when_told_to() {
     let cluster = Cluster::builder("promql_threads").start().unwrap();
@@ -161,7 +174,7 @@ fn queries_on_two_threads_answer_as_on_one_and_end_when_told_to() {
     let error = client.query(LONG, &[]).unwrap_err();
     assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{error:?}");
     client.batch_execute("RESET statement_timeout").unwrap();
-    assert_eq!(threads_of(process), 1);
+    wait_for_threads(process, 1);
     assert_eq!(answers_of(&mut client), on_two);
 
     // An error of the evaluation, and one of the reading.
@@ -180,19 +193,12 @@ fn queries_on_two_threads_answer_as_on_one_and_end_when_told_to() {
     client
         .batch_execute("RESET lanes.promql_max_series")
         .unwrap();
-    assert_eq!(threads_of(process), 1);
+    wait_for_threads(process, 1);
 
     // The end of the session ends both threads; others are not disturbed.
     let evaluation = std::thread::spawn(move || client.query(LONG, &[]).unwrap_err());
     let mut other = cluster.connect("postgres").unwrap();
-    let started = Instant::now();
-    while threads_of(process) < 2 {
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "no second thread"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for_threads(process, 2);
     other
         .execute("SELECT pg_terminate_backend($1)", &[&process])
         .unwrap();
