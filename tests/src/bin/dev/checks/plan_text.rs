@@ -170,8 +170,8 @@ mod tests {
 SELECT 2;
 ";
         let older = "EXPLAIN SELECT 1;
-                     QUERY PLAN                      
------------------------------------------------------
+                      QUERY PLAN                      
+------------------------------------------------------
  Custom Scan (LanesScan) on l (actual rows=3 loops=1)
    Filter: (NOT (hashed SubPlan 1))
 (2 rows)
