@@ -79,21 +79,24 @@ CREATE FUNCTION lanes.series_ids(
 ) RETURNS SETOF int4
     STABLE PARALLEL SAFE STRICT ROWS 100 LANGUAGE c AS 'MODULE_PATHNAME', 'series_ids_wrapper';
 COMMENT ON FUNCTION lanes.series_ids(text, timestamptz, timestamptz) IS
-    'the ids of the series that a selector such as up{job="node",instance=~"a|b"} matches and that have samples between two times';
+    'the ids of the series that a selector such as up{job="node",instance=~"a|b"} matches and that have samples '
+    'between two times';
 
 CREATE FUNCTION lanes.label_names(
     selector text DEFAULT NULL, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
 ) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 50 LANGUAGE c AS 'MODULE_PATHNAME', 'label_names_wrapper';
 COMMENT ON FUNCTION lanes.label_names(text, timestamptz, timestamptz) IS
-    'the names of the labels of all series, or of the series that a selector matches, that have samples between two times';
+    'the names of the labels of all series, or of the series that a selector matches, that have samples '
+    'between two times';
 
 CREATE FUNCTION lanes.label_values(
     name text, selector text DEFAULT NULL, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
 ) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 1000 LANGUAGE c AS 'MODULE_PATHNAME', 'label_values_wrapper';
 COMMENT ON FUNCTION lanes.label_values(text, text, timestamptz, timestamptz) IS
-    'the values of a label of all series, or of the series that a selector matches, that have samples between two times';
+    'the values of a label of all series, or of the series that a selector matches, that have samples '
+    'between two times';
 
 CREATE FUNCTION lanes.cardinality(by text DEFAULT 'metric', top int4 DEFAULT 10)
     RETURNS TABLE (item text, series int8, "values" int8)

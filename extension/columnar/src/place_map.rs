@@ -19,8 +19,6 @@
 //! | 4 | entry numbers |
 //! | 4 | checksum: low half of XXH3-64 of the chunks' entries and the count |
 
-use std::ops::Range;
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
@@ -102,7 +100,7 @@ fn pack(values: impl Iterator<Item = u64>, width: u8, bytes: &mut Vec<u8>) {
     }
 }
 
-/// What is needed to find a place: the chunks of a map, without their distances.
+/// The chunks of a map, without their distances. They say where in the map a distance is.
 #[derive(Debug)]
 pub struct PlaceIndex {
     chunks: Vec<Chunk>,
@@ -204,7 +202,7 @@ impl PlaceIndex {
     pub fn places(&self, map: &[u8]) -> Result<Vec<u32>> {
         let located = (0..self.numbers).filter_map(|number| self.locate(number));
         let place = |located: Located| {
-            let bytes = map.get(located.bytes()).and_then(<[u8]>::first_chunk);
+            let bytes = map.get(located.first_byte..).and_then(<[u8]>::first_chunk);
             let bytes = bytes.ok_or(Error::PlaceMap("it is cut short"))?;
             Ok(located.place(*bytes).unwrap_or(GONE))
         };
@@ -213,9 +211,9 @@ impl PlaceIndex {
 }
 
 impl Located {
-    /// The 8 bytes of the map that hold it.
-    pub fn bytes(self) -> Range<usize> {
-        self.first_byte..self.first_byte + 8
+    /// The first of the 8 bytes of the map that hold it.
+    pub fn first_byte(self) -> usize {
+        self.first_byte
     }
 
     /// The place, from these 8 bytes; `None`: the row is gone.

@@ -6,8 +6,9 @@
 //! | `x ILIKE pattern` | `lower(x) LIKE lower(pattern)`, as PostgreSQL defines it for UTF-8 |
 //!
 //! A text of ASCII characters is put into lower case here, if PostgreSQL's `lower` maps each of these characters as
-//! ASCII does. That is asked once for each pattern; it is not so in Turkish, for example. No rule for the lower case of an
-//! ASCII character looks at its neighbours, unless these are no ASCII characters. All other texts are left to PostgreSQL.
+//! ASCII does. That is asked once for each pattern; it is not so in Turkish, for example. No rule for the lower case
+//! of an ASCII character looks at its neighbours, unless these are no ASCII characters. All other texts are left to
+//! PostgreSQL.
 
 use lanes_columnar::vector::text::TextTest;
 use lanes_columnar::vector::text_search::{Contains, LowerAscii};

@@ -109,7 +109,7 @@ unsafe extern "C-unwind" fn transaction_ended(
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
     ) {
         pending_rows::forget(0);
-        speculation::forget();
+        speculation::forget(0);
         spare_memory::queries_ended();
     }
 }
@@ -123,7 +123,8 @@ unsafe extern "C-unwind" fn subtransaction_ended(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         // SAFETY: a plain call; the aborting subtransaction is still the current one.
-        pending_rows::forget(unsafe { pg_sys::GetCurrentTransactionNestLevel() });
-        speculation::forget();
+        let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+        pending_rows::forget(nest_level);
+        speculation::forget(nest_level);
     }
 }

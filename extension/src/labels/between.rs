@@ -4,8 +4,9 @@
 //! wanted series ─┬─ zones of segments in object storage ─► a segment that has such times has all series of its zone
 //!                └─ open and sealed rows ────────────────► read: series and time, as far as zones do not decide
 //! ```
-//! Series that were found are not searched again, so sealed rows whose series are all known are passed by their zones. Of
-//! object storage nothing is fetched: the answer may therefore have series too many there, and never lacks one.
+//! Series that were found are not searched again, so sealed rows whose series are all known are passed by their
+//! zones. Of object storage nothing is fetched: the answer may therefore have series too many there, and never lacks
+//! one.
 //!
 //! Where row-level security hides samples, a statement reads them all, because zones would tell of hidden rows.
 
@@ -45,7 +46,7 @@ pub type Times = RangeInclusive<i64>;
 /// Times that exclude none.
 pub const ALL_TIMES: Times = i64::MIN..=i64::MAX;
 
-/// Those of the wanted series that have samples between two times, as the calling query sees them.
+/// The wanted series that have samples between two times. The calling query sees the samples.
 pub fn with_samples(wanted: IdSet, times: &Times) -> IdSet {
     let table = catalog::lanes_table(c"samples");
     let opened = table.and_then(|table| OpenedTable::try_open(table, pg_sys::AccessShareLock));

@@ -3,7 +3,7 @@
 //! ```text
 //! lanes.series_runs ──► maintain: lanes.index_labels() ──► lanes.label_runs, lanes.label_blocks
 //!                                     └► hashes ──► lanes.series_hashes ──► gateways
-//! selector ──► source: runs that the snapshot sees, the series after them ──► between ──► functions: ids, names, values, counts
+//! selector ──► source: runs that the snapshot sees, the series after them ──► between ──► functions
 //! ```
 //! | module | contents |
 //! |---|---|

@@ -19,8 +19,8 @@ use crate::pg::text;
 use crate::pg::{catalog, system};
 
 /// The runs, each with the first id of the latest registration. Usually no series is later than all runs, and finding
-/// that out here costs less than a statement of its own. The subquery names all columns that queries for series read, so
-/// that the caller needs the privileges for them.
+/// that out here costs less than a statement of its own. The subquery names all columns that queries for series read,
+/// so that the caller needs the privileges for them.
 static RUNS: Statement = Statement::reading(
     c"
     SELECT tableoid, run, last_id, pg_catalog.substr(directory, 1, 1),

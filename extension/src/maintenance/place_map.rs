@@ -1,8 +1,8 @@
 //! The place map of a part that is being sealed: see [`lanes_columnar::place_map`].
 //!
-//! The entry numbers of runs, and of parts without a map, are the rows' own numbers. Those of a part with a map are what
-//! its map has. The new map leads from entry numbers straight to the new places, so a row that was sealed many times is
-//! still found by one look.
+//! In runs, and in parts without a map, the entry number of a row is its row number. In a part with a map, the map has
+//! the entry numbers. The new map leads from entry numbers straight to the new places, so a row that was sealed many
+//! times is still found by one look.
 
 use std::ops::Range;
 
@@ -30,15 +30,11 @@ pub fn of_range(
     let parts = content.parts.live().iter().map(|part| &part.entry);
     for part in parts.filter(|part| part.is_mapped() && within(part.first_row)) {
         let first = (part.first_row - range.start) as usize;
-        let before = part_image::read_places(table, part);
-        let new_places: Vec<u32> = before
-            .iter()
-            .map(|&place| match place {
-                GONE => GONE,
-                place => places[first + place as usize],
-            })
-            .collect();
-        places[first..first + new_places.len()].copy_from_slice(&new_places);
+        let mut of_part = part_image::read_places(table, part);
+        for place in of_part.iter_mut().filter(|place| **place != GONE) {
+            *place = places[first + *place as usize];
+        }
+        places[first..first + of_part.len()].copy_from_slice(&of_part);
     }
     if place_map::is_identity(&places) {
         return None;

@@ -194,12 +194,7 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
 fn move_part(table: OpenTable<'_>, content: &Content, part: &LivePart, segments: &[u64]) {
     let space = SpaceLock::share(table);
     let mut index = part.index(table).as_ref().clone();
-    let behind = part_image::read_behind_index(table, &part.entry).unwrap_or_else(|failure| {
-        error::corrupt(&format!(
-            "the part at row {}: {failure}",
-            part.entry.first_row
-        ))
-    });
+    let behind = part_image::read_behind_index(table, &part.entry);
     let mut image = Vec::new();
     let moved = |first_row: &u64| segments.contains(first_row);
     for segment in index.segments.iter_mut().filter(|s| moved(&s.first_row)) {

@@ -26,10 +26,9 @@ use crate::table::reader::Content;
 /// Makes a part remote. All of its images are durable elsewhere, under the keys that its origin gives them.
 pub fn make_remote(table: OpenTable<'_>, content: &Content, part: &LivePart) {
     let remote = part.index(table).to_remote(&digests(table, part));
-    let behind = part_image::read_behind_index(table, &part.entry);
     let behind = BehindIndex {
         rests: None,
-        ..behind.unwrap_or_else(|failure| damaged(part, &failure))
+        ..part_image::read_behind_index(table, &part.entry)
     };
     let stream = part_image::stream(&remote, &behind);
     let space = SpaceLock::share(table);
@@ -46,11 +45,6 @@ pub fn make_remote(table: OpenTable<'_>, content: &Content, part: &LivePart) {
     if let Some(earlier) = content.runs.cached() {
         generation::hand_over(table, earlier, meta.generation, generation, None);
     }
-}
-
-fn damaged(part: &LivePart, failure: &str) -> ! {
-    let first_row = part.entry.first_row;
-    error::corrupt(&format!("the part at row {first_row}: {failure}"))
 }
 
 /// The digests of a local part's images, as its pages have them: whoever took them away is not asked.

@@ -16,10 +16,10 @@
 //! 6. Sweep the blocks that nothing names back into the free extents.
 //! 7. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance::upkeep`].
 //! 8. Remove the index entries of rows that are gone.
-//! 9. Move parts from the file's end to free blocks before them, and cut off a free end, if that is worth it and allowed: see
-//!    [`relocate`] and [`shorten`].
-//! 10. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen, statistics,
-//!     VERBOSE.
+//! 9. Move parts from the file's end to free blocks before them, and cut off a free end, if that is worth it and
+//!    allowed: see [`relocate`] and [`shorten`].
+//! 10. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen,
+//!     statistics, VERBOSE.
 
 use std::collections::HashMap;
 
@@ -37,12 +37,11 @@ use crate::storage::metapage::Meta;
 use crate::storage::part::{self, PartEntry, Parts};
 use crate::storage::tombstone::{self, Tombstone, kind};
 use crate::storage::{reclaim, unlink};
+use crate::table::fate;
 use crate::table::generation::{self, Arena};
-use crate::table::reader::Reader;
 use crate::table::runs::Runs;
 use crate::table::shape::TableShape;
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
-use crate::table::{fate, tid};
 
 use super::vacuum_report::{Audience, Report};
 
@@ -91,8 +90,8 @@ impl Plan {
     }
 }
 
-/// `relation_vacuum`. With `effort`, the file may be shortened; `cleans_indexes` says that index entries of rows that are gone
-/// are removed.
+/// `relation_vacuum`. With `effort`, the file may be shortened; `cleans_indexes` says that index entries of rows that
+/// are gone are removed.
 pub fn vacuum(
     table: OpenTable<'_>,
     audience: Audience,
@@ -134,7 +133,9 @@ pub fn vacuum(
     let indexes = VacuumedIndexes::open(table);
     report.has_indexes = !indexes.is_empty();
     if report.has_indexes && cleans_indexes {
-        report.entries_removed = clean(table, &indexes, report.rows_live, horizon);
+        // Entry numbers are never given to other rows, so nothing depends on when entries go.
+        let is_gone = fate::gone_entries(table, horizon);
+        report.entries_removed = indexes.clean(report.rows_live, is_gone);
     }
     drop(indexes);
     let mut is_changed = report.sealed.parts > 0;
@@ -148,17 +149,6 @@ pub fn vacuum(
         shorten::shorten(table, &unlinked, effort);
     }
     report.send(table);
-}
-
-/// Removes the index entries of rows that are gone; how many there were. Entry numbers are never given to other rows, so
-/// nothing depends on when that happens.
-fn clean(table: OpenTable<'_>, indexes: &VacuumedIndexes<'_>, rows: u64, horizon: u32) -> u64 {
-    let content = Reader::open(table).content.take();
-    let mut run = None;
-    indexes.clean(rows, |id| match (tid::to_row(id), &content) {
-        (Some(number), Some(content)) => fate::is_gone(table, content, &mut run, number, horizon),
-        _ => false,
-    })
 }
 
 fn plan(table: OpenTable<'_>, meta: &Meta, horizon: u32) -> Plan {

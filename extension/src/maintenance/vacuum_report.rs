@@ -110,8 +110,8 @@ impl Report {
             level,
             PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
             format!(
-                "finished {done} \"{name}\": {} rows live, {} dead; {rows} rows sealed in {parts} parts{left}{entries}; {} blocks \
-                 before, {blocks} now, {free} of them free",
+                "finished {done} \"{name}\": {} rows live, {} dead; {rows} rows sealed in {parts} parts{left}{entries}; \
+                 {} blocks before, {blocks} now, {free} of them free",
                 self.rows_live, self.rows_dead, self.blocks_before
             ),
             format!(

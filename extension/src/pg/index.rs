@@ -70,8 +70,8 @@ impl<'a> EntryMaker<'a> {
         unsafe { Slot::new(self.slot) }
     }
 
-    /// The entry of the row in the slot; `None`: the index is partial and does not have the row. The values live until the
-    /// next call.
+    /// The entry of the row in the slot; `None`: the index is partial and does not have the row. The values live
+    /// until the next call.
     pub fn make(&mut self) -> Option<Entry> {
         // SAFETY: all of it was made in `begin`; the slot is filled.
         unsafe {
@@ -95,8 +95,8 @@ impl<'a> EntryMaker<'a> {
         }
     }
 
-    /// Inserts an entry into the index for a row that is visible to everybody who may use the index, or checks uniqueness
-    /// against those who do not see it.
+    /// Inserts an entry into the index for a row that is visible to everybody who may use the index, or checks
+    /// uniqueness against those who do not see it.
     pub fn insert(&mut self, entry: &mut Entry, mut id: pg_sys::ItemPointerData) {
         // SAFETY: the index and its description live; the entry was made for this index.
         unsafe {
@@ -132,7 +132,7 @@ impl<'a> EntryMaker<'a> {
     }
 }
 
-/// What takes the entries of an index that is being built.
+/// The callback of an index that is being built. It takes entries.
 pub struct EntrySink {
     index: pg_sys::Relation,
     callback: pg_sys::IndexBuildCallback,
@@ -184,7 +184,7 @@ pub struct VacuumedIndexes<'a> {
     count: i32,
 }
 
-/// What a VACUUM asks about each entry: whether the row with this id is gone.
+/// A VACUUM's question about each entry: whether the row with this id is gone.
 type IsGone<'f> = &'f mut dyn FnMut(&pg_sys::ItemPointerData) -> bool;
 
 impl<'a> VacuumedIndexes<'a> {
@@ -208,8 +208,8 @@ impl<'a> VacuumedIndexes<'a> {
         self.count == 0
     }
 
-    /// Removes the entries of rows that are gone, and brings the indexes and their statistics up to date; how many entries
-    /// were removed. `rows` is the number of rows that the table has.
+    /// Removes the entries of rows that are gone, and brings the indexes and their statistics up to date; how many
+    /// entries were removed. `rows` is the number of rows that the table has.
     pub fn clean(
         &self,
         rows: u64,
@@ -319,8 +319,44 @@ impl FoundEntries<'_> {
     }
 }
 
-/// Places of the columns, counted from 0, that keys of the table's unique indexes are made of: those that a foreign key may
-/// refer to.
+/// Entries that an index would like to delete, because a page is full or scans have found that nobody sees the rows.
+pub struct Deletion {
+    operation: *mut pg_sys::TM_IndexDeleteOp,
+}
+
+impl Deletion {
+    /// # Safety
+    /// `operation` lives as long as the value. Its arrays have as many elements as it says, and the id of an element is
+    /// its place in the array of states.
+    pub unsafe fn new(operation: *mut pg_sys::TM_IndexDeleteOp) -> Deletion {
+        Deletion { operation }
+    }
+
+    /// Leaves the entries that the index knows to be dead or of which `is_gone` holds. Returns their number.
+    pub fn retain(&mut self, mut is_gone: impl FnMut(&pg_sys::ItemPointerData) -> bool) -> usize {
+        let mut kept = 0;
+        // SAFETY: promised to `new`.
+        unsafe {
+            let operation = &mut *self.operation;
+            let count = operation.ndeltids as usize;
+            let wanted = std::slice::from_raw_parts_mut(operation.deltids, count);
+            for place in 0..count {
+                let entry = wanted[place];
+                let state = &mut *operation.status.add(entry.id as usize);
+                state.knowndeletable = state.knowndeletable || is_gone(&entry.tid);
+                if state.knowndeletable {
+                    wanted[kept] = entry;
+                    kept += 1;
+                }
+            }
+            operation.ndeltids = kept as i32;
+        }
+        kept
+    }
+}
+
+/// Places of the columns, counted from 0, that keys of the table's unique indexes are made of: those that a foreign
+/// key may refer to.
 pub fn key_columns(table: OpenTable<'_>) -> Vec<usize> {
     let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
     let mut columns = Vec::new();

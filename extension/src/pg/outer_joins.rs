@@ -59,9 +59,9 @@ pub unsafe fn renumber(variable: &mut pg_sys::Var, renumbered: impl Fn(i32) -> O
     }
 }
 
-/// Makes the columns in the expressions of a finished plan equal to those in its target list. The node computes the target
-/// list above its own joins, and its other expressions below some of them. PostgreSQL compares columns with the outer
-/// joins below them when it looks for the node's target list in `custom_scan_tlist`.
+/// Makes the columns in the expressions of a finished plan equal to those in its target list. The node computes the
+/// target list above its own joins, and its other expressions below some of them. PostgreSQL compares columns with
+/// the outer joins below them when it looks for the node's target list in `custom_scan_tlist`.
 ///
 /// # Safety
 /// A live plan; its lists of expressions are changed by nobody else.

@@ -10,8 +10,9 @@
 //! 2          those of series 0   i j          the first two times of series 0
 //! 3          11 21 31 41         k l m n
 //! ```
-//! Invariants: a leader has times of its own, and at least as many samples as each series that follows it. While samples
-//! are added, times are those that PostgreSQL stores. Once the columns are finished, they are milliseconds since 1970.
+//! Invariants: a leader has times of its own, and at least as many samples as each series that follows it. While
+//! samples are added, times are those that PostgreSQL stores. Once the columns are finished, they are milliseconds
+//! since 1970.
 
 use lanes_promql::sample::precedence;
 use lanes_promql::source::Samples;

@@ -66,6 +66,41 @@ fn fill(page: &mut [u8], first: u32, sequence: usize, stream: &[u8]) {
     page::set_lower(page, end);
 }
 
+/// Fills `into` with the bytes that the blocks from `first` on hold, from the byte `from` on. The caller knows that there
+/// are so many. Unlike [`read`], it is for pages that should stay in shared buffers, because others read them too.
+/// `Err`: a block is not the run's.
+pub fn copy(
+    table: OpenTable<'_>,
+    first: u32,
+    from: usize,
+    mut into: &mut [u8],
+) -> Result<(), String> {
+    let mut at = from;
+    while !into.is_empty() {
+        let (sequence, within) = ((at / STREAM_BYTES) as u32, at % STREAM_BYTES);
+        let page = LockedPage::share(table, first + sequence);
+        let bytes = checked(page.bytes(), first, sequence)?;
+        let (here, rest) = into.split_at_mut((STREAM_BYTES - within).min(into.len()));
+        here.copy_from_slice(&bytes[AT_STREAM + within..][..here.len()]);
+        at += here.len();
+        into = rest;
+    }
+    Ok(())
+}
+
+/// The bytes of a page, if it is the one with this number of the run.
+fn checked(bytes: &[u8], first: u32, sequence: u32) -> Result<&[u8], String> {
+    let is_it = get_u32(bytes, AT_MAGIC) == MAGIC
+        && get_u32(bytes, AT_RUN) == first
+        && get_u32(bytes, AT_SEQUENCE) == sequence;
+    is_it.then_some(bytes).ok_or_else(|| {
+        format!(
+            "block {} is not part {sequence} of the run at block {first}",
+            first + sequence
+        )
+    })
+}
+
 /// Appends a range of the bytes that the blocks from `first` on hold to `image`. `Err`: a block is not the run's.
 pub fn read(
     table: OpenTable<'_>,
@@ -81,16 +116,7 @@ pub fn read(
     }
     for sequence in (range.start / STREAM_BYTES) as u32..blocks_for(range.end) {
         let page = LockedPage::share_in_passing(table, first + sequence);
-        let bytes = page.bytes();
-        if get_u32(bytes, AT_MAGIC) != MAGIC
-            || get_u32(bytes, AT_RUN) != first
-            || get_u32(bytes, AT_SEQUENCE) != sequence
-        {
-            return Err(format!(
-                "block {} is not part {sequence} of the run at block {first}",
-                first + sequence
-            ));
-        }
+        let bytes = checked(page.bytes(), first, sequence)?;
         let before = sequence as usize * STREAM_BYTES;
         let from = range.start.saturating_sub(before);
         let to = (range.end - before).min(STREAM_BYTES);

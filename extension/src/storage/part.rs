@@ -23,9 +23,9 @@
 //! added by one record. Only snapshots to which `xid` is still under way see its rows: those that were taken before, which
 //! saw them already. Once none of them is left, sealing drops the range of the fading part.
 //!
-//! A *mapped* part belongs to a table with indexes. Index entries name its rows by the numbers that the rows had when they
-//! were inserted, and its place map says where these rows lie now. The range of a part does not change what its entry
-//! numbers are: sealing takes whole runs and parts, so their entry numbers fill the range of the new part.
+//! A *mapped* part belongs to a table with indexes. Index entries name its rows by the numbers that the rows had when
+//! they were inserted, and its place map says where these rows lie now. The range of a part does not change what its
+//! entry numbers are: sealing takes whole runs and parts, so their entry numbers fill the range of the new part.
 //!
 //! `xid` is the next transaction id at the moment of sealing. Every scan that began before, and so reads what the part
 //! took the place of, has a snapshot that is no younger. Once none of that age is left, VACUUM *settles* the part: the runs

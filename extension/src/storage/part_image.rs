@@ -52,7 +52,7 @@ pub fn write_image(table: OpenTable<'_>, image: &[u8], rests: &mut Vec<u8>) -> u
     blocks.first
 }
 
-/// What the stream of a part has behind its index.
+/// The bytes behind the index in the stream of a part.
 #[derive(Default)]
 pub struct BehindIndex {
     /// The rests of a packed part's images; `None`: the part is not packed.
@@ -126,8 +126,14 @@ fn within_stream(table: OpenTable<'_>, part: &PartEntry) -> Result<Range<usize>,
         .ok_or_else(|| "it is longer than what holds it".to_owned())
 }
 
-/// Reads what the stream of a part has behind its index.
-pub fn read_behind_index(table: OpenTable<'_>, part: &PartEntry) -> Result<BehindIndex, String> {
+/// Reads the bytes behind the index in the stream of a part.
+pub fn read_behind_index(table: OpenTable<'_>, part: &PartEntry) -> BehindIndex {
+    try_read_behind_index(table, part).unwrap_or_else(|failure| {
+        error::corrupt(&format!("the part at row {}: {failure}", part.first_row))
+    })
+}
+
+fn try_read_behind_index(table: OpenTable<'_>, part: &PartEntry) -> Result<BehindIndex, String> {
     let mut behind = BehindIndex::default();
     let map_from = part.bytes as usize - map_bytes(table, part)?;
     if part.is_packed() {
@@ -200,8 +206,8 @@ pub fn read_places(table: OpenTable<'_>, part: &PartEntry) -> Vec<u32> {
     places.unwrap_or_else(|failure| damaged_map(part, &failure))
 }
 
-/// The place of one row of a mapped part, by its entry number; `None`: the row is gone. Both count from the part's first
-/// row.
+/// The place of one row of a mapped part, by its entry number; `None`: the row is gone. Both count from the part's
+/// first row.
 pub fn read_place(
     table: OpenTable<'_>,
     part: &PartEntry,
@@ -210,13 +216,12 @@ pub fn read_place(
 ) -> Option<u32> {
     let located = index.locate(number)?;
     let map_from = part.bytes as usize - index.map_bytes();
-    let bytes = located.bytes();
-    let mut read = Vec::with_capacity(bytes.len());
-    let within_stream = map_from + bytes.start..map_from + bytes.end;
-    if let Err(failure) = data_page::read(table, part.block, within_stream, &mut read) {
+    let mut bytes = [0; 8];
+    let from = map_from + located.first_byte();
+    if let Err(failure) = data_page::copy(table, part.block, from, &mut bytes) {
         damaged_map(part, &failure);
     }
-    located.place(*read.first_chunk()?)
+    located.place(bytes)
 }
 
 /// Appends the image of a local sealed segment, by its place in its part's index, to `image`.

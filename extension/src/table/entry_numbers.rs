@@ -5,10 +5,10 @@
 //!                                 (no map, or not sealed: the same number)
 //! ```
 //!
-//! A row's entry number is the row number that it was inserted with. It never changes and is never given to another row.
-//! Its row number changes when it is sealed, and is what everything but indexes works with: tuple ids in slots, tombstones,
-//! locks. So an index scan turns entry numbers into row numbers as it fetches, and whoever makes entries for rows that
-//! exist already turns row numbers into entry numbers ([`EntryNumbers`]).
+//! A row's entry number is the row number that it was inserted with. It never changes and is never given to another
+//! row. Its row number changes when it is sealed, and is what everything but indexes works with: tuple ids in slots,
+//! tombstones, locks. So an index scan turns entry numbers into row numbers as it fetches, and whoever makes entries
+//! for rows that exist already turns row numbers into entry numbers ([`EntryNumbers`]).
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use super::reader::Content;
 use crate::pg::table::OpenTable;
 use crate::storage::part_image;
 
-/// The row number of the row with an entry number; `None`: the row is gone. A number that no row ever had may be returned as
-/// it is.
+/// The row number of the row with an entry number; `None`: the row is gone. A number that no row ever had may be
+/// returned as it is.
 pub fn row_of(table: OpenTable<'_>, content: &Content, number: u64) -> Option<u64> {
     let Some(part) = content.parts.part_of_row(number) else {
         return Some(number);

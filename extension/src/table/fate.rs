@@ -1,14 +1,15 @@
-//! What a row is to the indexes of its table: whether any snapshot may still find it.
+//! The fate of a row: whether any snapshot may still find it by an index.
 
 use lanes_columnar::arena::RunEntry;
+use pgrx::pg_sys;
 
-use super::entry_numbers;
-use super::reader::Content;
+use super::reader::{Content, Reader};
 use super::visibility::{XidStatus, xid_precedes, xid_status};
+use super::{entry_numbers, tid};
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 
-/// What a row is to the indexes of its table.
+/// Whether an index needs an entry for a row, and whether the row counts in a check of uniqueness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Alive,
@@ -17,8 +18,22 @@ pub enum Fate {
     Gone,
 }
 
-/// Whether nobody will ever see the row with an entry number again. `horizon` is the oldest transaction that some snapshot
-/// may not see; the caller remembers the run from row to row.
+/// A test of index entries by their tuple ids: whether nobody will ever see the row again. `horizon` is the oldest
+/// transaction that some snapshot may not see.
+pub fn gone_entries(
+    table: OpenTable<'_>,
+    horizon: u32,
+) -> impl FnMut(&pg_sys::ItemPointerData) -> bool {
+    let content = Reader::open(table).content.take();
+    let mut run = None;
+    move |id| match (tid::to_row(id), &content) {
+        (Some(number), Some(content)) => is_gone(table, content, &mut run, number, horizon),
+        _ => false,
+    }
+}
+
+/// Whether nobody will ever see the row with an entry number again. `horizon` is the oldest transaction that some
+/// snapshot may not see; the caller remembers the run from row to row.
 pub fn is_gone(
     table: OpenTable<'_>,
     content: &Content,

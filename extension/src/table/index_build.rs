@@ -1,8 +1,9 @@
 //! CREATE INDEX, REINDEX and CREATE INDEX CONCURRENTLY: the entries of the rows that are there.
 //!
-//! Without CONCURRENTLY nobody else writes to the table meanwhile. The index gets entries for all rows that some snapshot may
-//! see, deleted ones included: queries that began before may use the index. With CONCURRENTLY it gets those that one
-//! snapshot sees, in the second of its passes, and those that another one sees and that have no entry yet, in the third.
+//! Without CONCURRENTLY nobody else writes to the table meanwhile. The index gets entries for all rows that some
+//! snapshot may see, deleted ones included: queries that began before may use the index. With CONCURRENTLY it gets
+//! those that one snapshot sees, in the second of its passes, and those that another one sees and that have no entry
+//! yet, in the third.
 
 use super::entry_numbers::EntryNumbers;
 use super::fate::{Fate, fate};
@@ -17,8 +18,8 @@ use crate::pg::table::OpenTable;
 /// Rows between two looks for interrupts.
 const INTERRUPT_ROWS: u64 = 4096;
 
-/// Passes the entries of the rows of a scan to an index; how many rows are alive. `sees_all` says that the scan returns rows
-/// of every fate; otherwise all that it returns are alive.
+/// Passes the entries of the rows of a scan to an index; how many rows are alive. `sees_all` says that the scan
+/// returns rows of every fate; otherwise all that it returns are alive.
 pub fn build<'a>(
     scan: &mut Scan<'a>,
     sees_all: bool,
@@ -97,7 +98,7 @@ impl KnownNumbers {
         words.resize(count, 0);
         let mut known = KnownNumbers { words };
         while let Some((block, offset)) = found.next() {
-            // What was inserted after the scan began is of no interest.
+            // Rows that were inserted after the scan began have entries already.
             if let Some(word) = known.words.get_mut(Self::word(tid::number(block, offset))) {
                 *word |= Self::bit(tid::number(block, offset));
             }

@@ -11,14 +11,14 @@ use crate::pg::table::OpenTable;
 /// A fetch under way: of an index scan, or of the check of a constraint.
 pub struct IndexFetch<'a> {
     table: OpenTable<'a>,
-    /// What rows are read by. An MVCC snapshot goes on reading the table as it was when the scan began: everything that the
-    /// snapshot sees was there.
+    /// The scan by which rows are read. Under an MVCC snapshot one scan serves all rows: everything that the snapshot
+    /// sees was in the table when the scan began.
     scan: Option<Scan<'a>>,
     /// The oldest transaction that some snapshot may not see, as of when it was first asked for.
     horizon: Option<u32>,
 }
 
-/// What a fetch has found.
+/// The result of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
     Row,

@@ -145,7 +145,6 @@ pub fn gather(
     command: pg_sys::CommandId,
     options: i32,
 ) -> bool {
-    let wants_tids = table.has_trigger_descriptor() || table.has_indexes();
     let gathers = FRAMES.with_borrow(|frames| {
         frames
             .last()
@@ -156,7 +155,7 @@ pub fn gather(
         Gathers::Rows => true,
         Gathers::BulkRows => is_bulk,
     };
-    if wants_tids || !gathers {
+    if !gathers || table.has_trigger_descriptor() || table.has_indexes() {
         return false;
     }
     // Reading attributes may raise an ERROR, which is better raised before anything is borrowed.

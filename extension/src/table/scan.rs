@@ -288,8 +288,8 @@ impl<'a> Scan<'a> {
         entry_numbers::row_of(self.reader.table, content, number)
     }
 
-    /// Stores a row into the slot, in the slot's own memory; false: the scan's snapshot does not see the row. The scan itself
-    /// does not move.
+    /// Stores a row into the slot, in the slot's own memory; false: the scan's snapshot does not see the row. The
+    /// scan itself does not move.
     pub fn store_row(&mut self, row: u64, slot: Slot<'a>) -> bool {
         self.describe(slot);
         let (Some(snapshot), Some(mut content)) = (self.snapshot, self.reader.content.take())

@@ -4,9 +4,9 @@
 //! transaction that finds the row meanwhile must wait for that decision, and not until the whole transaction ends: two
 //! transactions that waited for each other's end would deadlock. It waits for the *token* that PostgreSQL gave the row.
 //!
-//! A transaction has at most one such row at a time, and needs its token only for moments. So tokens lie in shared memory,
-//! not in the table: a list with one element for each backend that is speculating. A row that is taken back gets a
-//! deletion that counts for everybody, though its transaction goes on.
+//! A transaction has at most one such row at a time, and needs its token only for moments. So tokens lie in shared
+//! memory, not in the table: a list with one element for each backend that is speculating. A row that is taken back
+//! gets a deletion that counts for everybody, though its transaction goes on.
 
 use std::cell::Cell;
 
@@ -44,8 +44,8 @@ static SPECULATIONS: Area<(), [Speculation; SPECULATIONS_MAX]> =
     Area::new(c"lanes speculations", || ((), [NOTHING; SPECULATIONS_MAX]));
 
 thread_local! {
-    /// The place of this backend's speculation in the list.
-    static OWN: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The place of this backend's speculation in the list, and the depth of the subtransaction that speculates.
+    static OWN: Cell<Option<(usize, i32)>> = const { Cell::new(None) };
 }
 
 /// Requests the shared memory. Called from `_PG_init`.
@@ -65,7 +65,7 @@ pub fn begin(table: OpenTable<'_>, slot: Slot<'_>, token: u32) {
         storage_id: meta.storage_id,
         row,
     };
-    forget();
+    end();
     let start = server::process_id() as usize;
     let place = SPECULATIONS.locked(|list| {
         let mut places = (start..start + SPECULATIONS_MAX).map(|at| at % SPECULATIONS_MAX);
@@ -80,7 +80,7 @@ pub fn begin(table: OpenTable<'_>, slot: Slot<'_>, token: u32) {
             "Run the statement again.",
         );
     }
-    OWN.set(place);
+    OWN.set(place.map(|place| (place, transaction::nest_level())));
 }
 
 /// Notes that the row in the slot stays, or takes it back.
@@ -88,7 +88,7 @@ pub fn complete(table: OpenTable<'_>, slot: Slot<'_>, stays: bool) {
     if !stays && let Some(row) = tid::to_row(&slot.tid()) {
         take_back(table, row);
     }
-    forget();
+    end();
 }
 
 fn take_back(table: OpenTable<'_>, row: u64) {
@@ -109,14 +109,23 @@ fn take_back(table: OpenTable<'_>, row: u64) {
     table.count_delete();
 }
 
-/// Ends this backend's speculation. An abort may call it at any time, so it neither raises errors nor allocates.
-pub fn forget() {
-    if let Some(place) = OWN.take() {
+/// A (sub)transaction at this depth, and all within it, aborted. An abort may call it at any time, so it neither raises
+/// errors nor allocates.
+pub fn forget(nest_level: i32) {
+    if OWN.get().is_some_and(|(_, own)| own >= nest_level) {
+        end();
+    }
+}
+
+/// Ends this backend's speculation.
+fn end() {
+    if let Some((place, _)) = OWN.take() {
         SPECULATIONS.locked(|list| list[place] = NOTHING);
     }
 }
 
-/// The token of a row that transaction `xid`, still under way, has inserted; 0: the row stays if its transaction commits.
+/// The token of a row that transaction `xid`, still under way, has inserted; 0: the row stays if its transaction
+/// commits.
 pub fn token_of(xid: u32, storage_id: u64, row: u64) -> u32 {
     let is_it = |s: &&Speculation| s.xid == xid && s.storage_id == storage_id && s.row == row;
     SPECULATIONS.locked(|list| list.iter().find(is_it).map_or(0, |found| found.token))

@@ -1,7 +1,8 @@
 //! Rows as tuple ids: 256 rows a virtual block, offsets from 1.
 //!
-//! PostgreSQL's bitmaps of tuple ids take at most `MaxHeapTuplesPerPage` offsets a block, which is 291 for pages of 8 KiB. So
-//! a virtual block has no more rows than that. Block numbers end at `MaxBlockNumber`, which leaves 1.1 × 10¹² rows a table.
+//! PostgreSQL's bitmaps of tuple ids take at most `MaxHeapTuplesPerPage` offsets a block, which is 291 for pages of 8
+//! KiB. So a virtual block has no more rows than that. Block numbers end at `MaxBlockNumber`, which leaves 1.1 × 10¹²
+//! rows a table.
 
 use pgrx::pg_sys;
 

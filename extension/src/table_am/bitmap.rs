@@ -1,7 +1,7 @@
 //! Bitmap scans: the rows of a block of a bitmap of tuple ids.
 //!
-//! A bitmap has entry numbers ([`crate::table::entry_numbers`]), in virtual blocks of [`BLOCK_ROWS`]. The rows of a block are
-//! read in the order in which they lie, so that those of one run are decoded together.
+//! A bitmap has entry numbers ([`crate::table::entry_numbers`]), in virtual blocks of [`BLOCK_ROWS`]. The rows of a
+//! block are read in the order in which they lie, so that those of one run are decoded together.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;

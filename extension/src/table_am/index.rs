@@ -13,20 +13,19 @@ use pgrx::{PgMemoryContexts, pg_sys};
 use super::refuse;
 use super::routine::ScanState;
 use crate::pg::executor::small_context;
-use crate::pg::index::{EntryMaker, EntrySink, FoundEntries};
+use crate::pg::index::{Deletion, EntryMaker, EntrySink, FoundEntries};
 use crate::pg::ports;
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 use crate::table::index_fetch::{Found, IndexFetch};
-use crate::table::reader::Reader;
 use crate::table::scan::Scan;
-use crate::table::{fate, index_build, insert, speculation, tid};
+use crate::table::{fate, index_build, insert, speculation};
 use crate::table_options;
 
-/// A fetch descriptor: Postgres's part, then ours. A statement may make one for each of its rows in the same memory context,
-/// so each lies in a context of its own, which goes with it.
+/// A fetch descriptor: Postgres's part, then ours. A statement may make one for each of its rows in the same memory
+/// context, so each lies in a context of its own, which goes with it.
 #[repr(C)]
 struct FetchDescriptor {
     base: pg_sys::IndexFetchTableData,
@@ -79,8 +78,8 @@ pub unsafe extern "C-unwind" fn index_fetch_tuple(
     call_again: *mut bool,
     all_dead: *mut bool,
 ) -> bool {
-    // SAFETY: made by `index_fetch_begin`; PostgreSQL passes a live id and snapshot, a slot of the table, and places for
-    // the results, of which the last may be null.
+    // SAFETY: made by `index_fetch_begin`; PostgreSQL passes a live id and snapshot, a slot of the table, and places
+    // for the results, of which the last may be null.
     unsafe {
         *call_again = false;
         let slot = Slot::new(slot);
@@ -96,44 +95,19 @@ pub unsafe extern "C-unwind" fn index_fetch_tuple(
     }
 }
 
-/// Finds out which of the entries that an index would like to delete are those of rows that are gone. The index is about to
-/// split a page, or has been told by scans that nobody sees the rows.
+/// Leaves of the entries that an index would like to delete those of rows that are gone.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_delete_tuples(
     relation: pg_sys::Relation,
     operation: *mut pg_sys::TM_IndexDeleteOp,
 ) -> pg_sys::TransactionId {
-    // SAFETY: PostgreSQL passes an open table, and a description whose arrays have so many elements. An element's id is its
-    // place in the array of states.
-    unsafe {
-        let table = OpenTable::new(relation);
-        let count = (*operation).ndeltids as usize;
-        let wanted = std::slice::from_raw_parts_mut((*operation).deltids, count);
-        let horizon = table.oldest_non_removable_xid();
-        let content = Reader::open(table).content.take();
-        let (mut kept, mut run) = (0, None);
-        for place in 0..count {
-            let entry = wanted[place];
-            let number = tid::to_row(&entry.tid);
-            let is_gone = match (number, &content) {
-                (Some(number), Some(content)) => {
-                    fate::is_gone(table, content, &mut run, number, horizon)
-                }
-                _ => false,
-            };
-            let state = &mut *(*operation).status.add(entry.id as usize);
-            state.knowndeletable |= is_gone;
-            if state.knowndeletable {
-                wanted[kept] = entry;
-                kept += 1;
-            }
-        }
-        (*operation).ndeltids = kept as i32;
-        match kept {
-            0 => pg_sys::InvalidTransactionId,
-            // All that deleted or wrote these rows is older.
-            _ => transaction::before(horizon).into(),
-        }
+    // SAFETY: PostgreSQL passes an open table, and a sound description of the entries.
+    let (table, mut entries) = unsafe { (OpenTable::new(relation), Deletion::new(operation)) };
+    let horizon = table.oldest_non_removable_xid();
+    match entries.retain(fate::gone_entries(table, horizon)) {
+        0 => pg_sys::InvalidTransactionId,
+        // All that deleted or wrote these rows is older.
+        _ => transaction::before(horizon).into(),
     }
 }
 
@@ -161,8 +135,8 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
     state: *mut c_void,
     shared: pg_sys::TableScanDesc,
 ) -> f64 {
-    // SAFETY: PostgreSQL passes an open table and index, a description of the index, and a callback with its state. A scan,
-    // if there is one, is a participant's of a parallel build.
+    // SAFETY: PostgreSQL passes an open table and index, a description of the index, and a callback with its state. A
+    // scan, if there is one, is a participant's of a parallel build.
     unsafe {
         let table = OpenTable::new(relation);
         let method = OpenTable::new(index).access_method();
@@ -198,7 +172,8 @@ pub unsafe extern "C-unwind" fn index_validate_scan(
     snapshot: pg_sys::Snapshot,
     state: *mut pg_sys::ValidateIndexState,
 ) {
-    // SAFETY: PostgreSQL passes an open table and index, a description of the index, a live snapshot and sorted entries.
+    // SAFETY: PostgreSQL passes an open table and index, a description of the index, a live snapshot and sorted
+    // entries.
     unsafe {
         let table = OpenTable::new(relation);
         let mut maker = EntryMaker::begin(table, index, info);

@@ -166,8 +166,8 @@ pub fn update(
     }
 }
 
-/// The lock mode of an update of a row to the values in the slot. Rows of other tables may refer to a key, so changing one
-/// conflicts with FOR KEY SHARE.
+/// The lock mode of an update of a row to the values in the slot. Rows of other tables may refer to a key, so
+/// changing one conflicts with FOR KEY SHARE.
 fn mode_of_update(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> LockMode {
     let keys = match table.has_indexes() {
         true => index::key_columns(table),

@@ -42,8 +42,8 @@ struct Copier<'a> {
     kept_tombstones: Vec<Tombstone>,
 }
 
-/// `relation_copy_for_cluster`, which VACUUM FULL calls without an index and CLUSTER with one. Both tables are locked exclusively and of one row
-/// type.
+/// `relation_copy_for_cluster`, which VACUUM FULL calls without an index and CLUSTER with one. Both tables are locked
+/// exclusively and of one row type.
 pub fn copy(source: OpenTable<'_>, target: OpenTable<'_>, has_index: bool, horizon: u32) -> Counts {
     if has_index {
         refuse::clustering();

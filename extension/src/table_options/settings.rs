@@ -120,12 +120,13 @@ impl Settings {
     }
 }
 
-/// Raises the ERROR that a table has both the parameter `dedup` and an index. Rows that dedup takes out are seen by older
-/// snapshots only, and index entries do not find them.
+/// Raises the ERROR that a table has both the parameter `dedup` and an index. Rows that dedup takes out are seen by
+/// older snapshots only, and index entries do not find them.
 pub fn refuse_index_with_dedup() -> ! {
     error::refuse(
         "a lanes table with the parameter dedup does not support indexes",
-        "Drop the parameter: ALTER TABLE … RESET (dedup). A unique index with INSERT … ON CONFLICT also keeps one row a key.",
+        "Drop the parameter: ALTER TABLE … RESET (dedup). A unique index with INSERT … ON CONFLICT also keeps one row a \
+         key.",
     )
 }
 

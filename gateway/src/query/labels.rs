@@ -27,7 +27,8 @@ const VALUES: &str = "SELECT DISTINCT v.value COLLATE pg_catalog.\"C\" \
 /// series are selected.
 const SERIES: &str = "SELECT r.metric, r.label_sets[chosen.id - r.first_id + 1] \
      FROM (SELECT f.first_id, pg_catalog.array_agg(f.id) AS ids \
-             FROM (SELECT u.id, (SELECT pg_catalog.max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= u.id) AS first_id \
+             FROM (SELECT u.id, (SELECT pg_catalog.max(n.first_id) FROM lanes.series_runs n \
+                                  WHERE n.first_id <= u.id) AS first_id \
                      FROM (SELECT DISTINCT i.id FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \
                            CROSS JOIN LATERAL lanes.series_ids(s.selector, $3, $4) AS i (id)) AS u (id)) AS f \
             GROUP BY f.first_id) AS wanted \

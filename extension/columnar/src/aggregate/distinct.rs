@@ -16,7 +16,7 @@ use crate::vector::selection::Selection;
 
 /// The argument of an aggregate, each value of which counts once in a group.
 pub struct Distinct {
-    /// What the aggregate takes.
+    /// The argument of the aggregate without DISTINCT.
     pub(super) argument: Argument,
     pub(super) seen: Seen,
 }
@@ -43,11 +43,11 @@ impl Distinct {
 }
 
 impl Seen {
-    /// The selected rows, none of which is NULL, that have a value that their group did not have before. The grouping has
-    /// no stretches.
+    /// The selected rows, none of which is NULL, that have a value that their group did not have before. The grouping
+    /// has no stretches.
     ///
     /// # Errors
-    /// Those of the values' expression.
+    /// The error of evaluating the argument.
     pub(super) fn new_rows(
         &mut self,
         frame: &Frame<'_>,

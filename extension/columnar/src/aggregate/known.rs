@@ -54,7 +54,7 @@ impl Aggregation {
     /// Writes a hash of the keys of each selected row. Rows of one group have equal hashes, wherever they are stored.
     ///
     /// # Errors
-    /// Those of the keys' expressions.
+    /// The error of evaluating a key.
     pub fn hash_keys(
         &mut self,
         frame: &Frame<'_>,

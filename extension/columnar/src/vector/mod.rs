@@ -16,7 +16,8 @@
 //!   conversions.
 //! - `conversion`: conversions between number types.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
-//! - `text_predicate`: tests of text. [`text_search`]: those that call no function for most texts. `bytes16_predicate`: tests of UUIDs.
+//! - `text_predicate`: tests of text. [`text_search`]: tests that call no function for most texts.
+//!   `bytes16_predicate`: tests of UUIDs.
 //! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
 //!   `truth_memo`: their results.
 //! - [`item_list`]: a list of items that serves as the dictionary of computed lanes.

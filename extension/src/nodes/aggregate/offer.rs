@@ -26,7 +26,8 @@ const LESS_THAN_ROWS: f64 = 0.95;
 /// Bytes of a group besides its keys and results, roughly.
 const GROUP_BYTES: f64 = 32.0;
 
-/// The cost of rows in temporary files, which are written and read once, if so many bytes of groups do not fit into memory.
+/// The cost of rows in temporary files, which are written and read once, if so many bytes of groups do not fit into
+/// memory.
 unsafe fn waiting_cost(groups: f64, rows: f64) -> f64 {
     // SAFETY: reads settings of the session.
     unsafe {

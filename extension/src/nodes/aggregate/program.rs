@@ -176,7 +176,8 @@ impl Program {
         }
     }
 
-    /// Whether rows may wait until there is memory for their groups: no join finds them, and no order of groups is wanted.
+    /// Whether rows may wait until there is memory for their groups: no join finds them, and no order of groups is
+    /// wanted.
     pub fn can_wait(&self, plan: &EnginePlan) -> bool {
         let is_joined = self.join.is_some() || self.hash_join.is_some();
         !is_joined && plan.order.is_none() && self.aggregation.can_wait()

@@ -8,8 +8,8 @@
 //! 5  return the groups; forget them
 //! 6  take a partition, if one is left: used := used + its bits; go to 2 with its rows
 //! ```
-//! That is PostgreSQL's way of hash aggregation (`nodeAgg.c`). All rows of a group are in one partition, in their order.
-//! Once the memory is full, it stays so until the groups are returned.
+//! PostgreSQL's hash aggregation works in this way (`nodeAgg.c`). All rows of a group are in one partition, in their
+//! order. Once the memory is full, it stays so until the groups are returned.
 
 use lanes_columnar::aggregate::Aggregation;
 use lanes_columnar::kind::LaneKind;
@@ -205,7 +205,7 @@ impl WaitingRows {
             return Ok(false);
         };
         self.used = used;
-        // What does not fit into memory of this partition mostly fits into a few parts.
+        // If the groups of this partition do not fit into memory, they mostly fit in a few parts.
         let parts = GROUPS_TO_ROWS * file.bytes() / self.limit + 1;
         let bits = usize::BITS - parts.leading_zeros();
         self.bits = bits.clamp(1, PARTITION_BITS_MAX);

@@ -1,8 +1,8 @@
 //! Prefetching of bitmap scans, which lanes tables must do without.
 //!
-//! Up to PostgreSQL 17 the executor itself asks for the blocks that a bitmap names to be read ahead. The blocks of a lanes
-//! table's tuple ids are virtual ones ([`crate::table::tid`]), mostly past the end of its file, and PostgreSQL raises an
-//! ERROR where a block lies past the file's last segment of 1 GB.
+//! Up to PostgreSQL 17 the executor itself asks for the blocks that a bitmap names to be read ahead. The blocks of a
+//! lanes table's tuple ids are virtual ones ([`crate::table::tid`]), mostly past the end of its file, and PostgreSQL
+//! raises an ERROR where a block lies past the file's last segment of 1 GB.
 
 #![cfg(not(feature = "pg18"))]
 
@@ -22,14 +22,15 @@ unsafe extern "C-unwind" {
     ) -> bool;
 }
 
-/// Makes the bitmap scans of lanes tables in an execution read nothing ahead.
+/// Makes the bitmap scans of lanes tables in an execution read nothing ahead. Later runs of an execution, such as FETCH
+/// makes, need no second look.
 ///
 /// # Safety
 /// `query` has begun to be executed. An ERROR jumps over this frame.
 pub unsafe fn stop_for_lanes_tables(query: *const pg_sys::QueryDesc) {
     // SAFETY: the caller's promise.
     unsafe {
-        if !(*query).planstate.is_null() {
+        if !(*query).already_executed && !(*query).planstate.is_null() {
             visit((*query).planstate, std::ptr::null_mut());
         }
     }
