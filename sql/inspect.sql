@@ -93,3 +93,10 @@ COMMENT ON COLUMN lanes.segments.max_time IS 'the newest time of that column';
 COMMENT ON COLUMN lanes.segments.block IS 'the block of the table''s file at which the segment begins';
 COMMENT ON COLUMN lanes.segments.object_key IS 'the key of the segment in object storage';
 COMMENT ON COLUMN lanes.segments.in_cold_cache IS 'whether the cold cache on disk holds a copy of the remote segment';
+
+-- Verifies a table. Its owner may call it, since it locks VACUUM and sealing out meanwhile.
+CREATE FUNCTION lanes."check"(target regclass, indexes boolean DEFAULT true, remote boolean DEFAULT false)
+    RETURNS TABLE (place text, problem text)
+    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'check_table_wrapper';
+COMMENT ON FUNCTION lanes."check"(regclass, boolean, boolean) IS
+    'verifies a lanes table and its indexes, and returns what is wrong: no rows, if all is right';

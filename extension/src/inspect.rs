@@ -6,6 +6,7 @@ use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error;
+use crate::pg::descriptor::attribute_name;
 use crate::pg::table::OpenTable;
 use crate::pg::table::OpenedTable;
 use crate::pg::{shmem, table_catalog};
@@ -14,6 +15,7 @@ use crate::storage::metapage::Meta;
 use crate::table::runs::Runs;
 use crate::table::shape::TableShape;
 
+mod check;
 mod space;
 mod stored;
 
@@ -215,4 +217,12 @@ fn segment_rows(table: OpenTable<'_>) -> Vec<SegmentRow> {
         }
     }
     rows
+}
+
+/// The name of a column; `None`: there is no such column any more.
+fn column_name(table: OpenTable<'_>, place: usize) -> Option<String> {
+    let mut attributes = table.descriptor().attributes();
+    let attribute = attributes.nth(place)?;
+    let name = || attribute_name(attribute).to_string_lossy().into_owned();
+    (!attribute.attisdropped).then(name)
 }

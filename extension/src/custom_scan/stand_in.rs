@@ -75,6 +75,8 @@ unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
             pg_sys::NodeTag::T_AggPath => Some(of::<pg_sys::AggPath>(path)),
             pg_sys::NodeTag::T_GroupPath => Some(of::<pg_sys::GroupPath>(path)),
             pg_sys::NodeTag::T_UpperUniquePath => Some(of::<pg_sys::UpperUniquePath>(path)),
+            // From PostgreSQL 16 on, DISTINCT ON keys that are all constant is LIMIT 1.
+            pg_sys::NodeTag::T_LimitPath => Some(of::<pg_sys::LimitPath>(path)),
             pg_sys::NodeTag::T_HashPath => Some(of::<pg_sys::HashPath>(path)),
             pg_sys::NodeTag::T_MergePath => Some(of::<pg_sys::MergePath>(path)),
             pg_sys::NodeTag::T_NestPath => Some(of::<pg_sys::NestPath>(path)),

@@ -69,8 +69,7 @@ fn of_path_key<'p>(
     let is_own = |member: &EquivalenceMember<'_>| {
         !member.em_is_const() && member.em_relids().equals(relation.relids())
     };
-    let mut members = class.ec_members().iter();
-    let Some(member) = members.find(is_own) else {
+    let Some(member) = class.members_for(relation).find(is_own) else {
         return Err("a column of another table".into());
     };
     let expression = member.expr();

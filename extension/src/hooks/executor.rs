@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 #[cfg(not(feature = "pg18"))]
-use crate::pg::exec::prefetch;
+use crate::pg::exec::index_scans;
 use crate::table::pending_rows::{self, Gathers};
 use crate::table::scan::spare_memory;
 use crate::table::speculation;
@@ -45,8 +45,7 @@ unsafe extern "C-unwind" fn executor_run(
 ) {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
-        #[cfg(not(feature = "pg18"))]
-        prefetch::stop_for_lanes_tables(query);
+        index_scans::adjust(query);
         let depth = begin(query);
         let next = PREVIOUS.unwrap_or(standard_executor_run);
         #[cfg(not(feature = "pg18"))]

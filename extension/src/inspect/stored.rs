@@ -13,8 +13,8 @@ use lanes_columnar::zone_map::{self, Bound, Zone};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::column_name;
 use crate::maintenance::seal_plan;
-use crate::pg::descriptor::attribute_name;
 use crate::pg::table::{OpenTable, OpenedTable};
 use crate::pg::{ports, table_catalog, type_io};
 use crate::remote::cold_cache;
@@ -316,12 +316,4 @@ fn resident(content: &Content, from: u64, to: u64) -> u64 {
     (segment_first_row(segment) + rows)
         .min(to)
         .saturating_sub(from)
-}
-
-/// The name of a column; `None`: there is no such column any more.
-fn column_name(table: OpenTable<'_>, place: usize) -> Option<String> {
-    let mut attributes = table.descriptor().attributes();
-    let attribute = attributes.nth(place)?;
-    let name = || attribute_name(attribute).to_string_lossy().into_owned();
-    (!attribute.attisdropped).then(name)
 }

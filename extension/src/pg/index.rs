@@ -25,6 +25,13 @@ pub struct Entry {
     nulls: [bool; COLUMNS_MAX],
 }
 
+impl Entry {
+    /// Whether the first column is NULL.
+    pub fn begins_with_null(&self) -> bool {
+        self.nulls[0]
+    }
+}
+
 /// Computes the entries of one index from rows of its table.
 pub struct EntryMaker<'a> {
     index: pg_sys::Relation,

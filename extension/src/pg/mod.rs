@@ -26,6 +26,8 @@
 pub mod call;
 pub mod call_ports;
 pub mod catalog;
+pub mod checked_index;
+pub mod cluster_sort;
 pub mod columns;
 pub mod condition_variable;
 pub mod copy;

@@ -104,6 +104,29 @@ unsafe fn variables(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
     found.into_iter().map(<*mut pg_sys::Node>::cast).collect()
 }
 
+/// An expression as a relation computes it: its columns know no outer joins above the relation.
+///
+/// # Safety
+/// The planner's live structures.
+#[cfg_attr(feature = "pg15", allow(unused_variables))]
+pub unsafe fn within(
+    relation: *const pg_sys::RelOptInfo,
+    expression: *mut pg_sys::Node,
+) -> *mut pg_sys::Node {
+    #[cfg(feature = "pg15")]
+    return expression;
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: the caller's promise; only a copy is changed.
+    unsafe {
+        let expression = tree::copy(expression);
+        for variable in variables(expression) {
+            let joins = (*variable).varnullingrels;
+            (*variable).varnullingrels = pg_sys::bms_intersect(joins, (*relation).relids);
+        }
+        expression
+    }
+}
+
 /// The number of tables of a join.
 ///
 /// # Safety

@@ -28,6 +28,8 @@ struct LanesSlot {
     outlet: *const RowOutlet,
     row: usize,
     header: RowHeader,
+    /// Nobody reads values from the slot: who fills it says only that the row exists.
+    leaves_out_values: bool,
 }
 
 /// `TTSOpsVirtual` with some callbacks replaced. Written once, in `_PG_init`, before any slot exists.
@@ -58,6 +60,19 @@ pub fn register() {
 /// The routine table.
 pub fn ops() -> *const pg_sys::TupleTableSlotOps {
     (&raw const OPS).cast()
+}
+
+/// Notes that nobody reads values from a slot, so that none need be decoded for it.
+///
+/// # Safety
+/// A live slot of a lanes table.
+pub unsafe fn leave_out_values(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise; only slots of ours have the mark.
+    unsafe {
+        if (*slot).tts_ops == ops() {
+            (*slot.cast::<LanesSlot>()).leaves_out_values = true;
+        }
+    }
 }
 
 /// A slot that lives for `'a`. It is of some table's row type.
@@ -138,6 +153,33 @@ impl<'a> Slot<'a> {
             (*slot).tts_tid = tid;
             (*slot).tts_tableOid = table;
         }
+    }
+
+    /// Whether nobody reads values from the slot.
+    #[inline]
+    pub fn leaves_out_values(self) -> bool {
+        let slot = self.as_ptr();
+        // SAFETY: the slot is live, and only slots of ours have the mark.
+        unsafe { (*slot).tts_ops == ops() && (*slot.cast::<LanesSlot>()).leaves_out_values }
+    }
+
+    /// Fills a slot from which nobody reads values.
+    pub fn store_without_values(
+        self,
+        tid: pg_sys::ItemPointerData,
+        table: pg_sys::Oid,
+        header: RowHeader,
+    ) {
+        let slot = self.as_ptr();
+        // SAFETY: the slot is live; its array has an element for each attribute.
+        unsafe {
+            ports::ExecClearTuple(slot);
+            let natts = (*(*slot).tts_tupleDescriptor).natts;
+            std::slice::from_raw_parts_mut((*slot).tts_isnull, natts as usize).fill(true);
+            (*slot).tts_nvalid = natts as i16;
+            (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        }
+        self.set_written(tid, table, header);
     }
 
     /// Reads all attributes of a filled slot and copies them into the slot's own memory.

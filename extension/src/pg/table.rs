@@ -238,6 +238,17 @@ impl<'a> OpenTable<'a> {
     pub fn catalogued_size(self) -> (i32, f32) {
         (self.class().relpages, self.class().reltuples)
     }
+
+    /// Whether the table has, or had, child tables.
+    pub fn has_children(self) -> bool {
+        self.class().relhassubclass
+    }
+
+    /// The bytes of a row's columns that the planner assumes: from statistics, or from the columns' types.
+    pub fn data_width(self) -> usize {
+        // SAFETY: the table is open. Without an array, PostgreSQL keeps no widths.
+        unsafe { pg_sys::get_rel_data_width(self.as_ptr(), std::ptr::null_mut()) as usize }
+    }
 }
 
 /// A table that this value has opened and closes when it is dropped. While an ERROR passes, the resource owner closes the

@@ -14,7 +14,7 @@
 //! | 64 | 4 | first page of parts, 0 while nothing was ever sealed |
 //! | 68 | 4 | last page of parts |
 //! | 72 | 8 | how often rows were numbered anew: each sealing adds one |
-//! | 80 | 4 | unused |
+//! | 80 | 4 | blocks that the file had when VACUUM was last done with it |
 //! | 84 | 4 | free extents in use |
 //! | 88 | 8 each | free extents: first block, blocks; ascending, not adjacent |
 
@@ -43,6 +43,7 @@ const AT_TOMBSTONE_TAIL: usize = 60;
 const AT_PART_HEAD: usize = 64;
 const AT_PART_TAIL: usize = 68;
 const AT_SEALINGS: usize = 72;
+const AT_VACUUMED_BLOCKS: usize = 80;
 pub const AT_EXTENT_COUNT: usize = 84;
 pub const AT_EXTENTS: usize = 88;
 
@@ -60,6 +61,8 @@ pub struct Meta {
     pub part_tail: u32,
     /// Row numbers mean the same as long as this does.
     pub sealings: u64,
+    /// What the planner is told of index-only scans depends on it, and nothing else.
+    pub vacuumed_blocks: u32,
 }
 
 impl Meta {
@@ -84,6 +87,7 @@ impl Meta {
             part_head: get_u32(bytes, AT_PART_HEAD),
             part_tail: get_u32(bytes, AT_PART_TAIL),
             sealings: get_u64(bytes, AT_SEALINGS),
+            vacuumed_blocks: get_u32(bytes, AT_VACUUMED_BLOCKS),
         }
     }
 
@@ -143,6 +147,7 @@ fn create(table: OpenTable<'_>) -> Meta {
         part_head: 0,
         part_tail: 0,
         sealings: 0,
+        vacuumed_blocks: 0,
     };
     let mut change = PageChange::begin(table);
     let bytes = change.create(&pages[0]);
@@ -189,6 +194,11 @@ pub fn set_part_head(bytes: &mut [u8], block: u32) {
 /// Writes the tail of the chain of parts.
 pub fn set_part_tail(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_PART_TAIL, block);
+}
+
+/// Notes how many blocks the file has after a VACUUM.
+pub fn set_vacuumed_blocks(bytes: &mut [u8], blocks: u32) {
+    put_u32(bytes, AT_VACUUMED_BLOCKS, blocks);
 }
 
 /// Rows were numbered anew.

@@ -7,7 +7,7 @@ use lanes_columnar::arena::{Position, RunEntry};
 
 use super::directory::{self, FLAG_DEAD, FLAG_INLINE};
 use super::extent::{self, Extent};
-use super::metapage::{META_BLOCK, Meta};
+use super::metapage::{self, META_BLOCK, Meta};
 use super::{data_page, part, part_image, tombstone};
 use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
@@ -92,7 +92,9 @@ pub fn sweep(table: OpenTable<'_>, meta: &Meta, unlinked: &[u32]) -> u64 {
     let mut extents = used.gaps();
     let free = extents.iter().map(|e| e.blocks as u64).sum();
     let mut change = PageChange::begin(table);
-    extent::write(change.edit(&meta_page), &mut extents);
+    let bytes = change.edit(&meta_page);
+    extent::write(bytes, &mut extents);
+    metapage::set_vacuumed_blocks(bytes, used.blocks);
     change.finish();
     drop(meta_page);
     drop(tail);

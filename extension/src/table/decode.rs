@@ -89,6 +89,24 @@ pub fn read_image(table: OpenTable<'_>, run: &RunEntry, bytes: &mut Vec<u8>) -> 
     Ok(())
 }
 
+/// Decodes all rows of a run. The result has no columns if nobody sees the rows and they cannot be decoded.
+///
+/// # Errors
+/// Why the rows cannot be decoded.
+pub fn try_decode(
+    table: OpenTable<'_>,
+    shape: &TableShape,
+    run: &RunEntry,
+) -> Result<Vec<Column>, String> {
+    let mut columns = shape.columns();
+    let decoded = try_decode_run(table, shape, run, 0..run.rows as usize, &mut columns);
+    match decoded {
+        Ok(()) => Ok(columns),
+        Err(_) if is_rolled_back(run) || directory::is_dead_by_now(table, run) => Ok(Vec::new()),
+        Err(failure) => Err(failure),
+    }
+}
+
 fn try_decode_run(
     table: OpenTable<'_>,
     shape: &TableShape,

@@ -42,7 +42,7 @@ pub fn is_gone(
     horizon: u32,
 ) -> bool {
     // Rows that were inserted since the table was opened have higher numbers.
-    number < content.runs.end_row()
+    number < content.end_number()
         && entry_numbers::row_of(table, content, number)
             .is_none_or(|row| fate(content, run, row, horizon) == Fate::Gone)
 }

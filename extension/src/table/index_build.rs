@@ -7,6 +7,8 @@
 
 use super::entry_numbers::EntryNumbers;
 use super::fate::{Fate, fate};
+use super::number_set::NumberSet;
+use super::reader::Content;
 use super::scan::Scan;
 use super::tid;
 use crate::error;
@@ -63,7 +65,16 @@ pub fn complete<'a>(
     found: &mut FoundEntries<'_>,
 ) {
     let mut scan = Scan::begin(table, Some(snapshot));
-    let known = KnownNumbers::read(scan.reader.end_row(), found);
+    let content = scan.reader.content.as_ref();
+    let Some(mut known) = NumberSet::new(content.map_or(0, Content::end_number)) else {
+        error::too_large(
+            "there is no memory for the list of entries that the index has",
+            "Build the index without CONCURRENTLY.",
+        );
+    };
+    while let Some((block, offset)) = found.next() {
+        known.insert(tid::number(block, offset));
+    }
     let mut numbers = EntryNumbers::default();
     while scan.next(true, maker.slot()) {
         let (Some(row), Some(content)) = (tid::to_row(&maker.slot().tid()), &scan.reader.content)
@@ -77,45 +88,5 @@ pub fn complete<'a>(
             maker.insert(&mut entry, tid::from_row(number));
         }
         CHECK_FOR_INTERRUPTS();
-    }
-}
-
-/// Which entry numbers an index has: a bit each.
-struct KnownNumbers {
-    words: Vec<u64>,
-}
-
-impl KnownNumbers {
-    fn read(end_row: u64, found: &mut FoundEntries<'_>) -> KnownNumbers {
-        let count = end_row.div_ceil(u64::from(u64::BITS)) as usize;
-        let mut words = Vec::new();
-        if words.try_reserve_exact(count).is_err() {
-            error::too_large(
-                "there is no memory for the list of entries that the index has",
-                "Build the index without CONCURRENTLY.",
-            );
-        }
-        words.resize(count, 0);
-        let mut known = KnownNumbers { words };
-        while let Some((block, offset)) = found.next() {
-            // Rows that were inserted after the scan began have entries already.
-            if let Some(word) = known.words.get_mut(Self::word(tid::number(block, offset))) {
-                *word |= Self::bit(tid::number(block, offset));
-            }
-        }
-        known
-    }
-
-    fn word(number: u64) -> usize {
-        (number / u64::from(u64::BITS)) as usize
-    }
-
-    fn bit(number: u64) -> u64 {
-        1 << (number % u64::from(u64::BITS))
-    }
-
-    fn contains(&self, number: u64) -> bool {
-        let word = self.words.get(Self::word(number));
-        word.is_some_and(|word| word & Self::bit(number) != 0)
     }
 }

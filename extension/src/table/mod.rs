@@ -9,6 +9,7 @@ pub mod generation;
 pub mod index_build;
 pub mod index_fetch;
 pub mod insert;
+pub mod number_set;
 pub mod one_row;
 pub mod pending_rows;
 pub mod publication;

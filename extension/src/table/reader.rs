@@ -98,6 +98,13 @@ impl<'a> Reader<'a> {
 }
 
 impl Content {
+    /// The number after the last entry number that a row has. The last part may have fewer rows than entry numbers.
+    pub fn end_number(&self) -> u64 {
+        let last = self.parts.live().last();
+        let end = last.map_or(0, |part| part.entry.end_row);
+        self.runs.end_row().max(end)
+    }
+
     /// The run that holds a row, with its index.
     pub fn run_of(&self, row: u64) -> Option<(usize, RunEntry)> {
         let index = self.runs.find(row)?;

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use lanes_columnar::arena::RunEntry;
-use lanes_columnar::limits::segment_of;
+use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 use pgrx::pg_sys;
 
@@ -98,6 +98,14 @@ pub struct Scan<'a> {
     columns_decoded: u64,
     /// Of the last of them.
     stream_memory: StreamMemory,
+    /// The rows around the one that was asked for last by its number.
+    near: Option<NearRows>,
+}
+
+/// Open rows of one segment. Who asks for rows by an index often asks for others of them next.
+struct NearRows {
+    rows: std::ops::Range<u64>,
+    view: SegmentView,
 }
 
 impl<'a> Scan<'a> {
@@ -120,6 +128,7 @@ impl<'a> Scan<'a> {
             segments_streamed: 0,
             columns_decoded: 0,
             stream_memory: spare_memory::take(),
+            near: None,
             bounds: (0, u64::MAX),
             place: Place::BeforeFirst,
             shared: None,
@@ -147,6 +156,7 @@ impl<'a> Scan<'a> {
     /// Reads the table anew, as it is now, for rows of a descriptor of the table.
     fn open(&mut self, descriptor: Descriptor<'a>) {
         let table = self.reader.table;
+        self.near = None;
         pending_rows::flush_table(table.oid());
         self.reader = Reader::open_as(table, descriptor);
         let reading = Reading::begin(table, self.reader.meta());
@@ -298,9 +308,23 @@ impl<'a> Scan<'a> {
         };
         let run = one_row::visible_row(&mut content, snapshot, row);
         if let Some(run) = &run {
-            // All rows of a sealed segment would be decoded for this one.
-            match run.flags & FLAG_SEALED != 0 && !is_resident(&content, segment_of(row), row + 1) {
-                true => self.stream_row(&content, run, row, slot),
+            if slot.leaves_out_values() {
+                let header = RowHeader {
+                    xmin: run.xmin,
+                    cmin: run.cmin,
+                };
+                slot.store_without_values(tid::from_row(row), self.reader.table.oid(), header);
+                self.reader.content = Some(content);
+                return true;
+            }
+            let is_near = self
+                .near
+                .as_ref()
+                .is_some_and(|near| near.rows.contains(&row));
+            let is_shared =
+                || run.flags & FLAG_SEALED != 0 || is_resident(&content, segment_of(row), row + 1);
+            match is_near || is_shared() {
+                true => self.store_near(&content, run, row, slot),
                 false => one_row::store_row(&self.reader, &content, run, row, slot),
             }
         }
@@ -308,20 +332,45 @@ impl<'a> Scan<'a> {
         run.is_some()
     }
 
-    /// Stores a sealed row that the arena does not have decoded: of each column one vector is decoded.
-    fn stream_row(&mut self, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
-        let mut memory = std::mem::take(&mut self.stream_memory);
-        let mut view = self.open_within_share(content, (row, row + 1), Wanted::Few, &mut memory);
+    /// Stores a row of a run. Of sealed rows that the arena does not have decoded, one vector of each column is decoded.
+    fn store_near(&mut self, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
+        let mut near = match self.near.take() {
+            Some(near) if near.rows.contains(&row) => near,
+            left => {
+                let memory = left.and_then(|left| left.view.into_memory());
+                self.stream_memory = memory.unwrap_or(std::mem::take(&mut self.stream_memory));
+                self.open_near(content, run, row)
+            }
+        };
+        let (view, table) = (&mut near.view, self.reader.table.oid());
         let place = view.place(row);
         view.fill(place..place + 1, None);
         let header = RowHeader {
             xmin: run.xmin,
             cmin: run.cmin,
         };
-        let (id, table) = (tid::from_row(row), self.reader.table.oid());
-        slot.store(view.outlet(), place, id, table, header);
+        slot.store(view.outlet(), place, tid::from_row(row), table, header);
+        // The slot may be read after the scan has moved on.
         slot.detach();
-        self.stream_memory = view.into_memory().unwrap_or(memory);
+        self.near = Some(near);
+    }
+
+    /// Opens the rows of a run that are in one segment with a row. Of a segment that is decoded in the arena, those are
+    /// all its rows.
+    fn open_near(&mut self, content: &Content, run: &RunEntry, row: u64) -> NearRows {
+        let segment = segment_of(row);
+        let start = segment_first_row(segment);
+        let end = start + u64::from(segment_rows_max(segment));
+        let whole = start..end.min(content.runs.end_row());
+        let rows = match is_resident(content, segment, whole.end) {
+            true => whole,
+            false => start.max(run.first_row)..end.min(run.end_row()),
+        };
+        let mut memory = std::mem::take(&mut self.stream_memory);
+        let bounds = (rows.start, rows.end);
+        let view = self.open_within_share(content, bounds, Wanted::Few, &mut memory);
+        self.stream_memory = memory;
+        NearRows { rows, view }
     }
 
     /// Stores the row that the scan stands on. Its lanes stay until the scan moves on, which overwrites the slot first.

@@ -18,11 +18,11 @@ pub fn brin() -> ! {
     )
 }
 
-/// CLUSTER by an index.
+/// CLUSTER by an index that is no btree.
 pub fn clustering() -> ! {
     refuse(
-        "lanes tables are not clustered by an index",
-        "Set the order in which rows are sealed: ALTER TABLE … SET (order_by = '…').",
+        "lanes tables are clustered by btree indexes only",
+        "Cluster by a btree index, or set the order in which rows are sealed: ALTER TABLE … SET (order_by = '…').",
     )
 }
 

@@ -1,4 +1,5 @@
-//! VACUUM FULL: copies what anybody may still see into a new file, in runs as long as they can be.
+//! VACUUM FULL and CLUSTER: copy what anybody may still see into a new file, in runs as long as they can be. CLUSTER by
+//! an index sorts the rows on the way.
 //!
 //! Rows keep their transaction: consecutive kept rows of the same transaction and command, or all frozen, become one
 //! run. A deletion that some snapshot may not see yet moves along as a tombstone under the row's new number.
@@ -7,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use lanes_columnar::column::Column;
 
-use super::refuse;
+use crate::pg::cluster_sort::{ClusterSort, RowOrigin};
 use crate::pg::datum::RowIntake;
 use crate::pg::ports;
 use crate::pg::table::OpenTable;
@@ -29,6 +30,9 @@ pub struct Counts {
     pub recently_dead: f64,
 }
 
+/// Who inserted a run: xmin, cmin, and its flag if everybody sees it.
+type Owner = (u32, u32, u32);
+
 struct Copier<'a> {
     target: OpenTable<'a>,
     reader: &'a Reader<'a>,
@@ -36,18 +40,22 @@ struct Copier<'a> {
     columns: Vec<Column>,
     /// Old numbers of the rows that are gathered.
     rows: Vec<u64>,
-    owner: (u32, u32, u32),
+    owner: Owner,
     followed: HashSet<u64>,
     renumbered: HashMap<u64, u64>,
     kept_tombstones: Vec<Tombstone>,
+    /// Takes the rows before they are gathered.
+    sort: Option<ClusterSort<'a>>,
 }
 
-/// `relation_copy_for_cluster`, which VACUUM FULL calls without an index and CLUSTER with one. Both tables are locked
+/// `relation_copy_for_cluster`, which VACUUM FULL calls without an order and CLUSTER with one. Both tables are locked
 /// exclusively and of one row type.
-pub fn copy(source: OpenTable<'_>, target: OpenTable<'_>, has_index: bool, horizon: u32) -> Counts {
-    if has_index {
-        refuse::clustering();
-    }
+pub fn copy(
+    source: OpenTable<'_>,
+    target: OpenTable<'_>,
+    sort: Option<ClusterSort<'_>>,
+    horizon: u32,
+) -> Counts {
     let mut counts = Counts::default();
     pending_rows::flush_table(source.oid());
     let mut reader = Reader::open(source);
@@ -64,8 +72,10 @@ pub fn copy(source: OpenTable<'_>, target: OpenTable<'_>, has_index: bool, horiz
         followed: surviving_successors(&content, horizon),
         renumbered: HashMap::new(),
         kept_tombstones: Vec::new(),
+        sort,
     };
     copier.copy_all(&content, horizon, &mut counts);
+    copier.copy_sorted();
     copier.flush();
     copier.write_tombstones();
     counts
@@ -138,9 +148,20 @@ impl Copier<'_> {
                 let mut view = request.open();
                 view.fill(view.place(from)..view.place(to), None);
                 for row in from..to {
-                    if self.is_kept(content, row, horizon, counts) {
+                    if !self.is_kept(content, row, horizon, counts) {
+                        continue;
+                    }
+                    let place = view.place(row);
+                    if let Some(sort) = &mut self.sort {
+                        let origin = RowOrigin {
+                            xmin: owner.0,
+                            cmin: owner.1,
+                            is_frozen: frozen,
+                            row,
+                        };
+                        sort.put(view.outlet(), place, origin);
+                    } else {
                         self.start_row(owner);
-                        let place = view.place(row);
                         let columns = &mut self.columns;
                         self.intake.push_row(columns, view.outlet(), place);
                         self.rows.push(row);
@@ -150,6 +171,21 @@ impl Copier<'_> {
                 from = to;
                 ports::CHECK_FOR_INTERRUPTS();
             }
+        }
+    }
+
+    /// Gathers the rows that were sorted.
+    fn copy_sorted(&mut self) {
+        let Some(mut sort) = self.sort.take() else {
+            return;
+        };
+        sort.sort();
+        while let Some(origin) = sort.advance() {
+            let flags = if origin.is_frozen { FLAG_FROZEN } else { 0 };
+            self.start_row((origin.xmin, origin.cmin, flags));
+            sort.push_current(&mut self.intake, &mut self.columns);
+            self.rows.push(origin.row);
+            ports::CHECK_FOR_INTERRUPTS();
         }
     }
 
@@ -170,7 +206,7 @@ impl Copier<'_> {
     }
 
     /// Writes what is gathered if the next row cannot join it.
-    fn start_row(&mut self, owner: (u32, u32, u32)) {
+    fn start_row(&mut self, owner: Owner) {
         let same = owner == self.owner || (owner.2 & self.owner.2 & FLAG_FROZEN != 0);
         let full = insert::is_full(&self.columns, self.rows.len());
         if !self.rows.is_empty() && (!same || full) {

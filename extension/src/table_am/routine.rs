@@ -16,6 +16,7 @@ use super::{bitmap, index, refuse, relation, rewrite};
 use crate::maintenance::shorten::Effort;
 use crate::maintenance::vacuum;
 use crate::maintenance::vacuum_report::Audience;
+use crate::pg::cluster_sort::ClusterSort;
 use crate::pg::slot::{self, Slot};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::{self, OpenTable};
@@ -480,7 +481,7 @@ unsafe extern "C-unwind" fn relation_copy_for_cluster(
     source: pg_sys::Relation,
     target: pg_sys::Relation,
     index: pg_sys::Relation,
-    _use_sort: bool,
+    _sorts: bool,
     horizon: pg_sys::TransactionId,
     _freeze: *mut pg_sys::TransactionId,
     _freeze_multi: *mut pg_sys::MultiXactId,
@@ -491,7 +492,9 @@ unsafe extern "C-unwind" fn relation_copy_for_cluster(
     // SAFETY: PostgreSQL passes two tables that are open and exclusively locked, and places for the counts.
     unsafe {
         let (source, target) = (OpenTable::new(source), OpenTable::new(target));
-        let counts = rewrite::copy(source, target, !index.is_null(), horizon.into_inner());
+        let sort = (!index.is_null())
+            .then(|| ClusterSort::begin(source, index).unwrap_or_else(|| refuse::clustering()));
+        let counts = rewrite::copy(source, target, sort, horizon.into_inner());
         *kept = counts.kept;
         *removed = counts.removed;
         *recently_dead = counts.recently_dead;
@@ -593,9 +596,10 @@ unsafe extern "C-unwind" fn relation_estimate_size(
 ) {
     // SAFETY: PostgreSQL passes an open table and places for the results.
     unsafe {
-        (*pages, *tuples) = relation::estimate(OpenTable::new(relation));
-        // Index-only scans may not skip the visibility check: there is no visibility map.
-        *all_visible_fraction = 0.0;
+        let estimate = relation::estimate(OpenTable::new(relation));
+        *pages = estimate.pages;
+        *tuples = estimate.rows;
+        *all_visible_fraction = estimate.all_visible;
     }
 }
 

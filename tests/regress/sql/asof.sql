@@ -26,7 +26,7 @@ EXPLAIN (COSTS OFF, VERBOSE) SELECT id, q.bid FROM trade t LEFT JOIN quote q ON 
 RESET lanes.enable_asof;
 -- An index of a heap table serves the sub-select.
 CREATE INDEX ON quote_heap (sym, ts);
-SET enable_seqscan = off; SET enable_bitmapscan = off;
+SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_incremental_sort = off;
 EXPLAIN (COSTS OFF) SELECT id, q.bid FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts);
 SELECT id, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
 RESET enable_seqscan; RESET enable_bitmapscan;

@@ -15,11 +15,6 @@ INSERT INTO t VALUES (1, 'again') ON CONFLICT (id) DO NOTHING;
 INSERT INTO t VALUES (1, 'again') ON CONFLICT (id) DO UPDATE SET v = excluded.v;
 INSERT INTO t VALUES (1, 'again') ON CONFLICT DO UPDATE SET v = excluded.v;
 
--- The order of rows is a parameter of the table, not an index.
-CREATE INDEX named ON t (id);
-CLUSTER t USING named;
-DROP INDEX named;
-
 -- A table has either indexes or dedup.
 ALTER TABLE t SET (order_by = 'id', dedup = on);
 CREATE INDEX ON t (id);

@@ -130,7 +130,7 @@ PREPARE owned(int, text) AS SELECT o.person, count(*), sum(r.value) FROM reading
 EXECUTE owned(30, 'h1'); EXECUTE owned(36, 'h2'); EXECUTE owned(36, NULL);
 RESET plan_cache_mode;
 SELECT pg_temp.same('SELECT v.n, x.* FROM (VALUES (1), (2), (NULL)) v(n), LATERAL (SELECT o.person, count(*) AS c FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.number = d.number + v.n WHERE r.kind > v.n GROUP BY 1) x');
-SELECT pg_temp.same('SELECT v.n, (SELECT sum(o.number + r.kind) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.host WHERE r.series = v.n) FROM generate_series(1, 9) v(n)');
+SELECT pg_temp.same('SELECT v.n, (SELECT sum(o.number + r.kind) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.host WHERE r.kind = v.n) FROM generate_series(1, 9) v(n)');
 BEGIN;
 DECLARE rows NO SCROLL CURSOR FOR SELECT r.ts, r.series, o.person FROM reading r JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.host WHERE r.series IN (3, 7) ORDER BY 2, 1, 3;
 FETCH 2 FROM rows; MOVE 150 IN rows; FETCH 2 FROM rows;

@@ -58,7 +58,9 @@ ROLLBACK;
 SELECT count(s) FROM (SELECT id, sum(1 / (id - 29000)) AS s FROM many GROUP BY id OFFSET 0) q;
 -- The limit of temporary files holds.
 SET temp_file_limit = '100kB';
+\set VERBOSITY sqlstate
 SELECT count(*) FROM (SELECT k, d, count(*) FROM many GROUP BY 1, 2) q;
+\set VERBOSITY default
 RESET temp_file_limit;
 SELECT count(*), sum(c) FROM (SELECT k, d, count(*) AS c FROM many GROUP BY 1, 2) q;
 SET client_min_messages = warning;

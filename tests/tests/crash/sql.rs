@@ -112,6 +112,9 @@ fn compare(cluster: &Cluster, moment: &str) {
         "0",
         "{moment}: the twins differ"
     );
+    let findings = "SELECT coalesce(string_agg(place || ': ' || problem, '; '), '') FROM lanes.check('lanes_twin')";
+    let findings = cluster.scalar("postgres", findings).unwrap();
+    assert_eq!(findings, "", "{moment}: the table is damaged");
 }
 
 #[test]

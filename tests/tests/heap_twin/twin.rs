@@ -271,6 +271,24 @@ impl<'a> Twin<'a> {
                 self.run(0, &Statement::Sql(format!("SELECT count(*) FROM {table}")));
             }
         }
+        if self.ask(0, "SELECT to_regproc('lanes.check') IS NOT NULL") == Some(true) {
+            self.check_tables();
+        }
+    }
+
+    /// Asserts that `lanes.check` finds nothing in the tables of the lanes side.
+    fn check_tables(&mut self) {
+        let find = "SELECT c.relname || ', ' || f.place || ': ' || f.problem \
+                      FROM pg_class c JOIN pg_am a ON a.oid = c.relam AND a.amname = 'lanes' \
+                           CROSS JOIN LATERAL lanes.check(c.oid) f \
+                     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'm')";
+        let rows = self.administrator.query(find, &[]).unwrap();
+        let findings: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        assert!(
+            findings.is_empty(),
+            "{findings:#?}\n{}",
+            self.script.join("\n")
+        );
     }
 
     /// Adds a note to the script about an event beside it.

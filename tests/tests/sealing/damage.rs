@@ -102,5 +102,24 @@ fn damaged_images_are_never_cached() {
             .unwrap_err();
         let told = failure.as_db_error().unwrap().message().to_owned();
         assert!(told.contains("checksum"), "{told}");
+    } // `lanes.check` names each damaged segment, and no other.
+    let found = client
+        .query(
+            "SELECT place, problem FROM lanes.check('t') ORDER BY 1",
+            &[],
+        )
+        .unwrap();
+    let segments: i64 = client
+        .query_one(
+            "SELECT count(*) FROM lanes.stored_segments('t') WHERE bytes > 8192",
+            &[],
+        )
+        .unwrap()
+        .get(0);
+    assert_eq!(found.len() as i64, segments);
+    for row in found {
+        let (place, problem): (&str, &str) = (row.get(0), row.get(1));
+        assert!(place.starts_with("segment at row "), "{place}");
+        assert!(problem.contains("checksum"), "{problem}");
     }
 }

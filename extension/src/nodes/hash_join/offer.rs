@@ -12,7 +12,7 @@ use crate::custom_scan::stand_in;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::nodes::engine::plan::{Joined, engine_private};
-use crate::pg::{nodes, ports, tree};
+use crate::pg::{nodes, outer_joins, ports, tree};
 use crate::planner::quals::{VECTOR_SHARE, quals};
 use crate::planner::reasons::{self, About};
 use crate::table_options;
@@ -220,11 +220,13 @@ pub unsafe fn small_paths(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *m
         for (dimension, (side, keys)) in sides.enumerate() {
             let target = pg_sys::create_empty_pathtarget();
             for key in keys {
+                let key = outer_joins::within(side.small, key.cast());
                 pg_sys::add_column_to_pathtarget(target, key.cast(), 0);
             }
             let outputs = join.plan.outputs.iter();
             for output in outputs.filter(|output| output.dimension == dimension) {
-                pg_sys::add_column_to_pathtarget(target, output.column.cast(), 0);
+                let column = outer_joins::within(side.small, output.column.cast());
+                pg_sys::add_column_to_pathtarget(target, column.cast(), 0);
             }
             let target = pg_sys::set_pathtarget_cost_width(root, target);
             let below = (*side.small).cheapest_total_path;

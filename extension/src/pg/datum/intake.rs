@@ -53,6 +53,20 @@ impl RowIntake {
         unsafe { push(&self.intakes, &mut self.scratch, columns, values, nulls) }
     }
 
+    /// Appends a row of values.
+    ///
+    /// # Safety
+    /// The values are datums of the intake's row type.
+    pub(in crate::pg) unsafe fn push_values(
+        &mut self,
+        columns: &mut [Column],
+        values: &[pg_sys::Datum],
+        nulls: &[bool],
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { push(&self.intakes, &mut self.scratch, columns, values, nulls) }
+    }
+
     /// Appends a row of lanes that are of the intake's kinds.
     ///
     /// # Panics

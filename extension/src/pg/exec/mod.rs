@@ -23,10 +23,10 @@
 pub mod child;
 pub mod expression;
 pub mod hashed_type;
+pub mod index_scans;
 pub mod memory;
 pub mod node;
 pub mod parallel;
-pub mod prefetch;
 pub mod row_store;
 pub mod slot;
 pub mod statement_plan;

@@ -232,6 +232,33 @@ impl<'p> RestrictInfo<'p> {
     }
 }
 
+impl<'p> EquivalenceClass<'p> {
+    /// The members that may be expressions of a relation alone. Of a relation that is a child of another one,
+    /// PostgreSQL keeps them in a list of its own from version 18 on.
+    pub fn members_for(
+        self,
+        relation: RelOptInfo<'p>,
+    ) -> impl Iterator<Item = EquivalenceMember<'p>> {
+        #[cfg(feature = "pg18")]
+        // SAFETY: the array of lists, if there is one, has as many elements as its size says.
+        let children = unsafe {
+            let class = &*self.as_ptr();
+            let place = relation.relid();
+            let has_list =
+                !class.ec_childmembers.is_null() && (place as i32) < class.ec_childmembers_size;
+            has_list.then(|| Field::of(*class.ec_childmembers.add(place as usize)))
+        };
+        #[cfg(not(feature = "pg18"))]
+        let children = {
+            let _ = relation;
+            None
+        };
+        let children: Option<List<'p, EquivalenceMember<'p>>> = children;
+        let members = self.ec_members().iter();
+        members.chain(children.into_iter().flat_map(|list| list.iter()))
+    }
+}
+
 impl<'p> EquivalenceMember<'p> {
     /// The expression.
     pub fn expr(self) -> Expr<'p> {

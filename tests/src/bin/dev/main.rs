@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `packages` | Debian packages, installed without starting a daemon or a system cluster |
+//! | `debian_source` | sources of Debian packages |
 //! | `product` | gateway and extension: built, laid out for installation, installed |
 //! | `steps` | long steps: the current one, and the time that it took last |
 //! | `home` | the folder `.lanes`: cluster, passwords, connection files; one run at a time |
@@ -20,6 +21,7 @@
 
 mod bench;
 mod checks;
+mod debian_source;
 mod home;
 mod kept;
 mod near;

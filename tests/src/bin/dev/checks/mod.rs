@@ -7,6 +7,7 @@
 //! | `rust_tests` | the tests in Rust, run by nextest |
 //! | `suites` | the suites of SQL and of concurrent sessions, run by PostgreSQL's own programs |
 //! | `versions` | the suites on other versions of PostgreSQL |
+//! | `core_tests` | PostgreSQL's own tests with heap and with lanes, compared |
 //! | `plan_text` | the text of plans as PostgreSQL 15 prints it |
 //! | `images` | the container images' files, checked by their own programs |
 //! | `containers` | in a long run: the images built, started and queried |
@@ -20,6 +21,7 @@
 //! set-up.
 
 mod containers;
+mod core_tests;
 mod images;
 mod junit;
 mod long;
@@ -66,7 +68,7 @@ struct Tests {
 }
 
 /// The checks in the order in which they run: the quickest to fail is first.
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     Check {
         name: "fmt",
         needs_set_up: false,
@@ -110,6 +112,12 @@ const CHECKS: [Check; 9] = [
         run: versions::check,
     },
     Check {
+        name: "core",
+        needs_set_up: true,
+        tests: None,
+        run: |_| core_tests::check(),
+    },
+    Check {
         name: "images",
         needs_set_up: true,
         tests: None,
@@ -129,20 +137,21 @@ const CHECKS: [Check; 9] = [
     },
 ];
 
-/// The check that runs only where it is named, until the suites pass on all versions.
-const ON_REQUEST: &str = "versions";
+/// The checks that `dev test` runs only where they are named.
+const ON_REQUEST: [&str; 2] = ["versions", "core"];
 
 /// The text of `cargo dev test --help`.
 pub const HELP: &str = "\
 Usage: cargo dev test [check [test ...]] ...
 
 Without arguments, runs the checks fmt, clippy, rust, regress, isolation, images, page and python.
-The check versions runs only where it is named.
+The checks versions and core run only where they are named.
 A word that is no check names a test of the check before it:
 
   cargo dev test regress asof hash_join   two files of tests/regress/sql
   cargo dev test isolation deadlock       one file of tests/isolation/specs
   cargo dev test versions 16              the suites on PostgreSQL 16 (by default: the newest)
+  cargo dev test core                     PostgreSQL's own tests, compared with heap
   cargo dev test rust crash               the test program tests/tests/crash
   cargo dev test rust crash::sql          the tests of that program whose path contains `sql`
   cargo dev test rust lanes-columnar      the tests of one package
@@ -168,7 +177,9 @@ pub fn run(words: &[String]) -> Result<()> {
     }
     let chosen = match words {
         [] => {
-            let usual = CHECKS.iter().filter(|check| check.name != ON_REQUEST);
+            let usual = CHECKS
+                .iter()
+                .filter(|check| !ON_REQUEST.contains(&check.name));
             usual.map(Selection::whole).collect()
         }
         _ => select(words, &all_checks())?,

@@ -158,7 +158,7 @@ fn possible(tests: Vec<String>, suite: &Suite, cluster: &Cluster) -> Result<Vec<
     let mut client = cluster.connect("postgres")?;
     let mut has = |feature: &str| match feature {
         "icu" => client
-            .query("SELECT FROM pg_collation WHERE collprovider = 'i'", &[])
+            .query("SELECT FROM pg_collation WHERE collname = 'und-x-icu'", &[])
             .is_ok_and(|rows| !rows.is_empty()),
         "xml" => client.batch_execute("SELECT '<a/>'::xml").is_ok(),
         _ => false,
