@@ -5,7 +5,9 @@ use pgrx::prelude::*;
 
 #[cfg(not(feature = "pg18"))]
 use crate::pg::exec::prefetch;
+use crate::table::kept;
 use crate::table::pending_rows::{self, Gathers};
+use crate::table::row_numbers;
 use crate::table::scan::spare_memory;
 use crate::table::speculation;
 
@@ -74,6 +76,7 @@ unsafe extern "C-unwind" fn end(depth: usize) {
     pending_rows::end(depth);
     if depth == OUTERMOST {
         spare_memory::queries_ended();
+        kept::forget();
     }
 }
 
@@ -106,6 +109,17 @@ unsafe extern "C-unwind" fn transaction_ended(
 ) {
     if matches!(
         event,
+        pg_sys::XactEvent::XACT_EVENT_ABORT
+            | pg_sys::XactEvent::XACT_EVENT_COMMIT
+            | pg_sys::XactEvent::XACT_EVENT_PREPARE
+            | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
+            | pg_sys::XactEvent::XACT_EVENT_PARALLEL_COMMIT
+    ) {
+        kept::forget();
+        row_numbers::forget();
+    }
+    if matches!(
+        event,
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
     ) {
         pending_rows::forget(0);
@@ -126,5 +140,8 @@ unsafe extern "C-unwind" fn subtransaction_ended(
         let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
         pending_rows::forget(nest_level);
         speculation::forget(nest_level);
+        row_numbers::forget();
+        // Its locks are released too, so pages may move.
+        kept::forget();
     }
 }
