@@ -47,6 +47,34 @@ BEGIN
 END $$;
 SELECT * FROM undo_columns();
 
+-- An index that is made meanwhile gets entries of all rows.
+CREATE FUNCTION make_index() RETURNS SETOF text LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    CREATE TABLE keyed (id int, v int) USING lanes;
+    INSERT INTO keyed SELECT i, 0 FROM generate_series(1, 3) i;
+    UPDATE keyed SET v = v + 1;
+    CREATE UNIQUE INDEX ON keyed (id);
+    UPDATE keyed SET v = v + 1 WHERE v = 1 AND id + 0 = 2;
+    INSERT INTO keyed VALUES (4, 4);
+    INSERT INTO keyed SELECT i, 5 FROM generate_series(4, 6) i ON CONFLICT DO NOTHING;
+    RETURN QUERY SELECT keyed::text FROM keyed WHERE id BETWEEN 2 AND 5 ORDER BY id;
+END $$;
+SELECT * FROM make_index();
+
+-- The lock that keeps row numbers is taken again when a savepoint has released it.
+CREATE VIEW kept_numbers AS
+    SELECT count(*) FROM pg_locks WHERE relation = 'keyed'::regclass AND locktype = 'page' AND page = 1;
+BEGIN;
+SAVEPOINT s;
+UPDATE keyed SET v = 0;
+TABLE kept_numbers;
+ROLLBACK TO s;
+TABLE kept_numbers;
+UPDATE keyed SET v = v + 10 WHERE id = 1;
+TABLE kept_numbers;
+COMMIT;
+SELECT * FROM keyed ORDER BY id;
+
 -- A file that its own transaction made is truncated in place.
 CREATE FUNCTION truncate_own() RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
@@ -108,6 +136,7 @@ INSERT INTO hot SELECT i % 5, -1 FROM generate_series(1, 20) i ON CONFLICT DO NO
 INSERT INTO hot SELECT i, -2 FROM generate_series(0, 5) i ON CONFLICT (id) DO UPDATE SET v = hot.v + 1;
 SELECT * FROM hot ORDER BY id;
 
-DROP TABLE t, own, emptied, wide, hot;
-DROP FUNCTION change_columns, undo_columns, truncate_own, add_one;
+DROP VIEW kept_numbers;
+DROP TABLE t, keyed, own, emptied, wide, hot;
+DROP FUNCTION change_columns, undo_columns, make_index, truncate_own, add_one;
 DROP PROCEDURE add_one_each;
