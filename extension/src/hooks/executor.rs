@@ -3,9 +3,10 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-#[cfg(not(feature = "pg18"))]
 use crate::pg::exec::index_scans;
+use crate::table::kept;
 use crate::table::pending_rows::{self, Gathers};
+use crate::table::row_numbers;
 use crate::table::scan::spare_memory;
 use crate::table::speculation;
 
@@ -73,6 +74,7 @@ unsafe extern "C-unwind" fn end(depth: usize) {
     pending_rows::end(depth);
     if depth == OUTERMOST {
         spare_memory::queries_ended();
+        kept::forget();
     }
 }
 
@@ -105,6 +107,17 @@ unsafe extern "C-unwind" fn transaction_ended(
 ) {
     if matches!(
         event,
+        pg_sys::XactEvent::XACT_EVENT_ABORT
+            | pg_sys::XactEvent::XACT_EVENT_COMMIT
+            | pg_sys::XactEvent::XACT_EVENT_PREPARE
+            | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
+            | pg_sys::XactEvent::XACT_EVENT_PARALLEL_COMMIT
+    ) {
+        kept::forget();
+        row_numbers::forget();
+    }
+    if matches!(
+        event,
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
     ) {
         pending_rows::forget(0);
@@ -125,5 +138,8 @@ unsafe extern "C-unwind" fn subtransaction_ended(
         let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
         pending_rows::forget(nest_level);
         speculation::forget(nest_level);
+        row_numbers::forget();
+        // Its locks are released too, so pages may move.
+        kept::forget();
     }
 }

@@ -35,6 +35,11 @@ impl<'a> Descriptor<'a> {
         unsafe { (*self.raw).natts as usize }
     }
 
+    /// Where it lies, which tells it from others as long as it lives.
+    pub fn address(self) -> usize {
+        self.raw.addr()
+    }
+
     /// One attribute, counted from 0.
     ///
     /// # Panics

@@ -66,7 +66,8 @@ pub fn lengthen(table: OpenTable<'_>, length: u32, blocks: u32) {
         pg_sys::smgrzeroextend(smgr, MAIN, length, (end - length) as i32, false);
         #[cfg(feature = "pg15")]
         {
-            room::take(smgr, length, end);
+            // Writing the last block takes its room.
+            room::take(smgr, length, end - 1);
             let zeros = (&raw const ZEROS).cast_mut().cast();
             pg_sys::smgrextend(smgr, MAIN, end - 1, zeros, false);
         }

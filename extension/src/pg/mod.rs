@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`ports`], [`call_ports`], [`executor`] | C macros and inline functions under their C names; differences between versions |
 //! | [`table`], [`table_work`], [`descriptor`] | open tables, the work of statements on them, their row types |
-//! | [`page`], [`fresh`] | pinned and locked pages and their WAL; pages past the end of a file |
+//! | [`page`], [`byte_change`], [`fresh`] | pinned and locked pages and their WAL; pages past the end of a file |
 //! | [`lock`], [`shmem`], [`condition_variable`] | locks, shared memory, and waking other processes |
 //! | [`snapshot`], [`transaction`] | snapshots, and the outcome of transactions |
 //! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`], [`type_io`] | values and rows |
@@ -23,6 +23,7 @@
 //! a lightweight lock would make that count wrap around. While the thread panics, guards therefore leave pins, locks and
 //! open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they release them.
 
+pub mod byte_change;
 pub mod call;
 pub mod call_ports;
 pub mod catalog;

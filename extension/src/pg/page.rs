@@ -149,6 +149,16 @@ impl LockedPage {
         unsafe { pg_sys::BufferGetBlockNumber(self.buffer) }
     }
 
+    /// Whether it is locked exclusively.
+    pub fn is_exclusive(&self) -> bool {
+        self.is_exclusive
+    }
+
+    /// The buffer, for PostgreSQL's functions.
+    pub(super) fn buffer(&self) -> pg_sys::Buffer {
+        self.buffer
+    }
+
     /// Whether the page was never initialised (all zero).
     pub fn is_new(&self) -> bool {
         get_u16(
@@ -299,6 +309,10 @@ pub fn put_u32(page: &mut [u8], at: usize, value: u32) {
 pub fn put_u64(page: &mut [u8], at: usize, value: u64) {
     page[at..at + 8].copy_from_slice(&value.to_ne_bytes());
 }
+
+/// Where a page says how far it is used from the front, and from the back: two numbers of 16 bits.
+pub const AT_LOWER: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_lower);
+const _: () = assert!(std::mem::offset_of!(pg_sys::PageHeaderData, pd_upper) == AT_LOWER + 2);
 
 /// `pd_lower`: the end of what is used from the front.
 pub fn lower(page: &[u8]) -> usize {

@@ -18,7 +18,8 @@ use lanes_columnar::arena::{Position, RunEntry};
 use super::metapage::Meta;
 use super::part;
 use crate::error;
-use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u32, put_u64};
+use crate::pg::byte_change::ByteChange;
+use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u16, put_u32, put_u64};
 use crate::pg::table::OpenTable;
 
 /// Counts for everybody, whatever its xmin says.
@@ -136,18 +137,27 @@ impl<'a> DirectoryPage<'a> {
     }
 }
 
-/// Appends an entry, and its image if it is inline, to a page that has room; returns the entry as written.
-pub fn push_entry(bytes: &mut [u8], mut entry: RunEntry, inline_image: Option<&[u8]>) -> RunEntry {
+/// Appends an entry, and its image if it is inline, to a page that has room, as part of a change; returns the entry as
+/// written.
+pub fn push_entry<'a>(
+    change: &mut ByteChange<'a>,
+    page: &'a LockedPage,
+    mut entry: RunEntry,
+    inline_image: Option<&[u8]>,
+) -> RunEntry {
+    let at = page::lower(page.bytes());
+    let mut upper = page::upper(page.bytes());
     if let Some(image) = inline_image {
-        let place = page::upper(bytes) - image.len();
-        bytes[place..place + image.len()].copy_from_slice(image);
-        page::set_upper(bytes, place);
-        entry.place = place as u32;
+        upper -= image.len();
+        change.put(page, upper, image);
+        entry.place = upper as u32;
         entry.flags |= FLAG_INLINE;
     }
-    let at = page::lower(bytes);
-    write_entry(bytes, at, &entry);
-    page::set_lower(bytes, at + ENTRY_BYTES);
+    change.put(page, at, &encode(&entry));
+    let mut ends = [0; 4];
+    put_u16(&mut ends, 0, (at + ENTRY_BYTES) as u16);
+    put_u16(&mut ends, 2, upper as u16);
+    change.put(page, page::AT_LOWER, &ends);
     entry
 }
 
@@ -172,16 +182,22 @@ pub fn set_block_of(bytes: &mut [u8], flag: u32, block: u32) {
 }
 
 fn write_entry(bytes: &mut [u8], at: usize, entry: &RunEntry) {
-    let bytes = &mut bytes[at..at + ENTRY_BYTES];
-    put_u64(bytes, 0, entry.first_row);
-    put_u32(bytes, 8, entry.rows);
-    put_u32(bytes, 12, entry.xmin);
-    put_u32(bytes, 16, entry.cmin);
-    put_u32(bytes, AT_FLAGS, entry.flags);
-    put_u32(bytes, 24, entry.block);
-    put_u32(bytes, 28, entry.bytes);
-    put_u32(bytes, 32, entry.place);
-    put_u32(bytes, 36, entry.extra);
+    bytes[at..at + ENTRY_BYTES].copy_from_slice(&encode(entry));
+}
+
+/// The bytes of an entry.
+fn encode(entry: &RunEntry) -> [u8; ENTRY_BYTES] {
+    let mut bytes = [0; ENTRY_BYTES];
+    put_u64(&mut bytes, 0, entry.first_row);
+    put_u32(&mut bytes, 8, entry.rows);
+    put_u32(&mut bytes, 12, entry.xmin);
+    put_u32(&mut bytes, 16, entry.cmin);
+    put_u32(&mut bytes, AT_FLAGS, entry.flags);
+    put_u32(&mut bytes, 24, entry.block);
+    put_u32(&mut bytes, 28, entry.bytes);
+    put_u32(&mut bytes, 32, entry.place);
+    put_u32(&mut bytes, 36, entry.extra);
+    bytes
 }
 
 /// Links the next page of the chain.
@@ -207,6 +223,16 @@ pub fn is_dead_by_now(table: OpenTable<'_>, run: &RunEntry) -> bool {
     (0..view.count())
         .map(|i| view.entry(i))
         .any(|e| e.first_row == run.first_row && e.flags & FLAG_DEAD != 0)
+}
+
+/// Whether the directory has no entry at a position or after it.
+pub fn ends_at(table: OpenTable<'_>, position: Position) -> bool {
+    if position.block == 0 {
+        return false;
+    }
+    let locked = LockedPage::share(table, position.block);
+    let page = DirectoryPage::parse(locked.bytes());
+    page.count() == position.index as usize && page.next().is_none()
 }
 
 /// Calls `visit` with each batch of entries from `position` on (`block` 0 means from `head`), a page at a time, and

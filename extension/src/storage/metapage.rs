@@ -18,6 +18,8 @@
 //! | 84 | 4 | free extents in use |
 //! | 88 | 8 each | free extents: first block, blocks; ascending, not adjacent |
 
+use std::cell::Cell;
+
 use lanes_columnar::arena::RelationKey;
 
 use super::{directory, tombstone};
@@ -25,6 +27,7 @@ use crate::pg::lock::ExtensionLock;
 use crate::pg::page::{
     self, LockedPage, PageChange, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64,
 };
+use crate::pg::ports::Locator;
 use crate::pg::server;
 use crate::pg::table::OpenTable;
 
@@ -46,6 +49,17 @@ const AT_SEALINGS: usize = 72;
 const AT_VACUUMED_BLOCKS: usize = 80;
 pub const AT_EXTENT_COUNT: usize = 84;
 pub const AT_EXTENTS: usize = 88;
+
+thread_local! {
+    /// The file that this backend found to have blocks last. It has some until the transaction ends, unless this backend
+    /// itself truncates it.
+    static WRITTEN: Cell<Option<Locator>> = const { Cell::new(None) };
+}
+
+/// Forgets which files have blocks: files were truncated, or the transaction has ended.
+pub fn forget_written() {
+    WRITTEN.set(None);
+}
 
 /// What the metapage says, but for its free extents.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +107,12 @@ impl Meta {
 
     /// The relation's metapage, `None` for a relation that nothing was ever written to.
     pub fn load(table: OpenTable<'_>) -> Option<Meta> {
-        if table.blocks() == 0 {
-            return None;
+        let file = table.locator();
+        if WRITTEN.get() != Some(file) {
+            if table.blocks() == 0 {
+                return None;
+            }
+            WRITTEN.set(Some(file));
         }
         let page = LockedPage::share(table, META_BLOCK);
         (!page.is_new()).then(|| Meta::parse(page.bytes()))

@@ -27,6 +27,7 @@ use super::extent;
 use super::metapage::{self, META_BLOCK, Meta};
 use super::part::Parts;
 use crate::error;
+use crate::pg::byte_change::ByteChange;
 use crate::pg::page::{
     self, LockedPage, PageChange, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64,
 };
@@ -121,14 +122,20 @@ pub fn entry(bytes: &[u8], index: usize) -> Tombstone {
 
 /// Overwrites an entry.
 pub fn set_entry(bytes: &mut [u8], index: usize, tombstone: &Tombstone) {
-    let entry = &mut bytes[AT_ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES];
-    put_u64(entry, 0, tombstone.row);
-    put_u64(entry, 8, tombstone.next_row);
-    put_u32(entry, 16, tombstone.xmax);
-    put_u32(entry, 20, tombstone.cmax);
-    put_u16(entry, 24, tombstone.kind);
-    put_u16(entry, 26, tombstone.mode);
-    put_u32(entry, 28, tombstone.flags);
+    bytes[AT_ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES].copy_from_slice(&encode(tombstone));
+}
+
+/// The bytes of an entry.
+fn encode(tombstone: &Tombstone) -> [u8; ENTRY_BYTES] {
+    let mut entry = [0; ENTRY_BYTES];
+    put_u64(&mut entry, 0, tombstone.row);
+    put_u64(&mut entry, 8, tombstone.next_row);
+    put_u32(&mut entry, 16, tombstone.xmax);
+    put_u32(&mut entry, 20, tombstone.cmax);
+    put_u16(&mut entry, 24, tombstone.kind);
+    put_u16(&mut entry, 26, tombstone.mode);
+    put_u32(&mut entry, 28, tombstone.flags);
+    entry
 }
 
 /// The next page of the chain.
@@ -163,11 +170,13 @@ impl Tail {
     /// Adds a tombstone.
     pub fn push(self, table: OpenTable<'_>, tombstone: &Tombstone) {
         let index = count(self.page.bytes());
-        if AT_ENTRIES + (index + 1) * ENTRY_BYTES <= BLCKSZ {
-            let mut change = PageChange::begin(table);
-            append(change.edit(&self.page), tombstone);
-            change.finish();
-            return;
+        let at = AT_ENTRIES + index * ENTRY_BYTES;
+        if at + ENTRY_BYTES <= BLCKSZ {
+            let mut change = ByteChange::begin(table);
+            change.put(&self.page, at, &encode(tombstone));
+            let lower = (at + ENTRY_BYTES) as u16;
+            change.put(&self.page, page::AT_LOWER, &lower.to_ne_bytes());
+            return change.finish();
         }
         let block = extent::allocate(table, 1).first;
         let fresh = LockedPage::zeroed(table, block);
@@ -245,8 +254,10 @@ impl Tombstones {
         shared
     }
 
-    /// Reads what was added since; the tail page, if the caller has it locked, from the caller's bytes.
-    pub fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta, tail: Option<&Tail>) {
+    /// Reads what was added since; the tail page, if the caller has it locked, from the caller's bytes. Whether anything
+    /// was.
+    pub fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta, tail: Option<&Tail>) -> bool {
+        let before = self.position;
         self.used = USES.with(|uses| {
             uses.set(uses.get() + 1);
             uses.get()
@@ -278,7 +289,7 @@ impl Tombstones {
                 }
             };
             match next {
-                None => return,
+                None => return self.position != before,
                 Some(further) => {
                     block = further;
                     from = 0;
@@ -300,7 +311,8 @@ impl Tombstones {
             if tombstone.kind != kind::VOID && !is_outlived {
                 self.by_row
                     .entry(tombstone.row)
-                    .or_default()
+                    // Few rows have more than one.
+                    .or_insert_with(|| Vec::with_capacity(1))
                     .push(tombstone);
             }
         }

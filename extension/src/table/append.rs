@@ -5,14 +5,14 @@ use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 
-use super::shape::{self, TableShape};
+use super::kept::{self, End};
 use crate::error;
+use crate::pg::byte_change::ByteChange;
 use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
-use crate::pg::shmem;
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{self, DirectoryPage, INLINE_BYTES_MAX};
-use crate::storage::metapage::{self, META_BLOCK, Meta};
+use crate::storage::metapage::{self, META_BLOCK};
 use crate::storage::{data_page, extent};
 
 /// Rows of a run at most; callers split what is longer.
@@ -22,19 +22,30 @@ pub const RUN_ROWS_MAX: usize = 65_536;
 /// dropped; dropped, they come back with the next VACUUM.
 pub struct PreparedRun<'a> {
     table: OpenTable<'a>,
-    meta: Meta,
     kinds: &'a [LaneKind],
     columns: &'a [Column],
     rows: usize,
     image: Vec<u8>,
     first_block: u32,
     /// Held while blocks are in use that no entry names yet.
-    _space: Option<SpaceLock<'a>>,
+    space: Option<SpaceLock<'a>>,
 }
 
 impl<'a> PreparedRun<'a> {
     /// Encodes the columns and writes their data pages, if they need any of their own.
     pub fn write(
+        table: OpenTable<'a>,
+        kinds: &'a [LaneKind],
+        columns: &'a [Column],
+        rows: usize,
+    ) -> PreparedRun<'a> {
+        let mut prepared = PreparedRun::encode(table, kinds, columns, rows);
+        prepared.write_pages();
+        prepared
+    }
+
+    /// Encodes the columns.
+    pub fn encode(
         table: OpenTable<'a>,
         kinds: &'a [LaneKind],
         columns: &'a [Column],
@@ -48,30 +59,38 @@ impl<'a> PreparedRun<'a> {
                 "Insert fewer or smaller rows at a time.",
             );
         }
-        let meta = Meta::load_or_create(table);
-        let (mut first_block, mut space) = (0, None);
-        if image.len() > INLINE_BYTES_MAX {
-            space = Some(SpaceLock::share(table));
-            let blocks = extent::allocate(table, data_page::blocks_for(image.len()));
-            data_page::write(table, blocks, &image);
-            first_block = blocks.first;
-        }
         PreparedRun {
             table,
-            meta,
             kinds,
             columns,
             rows,
             image,
-            first_block,
-            _space: space,
+            first_block: 0,
+            space: None,
+        }
+    }
+
+    /// Whether there is nothing to be written before it is published.
+    pub fn is_ready(&self) -> bool {
+        self.first_block != 0 || self.image.len() <= INLINE_BYTES_MAX
+    }
+
+    /// Writes its data pages, if it needs any of its own and has none.
+    pub fn write_pages(&mut self) {
+        if !self.is_ready() {
+            kept::end(self.table);
+            self.space = Some(SpaceLock::share(self.table));
+            let blocks = extent::allocate(self.table, data_page::blocks_for(self.image.len()));
+            data_page::write(self.table, blocks, &self.image);
+            self.first_block = blocks.first;
         }
     }
 
     /// Gives the rows their numbers and makes them part of the table, as work of transaction `xmin`. Returns the
     /// first row's number; the others follow. `flags` are the entry's own, such as frozen.
     pub fn publish(self, xmin: u32, cmin: u32, flags: u32) -> u64 {
-        let tail = lock_directory_tail(self.table, &self.meta, self.inline_bytes());
+        debug_assert!(self.is_ready());
+        let (end, tail) = lock_directory_tail(self.table, self.inline_bytes());
         // With the tail held: a serializable reader has either locked the table, which this finds, or will find
         // the entry.
         self.table.check_conflict_in();
@@ -93,11 +112,12 @@ impl<'a> PreparedRun<'a> {
             place: 0,
             extra: 0,
         };
-        let mut change = PageChange::begin(self.table);
-        let mut entry = directory::push_entry(change.edit(&tail), entry, inline);
+        let mut change = ByteChange::begin(self.table);
+        let mut entry = directory::push_entry(&mut change, &tail, entry, inline);
         change.finish();
         entry.extra = tail.block();
         self.publish_to_arena(
+            end,
             &entry,
             Position {
                 block: tail.block(),
@@ -116,35 +136,25 @@ impl<'a> PreparedRun<'a> {
     }
 
     /// Tells the arena, if it has followed the directory up to here. If it has not, the next scan makes it.
-    fn publish_to_arena(&self, entry: &RunEntry, at: Position) {
-        let (temporary, key) = {
-            let shape = TableShape::fingerprint_of(self.table.descriptor(), self.kinds);
-            (
-                self.table.uses_local_buffers(),
-                shape::arena_key(self.table, &self.meta, shape),
-            )
-        };
-        if temporary {
-            return;
-        }
-        let Some(cached) = shmem::arena().and_then(|arena| arena.open(key, self.meta.generation))
-        else {
+    fn publish_to_arena(&self, end: End, entry: &RunEntry, at: Position) {
+        let End { meta, cached } = end;
+        let Some(cached) = cached else {
             return;
         };
         // Sealed meanwhile: what this writer knows of the table is of before.
-        if cached.generation() != self.meta.generation {
-            return;
+        if cached.generation() != meta.generation {
+            return kept::note_end(self.table, None);
         }
         let (runs, position) = cached.published();
         let adjoins = runs > 0 && cached.run(runs - 1).end_row() == entry.first_row;
-        let follows = if self.meta.part_head != 0 {
+        let follows = if meta.part_head != 0 {
             // Whatever the position, segments of parts may be left to list before this run.
             adjoins && (position == at || at.index == 0)
         } else {
             position == at
                 || (runs == 0
                     && position.block == 0
-                    && at.block == self.meta.directory_head
+                    && at.block == meta.directory_head
                     && at.index == 0)
                 // The page before was the tail until this append made a new one.
                 || (at.index == 0 && adjoins)
@@ -175,27 +185,41 @@ impl<'a> PreparedRun<'a> {
 }
 
 /// Locks the last directory page, making a new one first if the entry does not fit.
-fn lock_directory_tail(table: OpenTable<'_>, meta: &Meta, inline_bytes: usize) -> LockedPage {
-    let mut block = meta.directory_tail;
-    loop {
-        let page = LockedPage::exclusive(table, block);
-        let view = DirectoryPage::parse(page.bytes());
-        if let Some(next) = view.next() {
-            block = next;
-            continue;
-        }
-        if view.has_room(inline_bytes) {
-            return page;
-        }
-        let next_row = view.next_row();
-        let fresh_block = extent::allocate(table, 1).first;
-        let fresh = LockedPage::zeroed(table, fresh_block);
-        let meta_page = LockedPage::exclusive(table, META_BLOCK);
-        let mut change = PageChange::begin(table);
-        directory::set_next(change.edit(&page), fresh_block);
-        directory::initialise_page(change.create(&fresh), next_row);
-        metapage::set_directory_tail(change.edit(&meta_page), fresh_block);
-        change.finish();
-        return fresh;
+fn lock_directory_tail(table: OpenTable<'_>, inline_bytes: usize) -> (End, LockedPage) {
+    let mut end = kept::end(table);
+    let known = end.meta.directory_tail;
+    let mut page = LockedPage::exclusive(table, known);
+    // Pages leave the chain with their link, and are moved only while nobody else has locked the table, as this
+    // transaction has. So a directory page without a link is the last of the chain.
+    if DirectoryPage::try_parse(page.bytes()).is_none_or(|view| view.next().is_some()) {
+        drop(page);
+        end = kept::renew_end(table);
+        page = LockedPage::exclusive(table, end.meta.directory_tail);
     }
+    while let Some(next) = DirectoryPage::parse(page.bytes()).next() {
+        drop(page);
+        page = LockedPage::exclusive(table, next);
+    }
+    if !DirectoryPage::parse(page.bytes()).has_room(inline_bytes) {
+        page = add_directory_page(table, &page);
+    }
+    if page.block() != known {
+        end.meta.directory_tail = page.block();
+        kept::note_end(table, Some(end.clone()));
+    }
+    (end, page)
+}
+
+/// Adds a page to the directory after its last one, which is locked. Answers the new one, locked too.
+fn add_directory_page(table: OpenTable<'_>, last: &LockedPage) -> LockedPage {
+    let next_row = DirectoryPage::parse(last.bytes()).next_row();
+    let fresh_block = extent::allocate(table, 1).first;
+    let fresh = LockedPage::zeroed(table, fresh_block);
+    let meta_page = LockedPage::exclusive(table, META_BLOCK);
+    let mut change = PageChange::begin(table);
+    directory::set_next(change.edit(last), fresh_block);
+    directory::initialise_page(change.create(&fresh), next_row);
+    metapage::set_directory_tail(change.edit(&meta_page), fresh_block);
+    change.finish();
+    fresh
 }

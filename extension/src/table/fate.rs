@@ -27,19 +27,19 @@ pub fn gone_entries(
     let content = Reader::open(table).content.take();
     let mut run = None;
     move |id| match (tid::to_row(id), &content) {
-        (Some(number), Some(content)) => is_gone(table, content, &mut run, number, horizon),
+        (Some(number), Some(content)) => is_gone(table, content, &mut run, number, || horizon),
         _ => false,
     }
 }
 
-/// Whether nobody will ever see the row with an entry number again. `horizon` is the oldest transaction that some
+/// Whether nobody will ever see the row with an entry number again. `horizon` tells the oldest transaction that some
 /// snapshot may not see; the caller remembers the run from row to row.
 pub fn is_gone(
     table: OpenTable<'_>,
     content: &Content,
     run: &mut Option<RunEntry>,
     number: u64,
-    horizon: u32,
+    horizon: impl FnMut() -> u32,
 ) -> bool {
     // Rows that were inserted since the table was opened have higher numbers.
     number < content.end_number()
@@ -47,8 +47,13 @@ pub fn is_gone(
             .is_none_or(|row| fate(content, run, row, horizon) == Fate::Gone)
 }
 
-/// The fate of a row, whose run the caller remembers from row to row.
-pub fn fate(content: &Content, run: &mut Option<RunEntry>, row: u64, horizon: u32) -> Fate {
+/// The fate of a row, whose run the caller remembers from row to row. The horizon is asked for only where it matters.
+pub fn fate(
+    content: &Content,
+    run: &mut Option<RunEntry>,
+    row: u64,
+    mut horizon: impl FnMut() -> u32,
+) -> Fate {
     let is_of = |run: &RunEntry| (run.first_row..run.end_row()).contains(&row);
     if !run.as_ref().is_some_and(is_of) {
         *run = content.run_of(row).map(|(_, run)| run);
@@ -69,7 +74,7 @@ pub fn fate(content: &Content, run: &mut Option<RunEntry>, row: u64, horizon: u3
     let deletions = tombstones.of_row(row).iter().filter(|t| t.deletes());
     let fates = deletions.map(|deletion| match xid_status(deletion.xmax) {
         _ if deletion.is_frozen() => Fate::Gone,
-        XidStatus::Committed if xid_precedes(deletion.xmax, horizon) => Fate::Gone,
+        XidStatus::Committed if xid_precedes(deletion.xmax, horizon()) => Fate::Gone,
         XidStatus::Committed | XidStatus::Current => Fate::RecentlyDead,
         // The deletion may yet be undone.
         XidStatus::Running | XidStatus::Aborted => Fate::Alive,

@@ -42,7 +42,7 @@ pub fn build<'a>(
             continue;
         };
         let fate = match sees_all {
-            true => fate(content, &mut run, row, horizon),
+            true => fate(content, &mut run, row, || horizon),
             false => Fate::Alive,
         };
         if fate == Fate::Gone {

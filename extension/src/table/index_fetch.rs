@@ -2,8 +2,10 @@
 
 use pgrx::pg_sys;
 
+use super::kept::Extent;
+use super::reader::{Content, Reader};
 use super::scan::Scan;
-use super::{fate, tid};
+use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, tid};
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -11,8 +13,8 @@ use crate::pg::table::OpenTable;
 /// A fetch under way: of an index scan, or of the check of a constraint.
 pub struct IndexFetch<'a> {
     table: OpenTable<'a>,
-    /// The scan by which rows are read. Under an MVCC snapshot one scan serves all rows: everything that the snapshot
-    /// sees was in the table when the scan began.
+    /// The scan that serves all rows under an MVCC snapshot: everything that the snapshot sees was in the table when the
+    /// scan began.
     scan: Option<Scan<'a>>,
     /// The oldest transaction that some snapshot may not see, as of when it was first asked for.
     horizon: Option<u32>,
@@ -48,30 +50,64 @@ impl<'a> IndexFetch<'a> {
         let Some(number) = tid::to_row(id) else {
             return Found::Nothing;
         };
+        if snapshot.kind() == SnapshotKind::Mvcc {
+            self.fetch_seen(number, snapshot, slot)
+        } else {
+            self.fetch_current(number, snapshot, slot)
+        }
+    }
+
+    /// The same under an MVCC snapshot.
+    fn fetch_seen(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
-        let is_mvcc = snapshot.kind() == SnapshotKind::Mvcc;
-        let begin = || {
-            if is_mvcc {
-                table.predicate_lock(snapshot);
-            }
+        let scan = self.scan.get_or_insert_with(|| {
+            table.predicate_lock(snapshot);
             Scan::begin(table, Some(snapshot))
-        };
-        let scan = self.scan.take().filter(|_| is_mvcc);
-        let scan = self.scan.insert(scan.unwrap_or_else(begin));
+        });
         if let Some(row) = scan.row_of_entry(number)
             && scan.store_row(row, slot)
         {
             return Found::Row;
         }
-        let Some(content) = &scan.reader.content else {
+        match &scan.reader.content {
+            Some(content) => unseen(table, content, number, &mut self.horizon),
+            None => Found::Nothing,
+        }
+    }
+
+    /// The same under a snapshot that sees what is there by now. Most rows are found to be gone or not to be seen, which takes
+    /// no scan.
+    fn fetch_current(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
+        let table = self.table;
+        row_numbers::keep_if_changing(table);
+        pending_rows::flush_table(table.oid());
+        let extent = Extent::Row(number);
+        let Some(mut content) = Reader::open_to(table, table.descriptor(), extent).content else {
             return Found::Nothing;
         };
-        let horizon = *self
-            .horizon
-            .get_or_insert_with(|| table.oldest_non_removable_xid());
-        match fate::is_gone(table, content, &mut None, number, horizon) {
-            true => Found::Gone,
-            false => Found::Nothing,
+        let row = entry_numbers::row_of(table, &content, number);
+        if row.is_none_or(|row| one_row::visible_row(&mut content, snapshot, row).is_none()) {
+            return unseen(table, &content, number, &mut self.horizon);
         }
+        drop(content);
+        let mut scan = Scan::begin(table, Some(snapshot));
+        match scan.row_of_entry(number) {
+            Some(row) if scan.store_row(row, slot) => Found::Row,
+            _ => Found::Nothing,
+        }
+    }
+}
+
+/// The result for a row that a snapshot does not see.
+fn unseen(
+    table: OpenTable<'_>,
+    content: &Content,
+    number: u64,
+    horizon: &mut Option<u32>,
+) -> Found {
+    let mut oldest = || *horizon.get_or_insert_with(|| table.oldest_non_removable_xid());
+    match fate::is_gone(table, content, &mut None, number, &mut oldest) {
+        true => Found::Gone,
+        false => Found::Nothing,
     }
 }

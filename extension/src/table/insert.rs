@@ -7,9 +7,9 @@ use pgrx::pg_sys;
 
 use super::append::{PreparedRun, RUN_ROWS_MAX};
 use super::publication::{self, Change};
+use super::row_columns::RowColumns;
 use super::tid;
 use crate::error;
-use crate::pg::datum::{self, RowIntake};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
@@ -23,20 +23,19 @@ pub fn insert_slots<'a>(
     command: pg_sys::CommandId,
     options: i32,
 ) {
-    let kinds = datum::kinds(table.descriptor());
-    let mut intake = RowIntake::new(table.descriptor(), &kinds);
-    let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+    let mut new_rows = RowColumns::of(table);
     let (mut pending, mut left) = (Vec::with_capacity(slots.len()), slots.len());
     for slot in slots {
-        intake.push_slot(&mut columns, slot);
+        new_rows.push(slot);
         pending.push(slot);
         left -= 1;
-        if left > 0 && !is_full(&columns, pending.len()) {
+        if left > 0 && !is_full(new_rows.columns(), pending.len()) {
             continue;
         }
         let flags = entry_flags(options);
         let rows = pending.len();
-        let first_row = insert_columns(table, &kinds, &columns, rows, command, flags);
+        let (kinds, columns) = (new_rows.kinds(), new_rows.columns());
+        let first_row = insert_columns(table, kinds, columns, rows, command, flags);
         let header = RowHeader {
             xmin: transaction::current_xid(),
             cmin: command,
@@ -44,9 +43,7 @@ pub fn insert_slots<'a>(
         for (row, slot) in (first_row..).zip(pending.drain(..)) {
             slot.set_written(tid::from_row(row), table.oid(), header);
         }
-        for column in &mut columns {
-            column.clear();
-        }
+        new_rows.clear();
     }
 }
 
@@ -104,11 +101,4 @@ pub fn append(
     }
     table.count_inserts(rows);
     first_row
-}
-
-/// The row of a filled slot as columns of `kinds`, which are those of its attributes.
-pub fn columns_of(kinds: &[LaneKind], slot: Slot<'_>) -> Vec<Column> {
-    let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
-    RowIntake::new(slot.descriptor(), kinds).push_slot(&mut columns, slot);
-    columns
 }

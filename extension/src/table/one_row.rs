@@ -3,6 +3,7 @@
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
+use super::kept::Extent;
 use super::reader::{Access, Content, Reader, ViewRequest};
 use super::{pending_rows, row_numbers, speculation, tid};
 use crate::pg::slot::{RowHeader, Slot};
@@ -64,7 +65,7 @@ pub fn fetch(
     }
     row_numbers::keep_if_changing(table);
     pending_rows::flush_table(table.oid());
-    let mut reader = Reader::open_as(table, slot.descriptor());
+    let mut reader = Reader::open_to(table, slot.descriptor(), Extent::Row(row));
     let Some(mut content) = reader.content.take() else {
         return false;
     };
@@ -80,7 +81,7 @@ pub fn fetch(
 /// Stores a row into a slot of the table, whoever may see it; false if there is no such row.
 pub fn read(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> bool {
     pending_rows::flush_table(table.oid());
-    let mut reader = Reader::open_as(table, slot.descriptor());
+    let mut reader = Reader::open_to(table, slot.descriptor(), Extent::Run(row));
     let Some(content) = reader.content.take() else {
         return false;
     };

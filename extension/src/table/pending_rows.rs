@@ -21,7 +21,7 @@ use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::insert;
+use super::{insert, kept};
 use crate::error;
 use crate::pg::datum::{self, RowIntake};
 use crate::pg::slot::Slot;
@@ -155,7 +155,7 @@ pub fn gather(
         Gathers::Rows => true,
         Gathers::BulkRows => is_bulk,
     };
-    if !gathers || table.has_trigger_descriptor() || table.has_indexes() {
+    if !gathers || table.has_trigger_descriptor() || kept::indexes(table).any {
         return false;
     }
     // Reading attributes may raise an ERROR, which is better raised before anything is borrowed.

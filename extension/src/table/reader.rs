@@ -1,6 +1,6 @@
 //! A table opened for reading: metapage, runs and tombstones as of one moment, and views of its rows.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -14,13 +14,13 @@ use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::decode::{self, DecodedRows, Remote};
+use super::kept::{self, Extent};
 use super::resident;
 use super::runs::Runs;
 use super::shape::{self, TableShape};
 use super::stream::{NotStreamed, SealedRows, Stream};
 use crate::pg::datum::RowOutlet;
 use crate::pg::descriptor::Descriptor;
-use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
 use crate::pg::table::OpenTable;
 use crate::storage::metapage::Meta;
@@ -33,17 +33,20 @@ pub struct Reader<'a> {
     pub table: OpenTable<'a>,
     /// The descriptor that `shape` is of.
     pub descriptor: Descriptor<'a>,
-    pub shape: TableShape,
+    pub shape: Rc<TableShape>,
     /// `None`: nothing was ever written.
     pub content: Option<Content>,
 }
 
 /// What a table holds.
+#[derive(Clone)]
 pub struct Content {
     pub meta: Meta,
     pub runs: Runs,
     pub tombstones: Rc<RefCell<Tombstones>>,
     pub parts: Rc<Parts>,
+    /// The index of the run that was asked for last.
+    pub near: Rc<Cell<usize>>,
 }
 
 impl<'a> Reader<'a> {
@@ -56,26 +59,12 @@ impl<'a> Reader<'a> {
     /// The same, for rows of another descriptor: while ALTER TABLE rewrites a table, its relation has the new
     /// descriptor already and its file the old rows, which Postgres wants in a slot of the old one.
     pub fn open_as(table: OpenTable<'a>, descriptor: Descriptor<'a>) -> Reader<'a> {
-        let shape = TableShape::of(descriptor);
-        let content = loop {
-            let Some(meta) = Meta::load(table) else {
-                break None;
-            };
-            // Tombstones first: one that is read names a row whose run is then in the directory.
-            let tombstones = Tombstones::of(table, &meta);
-            let runs = Runs::of(table, &meta, shape.fingerprint);
-            let parts = Parts::of(table, &meta);
-            // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
-            if Meta::load(table).is_some_and(|now| now.generation == meta.generation) {
-                break Some(Content {
-                    meta,
-                    runs,
-                    tombstones,
-                    parts,
-                });
-            }
-            ports::CHECK_FOR_INTERRUPTS();
-        };
+        Self::open_to(table, descriptor, Extent::All)
+    }
+
+    /// Opens a table for rows of a descriptor, as far as it is needed.
+    pub fn open_to(table: OpenTable<'a>, descriptor: Descriptor<'a>, extent: Extent) -> Reader<'a> {
+        let (shape, content) = kept::open(table, descriptor, extent);
         Reader {
             table,
             descriptor,
@@ -107,7 +96,17 @@ impl Content {
 
     /// The run that holds a row, with its index.
     pub fn run_of(&self, row: u64) -> Option<(usize, RunEntry)> {
+        // Rows are mostly asked for in their order.
+        let near = self.near.get();
+        for index in near..self.runs.len().min(near + 2) {
+            let run = self.runs.get(index);
+            if (run.first_row..run.end_row()).contains(&row) {
+                self.near.set(index);
+                return Some((index, run));
+            }
+        }
         let index = self.runs.find(row)?;
+        self.near.set(index);
         Some((index, self.runs.get(index)))
     }
 }

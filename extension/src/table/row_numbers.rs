@@ -8,7 +8,7 @@
 //! table that a statement only reads is never another one when it is fetched again, because a row that it was joined to
 //! had to be waited for.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -28,6 +28,8 @@ pub struct Reading {
 
 thread_local! {
     static OPEN: RefCell<Vec<(pg_sys::Oid, u64)>> = const { RefCell::new(Vec::new()) };
+    /// The table whose row numbers lock this backend has shared last, and shares until the transaction ends.
+    static SHARED: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::InvalidOid) };
 }
 
 impl Reading {
@@ -56,7 +58,7 @@ impl Drop for Reading {
 /// Keeps the numbers of rows as they are until the transaction ends, if this backend has locked the table in a mode that
 /// allows it to change or lock rows. Whether it has.
 pub fn keep_if_changing(table: OpenTable<'_>) -> bool {
-    let changes = table.is_locked_by_me(pg_sys::RowShareLock, true);
+    let changes = SHARED.get() == table.oid() || table.is_locked_by_me(pg_sys::RowShareLock, true);
     if changes {
         keep(table);
     }
@@ -65,9 +67,15 @@ pub fn keep_if_changing(table: OpenTable<'_>) -> bool {
 
 /// Keeps the numbers of rows as they are until the transaction ends.
 pub fn keep(table: OpenTable<'_>) {
-    if !table.uses_local_buffers() {
+    if !table.uses_local_buffers() && SHARED.get() != table.oid() {
         RowNumbersLock::share_until_commit(table);
+        SHARED.set(table.oid());
     }
+}
+
+/// A transaction has ended, or a subtransaction was rolled back, and its locks are released.
+pub fn forget() {
+    SHARED.set(pg_sys::InvalidOid);
 }
 
 /// Refuses to go by the number of a row that may have been another one's in an older numbering: see [`check`]. A row

@@ -20,6 +20,7 @@ use crate::storage::part::Parts;
 
 /// The runs of a table as of one moment: the arena's, or this backend's own copy where there is no arena (temporary
 /// tables, a library that was not preloaded, an arena too full even for a directory).
+#[derive(Clone)]
 pub enum Runs {
     Shared {
         cached: Relation<ArenaLocks>,
@@ -141,6 +142,31 @@ impl Runs {
         Runs::Private { entries, runs }
     }
 
+    /// Lists what the directory has gained since; false: they are of another generation by now, or there is no room.
+    pub fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta) -> bool {
+        let position = match self {
+            Runs::Shared { cached, .. } => cached.position(),
+            Runs::Private { entries, .. } => entries.borrow().position,
+        };
+        let is_complete = directory::ends_at(table, position);
+        match self {
+            Runs::Shared { cached, runs }
+                if is_complete && cached.generation() == meta.generation =>
+            {
+                *runs = cached.runs();
+                true
+            }
+            Runs::Shared { cached, runs } => match catch_up(table, meta, cached) {
+                Some(count) => {
+                    *runs = count;
+                    true
+                }
+                None => false,
+            },
+            Runs::Private { .. } => is_complete,
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {
@@ -186,6 +212,10 @@ impl Runs {
 
     /// The run that holds a row.
     pub fn find(&self, row: u64) -> Option<usize> {
+        if let Runs::Shared { cached, runs } = self {
+            let index = cached.find_run(row).filter(|index| index < runs);
+            return index.map(|index| index as usize);
+        }
         let index = self.first_ending_after(row);
         (index < self.len() && self.get(index).first_row <= row).then_some(index)
     }

@@ -190,7 +190,7 @@ impl<'a> Scan<'a> {
         let descriptor = slot.descriptor();
         let shape = TableShape::of(descriptor);
         if shape.fingerprint == self.reader.shape.fingerprint {
-            (self.reader.descriptor, self.reader.shape) = (descriptor, shape);
+            (self.reader.descriptor, self.reader.shape) = (descriptor, shape.into());
         } else {
             self.place = Place::BeforeFirst;
             self.open(descriptor);

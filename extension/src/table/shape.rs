@@ -35,12 +35,6 @@ impl TableShape {
         }
     }
 
-    /// The fingerprint alone.
-    pub fn fingerprint_of(descriptor: Descriptor<'_>, kinds: &[LaneKind]) -> u64 {
-        let missing = missing_values(descriptor, kinds);
-        fingerprint(kinds, &missing)
-    }
-
     /// The same for somebody who reads no attributes but these: the others are NULLs, and not decoded.
     pub fn only(&self, wanted: &[usize]) -> TableShape {
         let place = |index: &usize| wanted.contains(index);

@@ -13,12 +13,11 @@ use std::cell::Cell;
 use pgrx::pg_sys;
 
 use super::reader::Reader;
-use super::tid;
+use super::{kept, tid};
 use crate::pg::shmem::Area;
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
 use crate::pg::{server, transaction};
-use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{FLAG_FROZEN, Tail, Tombstone, kind};
 
 /// Backends that can speculate at the same time. One speculates only while it inserts one row.
@@ -56,13 +55,13 @@ pub fn register() {
 /// Notes that the row in the slot, which was just inserted, has a token.
 pub fn begin(table: OpenTable<'_>, slot: Slot<'_>, token: u32) {
     let row = tid::to_row(&slot.tid());
-    let (Some(meta), Some(row)) = (Meta::load(table), row) else {
+    let Some(row) = row else {
         return;
     };
     let speculation = Speculation {
         xid: transaction::current_xid(),
         token,
-        storage_id: meta.storage_id,
+        storage_id: kept::end(table).meta.storage_id,
         row,
     };
     end();

@@ -19,7 +19,6 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleNoKeyExclusive};
 use pgrx::pg_sys::TM_Result;
 
-use crate::pg::datum;
 use crate::pg::index::{self, TableSlot};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::Snapshot;
@@ -29,8 +28,9 @@ use crate::storage::tombstone::{FLAG_MOVED, Tail, Tombstone, kind};
 use crate::table::append::PreparedRun;
 use crate::table::publication::{self, Change};
 use crate::table::reader::Reader;
+use crate::table::row_columns::RowColumns;
 use crate::table::visibility::{XidStatus, xid_status};
-use crate::table::{insert, one_row, pending_rows, tid};
+use crate::table::{kept, one_row, pending_rows, tid};
 
 mod conflict;
 mod lock;
@@ -113,31 +113,33 @@ pub fn update(
     table.check_conflict_in();
     // The transaction gets its id before the tail is locked.
     let xid = transaction::current_xid();
-    let kinds = datum::kinds(table.descriptor());
-    let columns = insert::columns_of(&kinds, slot);
+    let mut new_row = RowColumns::of(table);
+    new_row.push(slot);
+    let mut prepared = PreparedRun::encode(table, new_row.kinds(), new_row.columns(), 1);
     loop {
-        // Waiting comes before the new version is written, not after.
-        let Some(held) = claim.hold() else {
+        let Some(mut held) = claim.hold() else {
             return (TM_Result::TM_Invisible, mode);
         };
         match held.verdict {
-            Verdict::Free => drop(held),
+            // Waiting comes before pages of the new version are written, not after.
+            Verdict::Free if !prepared.is_ready() => {
+                drop(held);
+                prepared.write_pages();
+                continue;
+            }
+            Verdict::Free => {}
             Verdict::Busy(xid) => {
                 drop(held);
                 if !conflicts.wait {
                     return (TM_Result::TM_BeingModified, mode);
                 }
+                // Nobody waits with blocks of no entry's. Others may change the table meanwhile.
+                drop(prepared);
                 claim.wait_for(xid, Patience::Wait);
+                prepared = PreparedRun::encode(table, new_row.kinds(), new_row.columns(), 1);
                 continue;
             }
             verdict => return (verdict.report(failure), mode),
-        }
-        let prepared = PreparedRun::write(table, &kinds, &columns, 1);
-        let Some(mut held) = claim.hold() else {
-            return (TM_Result::TM_Invisible, mode);
-        };
-        if held.verdict != Verdict::Free {
-            continue;
         }
         if !held.passes(conflicts.crosscheck, row) {
             return (TM_Result::TM_Updated, mode);
@@ -169,10 +171,7 @@ pub fn update(
 /// The lock mode of an update of a row to the values in the slot. Rows of other tables may refer to a key, so
 /// changing one conflicts with FOR KEY SHARE.
 fn mode_of_update(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> LockMode {
-    let keys = match table.has_indexes() {
-        true => index::key_columns(table),
-        false => Vec::new(),
-    };
+    let keys = kept::indexes(table).keys;
     if keys.is_empty() {
         return LockTupleNoKeyExclusive;
     }

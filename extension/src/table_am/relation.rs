@@ -5,6 +5,7 @@ use crate::pg::table_work::create_file;
 use crate::pg::{ports, shmem};
 use crate::storage::directory;
 use crate::storage::metapage::Meta;
+use crate::table::kept;
 
 /// `relation_set_new_filelocator`: an empty file. A file without blocks is an empty table, and so is the init fork of an
 /// unlogged table, which replaces the main fork after a crash.
@@ -31,6 +32,7 @@ pub fn copy_data(table: OpenTable<'_>, locator: &ports::RelFileLocator) {
 
 /// Evicts what the arena caches of the table's file.
 pub fn forget(table: OpenTable<'_>) {
+    kept::forget();
     if let Some(arena) = shmem::arena() {
         arena.purge(table.locator());
     }

@@ -22,7 +22,7 @@ use crate::pg::snapshot::Snapshot;
 use crate::pg::table::{self, OpenTable};
 use crate::pg::{ports, transaction};
 use crate::table::scan::{ParallelState, Scan, SharedSegments};
-use crate::table::{insert, one_row, pending_rows, tid};
+use crate::table::{insert, kept, one_row, pending_rows, tid};
 
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
@@ -413,7 +413,7 @@ unsafe extern "C-unwind" fn tuple_update(
     // SAFETY: PostgreSQL passes an open table, a filled slot of it, live data, and a snapshot or null.
     unsafe {
         let (table, slot) = (OpenTable::new(relation), Slot::new(slot));
-        *update_indexes = match table.has_indexes() {
+        *update_indexes = match kept::indexes(table).any {
             true => ports::UPDATE_ALL_INDEXES,
             false => ports::UPDATE_NO_INDEXES,
         };

@@ -91,9 +91,13 @@ float!(f64);
 
 /// Compiles a function for AVX2 too, and chooses at run time.
 macro_rules! dispatched {
-    ($(#[$doc:meta])* $name:ident, $body:ident, $bound:ident) => {
+    ($(#[$doc:meta])* $name:ident, $body:ident, $single:ident, $bound:ident) => {
         $(#[$doc])*
         pub(super) fn $name<T: $bound>(values: &[T], valid: Option<&[u64]>, zone: Zone) -> Zone {
+            // Rows that are appended one by one are measured so.
+            if let ([value], None) = (values, valid) {
+                return $single(*value, zone);
+            }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             {
                 #[target_feature(enable = "avx2")]
@@ -113,12 +117,12 @@ macro_rules! dispatched {
 dispatched! {
     /// Completes the zone of integers of which at least one is not NULL. `valid` has a bit for each
     /// value, and is present if some values are NULL.
-    signed, signed_body, Integer
+    signed, signed_body, single_signed, Integer
 }
 
 dispatched! {
     /// Completes the zone of floats like [`signed`].
-    floats, floats_body, Float
+    floats, floats_body, single_float, Float
 }
 
 /// Hands out chunks in groups, with the bits of the values that count: whole ones by `whole`, all
@@ -221,6 +225,34 @@ fn signed_body<T: Integer>(values: &[T], valid: Option<&[u64]>, zone: Zone) -> Z
     }
 }
 
+/// What [`signed_body`] makes of one value.
+fn single_signed<T: Integer>(value: T, zone: Zone) -> Zone {
+    let value = value.widen();
+    Zone {
+        minimum: Bound::Signed(value),
+        maximum: Bound::Signed(value),
+        sum: value.into(),
+        has_sum: true,
+        sorted: true,
+        ..zone
+    }
+}
+
+/// What [`floats_body`] makes of one value.
+fn single_float<T: Float>(value: T, zone: Zone) -> Zone {
+    let is_infinite = value.magnitude() == T::INFINITY;
+    let value = value.widen();
+    let bound = Bound::Float(if value.is_nan() { f64::NAN } else { value });
+    Zone {
+        minimum: bound,
+        maximum: bound,
+        sorted: true,
+        has_nan: value.is_nan(),
+        has_infinite: is_infinite,
+        ..zone
+    }
+}
+
 struct FloatTally<T> {
     least: [T; LANES],
     greatest: [T; LANES],
@@ -283,5 +315,52 @@ fn floats_body<T: Float>(values: &[T], valid: Option<&[u64]>, zone: Zone) -> Zon
         has_nan: nans > 0,
         has_infinite: tally.infinite.contains(&true),
         ..zone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::{LaneKind, Number};
+
+    fn empty(width: u16, number: Number) -> Zone {
+        let kind = LaneKind::Fixed {
+            width,
+            stride: width,
+            number,
+        };
+        Zone {
+            non_null: 1,
+            has_sum: false,
+            ..Zone::empty(kind)
+        }
+    }
+
+    #[test]
+    fn a_single_value_is_measured_as_many_are() {
+        for value in [i64::MIN, -1, 0, 7, 1 << 40, i64::MAX] {
+            let zone = empty(8, Number::Signed);
+            let (single, many) = (
+                single_signed(value, zone),
+                signed_body(&[value], None, zone),
+            );
+            assert_eq!(format!("{single:?}"), format!("{many:?}"));
+        }
+        for value in [
+            f64::NEG_INFINITY,
+            -0.0,
+            0.0,
+            1.5,
+            f64::MAX,
+            f64::INFINITY,
+            f64::NAN,
+        ] {
+            let zone = empty(8, Number::Float);
+            let (single, many) = (single_float(value, zone), floats_body(&[value], None, zone));
+            assert_eq!(format!("{single:?}"), format!("{many:?}"));
+            let value = value as f32;
+            let (single, many) = (single_float(value, zone), floats_body(&[value], None, zone));
+            assert_eq!(format!("{single:?}"), format!("{many:?}"));
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use lanes_columnar::arena::RunEntry;
 
-use crate::pg::snapshot::Snapshot;
+use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
 use crate::table::reader::Content;
-use crate::table::visibility::{XidStatus, xid_status};
+use crate::table::runs::Runs;
+use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
 
 /// Consecutive visible rows of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub fn visible_ranges(
     start: u64,
     end: u64,
 ) -> Vec<Range> {
-    let mut ranges = Vec::new();
+    let (mut ranges, mut indexes) = (Vec::new(), Vec::new());
     let tombstones = content.tombstones.borrow();
     for index in content.runs.first_ending_after(start)..content.runs.len() {
         let run = content.runs.get(index);
@@ -46,6 +47,7 @@ pub fn visible_ranges(
                 cmin: run.cmin,
             };
             ranges.push(range);
+            indexes.push(index);
         }
         if learned != 0 {
             content.runs.learn(index, learned);
@@ -55,9 +57,11 @@ pub fn visible_ranges(
         return ranges;
     };
     let mut alive = Vec::with_capacity(ranges.len());
-    for mut range in ranges {
+    let mut deleted = Vec::new();
+    for (mut range, index) in ranges.into_iter().zip(indexes) {
         for (row, list) in tombstones.range(range.from, range.to) {
-            if list.iter().any(|t| snapshot.sees_deletion(t)) {
+            if let Some(deletion) = list.iter().find(|t| snapshot.sees_deletion(t)) {
+                deleted.push((index, deletion.xmax));
                 if range.from < row {
                     alive.push(Range { to: row, ..range });
                 }
@@ -72,7 +76,28 @@ pub fn visible_ranges(
             alive.push(range);
         }
     }
+    drop(tombstones);
+    if snapshot.kind() == SnapshotKind::Mvcc {
+        learn_gone(table, &mut content.runs, &deleted);
+    }
     alive
+}
+
+/// Deleted rows among those of a scan from which on it looks for runs that are gone.
+const DELETED_MIN: usize = 32;
+
+/// Notes which runs of one row nobody will see any more, by the transactions that deleted their rows. Later scans then pass them
+/// quickly: a row that is updated again and again leaves many until the next VACUUM.
+fn learn_gone(table: OpenTable<'_>, runs: &mut Runs, deleted: &[(usize, u32)]) {
+    if deleted.len() < DELETED_MIN {
+        return;
+    }
+    let horizon = table.oldest_non_removable_xid();
+    for &(index, xmax) in deleted {
+        if xid_precedes(xmax, horizon) && runs.get(index).rows == 1 {
+            runs.learn(index, FLAG_DEAD);
+        }
+    }
 }
 
 /// Serializable isolation: a run that this snapshot does not see was written by a transaction that we ignore.

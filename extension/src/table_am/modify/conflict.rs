@@ -18,6 +18,7 @@ use crate::pg::table::OpenTable;
 use crate::pg::{ports, transaction};
 use crate::storage::directory::{FLAG_COMMITTED, FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::tombstone::{FLAG_MOVED, Tail, Tombstone, kind};
+use crate::table::kept::Extent;
 use crate::table::reader::{Content, Reader};
 use crate::table::visibility::{XidStatus, xid_status};
 use crate::table::{one_row, pending_rows, row_numbers, tid};
@@ -231,7 +232,8 @@ impl<'a> RowClaim<'a> {
     pub fn hold(&self) -> Option<HeldRow<'a>> {
         row_numbers::keep(self.table);
         pending_rows::flush_table(self.table.oid());
-        let mut reader = Reader::open(self.table);
+        let descriptor = self.table.descriptor();
+        let mut reader = Reader::open_to(self.table, descriptor, Extent::Run(self.row));
         let content = reader.content.take()?;
         row_numbers::check_row(self.table, &content, self.row);
         let (_, run) = content.run_of(self.row)?;

@@ -1,0 +1,142 @@
+//! Small WAL-logged changes of pages: a few bytes whose places the caller knows.
+//!
+//! They are generic WAL records, as those of [`PageChange`](super::page::PageChange), and replayed by the same code of PostgreSQL.
+//! PostgreSQL's own functions for such records copy each page and compare it with the copy, byte by byte, to find out what
+//! has changed. Here the record is written from what the caller says, so it costs as much as its bytes.
+
+use std::marker::PhantomData;
+
+use pgrx::pg_sys;
+
+use super::page::LockedPage;
+use super::ports::BLCKSZ;
+use super::table::OpenTable;
+
+/// Pages of one change at most; a record has room for more.
+const PAGES_MAX: usize = 2;
+/// Offset and length of a fragment, before its bytes.
+const FRAGMENT_HEAD: usize = 4;
+
+/// One atomic, WAL-logged change of up to two locked pages. The pages change in [`ByteChange::finish`]; dropping the value
+/// earlier discards the change.
+pub struct ByteChange<'a> {
+    table: OpenTable<'a>,
+    pages: [Option<Fragments>; PAGES_MAX],
+    locked: PhantomData<&'a LockedPage>,
+}
+
+/// The new bytes of one page, as a generic WAL record has them: offset (2), length (2) and bytes of each fragment.
+struct Fragments {
+    buffer: pg_sys::Buffer,
+    bytes: Vec<u8>,
+}
+
+impl<'a> ByteChange<'a> {
+    /// Begins a change of pages of a table.
+    pub fn begin(table: OpenTable<'a>) -> ByteChange<'a> {
+        ByteChange {
+            table,
+            pages: [const { None }; PAGES_MAX],
+            locked: PhantomData,
+        }
+    }
+
+    /// Puts bytes at a place of a page that is exclusively locked, and stays so until the change is finished. In the end
+    /// all that is not zero lies outside the hole between `pd_lower` and `pd_upper`.
+    pub fn put(&mut self, page: &'a LockedPage, at: usize, bytes: &[u8]) {
+        assert!(
+            page.is_exclusive() && at + bytes.len() <= BLCKSZ,
+            "bytes within an exclusively locked page are written"
+        );
+        let buffer = page.buffer();
+        let is_free_or_it =
+            |place: &&mut Option<Fragments>| place.as_ref().is_none_or(|it| it.buffer == buffer);
+        let place = self.pages.iter_mut().find(is_free_or_it);
+        let fragments = place
+            .expect("a change has two pages at most")
+            .get_or_insert_with(|| Fragments {
+                buffer,
+                bytes: Vec::with_capacity(2 * FRAGMENT_HEAD + 64 + bytes.len()),
+            });
+        fragments.push(at, bytes);
+    }
+
+    /// Applies and WAL-logs the change.
+    pub fn finish(self) {
+        let is_logged = self.table.needs_wal();
+        let pages = || self.pages.iter().flatten();
+        // SAFETY: the pages are pinned and exclusively locked by values that outlive this one. Nothing in between
+        // raises an ERROR, but what writes the record, and that must not fail once pages have changed.
+        unsafe {
+            pg_sys::CritSectionCount += 1;
+            for page in pages() {
+                page.apply();
+                pg_sys::MarkBufferDirty(page.buffer);
+            }
+            if is_logged {
+                pg_sys::XLogBeginInsert();
+                for (id, page) in (0..).zip(pages()) {
+                    pg_sys::XLogRegisterBuffer(id, page.buffer, pg_sys::REGBUF_STANDARD as u8);
+                    register_bytes(id, &page.bytes);
+                }
+                let position = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
+                for page in pages() {
+                    set_position(pg_sys::BufferGetPage(page.buffer), position);
+                }
+            }
+            pg_sys::CritSectionCount -= 1;
+        }
+    }
+}
+
+impl Fragments {
+    fn push(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes.extend_from_slice(&(at as u16).to_ne_bytes());
+        self.bytes
+            .extend_from_slice(&(bytes.len() as u16).to_ne_bytes());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes the fragments to their page.
+    ///
+    /// # Safety
+    /// The page is pinned and exclusively locked.
+    unsafe fn apply(&self) {
+        // SAFETY: the caller's promise; `put` has checked that fragments lie within the page.
+        unsafe {
+            let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
+            let mut rest = self.bytes.as_slice();
+            while let [a, b, c, d, tail @ ..] = rest {
+                let at = usize::from(u16::from_ne_bytes([*a, *b]));
+                let length = usize::from(u16::from_ne_bytes([*c, *d]));
+                std::ptr::copy_nonoverlapping(tail.as_ptr(), page.add(at), length);
+                rest = &tail[length..];
+            }
+        }
+    }
+}
+
+/// Adds bytes to a block of the record that is being made.
+///
+/// # Safety
+/// The block was registered; the bytes live until the record is inserted.
+unsafe fn register_bytes(id: u8, bytes: &[u8]) {
+    // SAFETY: the caller's promise; the bytes are only read.
+    unsafe {
+        pg_sys::XLogRegisterBufData(id, bytes.as_ptr().cast_mut().cast(), bytes.len() as _);
+    }
+}
+
+/// `PageSetLSN`.
+///
+/// # Safety
+/// The page is pinned and exclusively locked.
+unsafe fn set_position(page: pg_sys::Page, position: pg_sys::XLogRecPtr) {
+    // SAFETY: the caller's promise; every page begins with this header.
+    unsafe {
+        (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn = pg_sys::PageXLogRecPtr {
+            xlogid: (position >> 32) as u32,
+            xrecoff: position as u32,
+        };
+    }
+}
