@@ -58,27 +58,6 @@ pub fn type_and_collation(expression: *mut pg_sys::Node) -> (pg_sys::Oid, i32, p
     (type_of(expression), modifier, collation_of(expression))
 }
 
-/// A set of the planner's range-table indexes.
-#[derive(Clone, Copy)]
-pub struct RelationSet(*mut pg_sys::Bitmapset);
-
-impl RelationSet {
-    /// The relations that a relation of the planner consists of.
-    ///
-    /// # Safety
-    /// The relation outlives the set.
-    pub unsafe fn of(relation: *mut pg_sys::RelOptInfo) -> RelationSet {
-        // SAFETY: the caller's relation is live.
-        RelationSet(unsafe { (*relation).relids })
-    }
-
-    /// Whether an index is in the set.
-    pub fn contains(self, index: i32) -> bool {
-        // SAFETY: `of` was promised a set that is live.
-        unsafe { pg_sys::bms_is_member(index, self.0) }
-    }
-}
-
 /// The parts of an expression that have this tag.
 pub fn nodes_of(expression: *mut pg_sys::Node, tag: pg_sys::NodeTag) -> Vec<*mut pg_sys::Node> {
     let mut found = Vec::new();

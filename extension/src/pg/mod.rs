@@ -13,6 +13,7 @@
 //! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
+//! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
 //! | [`statement`] | this extension's own SQL statements |
 //! | [`server`], [`system`], [`signals`], [`time_zone`] | the server, this process, its signals, time zones |
 //! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
@@ -36,6 +37,7 @@ pub mod exec;
 pub mod executor;
 pub mod explain;
 pub mod fresh;
+pub mod hooks;
 pub mod index;
 pub mod kept_value;
 pub mod kind;

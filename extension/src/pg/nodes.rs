@@ -21,30 +21,6 @@ pub fn plan_list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T> {
     unsafe { self::list(list) }
 }
 
-/// A list of numbers, which PostgreSQL can copy and print.
-pub fn integers(numbers: &[i32]) -> *mut pg_sys::List {
-    let mut list = std::ptr::null_mut();
-    for number in numbers {
-        // SAFETY: a list of integers, or none yet.
-        list = unsafe { pg_sys::lappend_int(list, *number) };
-    }
-    list
-}
-
-/// The numbers of a list that [`integers`] made.
-///
-/// # Safety
-/// A list made by [`integers`].
-pub unsafe fn integers_of(list: *const pg_sys::List) -> Vec<i32> {
-    // SAFETY: the caller's promise; a null list has no elements.
-    unsafe {
-        let element = |index| (*(*list).elements.add(index)).int_value;
-        (0..ports::list_length(list) as usize)
-            .map(element)
-            .collect()
-    }
-}
-
 /// A node that holds a string.
 pub fn string(text: &str) -> *mut pg_sys::Node {
     let text = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();
@@ -76,44 +52,6 @@ pub unsafe fn contains_subplan(node: *mut pg_sys::Node) -> bool {
                     | pg_sys::NodeTag::T_SubLink
             )
         })
-    }
-}
-
-/// The parameters of an expression, appended to a list. Those that a subquery's condition is evaluated with are its
-/// own; for what the subquery itself depends on stands a node of it without a condition, of which nothing can be
-/// evaluated.
-///
-/// # Safety
-/// `node` is null or a live expression; `found` is null or a live list.
-pub unsafe fn parameters(node: *mut pg_sys::Node, found: &mut *mut pg_sys::List) {
-    // SAFETY: the caller's promise; the visitor gets live nodes.
-    unsafe {
-        let (mut met, mut subplans): (Vec<*mut pg_sys::Param>, Vec<*mut pg_sys::SubPlan>) =
-            Default::default();
-        tree::walk_expression(node, &mut |node, _| {
-            match (*node).type_ {
-                pg_sys::NodeTag::T_Param => met.push(node.cast()),
-                pg_sys::NodeTag::T_SubPlan => subplans.push(node.cast()),
-                _ => {}
-            }
-            false
-        });
-        for parameter in met {
-            let is_own = (*parameter).paramkind == pg_sys::ParamKind::PARAM_EXEC
-                && subplans.iter().any(|subplan| {
-                    pg_sys::list_member_int((**subplan).paramIds, (*parameter).paramid)
-                });
-            if !is_own {
-                *found = pg_sys::lappend(*found, parameter.cast());
-            }
-        }
-        for subplan in subplans {
-            let bare = tree::make::<pg_sys::SubPlan>(pg_sys::NodeTag::T_SubPlan);
-            *bare = *subplan;
-            (*bare).testexpr = std::ptr::null_mut();
-            (*bare).useHashTable = false;
-            *found = pg_sys::lappend(*found, bare.cast());
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The server and this process: settings, the state of recovery, random numbers.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys;
 
 /// Declares a function that reads a setting.
@@ -16,6 +18,16 @@ macro_rules! settings {
 
 settings! {
     cpu_operator_cost: f64;
+    cpu_tuple_cost: f64;
+    seq_page_cost: f64;
+    enable_hashjoin: bool;
+    parallel_leader_participation: bool;
+}
+
+/// A number of rows as the planner estimates them: whole, and at least one.
+pub fn clamp_row_est(rows: f64) -> f64 {
+    // SAFETY: a plain computation.
+    unsafe { pg_sys::clamp_row_est(rows) }
 }
 
 /// Whether the server is a standby.
@@ -42,6 +54,21 @@ pub fn strong_random() -> Option<u64> {
 pub fn try_lock_table(table: pg_sys::Oid, mode: u32) -> bool {
     // SAFETY: takes a lock that the transaction releases.
     unsafe { pg_sys::ConditionalLockRelationOid(table, mode as i32) }
+}
+
+/// Locks a table until the transaction ends.
+pub fn lock_table(table: pg_sys::Oid, mode: u32) {
+    // SAFETY: takes a lock that the transaction releases.
+    unsafe { pg_sys::LockRelationOid(table, mode as i32) }
+}
+
+/// Whether `default_table_access_method` names an access method.
+pub fn has_default_access_method(name: &CStr) -> bool {
+    // SAFETY: a setting of this session: a string, or null.
+    unsafe {
+        let setting = pg_sys::default_table_access_method;
+        !setting.is_null() && CStr::from_ptr(setting) == name
+    }
 }
 
 /// Whether row-level security hides rows of a table from the current user.

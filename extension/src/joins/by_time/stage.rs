@@ -104,8 +104,7 @@ impl JoinStage {
         let right_keys = std::mem::take(&mut right.keys);
         for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {
             keys.push(JoinKey {
-                left: aggregate_call::key(translator, crate::pg::tree::plan_node((*left).cast()))?
-                    .0,
+                left: aggregate_call::key(translator, *left)?.0,
                 right,
                 nulls_match: column.nulls_match,
             });
@@ -114,10 +113,7 @@ impl JoinStage {
             let Some(bound) = bound else {
                 return Ok(None);
             };
-            Ok(Some((
-                translator.value(crate::pg::tree::plan_node(bound.time.cast()))?,
-                bound.inclusive,
-            )))
+            Ok(Some((translator.value(bound.time)?, bound.inclusive)))
         };
         let (lower, upper) = (bound(plan.lower)?, bound(plan.upper)?);
         let mut keys = JoinKeys::new(keys);

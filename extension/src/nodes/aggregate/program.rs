@@ -95,11 +95,7 @@ impl Grouping {
             grouping.key_shapes.push(shape);
         }
         for call in &plan.calls {
-            let (aggregate, shape) = aggregate_call::aggregate(
-                translator,
-                crate::pg::tree::plan_node((*call).cast()),
-                arrival,
-            )?;
+            let (aggregate, shape) = aggregate_call::aggregate(translator, *call, arrival)?;
             grouping.zones_wanted.extend(aggregate.zone_attribute());
             grouping.aggregates.push(aggregate);
             grouping.shapes.push(shape);

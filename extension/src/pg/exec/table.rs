@@ -55,16 +55,17 @@ impl QueryTable {
         unsafe { Slot::of_virtual(pg_sys::CreateTupleDescCopy(self.descriptor())) }
     }
 
-    /// A descriptor of these columns of the table, counted from 1, in the current memory context.
-    pub fn descriptor_of(self, columns: &[i16]) -> pg_sys::TupleDesc {
-        // SAFETY: the columns are the table's, and the new descriptor has an entry for each.
+    /// A virtual slot for rows of these columns of the table, counted from 1, in the current memory context.
+    pub fn new_slot_of(self, columns: &[i16]) -> Slot {
+        // SAFETY: the columns are the table's, and the new descriptor, which lives as long as the slot, has an entry for
+        // each.
         unsafe {
             let descriptor = pg_sys::CreateTemplateTupleDesc(columns.len() as i32);
             for (place, &column) in columns.iter().enumerate() {
                 let target = place as i16 + 1;
                 pg_sys::TupleDescCopyEntry(descriptor, target, self.descriptor(), column);
             }
-            descriptor
+            Slot::of_virtual(descriptor)
         }
     }
 
