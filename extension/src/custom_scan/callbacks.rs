@@ -15,12 +15,12 @@ use pgrx::prelude::*;
 use super::node::{NextRow, Node, ParallelNode, Planned};
 use super::stand_in;
 use crate::error;
-use crate::expressions::scalar::{self, Base};
-use crate::expressions::value_predicate;
 use crate::pg::exec::child::Child;
+use crate::pg::exec::condition_test;
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::parallel::SharedState;
+use crate::pg::exec::scalar::{self, Base, RunningNode};
 use crate::pg::exec::slot::Slot;
 use crate::pg::exec::table::QueryTable;
 use crate::pg::explain::Explain;
@@ -162,8 +162,7 @@ pub fn open_table(node: ExecNode<'_>, index: u32) -> QueryTable {
 
 /// Memory that lives until the node starts again.
 pub fn lasting_memory(node: ExecNode<'_>) -> Memory {
-    // SAFETY: every node of this extension begins with a `Base`, and has started.
-    unsafe { Memory::of(scalar::memory(node.plan_state())) }
+    RunningNode::at(node.plan_state()).memory()
 }
 
 /// Rescans children of a node.
@@ -277,7 +276,7 @@ unsafe extern "C-unwind" fn begin<N: Node>(
             exec.begin_child(child, flags);
         }
         own::<N>(exec).state.begin(exec);
-        value_predicate::begin_subplans(node);
+        condition_test::begin_subplans(node);
     }
 }
 
@@ -443,7 +442,7 @@ unsafe extern "C-unwind" fn explain<N: Node>(
         let own = own::<N>(ExecNode::of(node));
         own.note();
         own.state.explain(&explain);
-        value_predicate::explain(node, &explain);
+        condition_test::explain(node, &explain);
     }
 }
 

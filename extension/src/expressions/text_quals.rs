@@ -5,10 +5,10 @@ use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
 use lanes_columnar::vector::text::OneOf;
 use pgrx::pg_sys::{self, Oid};
 
-use super::function_call::FunctionTest;
 use super::like_test::like_test;
 use super::translate::{Constant, Scalars, Translation, Translator, text_column};
 use crate::pg::catalog;
+use crate::pg::exec::function_call::FunctionTest;
 use crate::pg::tree::{Expr, ScalarArrayOpExpr};
 use crate::pg::typed_datum::TypedDatum;
 

@@ -15,7 +15,7 @@
 //! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
 //! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
 //! | [`statement`] | this extension's own SQL statements |
-//! | [`server`], [`system`], [`signals`], [`time_zone`] | the server, this process, its signals, time zones |
+//! | [`server`], [`system`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
 //! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
 //! | [`temporary_file`] | temporary files of a query |
 //!
@@ -24,6 +24,7 @@
 //! a lightweight lock would make that count wrap around. While the thread panics, guards therefore leave pins, locks and
 //! open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they release them.
 
+pub mod background;
 pub mod call;
 pub mod call_ports;
 pub mod catalog;

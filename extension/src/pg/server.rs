@@ -11,6 +11,19 @@ pub fn database() -> u32 {
     unsafe { pg_sys::MyDatabaseId }.to_u32()
 }
 
+/// Whether the server loads the libraries of `shared_preload_libraries`.
+pub fn is_preloading() -> bool {
+    // SAFETY: a read of a variable of this process, which has one thread.
+    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}
+
+/// Keeps backtraces out of errors. Errors of PostgreSQL's own pass through Rust on their way; with `RUST_BACKTRACE` set
+/// in the server's environment each would carry one in its DETAIL.
+pub fn silence_backtraces() {
+    // SAFETY: this process has one thread.
+    unsafe { std::env::set_var("RUST_LIB_BACKTRACE", "0") };
+}
+
 /// The cluster's identifier, which initdb made.
 pub fn system_identifier() -> u64 {
     // SAFETY: reads the control file's copy in memory.

@@ -13,7 +13,7 @@ use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError};
-use lanes_simd::search::is_sorted_i64;
+use lanes_simd::search::is_sorted;
 use pgrx::pg_sys;
 
 use super::plan::{JoinPlan, Wanted};
@@ -69,19 +69,13 @@ pub struct RightVector<'a> {
 }
 
 /// Whether the times neither decrease nor begin before `latest`, which becomes the last of them.
-///
-/// # Safety
-/// `times` points to `rows` times.
-pub unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool {
-    if rows == 0 {
+pub fn goes_on(times: &[i64], latest: &mut i64) -> bool {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else {
         return true;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let sorted = *latest <= *times && is_sorted_i64(times, rows);
-        *latest = *times.add(rows - 1);
-        sorted
-    }
+    };
+    let sorted = *latest <= *first && is_sorted(times);
+    *latest = *last;
+    sorted
 }
 
 impl RightSide {
@@ -205,14 +199,8 @@ impl RightSide {
             if frame.present(attribute, scan.source.visible().0).is_empty() {
                 continue;
             }
-            in_order = match frame.lane(attribute).data {
-                // SAFETY: the lane covers the vector.
-                LaneData::Fixed { values, .. } => unsafe {
-                    let times = values.cast::<i64>().add(frame.place);
-                    goes_on(times, frame.rows, &mut latest)
-                },
-                _ => false,
-            };
+            let times = frame.values::<i64>(attribute);
+            in_order = times.is_some_and(|times| goes_on(times, &mut latest));
         }
         scan.source.end_look_ahead(self.attributes.clone());
         in_order && !is_empty

@@ -367,8 +367,9 @@ impl JoinStage {
         let left = LeftTimes { lower, upper };
         // SAFETY: the operands have a time for each row of their vectors, which are read before either side goes on.
         unsafe {
-            let in_order = (lower.is_null() || goes_on(lower, frame.rows, &mut latest.lower))
-                && goes_on(upper, frame.rows, &mut latest.upper);
+            let of_vector = |times| std::slice::from_raw_parts(times, frame.rows);
+            let in_order = (lower.is_null() || goes_on(of_vector(lower), &mut latest.lower))
+                && goes_on(of_vector(upper), &mut latest.upper);
             if !in_order {
                 return Ok(false);
             }
@@ -395,7 +396,8 @@ impl JoinStage {
                 };
                 // The times are in order already. Reading them once more brings them into the
                 // cache for the merge, which jumps.
-                if !goes_on(values.cast(), *rows, &mut latest.right) {
+                let times = std::slice::from_raw_parts(values.cast(), *rows);
+                if !goes_on(times, &mut latest.right) {
                     return Ok(false);
                 }
                 if left_window || self.right.windows() != before {

@@ -78,7 +78,7 @@ impl Node for ScanState {
         let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
         source.want_only([self.attributes.clone(), translator.attributes()].concat());
         if let Some(shared) = &self.shared {
-            source.share(&shared.taken);
+            source.share(&shared.lasting().taken);
         }
         Ok(RunningScan {
             source,

@@ -1,10 +1,14 @@
 //! Tables that a query reads.
 
+use lanes_columnar::kind::LaneKind;
 use pgrx::pg_sys;
 
 use super::memory::ValueLayout;
 use super::slot::Slot;
-use crate::pg::{executor, ports};
+use crate::pg::descriptor::Descriptor;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
+use crate::pg::{datum, executor, ports};
 
 /// A table that is open until the node ends, and the query's snapshot.
 #[derive(Clone, Copy)]
@@ -25,9 +29,16 @@ impl QueryTable {
         self.relation
     }
 
-    /// The query's snapshot.
-    pub fn snapshot(self) -> pg_sys::Snapshot {
-        self.snapshot
+    /// The open table, and the query's snapshot, if it has one. Both are used as long as the handle at most.
+    pub fn open<'a>(self) -> (OpenTable<'a>, Option<Snapshot<'a>>) {
+        // SAFETY: `of` was promised an open relation and a registered snapshot.
+        unsafe { (OpenTable::new(self.relation), Snapshot::new(self.snapshot)) }
+    }
+
+    /// The kinds of the table's columns.
+    pub fn kinds(self) -> Vec<LaneKind> {
+        // SAFETY: an open relation has a descriptor.
+        datum::kinds(unsafe { Descriptor::new(self.descriptor()) })
     }
 
     /// The table's object id.
