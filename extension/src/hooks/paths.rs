@@ -16,7 +16,7 @@ use crate::nodes::{
     aggregate, asof, hash_join, latest, nested_aggregate, scan, time_join, top_n, window,
 };
 use crate::pg::hooks::PathHooks;
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{JoinPathExtraData, PlannerInfo, RangeTblEntry, RelOptInfo, View};
 use crate::planner::lanes_table;
 use crate::planner::quals::split_quals;
@@ -121,7 +121,7 @@ fn offer_groups<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOpt
                 note(table, format!("join by time: {reason}"));
             }
         }
-    } else if system::enable_hashjoin()
+    } else if server::enable_hashjoin()
         && let Some(sides) = Sides::of_joined(root, input)
     {
         let lanes = sides.lanes;
@@ -158,7 +158,7 @@ fn offer_distinct<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelO
             false => aggregate::offer::offer(alone(root, input), output, stage),
         };
         (index, offered)
-    } else if system::enable_hashjoin()
+    } else if server::enable_hashjoin()
         && let Some(sides) = Sides::of_joined(root, input)
     {
         let lanes = sides.lanes;

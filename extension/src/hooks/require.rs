@@ -18,10 +18,10 @@ use crate::nodes::scan::state::ScanState;
 use crate::nodes::time_join::state::JoinState;
 use crate::nodes::top_n::state::TopNState;
 use crate::pg::exec::node::CustomPlan;
+use crate::pg::explain::texts_of;
 use crate::pg::names;
 use crate::pg::tree::{
-    Append, CustomScan, Expr, List, MergeAppend, Name, Node as _, Plan, PlannedStmt, SubqueryScan,
-    plan_field,
+    Append, CustomScan, MergeAppend, Node as _, Plan, PlannedStmt, SubqueryScan,
 };
 use crate::planner::lanes_table::is_lanes_table;
 use crate::planner::reasons::all_reasons;
@@ -76,15 +76,7 @@ fn check_plan<'p>(plan: Plan<'p>, planned: PlannedStmt<'p>) {
 /// children are executed. Others are not, or only when memory is not enough.
 fn reasons_of(scan: CustomScan<'_>) -> (u32, Vec<String>, usize) {
     let (plan, name) = (CustomPlan::of_view(scan), scan.name());
-    let reasons = || {
-        let reasons: List<'_, Expr<'_>> = plan_field(private_data::reasons(plan));
-        let texts = reasons
-            .iter()
-            .filter_map(|reason| reason.downcast::<Name<'_>>()?.sval());
-        texts
-            .map(|text| text.to_string_lossy().into_owned())
-            .collect()
-    };
+    let reasons = || texts_of(private_data::reasons(plan));
     if [AggregateState::NAME, JoinState::NAME, HashJoinState::NAME].contains(&name) {
         let engine = EnginePlan::of(plan);
         (engine.index, reasons(), engine.hash_join.is_some().into())

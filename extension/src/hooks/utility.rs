@@ -15,7 +15,7 @@ use crate::pg::tree::{
     AlterTableCmd, AlterTableStmt, CreateStmt, CreateTableAsStmt, Expr, IndexStmt, List, Node,
     PlannedStmt, RangeVar, RenameStmt, View, make, plan_node, tag,
 };
-use crate::pg::{system, table_catalog};
+use crate::pg::{server, table_catalog};
 use crate::table::pending_rows::{self, Gathers};
 use crate::table_am::index;
 use crate::table_options;
@@ -184,7 +184,7 @@ impl Plan {
             return None;
         }
         // As core itself will lock it.
-        system::lock_table(table, pg_sys::ShareUpdateExclusiveLock);
+        server::lock_table(table, pg_sys::ShareUpdateExclusiveLock);
         let (copy, alter) = copy_of::<AlterTableStmt<'static>>(planned)?;
         let (mut set, mut reset) = (Definitions::empty(), Definitions::empty());
         for command in alter
@@ -282,7 +282,7 @@ fn copy_of<V: tag::Kind<'static>>(
 pub(super) fn names_lanes(name: Option<&CStr>) -> bool {
     match name {
         Some(name) => name == c"lanes",
-        None => system::has_default_access_method(c"lanes"),
+        None => server::has_default_access_method(c"lanes"),
     }
 }
 

@@ -24,7 +24,7 @@ use pgrx::pg_sys::BuiltinOid::TIMESTAMPTZOID;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::statement::Statement;
 use crate::pg::table::{OpenTable, OpenedTable};
-use crate::pg::{catalog, system, table_catalog};
+use crate::pg::{catalog, server, table_catalog};
 use crate::storage::directory::FLAG_REMOTE;
 use crate::table::scan::{ByZone, Scan};
 
@@ -55,7 +55,7 @@ pub fn with_samples(wanted: IdSet, times: &Times) -> IdSet {
     };
     let table = opened.get();
     table_catalog::check_privilege(table, pg_sys::ACL_SELECT, &[]);
-    if system::hides_rows(table.oid()) {
+    if server::hides_rows(table.oid()) {
         return wanted & visible(times);
     }
     Snapshot::with_active(|snapshot| seen_by(snapshot, table, wanted, times))

@@ -4,7 +4,8 @@
 
 use pgrx::pg_sys;
 
-use super::{nodes, tree};
+use super::nodes;
+use super::tree::{self, Expr, plan_node};
 
 /// A column of a table or of another plan's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,6 +135,6 @@ pub fn collation_of(expression: *mut pg_sys::Node) -> pg_sys::Oid {
 
 /// Whether an expression may have several values for equal columns, or contains a subquery.
 pub fn is_volatile_or_subquery(expression: *mut pg_sys::Node) -> bool {
-    // SAFETY: the expression is live.
-    unsafe { pg_sys::contain_volatile_functions(expression) || nodes::contains_subplan(expression) }
+    let expression: Expr<'_> = plan_node(expression);
+    expression.is_volatile() || expression.has_subplan()
 }

@@ -15,7 +15,7 @@
 //! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
 //! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
 //! | [`statement`] | this extension's own SQL statements |
-//! | [`server`], [`system`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
+//! | [`server`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
 //! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
 //! | [`temporary_file`] | temporary files of a query |
 //!
@@ -62,7 +62,6 @@ pub mod signals;
 pub mod slot;
 pub mod snapshot;
 pub mod statement;
-pub mod system;
 pub mod table;
 pub mod table_catalog;
 pub mod table_work;

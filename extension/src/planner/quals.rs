@@ -2,7 +2,7 @@
 
 use super::reasons::{self, About};
 use crate::expressions::translate::{Scalars, Translator};
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{Expr, List, PlannerInfo, RelOptInfo, RestrictInfo, relation_memo};
 
 /// The cost of evaluating a qual or an aggregate for one row of a vector, in units of `cpu_operator_cost`. Evaluating it
@@ -45,7 +45,7 @@ fn ordered<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>) -> Vec<RestrictI
         .map(|qual| {
             let cost = root.qual_cost(qual).per_tuple;
             // A cheap leakproof qual may be evaluated before quals of lower levels.
-            let is_promoted = qual.leakproof() && cost < 10.0 * system::cpu_operator_cost();
+            let is_promoted = qual.leakproof() && cost < 10.0 * server::cpu_operator_cost();
             let level = match is_promoted {
                 true => 0,
                 false => qual.security_level(),

@@ -93,13 +93,7 @@ impl JoinStage {
     ) -> Translation<Option<JoinStage>> {
         let limit = stand_in::memory_limit();
         let outputs = translator.given().to_vec();
-        let mut right = RightSide::of(
-            plan,
-            Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-                node.plan_state(),
-            )),
-            &outputs,
-        )?;
+        let mut right = RightSide::of(plan, Scalars::of(node), &outputs)?;
         let mut keys = Vec::new();
         let right_keys = std::mem::take(&mut right.keys);
         for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {

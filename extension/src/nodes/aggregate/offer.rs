@@ -15,7 +15,7 @@ use crate::nodes::engine::plan::{Engine, Joined};
 use crate::nodes::hash_join;
 use crate::nodes::time_join::offer::{JOIN_SHARE, fits_memory};
 use crate::pg::exec::memory::hash_memory_limit;
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{
     Aggref, CustomPath, Expr, Kind, List, Node, PathTarget, PlannerInfo, Query, RelOptInfo,
     SortGroupClause, View, plan_node, walk,
@@ -34,7 +34,7 @@ const GROUP_BYTES: f64 = 32.0;
 /// memory.
 fn waiting_cost(groups: f64, rows: f64) -> f64 {
     let share = (1.0 - hash_memory_limit() as f64 / groups.max(1.0)).max(0.0);
-    2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * system::seq_page_cost()
+    2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * server::seq_page_cost()
 }
 
 /// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
@@ -308,7 +308,7 @@ impl<'p> Aggregated<'_, 'p> {
         terms: usize,
     ) {
         let (root, input) = (self.root, self.relation);
-        let operator = system::cpu_operator_cost();
+        let operator = server::cpu_operator_cost();
         let base = path.as_path();
         base.set_parallel_safe(
             self.join.is_none() && self.hash_join.is_none() && output.consider_parallel(),
@@ -333,7 +333,7 @@ impl<'p> Aggregated<'_, 'p> {
                 let share = planner::selectivity::of(root, input, filters);
                 let filtering = input.tuples() * share * per_row(filters.len());
                 let pages = f64::from(input.pages()) * share;
-                let reading = pages * system::seq_page_cost() * 0.1 + filtering;
+                let reading = pages * server::seq_page_cost() * 0.1 + filtering;
                 let by_time = self.join.map_or(0.0, |join| {
                     (join.right_rows + input.tuples()) * operator * JOIN_SHARE
                 });
@@ -345,7 +345,7 @@ impl<'p> Aggregated<'_, 'p> {
         };
         let cost = target.map(|target| target.cost()).unwrap_or_default();
         let mut startup = read + cost.startup;
-        let mut total = startup + rows * (system::cpu_tuple_cost() * 0.5 + cost.per_tuple);
+        let mut total = startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple);
         if let Some(join) = self.hash_join
             && let Some(handed_over) = rows_cost(&join.sides)
         {

@@ -118,9 +118,7 @@ impl Program {
         let conditions = plan.hash_join.as_ref().map_or(Vec::new(), |join| {
             conditions::of_filters(join, plan.calls.iter().copied())
         });
-        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-            node.plan_state(),
-        ));
+        let scalars = Scalars::of(node);
         let mut translator = translator(plan, scalars, grouped.len(), &conditions);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();

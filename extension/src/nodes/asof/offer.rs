@@ -8,7 +8,7 @@ use crate::custom_scan::callbacks;
 use crate::joins::by_time::nested_loop::{Joining, MEMORY_FACTOR};
 use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::tree::{List, PathTarget, RelOptInfo};
-use crate::pg::{catalog, system};
+use crate::pg::{catalog, server};
 use crate::planner;
 use crate::planner::lanes_table;
 use crate::planner::time_match::{Output, Shape};
@@ -57,7 +57,7 @@ pub fn offer(join: &Joining<'_>) -> bool {
     }
     // What a hash join would pay to write its batches and read them again.
     let excess = (cost.bytes - memory).max(0.0);
-    cost.build += 2.0 * system::seq_page_cost() * excess / f64::from(pg_sys::BLCKSZ);
+    cost.build += 2.0 * server::seq_page_cost() * excess / f64::from(pg_sys::BLCKSZ);
     let path = callbacks::new_path::<AsofState>(join.joined, join.joined.reltarget());
     // A query that needs more than columns computes it above the join.
     path.set_flags(0);
@@ -75,11 +75,11 @@ pub fn offer(join: &Joining<'_>) -> bool {
 /// The costs: a scan of the table with a hash and a few stores for each of its rows, then a hash and a search for each
 /// left row.
 fn cost<'p>(shape: &Shape, table: RelOptInfo<'p>, target: PathTarget<'p>) -> Cost {
-    let (operator, tuple) = (system::cpu_operator_cost(), system::cpu_tuple_cost());
+    let (operator, tuple) = (server::cpu_operator_cost(), server::cpu_tuple_cost());
     let rows = table.tuples().max(1.0);
     let kept = target.exprs().len() as f64;
     let columns = kept + shape.keys.len() as f64;
-    let build = f64::from(table.pages()) * system::seq_page_cost()
+    let build = f64::from(table.pages()) * server::seq_page_cost()
         + rows * (tuple + operator * (2.0 + columns / 2.0));
     let search = shape.keys.len() as f64 + shape.bounds.len() as f64 + rows.log2() / 4.0;
     let each = tuple + operator * search + operator * shape.residual_quals.len() as f64 * 4.0;

@@ -25,7 +25,7 @@ use crate::joins::by_key::sides::{HashJoin, Sides};
 use crate::nodes::latest;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{
     Expr, List, PlannerInfo, Query, RelOptInfo, TargetEntry, View, plan_field, plan_node,
 };
@@ -85,12 +85,12 @@ pub fn offer<'p>(
     base.set_parallel_safe(false);
     base.set_rows(rows);
     // Each joined row costs a look-up and a comparison.
-    let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * system::cpu_operator_cost();
+    let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * server::cpu_operator_cost();
     let of_target = target.map(|target| target.cost()).unwrap_or_default();
     let startup =
         of_target.startup + total_cost(children) + cost.build + cost.reading + joined_rows * each;
     base.set_startup_cost(startup);
-    base.set_total_cost(startup + rows * (system::cpu_tuple_cost() * 0.5 + of_target.per_tuple));
+    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + of_target.per_tuple));
     let plan = LatestJoinPlan {
         columns: columns.iter().map(View::as_ptr).collect(),
         quals: quals.iter().map(View::as_ptr).collect(),

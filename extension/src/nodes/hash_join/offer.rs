@@ -14,7 +14,7 @@ use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_time::nested_loop::Joining;
 use crate::nodes::engine::plan::{Engine, Joined};
 use crate::pg::tree::{Expr, List, Path, PlannerInfo, SortGroupClause, View, plan_node};
-use crate::pg::{catalog, system};
+use crate::pg::{catalog, server};
 use crate::planner::quals::{VECTOR_SHARE, quals};
 use crate::planner::reasons::{self, About};
 use crate::table_options;
@@ -27,7 +27,7 @@ const BUILD_SHARE: f64 = 2.0;
 
 /// Offers the rows of a join of a lanes table with something smaller.
 pub fn offer(join: &Joining<'_>) {
-    if vectorize::vectorize() == Vectorize::Off || !system::enable_hashjoin() {
+    if vectorize::vectorize() == Vectorize::Off || !server::enable_hashjoin() {
         return;
     }
     let Joining {
@@ -97,7 +97,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
     base.set_rows(joined.rows());
     let startup = total_cost(children) + cost.build;
     base.set_startup_cost(startup);
-    base.set_total_cost(startup + cost.reading + joined.rows() * system::cpu_tuple_cost() * 0.5);
+    base.set_total_cost(startup + cost.reading + joined.rows() * server::cpu_tuple_cost() * 0.5);
     // A join that may exceed its memory limit is offered only with a plan that can take over.
     let stand_in = match join.plan.is_divisible() {
         true => None,
@@ -166,9 +166,9 @@ impl Cost {
             }
         }
         let probes = PROBE_SHARE * join.plan.dimensions.len() as f64;
-        let operator = system::cpu_operator_cost();
+        let operator = server::cpu_operator_cost();
         let per_row = operator * (probes + VECTOR_SHARE * filters as f64);
-        let pages = f64::from(lanes.pages()) * system::seq_page_cost() * 0.1;
+        let pages = f64::from(lanes.pages()) * server::seq_page_cost() * 0.1;
         Cost {
             build: small_rows * operator * BUILD_SHARE,
             reading: share * (pages + tuples * per_row),

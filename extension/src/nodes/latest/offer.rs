@@ -13,7 +13,7 @@ use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, sort_key};
 use crate::nodes::top_n::row_plan::RowPlan;
 use crate::pg::exec::memory::hash_memory_limit;
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{Expr, PlannerInfo, Query, RelOptInfo, View, plan_field};
 use crate::planner::quals;
 use crate::planner::quals::Quals;
@@ -73,18 +73,18 @@ pub fn offer<'p>(
     let path = callbacks::new_path::<LatestState>(output, target);
     let base = path.as_path();
     base.set_rows(rows);
-    let operator = system::cpu_operator_cost();
+    let operator = server::cpu_operator_cost();
     let work = pushed.len() as f64 * quals::VECTOR_SHARE;
     // Each row that passes costs a look-up and a comparison.
     let each = (groups.len() + keys.len()) as f64 * quals::VECTOR_SHARE;
     let cost = target.map(|target| target.cost()).unwrap_or_default();
     let startup = cost.startup
-        + f64::from(input.pages()) * system::seq_page_cost() * 0.1
+        + f64::from(input.pages()) * server::seq_page_cost() * 0.1
         + input.tuples() * work * operator
         + input.rows() * each * operator
         + rows * kept.len() as f64 * operator;
     base.set_startup_cost(startup);
-    base.set_total_cost(startup + rows * (system::cpu_tuple_cost() * 0.5 + cost.per_tuple));
+    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple));
     let plan = RowPlan {
         first_pass: 0,
         pushed: quals::clauses(pushed),

@@ -192,9 +192,7 @@ impl LatestState {
     /// A pass before its first vector.
     fn pass(&self, node: ExecNode<'_>, part: HashPart) -> Translation<Pass> {
         let plan = RowPlan::of(node.plan());
-        let mut translator = Translator::new(Scalars::Evaluated(
-            crate::expressions::scalar::RunningNode::at(node.plan_state()),
-        ));
+        let mut translator = Translator::new(Scalars::of(node));
         let filter = Filter::of(&mut translator, plan.pushed.iter().map(View::as_ptr))?;
         let mut keys = Vec::new();
         for group in &plan.groups {

@@ -13,7 +13,7 @@ use crate::nodes::aggregate;
 use crate::nodes::aggregate::offer::ungrouped_columns;
 use crate::nodes::aggregate::state::AggregateState;
 use crate::nodes::engine::plan::{Engine, Joined};
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{
     Aggref, CustomPath, Expr, List, Node, Path, PlannerInfo, ProjectionPath, Query, RelOptInfo,
     SubqueryScanPath, TargetEntry,
@@ -155,12 +155,12 @@ pub fn offer<'p>(
     let rows = stand_in.rows();
     base.set_rows(rows);
     let work = keys.len() + calls.len();
-    let per_row = work.max(1) as f64 * system::cpu_operator_cost() * VECTOR_SHARE;
+    let per_row = work.max(1) as f64 * server::cpu_operator_cost() * VECTOR_SHARE;
     let groups = below.aggregation.as_path();
     let cost = target.map(|target| target.cost()).unwrap_or_default();
     let startup = groups.startup_cost() + groups.rows() * per_row + cost.startup;
     base.set_startup_cost(startup);
-    base.set_total_cost(startup + rows * (system::cpu_tuple_cost() * 0.5 + cost.per_tuple));
+    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple));
     path.set_children(List::new([below.scan, stand_in]));
     let stored = Engine {
         index,

@@ -46,9 +46,7 @@ impl Program {
         node: ExecNode<'_>,
         below: CustomPlan<'_>,
     ) -> Translation<Program> {
-        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-            node.plan_state(),
-        ));
+        let scalars = Scalars::of(node);
         let mut translator = Translator::of_other_table(scalars);
         let conditions: List<'_, Expr<'_>> = plan_field(below.quals());
         let conditions = conditions.iter();

@@ -2,7 +2,7 @@
 
 use super::state::ScanState;
 use crate::custom_scan::callbacks;
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{CustomPath, List, Node, PlannerInfo, RelOptInfo};
 use crate::planner::quals::{Quals, VECTOR_SHARE};
 use crate::planner::selectivity;
@@ -28,14 +28,14 @@ pub fn scan_path<'p>(
         .reltarget()
         .map(|target| target.cost())
         .unwrap_or_default();
-    let operator = system::cpu_operator_cost();
+    let operator = server::cpu_operator_cost();
     base.set_startup_cost(target.startup);
     base.set_total_cost(
         target.startup
-            + pages * system::seq_page_cost() * 0.1
+            + pages * server::seq_page_cost() * 0.1
             + tuples * pushed.len() as f64 * (operator * VECTOR_SHARE)
             + rows
-                * (system::cpu_tuple_cost() * 0.5
+                * (server::cpu_tuple_cost() * 0.5
                     + kept.len() as f64 * operator
                     + target.per_tuple),
     );
@@ -56,14 +56,14 @@ pub fn offer_parallel_scan<'p>(relation: RelOptInfo<'p>, scan: CustomPath<'p>, p
     let path = scan.shallow_copy();
     // PostgreSQL's own estimate: the leader has less time the more workers it receives rows from.
     let leader = 1.0 - 0.3 * f64::from(workers);
-    let takes_part = system::parallel_leader_participation() && leader > 0.0;
+    let takes_part = server::parallel_leader_participation() && leader > 0.0;
     let processes = f64::from(workers) + if takes_part { leader } else { 0.0 };
-    let reading = pages * system::seq_page_cost() * 0.1;
+    let reading = pages * server::seq_page_cost() * 0.1;
     let base = path.as_path();
     let computing = base.total_cost() - base.startup_cost() - reading;
     base.set_parallel_aware(true);
     base.set_parallel_workers(workers);
-    base.set_rows(system::clamp_row_est(base.rows() / processes));
+    base.set_rows(server::clamp_row_est(base.rows() / processes));
     base.set_total_cost(base.startup_cost() + reading + computing / processes);
     relation.add_partial_path(path);
 }

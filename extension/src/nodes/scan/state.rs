@@ -70,9 +70,7 @@ impl Node for ScanState {
     }
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningScan> {
-        let mut translator = Translator::new(Scalars::Evaluated(
-            crate::expressions::scalar::RunningNode::at(node.plan_state()),
-        ));
+        let mut translator = Translator::new(Scalars::of(node));
         let filter = Filter::of(&mut translator, nodes::plan_list(node.plan().expressions()))?;
         let table = node.scanned_table();
         let mut source = VectorSource::begin(table, filter.zones_wanted.clone());

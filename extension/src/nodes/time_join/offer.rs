@@ -11,7 +11,7 @@ use crate::joins::by_time::plan::number_types;
 use crate::nodes::engine::plan::{Engine, Joined};
 use crate::nodes::scan::offer::scan_path;
 use crate::pg::exec::memory::hash_memory_limit;
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{List, Path, PlannerInfo};
 use crate::planner::lanes_table::is_lanes_scan;
 use crate::planner::quals::{Quals, VECTOR_SHARE, quals};
@@ -142,16 +142,16 @@ fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) 
     base.set_parallel_safe(false);
     let rows = nested.rows();
     base.set_rows(rows);
-    let operator = system::cpu_operator_cost();
+    let operator = server::cpu_operator_cost();
     let filters_count = filters.len().max(1) as f64;
     let per_row = operator * (JOIN_SHARE + filters_count * VECTOR_SHARE);
     let startup = join.right_rows * operator * JOIN_SHARE;
     base.set_startup_cost(startup);
     base.set_total_cost(
         startup
-            + f64::from(left.pages()) * system::seq_page_cost() * 0.1
+            + f64::from(left.pages()) * server::seq_page_cost() * 0.1
             + left.tuples() * per_row
-            + rows * system::cpu_tuple_cost(),
+            + rows * server::cpu_tuple_cost(),
     );
     let stored = Engine {
         index,

@@ -13,7 +13,7 @@ use crate::custom_scan::node::Planned;
 use crate::expressions::sort_key;
 use crate::expressions::translate::Translator;
 use crate::pg::exec::memory::work_memory_limit;
-use crate::pg::system;
+use crate::pg::server;
 use crate::pg::tree::{CustomPath, List, Node, Path, PlannerInfo, Query, RelOptInfo, plan_field};
 use crate::planner::quals::{self, Quals};
 use crate::planner::reasons::{self, About};
@@ -106,8 +106,8 @@ fn cost<'p>(base: Path<'p>, relation: RelOptInfo<'p>, first_pass: i32, keys: usi
         .unwrap_or_default()
         .per_tuple;
     let width = target.map_or(0, |target| target.width());
-    let operator = system::cpu_operator_cost();
-    let row = system::cpu_tuple_cost() * 0.5 + per_tuple;
+    let operator = server::cpu_operator_cost();
+    let row = server::cpu_tuple_cost() * 0.5 + per_tuple;
     let (rows, startup) = (base.rows(), base.startup_cost());
     let scan = base.total_cost() - startup - rows * row
         + rows * keys as f64 * operator * quals::VECTOR_SHARE;

@@ -85,9 +85,7 @@ impl Node for TopNState {
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningTopN> {
         let plan = RowPlan::of(node.plan());
-        let mut translator = Translator::new(Scalars::Evaluated(
-            crate::expressions::scalar::RunningNode::at(node.plan_state()),
-        ));
+        let mut translator = Translator::new(Scalars::of(node));
         let filter = Filter::of(&mut translator, plan.pushed.iter().map(View::as_ptr))?;
         let best = BestRows::new(sort_key::keys(&mut translator, &plan.keys)?);
         let table = node.scanned_table();

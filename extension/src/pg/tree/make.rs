@@ -10,7 +10,7 @@ use super::list::List;
 use super::operands::{ArrayExpr, RelabelType, TargetEntry, Var};
 use super::query::{Alias, FromExpr, JoinTree, Name, RangeTblRef};
 use super::raw;
-use super::tag;
+use super::tag::{self, Node};
 use super::view::{Field, View};
 
 /// A deep copy: `copyObject`.
@@ -60,8 +60,8 @@ pub fn text_array<'p>(elements: List<'p, Expr<'p>>) -> ArrayExpr<'p> {
 
 /// A string, for a plan's private data.
 pub fn string<'p>(text: &str) -> Expr<'p> {
-    // SAFETY: allocates a node.
-    unsafe { Expr::at(crate::pg::nodes::string(text)) }
+    let text = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();
+    name(&text).as_node()
 }
 
 /// A reference to an entry of the range table.
