@@ -67,7 +67,7 @@ pub trait PathHooks {
         extra: JoinPathExtraData<'p>,
     );
 
-    /// A step above the joins, such as grouping, has its paths from `input` to `output`.
+    /// A step above the joins, such as grouping, has its paths from `input` to `output`. Not called for set operations.
     fn upper<'p>(
         root: PlannerInfo<'p>,
         stage: pg_sys::UpperRelationKind::Type,
@@ -144,7 +144,10 @@ unsafe extern "C-unwind" fn upper_paths<H: PathHooks>(
             previous(root, stage, input, output, extra);
         }
     }
-    H::upper(plan_node(root), stage, plan_node(input), plan_node(output));
+    // Set operations have several inputs, of which PostgreSQL names none.
+    if let Some(input) = plan_field(input) {
+        H::upper(plan_node(root), stage, input, plan_node(output));
+    }
 }
 
 /// What is done around the planning of a query.

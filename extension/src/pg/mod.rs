@@ -16,7 +16,7 @@
 //! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
 //! | [`statement`] | this extension's own SQL statements |
 //! | [`server`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
-//! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
+//! | [`malloc`] | memory that is kept for the next batch |
 //! | [`temporary_file`] | temporary files of a query |
 //!
 //! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So values
@@ -55,7 +55,6 @@ pub mod permission;
 pub mod ports;
 #[cfg(feature = "pg15")]
 mod room;
-pub mod scratch_memory;
 pub mod server;
 pub mod shmem;
 pub mod signals;

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::state::AggregateState;
 use crate::custom_scan::{callbacks, stand_in};
-use crate::expressions::aggregate_call;
+use crate::expressions::aggregate_call::{self, KeyShape};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
@@ -97,14 +97,7 @@ pub fn offer<'p>(
             translator.predicate(*qual)?;
         }
     }
-    let mut shapes = Vec::new();
-    for evaluated in &evaluated {
-        let is_small = hash_join.is_some_and(|join| join.plan.is_small(evaluated.as_ptr()));
-        shapes.push(match is_small {
-            true => None,
-            false => Some(aggregate_call::key(&mut translator, *evaluated)?.1),
-        });
-    }
+    let shapes = shapes(&mut translator, hash_join, &evaluated)?;
     let keys = List::new(grouped.iter().map(|(_, expression)| *expression));
     let order = GroupOrder::wanted(root, keys, &shapes);
     let (calls, keeps_values) = calls(&mut translator, &leaves)?;
@@ -126,17 +119,18 @@ pub fn offer<'p>(
     };
     input.estimate(path, output, filters, keys.len() + calls.len());
     // Without keys there is one group, which is small unless an aggregate keeps its values.
-    let stand_in = match keys.is_empty() && input.is_divisible() && !keeps_values {
+    let is_small = keys.is_empty() && !keeps_values;
+    let stand_in = match is_small && input.is_divisible() {
         true => None,
         false => stand_in::path(output),
-    };
-    let stand_in = match (stand_in, order) {
-        (Some(path), Some((_, order))) => Some(root.sorted(path, order)),
-        (stand_in, _) => stand_in,
     };
     if stand_in.is_none() && (!input.is_divisible() || keeps_values) {
         return Err("no other plan".into());
     }
+    let stand_in = match order {
+        Some((_, order)) => stand_in.map(|path| root.sorted(path, order)),
+        None => stand_in,
+    };
     if let Some(stand_in) = stand_in {
         let is_safe = path.as_path().parallel_safe() && !stand_in::has_workers(stand_in);
         path.as_path().set_parallel_safe(is_safe);
@@ -245,6 +239,22 @@ fn translator<'p>(
         }
         (None, None) => Translator::new(Scalars::Unknown),
     })
+}
+
+/// The shapes of the grouping expressions; `None` for those over a small side of a hash join.
+fn shapes<'p>(
+    translator: &mut Translator,
+    hash_join: Option<&HashJoin<'p>>,
+    evaluated: &[Expr<'p>],
+) -> Translation<Vec<Option<KeyShape>>> {
+    let shape = |expression: &Expr<'p>| {
+        let is_small = hash_join.is_some_and(|join| join.plan.is_small(expression.as_ptr()));
+        match is_small {
+            true => Ok(None),
+            false => Ok(Some(aggregate_call::key(translator, *expression)?.1)),
+        }
+    };
+    evaluated.iter().map(shape).collect()
 }
 
 /// The conditions on a table, all of which the engine can check.
