@@ -271,7 +271,7 @@ fn keep_for_dumps(table: pg_sys::Oid) {
 }
 
 /// A copy of a statement, which may be changed.
-fn copy_of<V: tag::Kind<'static>>(
+fn copy_of<V: tag::Tagged<'static>>(
     planned: PlannedStmt<'static>,
 ) -> Option<(PlannedStmt<'static>, V)> {
     let copy = make::copy(planned);

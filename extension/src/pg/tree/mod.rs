@@ -24,6 +24,9 @@
 //!   returns, so the nodes that a safe function allocates live as long as the views.
 //! - Accessors copy fields out and never return a Rust reference into a node. PostgreSQL may therefore change a node
 //!   between two reads.
+//! - A setter changes the node for all who see it. A list that grows may move, so it is set again in the node that it
+//!   belongs to.
+//! - A node becomes one of its kind only by its tag ([`Node::downcast`]).
 //! - An ERROR of a function called here arrives as a panic, which the callback's guard turns back into the ERROR.
 
 pub mod expression;

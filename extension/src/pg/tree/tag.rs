@@ -34,7 +34,7 @@ pub unsafe trait Node<'p>: View<'p> {
 
     /// The node as one of this kind, if it is one.
     #[inline]
-    fn downcast<V: Kind<'p>>(self) -> Option<V> {
+    fn downcast<V: Tagged<'p>>(self) -> Option<V> {
         // SAFETY: a live node; the tag says which structure it is.
         (self.tag() == V::TAG).then(|| unsafe { V::at(self.as_ptr().cast()) })
     }
@@ -51,7 +51,7 @@ pub unsafe trait Node<'p>: View<'p> {
 ///
 /// # Safety
 /// `TAG` is the tag of the view's structure, of which zero is a legal value of every other field.
-pub unsafe trait Kind<'p>: Node<'p> {
+pub unsafe trait Tagged<'p>: Node<'p> {
     /// The tag that such a node begins with.
     const TAG: NodeTag;
 }
@@ -67,7 +67,7 @@ macro_rules! kinds {
     ($($view:ident = $tag:ident;)*) => {$(
         nodes!($view);
         // SAFETY: PostgreSQL's own `makeNode` pairs structure and tag so, and begins with zeros.
-        unsafe impl<'p> Kind<'p> for $view<'p> {
+        unsafe impl<'p> Tagged<'p> for $view<'p> {
             const TAG: NodeTag = NodeTag::$tag;
         }
     )*};
@@ -113,7 +113,7 @@ kinds! {
 }
 
 /// A new node, all zero but for its tag: `makeNode`.
-pub fn new<'p, V: Kind<'p>>() -> V {
+pub fn new<'p, V: Tagged<'p>>() -> V {
     // SAFETY: the tag is that of the structure; a node is never null.
     unsafe { V::at(raw::make(V::TAG)) }
 }
@@ -152,7 +152,7 @@ impl<'p> Expr<'p> {
     }
 
     /// The elements, if the node is a list of nodes of this kind.
-    pub fn as_list<V: Kind<'p>>(self) -> Option<List<'p, V>> {
+    pub fn as_list<V: Tagged<'p>>(self) -> Option<List<'p, V>> {
         let all = self.as_nodes()?;
         // SAFETY: a live list, whose elements have the tag of this structure.
         all.iter()
