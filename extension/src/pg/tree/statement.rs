@@ -136,8 +136,8 @@ impl<'p> AlterTableCmd<'p> {
             self.subtype(),
             pg_sys::AlterTableType::AT_SetRelOptions | pg_sys::AlterTableType::AT_ResetRelOptions
         );
-        // SAFETY: such a subcommand has a list of them, or null.
         match sets {
+            // SAFETY: such a subcommand has a list of them, or null.
             true => unsafe { Field::of((*self.as_ptr()).def.cast()) },
             false => Definitions::empty(),
         }
