@@ -29,14 +29,8 @@ use crate::labels::maintain;
 use crate::maintenance::shorten::Effort;
 use crate::maintenance::vacuum_report::Audience;
 use crate::maintenance::{self, vacuum};
-use crate::pg::signals::pqsignal;
 use crate::pg::table::OpenedTable;
-use crate::pg::{names, table_catalog};
-
-unsafe extern "C-unwind" {
-    // Core's handler of SIGTERM, without the bindings' error boundary: it only sets flags.
-    fn die(signal: std::ffi::c_int);
-}
+use crate::pg::{background, names, server, table_catalog};
 
 /// How often the launcher looks whether it has been switched on.
 const IDLE: Duration = Duration::from_secs(60);
@@ -62,23 +56,22 @@ pub fn register() {
         .load();
 }
 
-/// The launcher's main function.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn lanes_sealing_launcher(_argument: pg_sys::Datum) {
+crate::worker_mains! {
+    lanes_sealing_launcher => |_| launch();
+    lanes_sealer => |database| seal(database);
+}
+
+/// The launcher.
+fn launch() {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // SAFETY: a background worker with access to databases; no database is chosen, so it reads shared catalogues only.
-    unsafe {
-        pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
-    }
+    background::connect_to_shared_catalogs();
     loop {
         let nap = gucs::seal_naptime();
         if !BackgroundWorker::wait_latch(Some(nap.unwrap_or(IDLE))) {
             return;
         }
         if BackgroundWorker::sighup_received() {
-            // SAFETY: outside of transactions.
-            unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+            background::reload_configuration();
         }
         if gucs::seal_naptime().is_none() {
             continue;
@@ -93,8 +86,7 @@ pub extern "C-unwind" fn lanes_sealing_launcher(_argument: pg_sys::Datum) {
                 .set_function("lanes_sealer")
                 .enable_spi_access()
                 .set_argument(Some(database.into()))
-                // SAFETY: a plain read.
-                .set_notify_pid(unsafe { pg_sys::MyProcPid })
+                .set_notify_pid(server::process_id())
                 .load_dynamic();
             if let Ok(sealer) = sealer {
                 // Whether it ended well is for its own log to say; the postmaster's death ends us too.
@@ -104,25 +96,14 @@ pub extern "C-unwind" fn lanes_sealing_launcher(_argument: pg_sys::Datum) {
     }
 }
 
-/// A sealer's main function; its argument is the database.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
-    // SAFETY: core's own handler, by which a long piece of work ends at its next check for interrupts; nothing runs yet.
-    unsafe { pqsignal(pg_sys::SIGTERM as i32, Some(die)) };
+/// A sealer, whose argument is the database.
+fn seal(database: pg_sys::Datum) {
+    background::let_sigterm_cancel();
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP);
-    // SAFETY: the launcher's argument.
-    let database = unsafe { pg_sys::Oid::from_datum(database, false) };
-    BackgroundWorker::connect_worker_to_spi_by_oid(database, None);
+    let database = pg_sys::Oid::from(database.value() as u32);
+    BackgroundWorker::connect_worker_to_spi_by_oid(Some(database), None);
     for (name, value) in SETTINGS {
-        // SAFETY: names and values end in a zero; outside of transactions, as autovacuum sets its own.
-        unsafe {
-            let (context, source) = (
-                pg_sys::GucContext::PGC_SUSET,
-                pg_sys::GucSource::PGC_S_OVERRIDE,
-            );
-            pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source);
-        }
+        background::override_setting(name, value);
     }
     give_way(gucs::seal_nice());
     if let Err(failure) = attempt(maintain::visit) {
@@ -153,8 +134,7 @@ fn attempt(
     .catch_others(|failure| Err(message(&failure)))
     .execute();
     if attempted.is_err() {
-        // SAFETY: what core does after an ERROR at the top; locks, pins and memory of the transaction go with it.
-        unsafe { pg_sys::AbortCurrentTransaction() };
+        background::abort_transaction();
     }
     attempted
 }
@@ -164,8 +144,7 @@ fn give_way(nice: i32) {
     if nice == 0 {
         return;
     }
-    // SAFETY: a call without pointers, about this process, which has one thread. If it is refused, sealing is as urgent as all else.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    background::set_nice(nice);
     // Where Linux groups processes by session (each of PostgreSQL's begins one), a nice value counts within the group alone; the group has
     // one of its own. Elsewhere there is no such file.
     let _ = std::fs::write("/proc/self/autogroup", nice.to_string());

@@ -42,11 +42,8 @@ pgrx::pg_module_magic!();
 /// Called when Postgres loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
-    // Errors of Postgres's own pass through Rust on their way; with RUST_BACKTRACE set in the server's environment each
-    // would carry a backtrace in its DETAIL. SAFETY: single-threaded, like every Postgres process.
-    unsafe { std::env::set_var("RUST_LIB_BACKTRACE", "0") };
-    // SAFETY: a plain read.
-    if unsafe { !pg_sys::process_shared_preload_libraries_in_progress } {
+    pg::server::silence_backtraces();
+    if !pg::server::is_preloading() {
         error::raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "lanes must be loaded by the server at its start",

@@ -11,6 +11,12 @@ pub unsafe fn is_sorted_i64(values: *const i64, rows: usize) -> bool {
     unsafe { bridge::is_sorted(values, rows) }
 }
 
+/// Whether no value of a slice is less than the one before it.
+pub fn is_sorted(values: &[i64]) -> bool {
+    // SAFETY: as many values as the slice has.
+    unsafe { is_sorted_i64(values.as_ptr(), values.len()) }
+}
+
 /// The number of values of a sorted lane that are less than `key`, which is the first row that is
 /// not, or `rows`. For a lane that is not sorted, some number from 0 to `rows`.
 ///

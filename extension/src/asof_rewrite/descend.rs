@@ -2,12 +2,12 @@
 //!
 //! A part of a query that becomes a sub-select of the query is first built in the query's own terms. [`descend`] then
 //! adapts it: references to entries that move along keep their level and get new indexes, and all other references go one
-//! level further up.
+//! level further up. Trees that are adapted share no node with anything else.
 
 use pgrx::pg_sys;
 
 use crate::pg::outer_joins;
-use crate::pg::tree::{self, Visitor};
+use crate::pg::tree::{Expr, Kind, Query, Var, walk};
 
 /// The old range-table indexes of the entries that move. The new index of an entry is its position here, counted from 1.
 #[derive(Clone, Debug, Default)]
@@ -27,84 +27,56 @@ impl Moved {
 }
 
 /// Adapts a query that is in the terms of its future parent.
-///
-/// # Safety
-/// A live tree that shares no node with anything else.
-pub unsafe fn descend(query: *mut pg_sys::Query, moved: &Moved) {
-    // SAFETY: the caller's promise.
-    unsafe { tree::walk_query(query, &mut *adapter(moved)) };
+pub fn descend(query: Query<'_>, moved: &Moved) {
+    walk::query(query, &mut |node, depth| adapt(node, depth, moved));
 }
 
 /// Adapts an expression that is in the terms of its query's future parent.
-///
-/// # Safety
-/// A live expression that shares no node with anything else.
-pub unsafe fn descend_expression(expression: *mut pg_sys::Node, moved: &Moved) {
-    // SAFETY: the caller's promise.
-    unsafe { tree::walk_expression(expression, &mut *adapter(moved)) };
+pub fn descend_expression(expression: Expr<'_>, moved: &Moved) {
+    walk::expression(expression, &mut |node, depth| adapt(node, depth, moved));
 }
 
-fn adapter(moved: &Moved) -> Box<Visitor<'_>> {
-    Box::new(move |node, depth| {
-        // SAFETY: the walker hands over live nodes; each cast follows the tag.
-        unsafe {
-            match (*node).type_ {
-                pg_sys::NodeTag::T_Var => variable(&mut *node.cast(), depth, moved),
-                pg_sys::NodeTag::T_Aggref => {
-                    let aggregate: *mut pg_sys::Aggref = node.cast();
-                    if (*aggregate).agglevelsup >= depth {
-                        (*aggregate).agglevelsup += 1;
-                    }
-                }
-                pg_sys::NodeTag::T_GroupingFunc => {
-                    let grouping: *mut pg_sys::GroupingFunc = node.cast();
-                    if (*grouping).agglevelsup >= depth {
-                        (*grouping).agglevelsup += 1;
-                    }
-                }
-                pg_sys::NodeTag::T_RangeTblEntry => {
-                    let entry: *mut pg_sys::RangeTblEntry = node.cast();
-                    if (*entry).rtekind == pg_sys::RTEKind::RTE_CTE && (*entry).ctelevelsup >= depth
-                    {
-                        (*entry).ctelevelsup += 1;
-                    }
-                }
-                pg_sys::NodeTag::T_RangeTblRef if depth == 0 => {
-                    let reference: *mut pg_sys::RangeTblRef = node.cast();
-                    if let Some(new) = moved.renumber((*reference).rtindex) {
-                        (*reference).rtindex = new;
-                    }
-                }
-                pg_sys::NodeTag::T_JoinExpr if depth == 0 => {
-                    let join: *mut pg_sys::JoinExpr = node.cast();
-                    if let Some(new) = moved.renumber((*join).rtindex) {
-                        (*join).rtindex = new;
-                    }
-                }
-                _ => {}
+/// Adapts one node; the walk goes on.
+fn adapt(node: Expr<'_>, depth: u32, moved: &Moved) -> bool {
+    match node.kind() {
+        Kind::Var(var) => adapt_var(var, depth, moved),
+        Kind::Aggref(aggregate) if aggregate.agglevelsup() >= depth => {
+            aggregate.set_levels_up(aggregate.agglevelsup() + 1);
+        }
+        Kind::GroupingFunc(grouping) if grouping.agglevelsup() >= depth => {
+            grouping.set_levels_up(grouping.agglevelsup() + 1);
+        }
+        Kind::RangeTblEntry(entry)
+            if entry.rtekind() == pg_sys::RTEKind::RTE_CTE && entry.ctelevelsup() >= depth =>
+        {
+            entry.set_cte_levels_up(entry.ctelevelsup() + 1);
+        }
+        Kind::RangeTblRef(reference) if depth == 0 => {
+            if let Some(new) = moved.renumber(reference.rtindex()) {
+                reference.set_index(new);
             }
         }
-        false
-    })
+        Kind::JoinExpr(join) if depth == 0 => {
+            if let Some(new) = moved.renumber(join.rtindex()) {
+                join.set_index(new);
+            }
+        }
+        _ => {}
+    }
+    false
 }
 
-fn variable(variable: &mut pg_sys::Var, depth: u32, moved: &Moved) {
-    if variable.varlevelsup < depth {
+fn adapt_var(var: Var<'_>, depth: u32, moved: &Moved) {
+    if var.varlevelsup() < depth {
         return;
     }
-    if variable.varlevelsup > depth {
-        variable.varlevelsup += 1;
-        return;
-    }
-    match moved.renumber(variable.varno) {
-        Some(new) => {
-            variable.varno = new as _;
-            variable.varnosyn = new as _;
-            variable.varattnosyn = variable.varattno;
-            // Joins that do not move along do not belong to the new level.
-            // SAFETY: a live column of a tree that only we change.
-            unsafe { outer_joins::renumber(variable, |join| moved.renumber(join)) };
-        }
-        None => variable.varlevelsup += 1,
+    if var.varlevelsup() == depth
+        && let Some(new) = moved.renumber(var.varno())
+    {
+        var.refer_to(new, var.varattno());
+        // Joins that do not move along do not belong to the new level.
+        outer_joins::renumber(var, |join| moved.renumber(join));
+    } else {
+        var.set_levels_up(var.varlevelsup() + 1);
     }
 }

@@ -9,124 +9,91 @@ use pgrx::pg_sys;
 use super::descend::{self, Moved};
 use super::lateral;
 use crate::error;
-use crate::pg::{outer_joins, permission, ports, tree};
+use crate::pg::tree::{
+    Expression, JoinExpr, JoinKind, JoinTree, Kind, List, Query, RangeTblEntry, Var, make, tag,
+    walk,
+};
+use crate::pg::{outer_joins, permission};
 
 /// A column that the rest of the query uses.
-struct Column {
+struct Column<'p> {
     entry: i32,
     attribute: i16,
-    /// A reference to the column.
-    variable: pg_sys::Var,
+    /// A copy of the first reference to the column.
+    reference: Var<'p>,
 }
 
-/// Makes the right side of a join one range-table entry, and returns its index.
-///
-/// # Safety
-/// A live join in the join tree of a live query that shares no nodes.
-pub unsafe fn gather(parent: *mut pg_sys::Query, join: *mut pg_sys::JoinExpr) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let side = (*join).rarg;
-        let mut moved = Moved::default();
-        members(side, &mut moved.0);
-        refuse_locks(parent, &moved);
-        let query: *mut pg_sys::Query = tree::make(pg_sys::NodeTag::T_Query);
-        (*query).commandType = pg_sys::CmdType::CMD_SELECT;
-        (*query).canSetTag = true;
-        (*query).hasSubLinks = (*parent).hasSubLinks;
-        (*query).hasRowSecurity = (*parent).hasRowSecurity;
-        (*query).stmt_location = -1;
-        let entries: Vec<_> = moved
-            .0
-            .iter()
-            .map(|&index| tree::entry(parent, index))
-            .collect();
-        (*query).rtable = tree::list(&entries);
-        (*query).jointree = pg_sys::makeFromExpr(tree::list(&[side]), std::ptr::null_mut());
-        for (&index, &entry) in moved.0.iter().zip(&entries) {
-            leave_behind(parent, index, entry);
-        }
-        let reference: *mut pg_sys::RangeTblRef = tree::make(pg_sys::NodeTag::T_RangeTblRef);
-        let index = ports::list_length((*parent).rtable) + 1;
-        (*reference).rtindex = index;
-        (*join).rarg = reference.cast();
-
-        let columns = redirect(parent, &moved, index);
-        let mut names = Vec::new();
-        let mut targets = Vec::new();
-        for column in &columns {
-            let name = name_of(
-                entries[moved.renumber(column.entry).unwrap_or(1) as usize - 1],
-                column,
-            );
-            let mut variable = column.variable;
-            variable.varno = column.entry as _;
-            variable.varattno = column.attribute;
-            variable.varlevelsup = 0;
-            let expression: *mut pg_sys::Var = tree::copy(&raw mut variable);
-            let place = targets.len() as i16 + 1;
-            targets.push(pg_sys::makeTargetEntry(
-                expression.cast(),
-                place,
-                name,
-                false,
-            ));
-            names.push(pg_sys::makeString(name).cast());
-        }
-        (*query).targetList = tree::list(&targets);
-        permission::adopt(parent, query);
-        descend::descend(query, &moved);
-        let alias = entries.last().map_or(c"asof".as_ptr(), |&last| {
-            (*(*last).eref).aliasname.cast_const()
-        });
-        let entry = lateral::sub_select_entry(query, std::ffi::CStr::from_ptr(alias), &names);
-        (*entry).lateral = true;
-        (*parent).rtable = pg_sys::lappend((*parent).rtable, entry.cast());
-        index
+/// Makes the right side of a join one range-table entry, and returns its index. The query shares no nodes.
+pub fn gather(parent: Query<'_>, join: JoinExpr<'_>) -> i32 {
+    let Some(side) = join.rarg() else {
+        unreachable!("a join has a right side");
+    };
+    let mut moved = Moved::default();
+    members(side, &mut moved.0);
+    refuse_locks(parent, &moved);
+    let query = lateral::select_like(parent);
+    let entries: Vec<_> = moved
+        .0
+        .iter()
+        .filter_map(|&index| parent.entry(index))
+        .collect();
+    query.set_rtable(List::new(entries.iter().copied()));
+    query.set_jointree(Some(make::from(&[side], None)));
+    for (&index, &entry) in moved.0.iter().zip(&entries) {
+        leave_behind(parent, index, entry);
     }
+    let index = parent.rtable().len() as i32 + 1;
+    join.set_right(Some(make::reference(index)));
+
+    let (mut names, mut targets) = (List::EMPTY, List::EMPTY);
+    for column in redirect(parent, &moved, index) {
+        let entry = entries[moved.renumber(column.entry).unwrap_or(1) as usize - 1];
+        let name = entry.attribute_name(column.attribute);
+        let expr = column.reference.as_expr();
+        targets.push(make::target(expr, targets.len() + 1, name, false));
+        names.push(make::name(name.unwrap_or_default()));
+    }
+    query.set_targets(targets);
+    permission::adopt(parent, query);
+    descend::descend(query, &moved);
+    let alias = entries.last().and_then(|last| last.attribute_name(0));
+    let entry = lateral::sub_select_entry(query, alias.unwrap_or(c"asof"), names);
+    entry.set_lateral(true);
+    let mut rtable = parent.rtable();
+    rtable.push(entry);
+    parent.set_rtable(rtable);
+    index
 }
 
 /// The entries of a join tree: the joined tables, then their join, so the outermost join is last.
-unsafe fn members(node: *mut pg_sys::Node, found: &mut Vec<i32>) {
-    // SAFETY: a live join tree; the casts follow the tags.
-    unsafe {
-        match (*node).type_ {
-            pg_sys::NodeTag::T_RangeTblRef => {
-                found.push((*node.cast::<pg_sys::RangeTblRef>()).rtindex);
+fn members(node: JoinTree<'_>, found: &mut Vec<i32>) {
+    match node.kind() {
+        JoinKind::Entry(reference) => found.push(reference.rtindex()),
+        JoinKind::Join(join) => {
+            for side in [join.larg(), join.rarg()].into_iter().flatten() {
+                members(side, found);
             }
-            pg_sys::NodeTag::T_JoinExpr => {
-                let join: *mut pg_sys::JoinExpr = node.cast();
-                members((*join).larg, found);
-                members((*join).rarg, found);
-                if (*join).rtindex > 0 {
-                    found.push((*join).rtindex);
-                }
+            if join.rtindex() > 0 {
+                found.push(join.rtindex());
             }
-            pg_sys::NodeTag::T_FromExpr => {
-                for part in tree::elements((*node.cast::<pg_sys::FromExpr>()).fromlist) {
-                    members(part, found);
-                }
-            }
-            _ => {}
         }
+        JoinKind::From(from) => {
+            for part in from.fromlist() {
+                members(part, found);
+            }
+        }
+        JoinKind::Other(_) => {}
     }
 }
 
 /// Raises an error if the query locks rows of an entry that moves.
-///
-/// # Safety
-/// A live query.
-pub unsafe fn refuse_locks(parent: *const pg_sys::Query, moved: &Moved) {
-    // SAFETY: live row marks.
-    unsafe {
-        for mark in tree::elements::<pg_sys::RowMarkClause>((*parent).rowMarks) {
-            if moved.contains((*mark).rti as i32) {
-                error::refuse(
-                    "rows of the right side of an ASOF join cannot be locked",
-                    "Name the tables to lock: FOR UPDATE OF the left side.",
-                );
-            }
-        }
+pub fn refuse_locks(parent: Query<'_>, moved: &Moved) {
+    let mut marks = parent.rowMarks().iter();
+    if marks.any(|mark| moved.contains(mark.rti() as i32)) {
+        error::refuse(
+            "rows of the right side of an ASOF join cannot be locked",
+            "Name the tables to lock: FOR UPDATE OF the left side.",
+        );
     }
 }
 
@@ -139,66 +106,46 @@ pub fn refuse_system_column() -> ! {
 }
 
 /// Puts an empty entry in the place of an entry that moves.
-unsafe fn leave_behind(parent: *mut pg_sys::Query, index: i32, old: *mut pg_sys::RangeTblEntry) {
-    // SAFETY: live trees.
-    unsafe {
-        let empty: *mut pg_sys::RangeTblEntry = tree::make(pg_sys::NodeTag::T_RangeTblEntry);
-        (*empty).rtekind = pg_sys::RTEKind::RTE_RESULT;
-        (*empty).eref = pg_sys::makeAlias((*(*old).eref).aliasname, std::ptr::null_mut());
-        tree::list_set((*parent).rtable, index - 1, empty);
-    }
+fn leave_behind<'p>(parent: Query<'p>, index: i32, old: RangeTblEntry<'p>) {
+    let empty: RangeTblEntry<'p> = tag::new();
+    empty.set_kind(pg_sys::RTEKind::RTE_RESULT);
+    let name = old.attribute_name(0).unwrap_or_default();
+    empty.set_names(Some(make::alias(name, List::EMPTY)));
+    parent.rtable().set(index as usize - 1, empty);
 }
 
 /// Changes references to entries that move into references to columns of entry `index`, and returns these columns.
-unsafe fn redirect(parent: *mut pg_sys::Query, moved: &Moved, index: i32) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
+fn redirect<'p>(parent: Query<'p>, moved: &Moved, index: i32) -> Vec<Column<'p>> {
+    let mut columns: Vec<Column<'p>> = Vec::new();
     let mut system = false;
-    // SAFETY: the visitor changes live nodes that nothing else shares; the cast follows the tag.
-    unsafe {
-        tree::walk_query(parent, &mut |node, depth| {
-            if (*node).type_ != pg_sys::NodeTag::T_Var {
-                return false;
-            }
-            let variable: *mut pg_sys::Var = node.cast();
-            if (*variable).varlevelsup != depth || !moved.contains((*variable).varno) {
-                return false;
-            }
-            let (entry, attribute) = ((*variable).varno, (*variable).varattno);
-            system |= attribute < 0;
-            let known = columns
-                .iter()
-                .position(|column| (column.entry, column.attribute) == (entry, attribute));
-            let place = known.unwrap_or_else(|| {
-                columns.push(Column {
-                    entry,
-                    attribute,
-                    variable: *variable,
-                });
-                columns.len() - 1
+    walk::query(parent, &mut |node, depth| {
+        let Kind::Var(var) = node.kind() else {
+            return false;
+        };
+        let (entry, attribute) = (var.varno(), var.varattno());
+        if var.varlevelsup() != depth || !moved.contains(entry) {
+            return false;
+        }
+        system |= attribute < 0;
+        let known = columns
+            .iter()
+            .position(|column| (column.entry, column.attribute) == (entry, attribute));
+        let place = known.unwrap_or_else(|| {
+            let reference = make::copy(var);
+            reference.set_levels_up(0);
+            columns.push(Column {
+                entry,
+                attribute,
+                reference,
             });
-            (*variable).varno = index as _;
-            (*variable).varattno = place as i16 + 1;
-            (*variable).varnosyn = index as _;
-            (*variable).varattnosyn = place as i16 + 1;
-            outer_joins::renumber(&mut *variable, |join| {
-                (!moved.0.contains(&join)).then_some(join)
-            });
-            false
+            columns.len() - 1
         });
-    }
+        var.refer_to(index, place as i16 + 1);
+        outer_joins::renumber(var, |join| (!moved.contains(join)).then_some(join));
+        false
+    });
     if system {
         refuse_system_column();
     }
     columns
-}
-
-unsafe fn name_of(entry: *mut pg_sys::RangeTblEntry, column: &Column) -> *mut std::ffi::c_char {
-    // SAFETY: a live entry that has the column.
-    unsafe {
-        if column.attribute > 0 {
-            pg_sys::get_rte_attribute_name(entry, column.attribute)
-        } else {
-            (*(*entry).eref).aliasname
-        }
-    }
 }

@@ -16,448 +16,293 @@ use pgrx::pg_sys;
 use super::condition::{Asof, Direction, Look, Operators, SortKey};
 use super::descend::{self, Moved};
 use super::tolerance;
-use crate::pg::{permission, ports, tree};
+use crate::pg::tree::{
+    Expr, Expression, Integers, List, Name, Oids, Query, RangeTblEntry, SetOperationStmt,
+    SortGroupClause, TargetEntry, Var, make, tag,
+};
+use crate::pg::{catalog, permission};
 
 /// The right side of a join, by its range-table entry.
 #[derive(Clone, Copy)]
-pub struct RightSide {
+pub struct RightSide<'p> {
     /// The query that contains the join.
-    pub parent: *mut pg_sys::Query,
+    pub parent: Query<'p>,
     /// The entry's index.
     pub index: i32,
 }
 
+impl<'p> RightSide<'p> {
+    fn entry(self) -> RangeTblEntry<'p> {
+        let entry = self.parent.entry(self.index);
+        entry.expect("a join refers to entries of its query")
+    }
+}
+
 /// The sub-select that returns the match for a row of the left side: the right-hand side of `JOIN LATERAL … ON true`. Its
-/// columns are the columns of the right side's entry in their places, so references to them need no change.
-///
-/// # Safety
-/// Live trees; the right side's entry is not used otherwise afterwards.
-pub unsafe fn sub_select(
-    side: RightSide,
-    asof: &Asof,
-    residual: &[*mut pg_sys::Node],
-) -> *mut pg_sys::Query {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match &asof.looks[..] {
-            [look] => candidates(side, asof, look, residual, false),
-            looks => nearest(side, asof, looks, residual),
-        }
+/// columns are the columns of the right side's entry in their places, so references to them need no change. The right
+/// side's entry is not used otherwise afterwards.
+pub fn sub_select<'p>(side: RightSide<'p>, asof: &Asof<'p>, residual: &[Expr<'p>]) -> Query<'p> {
+    match &asof.looks[..] {
+        [look] => candidates(side, asof, look, residual, false),
+        looks => nearest(side, asof, looks, residual),
     }
 }
 
-/// The candidate of one search, one level below the parent, optionally with its time as the last column.
-unsafe fn candidates(
-    side: RightSide,
-    asof: &Asof,
-    look: &Look,
-    residual: &[*mut pg_sys::Node],
+/// The candidate of one search, one level below the parent, optionally with its time as the last column. Every expression
+/// is copied, so that nothing is shared.
+fn candidates<'p>(
+    side: RightSide<'p>,
+    asof: &Asof<'p>,
+    look: &Look<'p>,
+    residual: &[Expr<'p>],
     with_time: bool,
-) -> *mut pg_sys::Query {
-    // SAFETY: every expression is copied, so that nothing is shared.
-    unsafe {
-        let entry: *mut pg_sys::RangeTblEntry = tree::copy(tree::entry(side.parent, side.index));
-        let query = empty(side.parent);
-        let mut targets = columns(entry, side.index);
-        if with_time {
-            let time = tree::copy(asof.time.expression);
-            targets.push(output(time, targets.len() + 1, c"time"));
-        }
-        let mut order = Order::new(&mut targets);
-        let direction = look.direction;
-        order.by(asof.time.expression, asof.time.operators, direction);
-        if let Some(SortKey {
-            expression,
-            operators,
-        }) = asof.tie
-        {
-            // A row whose tie is NULL comes after every row whose tie is not.
-            order.by_with_nulls(expression, operators, direction, false);
-        }
-        for (expression, kind) in arrival(entry, side.index) {
-            order.by(expression, Operators::of_type(kind), direction);
-        }
-        (*query).sortClause = order.clause;
-        (*query).targetList = tree::list(&targets);
-        let conditions: Vec<_> = residual
-            .iter()
-            .chain(&look.conditions)
-            .map(|&condition| tree::copy(condition))
-            .collect();
-        (*query).rtable = tree::list(&[entry]);
-        (*query).jointree = pg_sys::makeFromExpr(
-            tree::list(&[reference(side.index)]),
-            tree::conjunction(&conditions),
-        );
-        // The entry is alone in its query, so it has no other entry to refer to.
-        (*entry).lateral = false;
-        permission::adopt(side.parent, query);
-        descend::descend(query, &Moved(vec![side.index]));
-        limit_one(query);
-        query
+) -> Query<'p> {
+    let entry = make::copy(side.entry());
+    let query = select_like(side.parent);
+    let mut targets = columns(entry, side.index);
+    if with_time {
+        let time = make::copy(asof.time.expression);
+        targets.push(make::target(time, targets.len() + 1, Some(c"time"), false));
     }
+    let mut order = Order::new(&mut targets);
+    let direction = look.direction;
+    order.by(asof.time.expression, asof.time.operators, direction);
+    if let Some(SortKey {
+        expression,
+        operators,
+    }) = asof.tie
+    {
+        // A row whose tie is NULL comes after every row whose tie is not.
+        order.by_with_nulls(expression, operators, direction, false);
+    }
+    for (column, kind) in arrival(entry, side.index) {
+        order.by(column.as_expr(), Operators::of_type(kind), direction);
+    }
+    query.set_sort_clause(order.clause);
+    query.set_targets(List::new(targets));
+    let conditions = residual.iter().chain(&look.conditions);
+    let conditions: Vec<_> = conditions.copied().map(make::copy).collect();
+    query.set_rtable(List::new([entry]));
+    let from = make::reference(side.index).as_join_tree();
+    query.set_jointree(Some(make::from(&[from], Some(make::all_of(&conditions)))));
+    // The entry is alone in its query, so it has no other entry to refer to.
+    entry.set_lateral(false);
+    permission::adopt(side.parent, query);
+    descend::descend(query, &Moved(vec![side.index]));
+    limit_one(query);
+    query
 }
 
-/// The nearer one of two candidates.
-unsafe fn nearest(
-    side: RightSide,
-    asof: &Asof,
-    looks: &[Look],
-    residual: &[*mut pg_sys::Node],
-) -> *mut pg_sys::Query {
-    // SAFETY: every expression is copied.
-    unsafe {
-        let mut arms = Vec::new();
-        for look in looks {
-            let arm = candidates(side, asof, look, residual, true);
-            // Made for the level below the parent; two more lie between.
-            pg_sys::IncrementVarSublevelsUp(arm.cast(), 2, 1);
-            arms.push(arm);
-        }
-        let names = output_names(arms[0]);
-        let both = union_all(side.parent, &arms, &names);
-        let query = empty(side.parent);
-        (*query).rtable = tree::list(&[sub_select_entry(both, c"candidate", &names)]);
-        let places = variables_of(both, 1);
-        let Some((&time, places)) = places.split_last() else {
-            unreachable!("the time is the last column")
-        };
-        let mut targets: Vec<_> = places
-            .iter()
-            .zip(tree::elements::<pg_sys::TargetEntry>((*arms[0]).targetList))
-            .enumerate()
-            .map(|(index, (&place, of))| {
-                pg_sys::makeTargetEntry(place.cast(), index as i16 + 1, (*of).resname, false)
-            })
-            .collect();
-        let left = tree::copy(asof.left);
-        descend::descend_expression(left, &Moved::default());
-        let measured = pg_sys::exprType(left);
-        let function = tolerance::distance_function(measured);
-        let kind = pg_sys::get_func_rettype(function);
-        let distance = pg_sys::makeFuncExpr(
-            function,
-            kind,
-            tree::list(&[time.cast(), left]),
-            pg_sys::InvalidOid,
-            pg_sys::InvalidOid,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        );
-        let mut order = Order::new(&mut targets);
-        order.by(
-            distance.cast(),
-            Operators::of_type(kind),
-            Direction::Forward,
-        );
-        order.by(time.cast(), asof.time.operators, Direction::Forward);
-        (*query).sortClause = order.clause;
-        (*query).targetList = tree::list(&targets);
-        (*query).jointree = pg_sys::makeFromExpr(tree::list(&[reference(1)]), std::ptr::null_mut());
-        limit_one(query);
-        query
+/// The nearer one of two candidates. Every expression is copied.
+fn nearest<'p>(
+    side: RightSide<'p>,
+    asof: &Asof<'p>,
+    looks: &[Look<'p>],
+    residual: &[Expr<'p>],
+) -> Query<'p> {
+    let mut arms = Vec::new();
+    for look in looks {
+        let arm = candidates(side, asof, look, residual, true);
+        // Made for the level below the parent; two more lie between.
+        arm.raise_levels(2, 1);
+        arms.push(arm);
     }
+    let names = output_names(arms[0]);
+    let both = union_all(side.parent, &arms, names);
+    let query = select_like(side.parent);
+    query.set_rtable(List::new([sub_select_entry(both, c"candidate", names)]));
+    let places = variables_of(both, 1);
+    let Some((&time, places)) = places.split_last() else {
+        unreachable!("the time is the last column")
+    };
+    let mut targets: Vec<_> = places
+        .iter()
+        .zip(arms[0].targetList())
+        .enumerate()
+        .map(|(index, (place, of))| make::target(place.as_expr(), index + 1, of.resname(), false))
+        .collect();
+    let left = make::copy(asof.left);
+    descend::descend_expression(left, &Moved::default());
+    let function = tolerance::distance_function(left.type_of());
+    let kind = catalog::function_result(function);
+    let distance = make::call(function, kind, &[time.as_expr(), left]);
+    let mut order = Order::new(&mut targets);
+    order.by(distance, Operators::of_type(kind), Direction::Forward);
+    order.by(time.as_expr(), asof.time.operators, Direction::Forward);
+    query.set_sort_clause(order.clause);
+    query.set_targets(List::new(targets));
+    let from = make::reference(1).as_join_tree();
+    query.set_jointree(Some(make::from(&[from], None)));
+    limit_one(query);
+    query
 }
 
-/// `first UNION ALL second`.
-unsafe fn union_all(
-    parent: *const pg_sys::Query,
-    arms: &[*mut pg_sys::Query],
-    names: &[*mut pg_sys::Node],
-) -> *mut pg_sys::Query {
-    // SAFETY: live queries of equal columns.
-    unsafe {
-        let query = empty(parent);
-        let entries: Vec<_> = arms
-            .iter()
-            .map(|&arm| sub_select_entry(arm, c"candidate", names))
-            .collect();
-        (*query).rtable = tree::list(&entries);
-        (*query).jointree = pg_sys::makeFromExpr(std::ptr::null_mut(), std::ptr::null_mut());
-        let union: *mut pg_sys::SetOperationStmt = tree::make(pg_sys::NodeTag::T_SetOperationStmt);
-        (*union).op = pg_sys::SetOperation::SETOP_UNION;
-        (*union).all = true;
-        (*union).larg = reference(1).cast();
-        (*union).rarg = reference(2).cast();
-        let columns = variables_of(arms[0], 1);
-        for &column in &columns {
-            (*union).colTypes = pg_sys::lappend_oid((*union).colTypes, (*column).vartype);
-            (*union).colTypmods = pg_sys::lappend_int((*union).colTypmods, (*column).vartypmod);
-            (*union).colCollations =
-                pg_sys::lappend_oid((*union).colCollations, (*column).varcollid);
-        }
-        (*query).setOperations = union.cast();
-        let targets: Vec<_> = columns
-            .iter()
-            .zip(names)
-            .enumerate()
-            .map(|(index, (&column, &name))| {
-                let name = string_of(name);
-                pg_sys::makeTargetEntry(column.cast(), index as i16 + 1, name, false)
-            })
-            .collect();
-        (*query).targetList = tree::list(&targets);
-        query
-    }
+/// `first UNION ALL second`, of queries of equal columns.
+fn union_all<'p>(parent: Query<'p>, arms: &[Query<'p>], names: List<'p, Name<'p>>) -> Query<'p> {
+    let query = select_like(parent);
+    let entries = arms
+        .iter()
+        .map(|&arm| sub_select_entry(arm, c"candidate", names));
+    query.set_rtable(List::new(entries));
+    query.set_jointree(Some(make::from(&[], None)));
+    let columns = variables_of(arms[0], 1);
+    let union: SetOperationStmt<'p> = tag::new();
+    union.set_operation(pg_sys::SetOperation::SETOP_UNION);
+    union.set_is_all(true);
+    union.set_left(Some(make::reference(1)));
+    union.set_right(Some(make::reference(2)));
+    union.set_types(Oids::new(columns.iter().map(|column| column.vartype())));
+    union.set_type_modifiers(Integers::new(
+        columns.iter().map(|column| column.vartypmod()),
+    ));
+    union.set_collations(Oids::new(columns.iter().map(|column| column.varcollid())));
+    query.set_set_operations(Some(union));
+    let targets = columns.iter().zip(names).enumerate();
+    let targets = targets.map(|(index, (column, name))| {
+        make::target(column.as_expr(), index + 1, name.sval(), false)
+    });
+    query.set_targets(List::new(targets));
+    query
 }
 
 /// A `SELECT` without clauses. It inherits the flags that say what the query may contain.
-unsafe fn empty(parent: *const pg_sys::Query) -> *mut pg_sys::Query {
-    // SAFETY: a live parent.
-    unsafe {
-        let query: *mut pg_sys::Query = tree::make(pg_sys::NodeTag::T_Query);
-        (*query).commandType = pg_sys::CmdType::CMD_SELECT;
-        (*query).querySource = pg_sys::QuerySource::QSRC_ORIGINAL;
-        (*query).canSetTag = true;
-        (*query).hasSubLinks = (*parent).hasSubLinks;
-        (*query).hasRowSecurity = (*parent).hasRowSecurity;
-        (*query).stmt_location = -1;
-        query
-    }
+pub fn select_like<'p>(parent: Query<'p>) -> Query<'p> {
+    let query: Query<'p> = tag::new();
+    query.set_command(pg_sys::CmdType::CMD_SELECT);
+    query.set_is_tagged(true);
+    query.set_has_sublinks(parent.hasSubLinks());
+    query.set_has_row_security(parent.hasRowSecurity());
+    query.set_location(-1);
+    query
 }
 
-unsafe fn limit_one(query: *mut pg_sys::Query) {
-    // SAFETY: a live query.
-    unsafe {
-        (*query).limitCount = pg_sys::makeConst(
-            pg_sys::INT8OID,
-            -1,
-            pg_sys::InvalidOid,
-            8,
-            pg_sys::Datum::from(1i64),
-            false,
-            true,
-        )
-        .cast();
-        (*query).limitOption = pg_sys::LimitOption::LIMIT_OPTION_COUNT;
-    }
-}
-
-unsafe fn reference(index: i32) -> *mut pg_sys::RangeTblRef {
-    // SAFETY: the tag's own type.
-    unsafe {
-        let reference: *mut pg_sys::RangeTblRef = tree::make(pg_sys::NodeTag::T_RangeTblRef);
-        (*reference).rtindex = index;
-        reference
-    }
+fn limit_one(query: Query<'_>) {
+    query.set_limit_count(Some(make::bigint(1)));
+    query.set_limit_option(pg_sys::LimitOption::LIMIT_OPTION_COUNT);
 }
 
 /// The ORDER BY of a target list that is being built.
-struct Order<'a> {
-    targets: &'a mut Vec<*mut pg_sys::TargetEntry>,
-    clause: *mut pg_sys::List,
-    keys: u32,
+struct Order<'a, 'p> {
+    targets: &'a mut Vec<TargetEntry<'p>>,
+    clause: List<'p, SortGroupClause<'p>>,
 }
 
-impl Order<'_> {
-    fn new(targets: &mut Vec<*mut pg_sys::TargetEntry>) -> Order<'_> {
+impl<'a, 'p> Order<'a, 'p> {
+    fn new(targets: &'a mut Vec<TargetEntry<'p>>) -> Order<'a, 'p> {
         Order {
             targets,
-            clause: std::ptr::null_mut(),
-            keys: 0,
+            clause: List::EMPTY,
         }
     }
 
     /// Adds a key, with NULLs where an index of the type has them when it is scanned in this direction.
-    unsafe fn by(
-        &mut self,
-        expression: *mut pg_sys::Node,
-        operators: Operators,
-        direction: Direction,
-    ) {
+    fn by(&mut self, expression: Expr<'p>, operators: Operators, direction: Direction) {
         let nulls_first = direction == Direction::Backward;
-        // SAFETY: the caller's promise.
-        unsafe { self.by_with_nulls(expression, operators, direction, nulls_first) };
+        self.by_with_nulls(expression, operators, direction, nulls_first);
     }
 
-    unsafe fn by_with_nulls(
+    fn by_with_nulls(
         &mut self,
-        expression: *mut pg_sys::Node,
+        expression: Expr<'p>,
         operators: Operators,
         direction: Direction,
         nulls_first: bool,
     ) {
-        // SAFETY: live nodes; the expression is copied.
-        unsafe {
-            let place = self
-                .targets
-                .iter()
-                .copied()
-                .find(|&target| pg_sys::equal((*target).expr.cast(), expression.cast()));
-            let target = place.unwrap_or_else(|| {
-                let target = pg_sys::makeTargetEntry(
-                    tree::copy(expression).cast(),
-                    self.targets.len() as i16 + 1,
-                    std::ptr::null_mut(),
-                    true,
-                );
-                self.targets.push(target);
-                target
-            });
-            if (*target).ressortgroupref > 0 {
-                return;
-            }
-            self.keys += 1;
-            (*target).ressortgroupref = self.keys;
-            let key: *mut pg_sys::SortGroupClause = tree::make(pg_sys::NodeTag::T_SortGroupClause);
-            (*key).tleSortGroupRef = self.keys;
-            (*key).eqop = operators.equal;
-            (*key).sortop = match direction {
-                Direction::Backward => operators.greater,
-                Direction::Forward => operators.less,
-            };
-            ports::set_reverse_sort(key, direction == Direction::Backward);
-            (*key).nulls_first = nulls_first;
-            self.clause = pg_sys::lappend(self.clause, key.cast());
+        let known = self.targets.iter().copied();
+        let mut known = known.filter(|target| target.expr().equals(expression));
+        let target = known.next().unwrap_or_else(|| {
+            let copy = make::copy(expression);
+            let target = make::target(copy, self.targets.len() + 1, None, true);
+            self.targets.push(target);
+            target
+        });
+        if target.ressortgroupref() > 0 {
+            return;
         }
-    }
-}
-
-unsafe fn output(
-    expression: *mut pg_sys::Node,
-    place: usize,
-    name: &CStr,
-) -> *mut pg_sys::TargetEntry {
-    // SAFETY: a live expression; the name is copied.
-    unsafe {
-        pg_sys::makeTargetEntry(
-            expression.cast(),
-            place as i16,
-            pg_sys::pstrdup(name.as_ptr()),
-            false,
-        )
+        let reference = self.clause.len() as u32 + 1;
+        target.set_sort_group_ref(reference);
+        let key: SortGroupClause<'p> = tag::new();
+        key.set_reference(reference);
+        key.set_equality(operators.equal);
+        key.set_order(match direction {
+            Direction::Backward => operators.greater,
+            Direction::Forward => operators.less,
+        });
+        key.set_descending(direction == Direction::Backward);
+        key.set_nulls_first(nulls_first);
+        self.clause.push(key);
     }
 }
 
 /// All columns of an entry in their places. Dropped columns are NULL.
-unsafe fn columns(entry: *mut pg_sys::RangeTblEntry, index: i32) -> Vec<*mut pg_sys::TargetEntry> {
-    let (mut names, mut values) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: a live entry; a relation is locked since the query was parsed.
-    unsafe {
-        ports::expandRTE(entry, index, &mut names, &mut values);
-        tree::elements::<pg_sys::Expr>(values)
-            .into_iter()
-            .zip(tree::elements::<pg_sys::Node>(names))
-            .enumerate()
-            .map(|(place, (value, name))| {
-                pg_sys::makeTargetEntry(value, place as i16 + 1, string_of(name), false)
-            })
-            .collect()
-    }
+fn columns<'p>(entry: RangeTblEntry<'p>, index: i32) -> Vec<TargetEntry<'p>> {
+    let columns = entry.columns(index).enumerate();
+    columns
+        .map(|(place, (name, value))| make::target(value, place + 1, name, false))
+        .collect()
 }
 
 /// The keys of the order in which the rows of a table arrived.
-unsafe fn arrival(
-    entry: *const pg_sys::RangeTblEntry,
-    index: i32,
-) -> Vec<(*mut pg_sys::Node, pg_sys::Oid)> {
+fn arrival<'p>(entry: RangeTblEntry<'p>, index: i32) -> Vec<(Var<'p>, pg_sys::Oid)> {
     let system = |attribute: i32, kind| {
-        // SAFETY: plain construction.
-        let variable = unsafe {
-            pg_sys::makeVar(
-                index as _,
-                attribute as i16,
-                kind,
-                -1,
-                pg_sys::InvalidOid,
-                0,
-            )
-        };
-        (variable.cast(), kind)
+        let column = make::var(index, attribute as i16, kind, pg_sys::InvalidOid);
+        (column, kind)
     };
     let tid = || system(pg_sys::SelfItemPointerAttributeNumber, pg_sys::TIDOID);
     let table = || system(pg_sys::TableOidAttributeNumber, pg_sys::OIDOID);
-    // SAFETY: a live entry.
-    unsafe {
-        if (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
-            return Vec::new();
-        }
-        match (*entry).relkind as u8 {
-            // Rows of several tables have no common order of arrival, but their order is always the same.
-            pg_sys::RELKIND_PARTITIONED_TABLE => vec![table(), tid()],
-            pg_sys::RELKIND_RELATION if (*entry).inh && has_children((*entry).relid) => {
-                vec![table(), tid()]
-            }
-            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW => vec![tid()],
-            _ => Vec::new(),
-        }
+    if !entry.is_relation() {
+        return Vec::new();
     }
-}
-
-unsafe fn has_children(table: pg_sys::Oid) -> bool {
-    // SAFETY: the table is locked since the query was parsed.
-    unsafe {
-        let open = pg_sys::relation_open(table, pg_sys::NoLock as i32);
-        let children = (*(*open).rd_rel).relhassubclass;
-        pg_sys::relation_close(open, pg_sys::NoLock as i32);
-        children
+    match entry.relkind() {
+        // Rows of several tables have no common order of arrival, but their order is always the same.
+        pg_sys::RELKIND_PARTITIONED_TABLE => vec![table(), tid()],
+        pg_sys::RELKIND_RELATION if entry.inh() && catalog::has_children(entry.relid()) => {
+            vec![table(), tid()]
+        }
+        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW => vec![tid()],
+        _ => Vec::new(),
     }
-}
-
-unsafe fn string_of(name: *mut pg_sys::Node) -> *mut std::ffi::c_char {
-    // SAFETY: a live String node.
-    unsafe { (*name.cast::<pg_sys::String>()).sval }
 }
 
 /// The names of a query's columns.
-unsafe fn output_names(query: *const pg_sys::Query) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: a live query, whose columns have names.
-    unsafe {
-        tree::elements::<pg_sys::TargetEntry>((*query).targetList)
-            .into_iter()
-            .filter(|&target| !(*target).resjunk)
-            .map(|target| pg_sys::makeString((*target).resname).cast())
-            .collect()
-    }
+fn output_names<'p>(query: Query<'p>) -> List<'p, Name<'p>> {
+    let outputs = query.outputs();
+    List::new(outputs.map(|target| make::name(target.resname().unwrap_or_default())))
 }
 
 /// References to a query's columns, as entry `index` of another.
-unsafe fn variables_of(query: *const pg_sys::Query, index: i32) -> Vec<*mut pg_sys::Var> {
-    // SAFETY: a live query.
-    unsafe {
-        tree::elements::<pg_sys::TargetEntry>((*query).targetList)
-            .into_iter()
-            .filter(|&target| !(*target).resjunk)
-            .map(|target| pg_sys::makeVarFromTargetEntry(index as _, target))
-            .collect()
-    }
+fn variables_of<'p>(query: Query<'p>, index: i32) -> Vec<Var<'p>> {
+    let outputs = query.outputs();
+    outputs
+        .map(|target| make::var_of_target(index, target))
+        .collect()
 }
 
 /// A range-table entry for a sub-select.
-///
-/// # Safety
-/// Live trees.
-pub unsafe fn sub_select_entry(
-    query: *mut pg_sys::Query,
+pub fn sub_select_entry<'p>(
+    query: Query<'p>,
     name: &CStr,
-    columns: &[*mut pg_sys::Node],
-) -> *mut pg_sys::RangeTblEntry {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let entry: *mut pg_sys::RangeTblEntry = tree::make(pg_sys::NodeTag::T_RangeTblEntry);
-        (*entry).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
-        (*entry).subquery = query;
-        (*entry).inFromCl = true;
-        (*entry).eref = pg_sys::makeAlias(name.as_ptr(), tree::list(columns));
-        (*entry).alias = tree::copy((*entry).eref);
-        entry
-    }
+    columns: List<'p, Name<'p>>,
+) -> RangeTblEntry<'p> {
+    let entry: RangeTblEntry<'p> = tag::new();
+    let names = make::alias(name, columns);
+    entry.set_kind(pg_sys::RTEKind::RTE_SUBQUERY);
+    entry.set_subquery(Some(query));
+    entry.set_in_from(true);
+    entry.set_names(Some(names));
+    entry.set_alias(Some(make::copy(names)));
+    entry
 }
 
-/// Replaces the right side's entry by a lateral sub-select with the same names.
-///
-/// # Safety
-/// Live trees.
-pub unsafe fn replace_entry(side: RightSide, query: *mut pg_sys::Query) {
-    // SAFETY: the caller's promise; the old entry went into `query` as a copy.
-    unsafe {
-        let old = tree::entry(side.parent, side.index);
-        let new: *mut pg_sys::RangeTblEntry = tree::make(pg_sys::NodeTag::T_RangeTblEntry);
-        (*new).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
-        (*new).subquery = query;
-        (*new).lateral = true;
-        (*new).inFromCl = (*old).inFromCl;
-        (*new).alias = (*old).alias;
-        (*new).eref = (*old).eref;
-        tree::list_set((*side.parent).rtable, side.index - 1, new);
-    }
+/// Replaces the right side's entry, which went into `query` as a copy, by a lateral sub-select with the same names.
+pub fn replace_entry<'p>(side: RightSide<'p>, query: Query<'p>) {
+    let old = side.entry();
+    let new: RangeTblEntry<'p> = tag::new();
+    new.set_kind(pg_sys::RTEKind::RTE_SUBQUERY);
+    new.set_subquery(Some(query));
+    new.set_lateral(true);
+    new.set_in_from(old.inFromCl());
+    new.set_alias(old.alias());
+    new.set_names(old.eref());
+    side.parent.rtable().set(side.index as usize - 1, new);
 }

@@ -4,11 +4,14 @@
 //! it. Their optional arguments are of type `"any"`, because the type of the times decides what a literal such as `'5 s'`
 //! means. The rewrite sees a call as the parser left it, so it can distinguish an omitted argument from NULL.
 
+use std::cell::Cell;
+
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use crate::error;
+use crate::pg::catalog;
+use crate::pg::tree::Expr;
 
 /// A marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,115 +54,69 @@ impl Functions {
     };
 
     /// The marker that a node calls; `None` for any other node.
-    ///
-    /// # Safety
-    /// A live node or null.
-    pub unsafe fn marker(&self, node: *const pg_sys::Node) -> Option<Marker> {
-        // SAFETY: the caller's promise; the cast follows the tag.
-        unsafe {
-            if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_FuncExpr {
-                return None;
-            }
-            match (*node.cast::<pg_sys::FuncExpr>()).funcid {
-                oid if oid == self.asof => Some(Marker::Asof),
-                oid if oid == self.nearest => Some(Marker::Nearest),
-                _ => None,
-            }
+    pub fn marker(&self, node: Expr<'_>) -> Option<Marker> {
+        match node.as_func()?.funcid() {
+            oid if oid == self.asof => Some(Marker::Asof),
+            oid if oid == self.nearest => Some(Marker::Nearest),
+            _ => None,
         }
     }
 }
 
-/// The functions that this backend has looked up; `None` before the first look-up and after an invalidation.
-static mut KNOWN: Option<Functions> = None;
-static mut WATCHES: bool = false;
+thread_local! {
+    /// The functions that this backend has looked up; `None` before the first look-up and after an invalidation.
+    static KNOWN: Cell<Option<Functions>> = const { Cell::new(None) };
+    static WATCHES: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The markers of this database; `None` in a database without the extension. The result is cached until a function or a
-/// schema of the database changes.
+/// schema of the database changes. Runs inside a transaction, as planning does.
 pub fn functions() -> Option<Functions> {
-    // SAFETY: single-threaded; runs inside a transaction, as planning does.
-    let functions = unsafe {
-        match KNOWN {
-            Some(functions) => functions,
-            None => {
-                watch();
-                let functions = look_up();
-                KNOWN = Some(functions);
-                functions
-            }
-        }
-    };
+    let functions = KNOWN.get().unwrap_or_else(|| {
+        watch();
+        let functions = look_up();
+        KNOWN.set(Some(functions));
+        functions
+    });
     (functions.asof != pg_sys::InvalidOid).then_some(functions)
 }
 
-unsafe fn watch() {
-    // SAFETY: single-threaded; once a process, since the callbacks stay for its life.
-    unsafe {
-        if WATCHES {
-            return;
-        }
-        WATCHES = true;
-        for cache in [
-            pg_sys::SysCacheIdentifier::PROCOID,
-            pg_sys::SysCacheIdentifier::NAMESPACEOID,
-        ] {
-            pg_sys::CacheRegisterSyscacheCallback(
-                cache as i32,
-                Some(forget),
-                pg_sys::Datum::from(0),
-            );
-        }
+/// Clears the cache whenever a function or a schema changes.
+fn watch() {
+    if WATCHES.replace(true) {
+        return;
     }
+    catalog::on_change(pg_sys::SysCacheIdentifier::PROCOID, forget);
+    catalog::on_change(pg_sys::SysCacheIdentifier::NAMESPACEOID, forget);
 }
 
-/// Clears the cache. An invalidation may arrive at any time, so this raises no error.
-unsafe extern "C-unwind" fn forget(_: pg_sys::Datum, _: i32, _: u32) {
-    // SAFETY: single-threaded.
-    unsafe { KNOWN = None };
+fn forget() {
+    KNOWN.set(None);
 }
 
-unsafe fn look_up() -> Functions {
-    // SAFETY: catalogue look-ups by exact argument types; nothing found is no error.
-    unsafe {
-        if pg_sys::get_namespace_oid(c"lanes".as_ptr(), true) == pg_sys::InvalidOid {
-            return Functions::NONE;
-        }
-        let (any, boolean) = (pg_sys::ANYOID, pg_sys::BOOLOID);
-        Functions {
-            asof: function(c"asof", &[boolean, any, any]),
-            nearest: function(c"asof_nearest", &[any, any, any, any]),
-        }
+fn look_up() -> Functions {
+    if catalog::lanes_schema().is_none() {
+        return Functions::NONE;
     }
-}
-
-/// A function of schema `lanes`, or invalid.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn function(name: &std::ffi::CStr, arguments: &[pg_sys::Oid]) -> pg_sys::Oid {
-    // SAFETY: the strings are copied; nothing found is no error.
-    unsafe {
-        let name = crate::pg::tree::list(&[
-            pg_sys::makeString(pg_sys::pstrdup(c"lanes".as_ptr())),
-            pg_sys::makeString(pg_sys::pstrdup(name.as_ptr())),
-        ]);
-        pg_sys::LookupFuncName(name, arguments.len() as i32, arguments.as_ptr(), true)
+    let (any, boolean) = (pg_sys::ANYOID, pg_sys::BOOLOID);
+    Functions {
+        asof: catalog::lanes_function(c"asof", &[boolean, any, any]),
+        nearest: catalog::lanes_function(c"asof_nearest", &[any, any, any, any]),
     }
 }
 
 /// The hint that shows where a marker belongs.
 pub const PLACE: &str = "Write it as one of the ANDed conditions in the ON of an INNER or LEFT JOIN, as in: FROM trades t LEFT JOIN quotes q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts).";
 
+crate::sql_callables! {
+    lanes_asof_marker, pg_finfo_lanes_asof_marker => |_| called();
+}
+
 /// The body of both markers. A rewritten query never calls it.
-#[unsafe(no_mangle)]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn lanes_asof_marker(
-    _call: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+fn called() -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "an ASOF marker was called as a function",
         PLACE,
     )
 }
-
-super::version_1!(pg_finfo_lanes_asof_marker);

@@ -43,17 +43,3 @@ mod lateral;
 pub mod marker;
 pub mod rewrite;
 pub mod tolerance;
-
-/// PostgreSQL's record of a C function's calling convention (`PG_FUNCTION_INFO_V1`).
-macro_rules! version_1 {
-    ($name:ident) => {
-        #[doc(hidden)]
-        #[unsafe(no_mangle)]
-        pub extern "C-unwind" fn $name() -> &'static ::pgrx::pg_sys::Pg_finfo_record {
-            static VERSION_1: ::pgrx::pg_sys::Pg_finfo_record =
-                ::pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
-            &VERSION_1
-        }
-    };
-}
-use version_1;

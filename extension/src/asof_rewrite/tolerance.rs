@@ -11,24 +11,19 @@
 //! A literal without a type is an interval or a number, depending on the times. A tolerance that folds to a constant is
 //! checked when the query is planned, any other by `lanes.asof_tolerance(…)` when it is evaluated.
 
-use std::ffi::CStr;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
-use pgrx::prelude::*;
-use pgrx::{AnyNumeric, FromDatum, PgSqlErrorCode, pg_sys};
-
-use super::marker;
 use crate::error;
-use crate::pg::{names, tree};
+use crate::pg::numeric::Numeric;
+use crate::pg::tree::{Expr, make, parse};
+use crate::pg::typed_datum::TypedDatum;
+use crate::pg::{call, catalog, names};
 
 const HINT: &str = "A tolerance is how far away a match may be: zero or more.";
 
 /// The type in which distances between values of a type are measured; `None` if they have no distance.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn measured_type(kind: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    // SAFETY: a catalogue look-up.
-    match unsafe { pg_sys::getBaseType(kind) } {
+pub fn measured_type(kind: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    match catalog::base_type(kind) {
         pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID => Some(pg_sys::INT8OID),
         pg_sys::FLOAT4OID | pg_sys::FLOAT8OID => Some(pg_sys::FLOAT8OID),
         kind @ (pg_sys::TIMESTAMPTZOID
@@ -60,89 +55,43 @@ fn taken_as(times: pg_sys::Oid, given: pg_sys::Oid) -> Option<pg_sys::Oid> {
 }
 
 /// A checked tolerance for times of a type, converted to a type that can be added to them.
-///
-/// # Safety
-/// A live expression.
-pub unsafe fn checked(given: *mut pg_sys::Node, times: pg_sys::Oid) -> *mut pg_sys::Node {
-    // SAFETY: a live expression; the cast follows the tag.
-    unsafe {
-        let given_type = pg_sys::exprType(given);
-        let Some(wanted) = taken_as(pg_sys::getBaseType(times), pg_sys::getBaseType(given_type))
-        else {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-                format!(
-                    "a tolerance of type {} does not fit times of type {}",
-                    names::type_name(given_type),
-                    names::type_name(times)
-                ),
-                "Use an interval for timestamps and dates, and a number for numbers.",
-            )
-        };
-        let coerced = pg_sys::coerce_to_target_type(
-            std::ptr::null_mut(),
-            tree::copy(given),
-            given_type,
-            wanted,
-            -1,
-            pg_sys::CoercionContext::COERCION_ASSIGNMENT,
-            pg_sys::CoercionForm::COERCE_IMPLICIT_CAST,
-            -1,
-        );
-        if coerced.is_null() {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-                format!(
-                    "a tolerance of type {} cannot be read as {}",
-                    names::type_name(given_type),
-                    names::type_name(wanted)
-                ),
-                HINT,
-            );
-        }
-        let folded = pg_sys::eval_const_expressions(std::ptr::null_mut(), coerced);
-        if tree::is_a(folded, pg_sys::NodeTag::T_Const) {
-            let constant: *const pg_sys::Const = folded.cast();
-            check(wanted, (*constant).constvalue, (*constant).constisnull);
-            return folded;
-        }
-        let check = marker::function(c"asof_tolerance", &[wanted]);
-        pg_sys::makeFuncExpr(
-            check,
-            wanted,
-            tree::list(&[coerced]),
-            pg_sys::InvalidOid,
-            pg_sys::InvalidOid,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+pub fn checked<'p>(given: Expr<'p>, times: pg_sys::Oid) -> Expr<'p> {
+    let given_type = given.type_of();
+    let wanted = taken_as(catalog::base_type(times), catalog::base_type(given_type));
+    let Some(wanted) = wanted else {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+            format!(
+                "a tolerance of type {} does not fit times of type {}",
+                names::type_name(given_type),
+                names::type_name(times)
+            ),
+            "Use an interval for timestamps and dates, and a number for numbers.",
         )
-        .cast()
+    };
+    let Some(coerced) = parse::assigned(given, wanted) else {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+            format!(
+                "a tolerance of type {} cannot be read as {}",
+                names::type_name(given_type),
+                names::type_name(wanted)
+            ),
+            HINT,
+        );
+    };
+    let folded = coerced.folded(None);
+    if let Some(constant) = folded.as_const() {
+        check(constant.value());
+        return folded;
     }
+    let check = catalog::lanes_function(c"asof_tolerance", &[wanted]);
+    make::call(check, wanted, &[coerced])
 }
 
-/// Raises an error unless a value is zero or more.
-///
-/// # Safety
-/// `value` is of type `kind`, one of those that [`taken_as`] names.
-unsafe fn check(kind: pg_sys::Oid, value: pg_sys::Datum, is_null: bool) {
-    // SAFETY: the caller's promise.
-    let legal = unsafe {
-        match kind {
-            _ if is_null => false,
-            pg_sys::INT4OID => value.value() as i32 >= 0,
-            pg_sys::INT8OID => value.value() as i64 >= 0,
-            // False for NaN.
-            pg_sys::FLOAT8OID => f64::from_bits(value.value() as u64) >= 0.0,
-            pg_sys::NUMERICOID => AnyNumeric::from_datum(value, false)
-                .is_some_and(|number| !number.is_nan() && number >= AnyNumeric::from(0)),
-            _ => {
-                // As intervals compare: a month is 30 days, a day 24 hours.
-                let interval = &*value.cast_mut_ptr::<pg_sys::Interval>();
-                let days = i128::from(interval.month) * 30 + i128::from(interval.day);
-                days * 86_400_000_000 + i128::from(interval.time) >= 0
-            }
-        }
-    };
-    if !legal {
+/// Raises an error unless a value of one of the types that [`taken_as`] names is zero or more.
+fn check(value: Option<TypedDatum>) {
+    if !value.is_some_and(is_legal) {
         error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "the tolerance of an ASOF join must not be negative or NULL",
@@ -151,31 +100,47 @@ unsafe fn check(kind: pg_sys::Oid, value: pg_sys::Datum, is_null: bool) {
     }
 }
 
-/// `lanes.asof_tolerance(t)`: returns its argument, unless that is negative or NULL.
-#[unsafe(no_mangle)]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn lanes_asof_tolerance(
-    call: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: the manager of functions calls with the declared argument; every overload returns what it is given.
-    unsafe {
-        let argument = (*call).args.as_slice(1)[0];
-        let kind = pg_sys::get_fn_expr_argtype((*call).flinfo, 0);
-        check(kind, argument.value, argument.isnull);
-        argument.value
+fn is_legal(value: TypedDatum) -> bool {
+    match value.type_of() {
+        pg_sys::INT4OID => call::int4(value.datum()) >= 0,
+        pg_sys::INT8OID => call::int8(value.datum()) >= 0,
+        // False for NaN.
+        pg_sys::FLOAT8OID => call::float8(value.datum()) >= 0.0,
+        _ => {
+            if let Some(number) = value.numeric() {
+                return !number.is_nan() && !Numeric::from_integer(0).is_greater(number);
+            }
+            // As intervals compare: a month is 30 days, a day 24 hours.
+            value.interval().is_some_and(|interval| {
+                let days = i128::from(interval.month) * 30 + i128::from(interval.day);
+                days * 86_400_000_000 + i128::from(interval.time) >= 0
+            })
+        }
     }
 }
 
-super::version_1!(pg_finfo_lanes_asof_tolerance);
+crate::sql_callables! {
+    lanes_asof_tolerance, pg_finfo_lanes_asof_tolerance => |call| {
+        check(call.typed(0));
+        call.argument(0)
+    };
+    lanes_asof_distance_timestamp, pg_finfo_lanes_asof_distance_timestamp => |call| {
+        Some(distance_timestamp(call.int8(0)?, call.int8(1)?).into())
+    };
+    lanes_asof_distance_date, pg_finfo_lanes_asof_distance_date => |call| {
+        Some(distance_date(call.int4(0)?, call.int4(1)?).into())
+    };
+    lanes_asof_distance_integer, pg_finfo_lanes_asof_distance_integer => |call| {
+        Some(ordered(call.int8(0)?.abs_diff(call.int8(1)?)).into())
+    };
+    lanes_asof_distance_float, pg_finfo_lanes_asof_distance_float => |call| {
+        Some(call::float8_datum(distance_float(call.float8(0)?, call.float8(1)?)))
+    };
+}
 
 /// The distance function for times of a type that [`measured_type`] names.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn distance_function(kind: pg_sys::Oid) -> pg_sys::Oid {
-    const NAME: &CStr = c"asof_distance";
-    // SAFETY: a catalogue look-up.
-    unsafe { marker::function(NAME, &[kind, kind]) }
+pub fn distance_function(kind: pg_sys::Oid) -> pg_sys::Oid {
+    catalog::lanes_function(c"asof_distance", &[kind, kind])
 }
 
 /// An unsigned distance as a signed number in the same order.
@@ -211,67 +176,6 @@ fn distance_float(a: f64, b: f64) -> f64 {
         (a - b).abs()
     }
 }
-
-unsafe fn pair(call: pg_sys::FunctionCallInfo) -> (pg_sys::Datum, pg_sys::Datum) {
-    // SAFETY: a strict function of two arguments.
-    unsafe {
-        let arguments = (*call).args.as_slice(2);
-        (arguments[0].value, arguments[1].value)
-    }
-}
-
-/// `lanes.asof_distance` of two timestamps.
-#[unsafe(no_mangle)]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn lanes_asof_distance_timestamp(
-    call: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: declared with two timestamps.
-    let (a, b) = unsafe { pair(call) };
-    distance_timestamp(a.value() as i64, b.value() as i64).into()
-}
-
-/// `lanes.asof_distance` of two dates.
-#[unsafe(no_mangle)]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn lanes_asof_distance_date(
-    call: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: declared with two dates.
-    let (a, b) = unsafe { pair(call) };
-    distance_date(a.value() as i32, b.value() as i32).into()
-}
-
-/// `lanes.asof_distance` of two integers.
-#[unsafe(no_mangle)]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn lanes_asof_distance_integer(
-    call: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: declared with two int8.
-    let (a, b) = unsafe { pair(call) };
-    ordered((a.value() as i64).abs_diff(b.value() as i64)).into()
-}
-
-/// `lanes.asof_distance` of two floats.
-#[unsafe(no_mangle)]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn lanes_asof_distance_float(
-    call: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: declared with two float8.
-    let (a, b) = unsafe { pair(call) };
-    let distance = distance_float(
-        f64::from_bits(a.value() as u64),
-        f64::from_bits(b.value() as u64),
-    );
-    pg_sys::Datum::from(distance.to_bits() as usize)
-}
-
-super::version_1!(pg_finfo_lanes_asof_distance_timestamp);
-super::version_1!(pg_finfo_lanes_asof_distance_date);
-super::version_1!(pg_finfo_lanes_asof_distance_integer);
-super::version_1!(pg_finfo_lanes_asof_distance_float);
 
 #[cfg(test)]
 mod tests {

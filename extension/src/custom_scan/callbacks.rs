@@ -15,16 +15,19 @@ use pgrx::prelude::*;
 use super::node::{NextRow, Node, ParallelNode, Planned};
 use super::stand_in;
 use crate::error;
-use crate::expressions::scalar::{self, Base};
-use crate::expressions::value_predicate;
 use crate::pg::exec::child::Child;
+use crate::pg::exec::condition_test;
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::parallel::SharedState;
+use crate::pg::exec::scalar::{self, Base, RunningNode};
 use crate::pg::exec::slot::Slot;
 use crate::pg::exec::table::QueryTable;
 use crate::pg::explain::Explain;
-use crate::pg::{outer_joins, ports, tree};
+use crate::pg::tree::{
+    CustomPath, CustomScan, Path, PathTarget, RelOptInfo, View, plan_field, plan_node, tag,
+};
+use crate::pg::{outer_joins, ports};
 
 /// The callbacks of a node.
 pub struct Callbacks {
@@ -85,6 +88,25 @@ pub fn register<N: Node>() {
 }
 
 /// A path of a node to the rows of a relation. Rows, costs and private data are still missing.
+pub fn new_path<'p, N: Node>(
+    relation: RelOptInfo<'p>,
+    target: Option<PathTarget<'p>>,
+) -> CustomPath<'p> {
+    let path: CustomPath<'p> = tag::new();
+    // SAFETY: a new node, which nobody else knows; relation and target live as long.
+    unsafe {
+        let path = &mut *path.as_ptr();
+        path.path.pathtype = pg_sys::NodeTag::T_CustomScan;
+        path.path.parent = relation.as_ptr();
+        path.path.pathtarget = target.map_or(std::ptr::null_mut(), View::as_ptr);
+        path.path.parallel_safe = relation.consider_parallel();
+        path.flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
+        path.methods = &raw const N::CALLBACKS.path;
+    }
+    path
+}
+
+/// [`new_path`], for callers without views.
 ///
 /// # Safety
 /// The planner's structures are live.
@@ -92,32 +114,12 @@ pub unsafe fn path<N: Node>(
     relation: *mut pg_sys::RelOptInfo,
     target: *mut pg_sys::PathTarget,
 ) -> *mut pg_sys::CustomPath {
-    // SAFETY: the path is a fresh node; the caller's relation is live.
-    unsafe {
-        let path = tree::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
-        let base = &mut (*path).path;
-        base.pathtype = pg_sys::NodeTag::T_CustomScan;
-        base.parent = relation;
-        base.pathtarget = target;
-        base.parallel_safe = (*relation).consider_parallel;
-        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-        (*path).methods = &raw const N::CALLBACKS.path;
-        path
-    }
+    new_path::<N>(plan_node(relation), plan_field(target)).as_ptr()
 }
 
 /// The path as one of this node; `None` for any other path.
-///
-/// # Safety
-/// The path is live.
-pub unsafe fn path_of<N: Node>(path: *mut pg_sys::Path) -> Option<*mut pg_sys::CustomPath> {
-    // SAFETY: the cast follows the tag.
-    unsafe {
-        let custom = path.cast::<pg_sys::CustomPath>();
-        let is_ours = tree::is_a(path, pg_sys::NodeTag::T_CustomPath)
-            && std::ptr::eq((*custom).methods, &raw const N::CALLBACKS.path);
-        is_ours.then_some(custom)
-    }
+pub fn path_of<N: Node>(path: Path<'_>) -> Option<CustomPath<'_>> {
+    path.as_custom(N::NAME)
 }
 
 /// A plan under execution as a node of this kind; `None` for any other plan. The handle is for the current callback.
@@ -160,8 +162,7 @@ pub fn open_table(node: ExecNode<'_>, index: u32) -> QueryTable {
 
 /// Memory that lives until the node starts again.
 pub fn lasting_memory(node: ExecNode<'_>) -> Memory {
-    // SAFETY: every node of this extension begins with a `Base`, and has started.
-    unsafe { Memory::of(scalar::memory(node.plan_state())) }
+    RunningNode::at(node.plan_state()).memory()
 }
 
 /// Rescans children of a node.
@@ -222,25 +223,28 @@ unsafe extern "C-unwind" fn plan<N: Node>(
     clauses: *mut pg_sys::List,
     children: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
-    // SAFETY: the planner's structures are live, and the path is one of this node.
+    let scan: CustomScan<'static> = tag::new();
+    let path: CustomPath<'static> = plan_node(path);
+    // SAFETY: a new node, which nobody else knows; the planner's lists live as long.
     unsafe {
-        let scan = tree::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
-        (*scan).scan.plan.targetlist = target;
-        (*scan).flags = (*path).flags;
-        (*scan).custom_plans = children;
-        (*scan).methods = &raw const N::CALLBACKS.plan;
-        N::plan(&Planned {
-            root,
-            relation,
-            path,
-            clauses,
-            scan,
-        });
-        if (*scan).scan.scanrelid == 0 {
-            outer_joins::agree(scan);
-        }
-        scan.cast()
+        let scan = &mut *scan.as_ptr();
+        scan.scan.plan.targetlist = target;
+        scan.flags = path.flags();
+        scan.custom_plans = children;
+        scan.methods = &raw const N::CALLBACKS.plan;
     }
+    N::plan(&Planned {
+        root: plan_node(root),
+        relation: plan_node(relation),
+        path,
+        clauses: plan_field(clauses),
+        scan,
+    });
+    if scan.scanned_index() == 0 {
+        // SAFETY: the plan is finished, and nobody else knows its lists yet.
+        unsafe { outer_joins::agree(scan.as_ptr()) };
+    }
+    scan.as_plan().as_ptr()
 }
 
 #[pg_guard]
@@ -272,7 +276,7 @@ unsafe extern "C-unwind" fn begin<N: Node>(
             exec.begin_child(child, flags);
         }
         own::<N>(exec).state.begin(exec);
-        value_predicate::begin_subplans(node);
+        condition_test::begin_subplans(node);
     }
 }
 
@@ -438,7 +442,7 @@ unsafe extern "C-unwind" fn explain<N: Node>(
         let own = own::<N>(ExecNode::of(node));
         own.note();
         own.state.explain(&explain);
-        value_predicate::explain(node, &explain);
+        condition_test::explain(node, &explain);
     }
 }
 

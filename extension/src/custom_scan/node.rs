@@ -13,7 +13,6 @@
 use std::ffi::CStr;
 
 use lanes_columnar::vector::Evaluation;
-use pgrx::pg_sys;
 
 use super::callbacks::Callbacks;
 use crate::expressions::translate::Translation;
@@ -23,6 +22,7 @@ use crate::pg::exec::node::{CustomPlan, ExecNode};
 use crate::pg::exec::parallel::SharedState;
 use crate::pg::exec::slot::{Slot, SlotWriter};
 use crate::pg::explain::Explain;
+use crate::pg::tree::{CustomPath, CustomScan, List, PlannerInfo, RelOptInfo, RestrictInfo};
 
 /// A kind of node.
 pub trait Node: Default + 'static {
@@ -130,13 +130,13 @@ pub trait ParallelNode: Node {
     fn detach(&mut self);
 }
 
-/// A plan that is being made from a path.
+/// A plan that is being made from a path. The planner's structures live as long as the callback that makes it.
 pub struct Planned {
-    pub root: *mut pg_sys::PlannerInfo,
-    pub relation: *mut pg_sys::RelOptInfo,
-    pub path: *mut pg_sys::CustomPath,
+    pub root: PlannerInfo<'static>,
+    pub relation: RelOptInfo<'static>,
+    pub path: CustomPath<'static>,
     /// The conditions that PostgreSQL expects the plan to evaluate.
-    pub clauses: *mut pg_sys::List,
+    pub clauses: List<'static, RestrictInfo<'static>>,
     /// The plan.
-    pub scan: *mut pg_sys::CustomScan,
+    pub scan: CustomScan<'static>,
 }

@@ -13,13 +13,17 @@ use pgrx::pg_sys;
 
 use super::node::Planned;
 use crate::pg::exec::node::CustomPlan;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::tree::{
+    Expr, Expression, Integers, List, Node, RelabelType, RestrictInfo, TargetEntry, Var, View,
+    make, plan_field, plan_node, walk,
+};
+use crate::planner::quals;
 use crate::planner::reasons::{self, About};
 
 /// The place of the reasons in `custom_private`.
-const REASONS: i32 = 2;
+const REASONS: usize = 2;
 
-/// The data that a path or plan stores.
+/// The data that a path or plan stores. Its lists are live or null.
 pub struct PrivateData {
     /// The range-table index of the table.
     pub index: u32,
@@ -31,123 +35,123 @@ pub struct PrivateData {
 
 impl PrivateData {
     /// The list that a path stores.
-    ///
-    /// # Safety
-    /// The lists are live or null.
-    pub unsafe fn to_path_list(&self) -> *mut pg_sys::List {
-        // SAFETY: the caller's lists are live or null.
-        unsafe {
-            let index = nodes::integers(&[self.index as i32]);
-            tree::list(&[self.to_plan_list(), self.expressions, self.targets, index])
-        }
+    pub fn to_path_list(&self) -> *mut pg_sys::List {
+        let (expressions, targets) = (self.expressions(), self.targets());
+        let parts = [
+            self.to_plan_list().as_node(),
+            expressions.as_node(),
+            targets.as_node(),
+            Integers::new([self.index as i32]).as_node(),
+        ];
+        List::of_options(parts).as_ptr()
     }
 
     /// The plan's `custom_private`, without reasons.
-    unsafe fn to_plan_list(&self) -> *mut pg_sys::List {
-        // SAFETY: the caller's lists are live or null.
-        unsafe {
-            tree::list(&[
-                nodes::integers(&self.numbers),
-                self.nodes,
-                std::ptr::null_mut(),
-            ])
-        }
+    fn to_plan_list<'p>(&self) -> List<'p, Expr<'p>> {
+        let nodes: List<'p, Expr<'p>> = plan_field(self.nodes);
+        let numbers = Integers::new(self.numbers.iter().copied());
+        List::of_options([numbers.as_node(), nodes.as_node(), None])
+    }
+
+    fn expressions<'p>(&self) -> List<'p, Expr<'p>> {
+        plan_field(self.expressions)
+    }
+
+    fn targets<'p>(&self) -> List<'p, TargetEntry<'p>> {
+        plan_field(self.targets)
     }
 }
 
 impl Planned {
     /// The plan, as far as it is filled in.
-    pub fn plan(&self) -> CustomPlan<'_> {
-        // SAFETY: the callback made the plan, which is live.
-        unsafe { CustomPlan::of(self.scan) }
+    pub fn plan(&self) -> CustomPlan<'static> {
+        CustomPlan::of_view(self.scan)
     }
 
     /// Moves the lists of the [path](PrivateData::to_path_list) into the plan, and returns the index of the table.
+    pub fn take_path(&self) -> u32 {
+        let stored = self.path.custom_private();
+        let nodes = |part| stored.get(part).and_then(Expr::as_nodes);
+        self.scan.set_private(nodes(0).unwrap_or(List::EMPTY));
+        self.scan.set_expressions(nodes(1).unwrap_or(List::EMPTY));
+        let entries = stored.get(2).and_then(Expr::as_list);
+        self.scan.set_entries(entries.unwrap_or(List::EMPTY));
+        let index = stored.get(3).and_then(Expr::as_integers);
+        let index = index.and_then(|index| index.iter().next());
+        index.expect("a path stores the index of its table") as u32
+    }
+
+    /// [`Self::take_path`], for callers without views.
     ///
     /// # Safety
     /// The path stores such a list.
     pub unsafe fn take_path_lists(&self) -> u32 {
-        // SAFETY: the caller's path has four lists.
-        unsafe {
-            let part = |part| ports::list_nth::<pg_sys::List>((*self.path).custom_private, part);
-            (*self.scan).custom_private = part(0);
-            (*self.scan).custom_exprs = part(1);
-            (*self.scan).custom_scan_tlist = part(2);
-            nodes::integers_of(part(3))[0] as u32
-        }
+        self.take_path()
     }
 
     /// Stores data in the plan that no path has stored.
-    ///
-    /// # Safety
-    /// The lists are live or null.
-    pub unsafe fn store(&self, data: &PrivateData) {
-        // SAFETY: the caller's lists are live or null.
-        unsafe {
-            (*self.scan).custom_private = data.to_plan_list();
-            (*self.scan).custom_exprs = data.expressions;
-            (*self.scan).custom_scan_tlist = data.targets;
-        }
+    pub fn store(&self, data: &PrivateData) {
+        self.scan.set_private(data.to_plan_list());
+        self.scan.set_expressions(data.expressions());
+        self.scan.set_entries(data.targets());
     }
 
     /// Splits the conditions of a scan: those of `pushed` that the plan has to evaluate, in their order, and all others,
     /// in the order in which PostgreSQL would evaluate them.
-    ///
-    /// # Safety
-    /// `pushed` is a live list of the planner's `RestrictInfo`, or null.
-    pub unsafe fn split_quals(
+    pub fn split_quals(
         &self,
-        pushed: *mut pg_sys::List,
-    ) -> (*mut pg_sys::List, *mut pg_sys::List) {
-        // SAFETY: the planner's lists are live.
-        unsafe {
-            let (mut kept, mut vectorised) = (std::ptr::null_mut(), std::ptr::null_mut());
-            for clause in nodes::list::<pg_sys::RestrictInfo>(pushed) {
-                if pg_sys::list_member_ptr(self.clauses, clause.cast()) {
-                    vectorised = pg_sys::lappend(vectorised, (*clause).clause.cast());
-                }
-            }
-            for clause in nodes::list::<pg_sys::RestrictInfo>(self.clauses) {
-                if !pg_sys::list_member_ptr(pushed, clause.cast()) {
-                    kept = pg_sys::lappend(kept, clause.cast());
-                }
-            }
-            (vectorised, pg_sys::extract_actual_clauses(kept, false))
-        }
+        pushed: List<'static, RestrictInfo<'static>>,
+    ) -> (List<'static, Expr<'static>>, List<'static, Expr<'static>>) {
+        let is_wanted = |clause: &RestrictInfo<'_>| self.clauses.iter().any(|own| own == *clause);
+        let vectorised = pushed.iter().filter(is_wanted);
+        let is_kept = |clause: &RestrictInfo<'_>| pushed.iter().all(|other| other != *clause);
+        let kept = List::new(self.clauses.iter().filter(is_kept));
+        (
+            List::new(vectorised.map(RestrictInfo::clause)),
+            quals::clauses(kept),
+        )
     }
 
-    /// Stores the reasons for what is not vectorised.
-    ///
-    /// # Safety
-    /// The plan has its [lists](Self::take_path_lists).
-    pub unsafe fn store_reasons(&self, index: u32, about: Option<About>) {
-        // SAFETY: the caller's plan has a list with a place for the reasons.
-        unsafe {
-            let reasons = reasons::reason_list(crate::pg::tree::plan_node(self.root), index, about);
-            tree::list_set((*self.scan).custom_private, REASONS, reasons);
+    /// Stores the reasons for what is not vectorised in a plan that has its [lists](Self::take_path).
+    pub fn store_reasons(&self, index: u32, about: Option<About>) {
+        if let Some(reasons) = reasons::reason_list(self.root, index, about).as_node() {
+            self.scan.custom_private().set(REASONS, reasons);
         }
     }
+}
+
+fn part(plan: CustomPlan<'_>, place: usize) -> Option<Expr<'_>> {
+    let stored: List<'_, Expr<'_>> = plan_field(plan.private());
+    stored.get(place)
 }
 
 /// The numbers that a plan stores.
 pub fn numbers(plan: CustomPlan<'_>) -> Vec<i32> {
-    // SAFETY: a plan of this extension stores its numbers first.
-    unsafe { nodes::integers_of(ports::list_nth(plan.private(), 0)) }
+    numbers_of(part(plan, 0))
+}
+
+/// The numbers that a list of a path or plan stores first.
+pub fn numbers_of(stored: Option<Expr<'_>>) -> Vec<i32> {
+    let numbers = stored.and_then(Expr::as_integers);
+    numbers.into_iter().flat_map(Integers::iter).collect()
 }
 
 /// The nodes that a plan stores.
 pub fn nodes(plan: CustomPlan<'_>) -> *mut pg_sys::List {
-    // SAFETY: a plan of this extension stores its nodes second.
-    unsafe { ports::list_nth(plan.private(), 1) }
+    list_of(part(plan, 1))
 }
 
 /// The reasons that a plan stores, as strings.
 pub fn reasons(plan: CustomPlan<'_>) -> *mut pg_sys::List {
-    // SAFETY: a plan of this extension stores its reasons third.
-    unsafe { ports::list_nth(plan.private(), REASONS) }
+    list_of(part(plan, REASONS))
 }
 
-/// A target list that is being made, with the parameters of its expressions.
+fn list_of(stored: Option<Expr<'_>>) -> *mut pg_sys::List {
+    let nodes = stored.and_then(Expr::as_nodes);
+    nodes.unwrap_or(List::EMPTY).as_ptr()
+}
+
+/// A target list that is being made, with the parameters of its expressions, which are live.
 pub struct Targets {
     pub entries: *mut pg_sys::List,
     pub parameters: *mut pg_sys::List,
@@ -166,54 +170,46 @@ impl Targets {
     /// columns of the node's rows: it would read an equal expression of the query's own target list from a column that
     /// is never written. So the expression is wrapped into a relabelling to its own type, which no query contains;
     /// [`hidden`] unwraps it.
-    ///
-    /// # Safety
-    /// The expression is live.
-    pub unsafe fn push_hidden(&mut self, expression: *mut pg_sys::Node) {
-        // SAFETY: the caller's expression is live.
-        unsafe {
-            let relabelled = pg_sys::makeRelabelType(
-                expression.cast(),
-                pg_sys::exprType(expression),
-                pg_sys::exprTypmod(expression),
-                pg_sys::exprCollation(expression),
-                pg_sys::CoercionForm::COERCE_IMPLICIT_CAST,
-            );
-            self.push(relabelled.cast());
-        }
+    pub fn push_hidden(&mut self, expression: *mut pg_sys::Node) {
+        let relabelled = make::relabelled(plan_node(expression));
+        self.push(relabelled.as_expr().as_ptr());
     }
 
     /// Adds an expression whose value the node returns.
-    ///
-    /// # Safety
-    /// The expression is live.
-    pub unsafe fn push(&mut self, expression: *mut pg_sys::Node) {
-        // SAFETY: the caller's expression is live.
-        unsafe {
-            let number = ports::list_length(self.entries) as i16 + 1;
-            let name = std::ptr::null_mut();
-            let entry = pg_sys::makeTargetEntry(expression.cast(), number, name, false);
-            self.entries = pg_sys::lappend(self.entries, entry.cast());
-            nodes::parameters(expression, &mut self.parameters);
-        }
+    pub fn push(&mut self, expression: *mut pg_sys::Node) {
+        let expression: Expr<'_> = plan_node(expression);
+        let mut entries: List<'_, TargetEntry<'_>> = plan_field(self.entries);
+        entries.push(make::target(expression, entries.len() + 1, None, false));
+        self.entries = entries.as_ptr();
+        self.want_parameters(expression);
+    }
+
+    /// Adds the parameters of an expression that is no entry.
+    pub fn want_parameters(&mut self, expression: Expr<'_>) {
+        let mut parameters = plan_field(self.parameters);
+        walk::parameters(expression, &mut parameters);
+        self.parameters = parameters.as_ptr();
     }
 }
 
 /// The expression of an entry that [`Targets::push_hidden`] added.
 pub fn hidden(entry: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: `push_hidden` made the entry as a relabelling.
-    unsafe { (*entry.cast::<pg_sys::RelabelType>()).arg.cast() }
+    let relabelling = plan_node::<Expr<'_>>(entry).downcast::<RelabelType<'_>>();
+    let hidden = relabelling.and_then(RelabelType::arg);
+    hidden.expect("a hidden entry is a relabelling").as_ptr()
 }
 
 /// A column that identifies a table, also after PostgreSQL has renumbered the range table.
 pub fn table_column(index: u32) -> *mut pg_sys::Node {
     let (column, none) = (pg_sys::TableOidAttributeNumber as i16, pg_sys::InvalidOid);
-    // SAFETY: makes a node in the current memory context.
-    unsafe { pg_sys::makeVar(index as i32, column, pg_sys::OIDOID, -1, none, 0).cast() }
+    let column = make::var(index as i32, column, pg_sys::OIDOID, none);
+    column.as_expr().as_ptr()
 }
 
 /// The range-table index of a [`table_column`].
 pub fn table_of(column: *mut pg_sys::Node) -> u32 {
-    // SAFETY: `table_column` made the node as a Var.
-    unsafe { (*column.cast::<pg_sys::Var>()).varno as u32 }
+    let column = plan_node::<Expr<'_>>(column).as_var();
+    column
+        .map(Var::varno)
+        .expect("a column identifies the table") as u32
 }

@@ -20,7 +20,7 @@ use crate::pg::exec::child::Child;
 use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::Slot;
-use crate::pg::{nodes, tree};
+use crate::pg::tree::{Node, Path, RelOptInfo};
 
 /// EXPLAIN's text for an aggregation that has handed over.
 pub const GROUPS_TOO_LARGE: &str =
@@ -45,82 +45,23 @@ pub fn memory_limit() -> usize {
 
 /// A copy of the cheapest path of a relation that can stand in. Paths without workers are preferred. The result is a
 /// copy because PostgreSQL frees a path when a better one is added to the relation.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn path(output: *mut pg_sys::RelOptInfo) -> Option<*mut pg_sys::Path> {
-    // SAFETY: the caller's relation is live.
-    unsafe {
-        let copies = nodes::list::<pg_sys::Path>((*output).pathlist).filter_map(|path| copy(path));
-        copies.min_by(|a, b| {
-            let workers = has_workers(*a).cmp(&has_workers(*b));
-            workers.then((**a).total_cost.total_cmp(&(**b).total_cost))
-        })
-    }
+pub fn path(output: RelOptInfo<'_>) -> Option<Path<'_>> {
+    let copies = output.pathlist().iter().filter_map(Path::copy_of_result);
+    copies.min_by(|a, b| {
+        let workers = has_workers(*a).cmp(&has_workers(*b));
+        workers.then(a.total_cost().total_cmp(&b.total_cost()))
+    })
 }
 
-/// A copy of a path that groups or joins rows, or gathers such rows from workers; `None` for any other kind of path.
-unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
-    unsafe fn of<T>(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
-        // SAFETY: the path is live and of this type; the copy gets its tag.
-        unsafe {
-            let copy = tree::make::<T>((*path).type_);
-            std::ptr::copy_nonoverlapping(path.cast::<T>(), copy, 1);
-            copy.cast()
-        }
+/// Whether a path starts workers. True for kinds of paths that are not known.
+pub fn has_workers(path: Path<'_>) -> bool {
+    if path.tag() == pg_sys::NodeTag::T_CustomPath {
+        // The nodes of this extension start none.
+        return false;
     }
-    // SAFETY: the path is live, and the types follow the tags.
-    unsafe {
-        match (*path).type_ {
-            pg_sys::NodeTag::T_AggPath => Some(of::<pg_sys::AggPath>(path)),
-            pg_sys::NodeTag::T_GroupPath => Some(of::<pg_sys::GroupPath>(path)),
-            pg_sys::NodeTag::T_UpperUniquePath => Some(of::<pg_sys::UpperUniquePath>(path)),
-            // From PostgreSQL 16 on, DISTINCT ON keys that are all constant is LIMIT 1.
-            pg_sys::NodeTag::T_LimitPath => Some(of::<pg_sys::LimitPath>(path)),
-            pg_sys::NodeTag::T_HashPath => Some(of::<pg_sys::HashPath>(path)),
-            pg_sys::NodeTag::T_MergePath => Some(of::<pg_sys::MergePath>(path)),
-            pg_sys::NodeTag::T_NestPath => Some(of::<pg_sys::NestPath>(path)),
-            pg_sys::NodeTag::T_GatherPath => Some(of::<pg_sys::GatherPath>(path)),
-            pg_sys::NodeTag::T_GatherMergePath => Some(of::<pg_sys::GatherMergePath>(path)),
-            _ => None,
-        }
-    }
-}
-
-/// Whether a path starts workers. True for kinds of paths that this function does not know.
-///
-/// # Safety
-/// The path is live.
-pub unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
-    // SAFETY: the path is live, and the types follow the tags.
-    unsafe {
-        let below = match (*path).type_ {
-            pg_sys::NodeTag::T_AggPath => (*path.cast::<pg_sys::AggPath>()).subpath,
-            pg_sys::NodeTag::T_GroupPath => (*path.cast::<pg_sys::GroupPath>()).subpath,
-            pg_sys::NodeTag::T_UpperUniquePath => (*path.cast::<pg_sys::UpperUniquePath>()).subpath,
-            pg_sys::NodeTag::T_SortPath => (*path.cast::<pg_sys::SortPath>()).subpath,
-            pg_sys::NodeTag::T_ProjectionPath => (*path.cast::<pg_sys::ProjectionPath>()).subpath,
-            pg_sys::NodeTag::T_SubqueryScanPath => {
-                (*path.cast::<pg_sys::SubqueryScanPath>()).subpath
-            }
-            pg_sys::NodeTag::T_LimitPath => (*path.cast::<pg_sys::LimitPath>()).subpath,
-            pg_sys::NodeTag::T_MaterialPath => (*path.cast::<pg_sys::MaterialPath>()).subpath,
-            pg_sys::NodeTag::T_MemoizePath => (*path.cast::<pg_sys::MemoizePath>()).subpath,
-            pg_sys::NodeTag::T_IncrementalSortPath => {
-                (*path.cast::<pg_sys::IncrementalSortPath>()).spath.subpath
-            }
-            pg_sys::NodeTag::T_HashPath
-            | pg_sys::NodeTag::T_MergePath
-            | pg_sys::NodeTag::T_NestPath => {
-                let join = &*path.cast::<pg_sys::JoinPath>();
-                return has_workers(join.outerjoinpath) || has_workers(join.innerjoinpath);
-            }
-            // Scans of one table, and the nodes of this extension, start no workers.
-            pg_sys::NodeTag::T_Path | pg_sys::NodeTag::T_CustomPath => return false,
-            pg_sys::NodeTag::T_IndexPath | pg_sys::NodeTag::T_BitmapHeapPath => return false,
-            _ => return true,
-        };
-        has_workers(below)
+    match path.inputs() {
+        None => true,
+        Some(inputs) => inputs.iter().any(has_workers),
     }
 }
 

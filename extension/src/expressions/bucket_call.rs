@@ -8,10 +8,10 @@ use pgrx::pg_sys;
 
 use super::aggregate_call::KeyShape;
 use super::buckets::{self, Clock, FunctionBuckets, Reach};
-use super::function_call::FunctionCall;
 use super::translate::{Constant, Scalars, Translation, Translator, number_type, to_scalar};
 use crate::functions::bucket::{Bucket, BucketError, Parts};
 use crate::pg::catalog;
+use crate::pg::exec::function_call::FunctionCall;
 use crate::pg::names::function_name;
 use crate::pg::time_zone::TimeZone;
 use crate::pg::tree::{Expr, Expression, FuncExpr};

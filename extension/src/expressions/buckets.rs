@@ -16,8 +16,8 @@
 use lanes_columnar::aggregate::key::{Bucket, Buckets};
 use pgrx::pg_sys::Datum;
 
-use super::function_call::FunctionCall;
 use crate::functions::bucket::{Bucket as BucketOf, Parts};
+use crate::pg::exec::function_call::FunctionCall;
 use crate::pg::time_zone::TimeZone;
 
 /// How far a bucket reaches from its start.

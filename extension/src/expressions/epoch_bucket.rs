@@ -15,8 +15,8 @@ use pgrx::pg_sys::{self, Datum};
 
 use super::aggregate_call::KeyShape;
 use super::translate::{Translation, Translator};
+use crate::pg::exec::memory::scratch;
 use crate::pg::numeric::{self, Numeric, Time};
-use crate::pg::scratch_memory;
 use crate::pg::tree::{Const, Expr, List, call_of};
 use crate::pg::typed_datum::TypedDatum;
 
@@ -198,7 +198,7 @@ impl EpochBuckets {
             Source::Zoned => Time::Zoned(time),
         };
         // The number has at most 63 bits, as the width is at least a microsecond.
-        scratch_memory::within(|| {
+        scratch(|| {
             numeric::epoch_of(time)
                 .divided_by(divisor)
                 .floor()

@@ -14,10 +14,10 @@ use lanes_columnar::vector::text::TextTest;
 use lanes_columnar::vector::text_search::{Contains, LowerAscii};
 use pgrx::pg_sys::{self, Oid};
 
-use super::function_call::FunctionTest;
-use super::scalar::{self, RunningNode};
+use super::scalar::RunningNode;
+use crate::pg::exec::function_call::FunctionTest;
+use crate::pg::text;
 use crate::pg::typed_datum::TypedDatum;
-use crate::pg::{datum, text};
 
 /// A test, and whether its result is to be negated.
 pub type LikeTest = (Box<dyn TextTest>, bool);
@@ -31,10 +31,8 @@ pub fn like_test(
 ) -> Option<LikeTest> {
     let is_negated = matches!(function, pg_sys::F_TEXTNLIKE | pg_sys::F_TEXTICNLIKE);
     let bytes = pattern.bytes()?;
-    // SAFETY: reads a setting of the database.
-    let is_utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
     // A pattern that ends with an escape may be an error.
-    if !is_utf8 || bytes.ends_with(b"\\") {
+    if !text::is_server_in_utf8() || bytes.ends_with(b"\\") {
         return None;
     }
     let contains = |pattern: &[u8]| -> Option<Box<dyn TextTest>> {
@@ -46,7 +44,7 @@ pub fn like_test(
             if !lowers_ascii_alone(collation, node) {
                 return None;
             }
-            let lowered = lower(pattern, collation, node);
+            let lowered = lower(pattern, collation, node)?;
             let of_lowered = match contains(&lowered.bytes()?) {
                 Some(test) => test,
                 None => like(pg_sys::F_TEXTLIKE, collation, lowered, node)?,
@@ -73,22 +71,12 @@ fn like(
 /// Whether PostgreSQL's `lower` maps ASCII characters as ASCII does.
 fn lowers_ascii_alone(collation: Oid, node: RunningNode) -> bool {
     let all: Vec<u8> = (1..128).collect();
-    let mut item = Vec::new();
-    datum::item_from_payload(&all, true, &mut item);
-    // SAFETY: a new text of the server's encoding, of which ASCII is a part.
-    let text = unsafe { TypedDatum::new(text::allocated(&item), pg_sys::TEXTOID) };
-    let lowered = lower(text, collation, node).bytes();
+    // ASCII is a part of every encoding of servers.
+    let lowered = lower(TypedDatum::text(&all), collation, node).and_then(TypedDatum::bytes);
     lowered.is_some_and(|lowered| *lowered == *all.to_ascii_lowercase())
 }
 
 /// A text in lower case, in memory that lives until the node starts again.
-fn lower(text: TypedDatum, collation: Oid, node: RunningNode) -> TypedDatum {
-    // SAFETY: the function takes a text and returns one; the memory is the node's.
-    unsafe {
-        let before = pg_sys::MemoryContextSwitchTo(scalar::memory(node.as_ptr()));
-        let function = pg_sys::F_LOWER_TEXT.into();
-        let lowered = pg_sys::OidFunctionCall1Coll(function, collation, text.datum());
-        pg_sys::MemoryContextSwitchTo(before);
-        TypedDatum::new(lowered, pg_sys::TEXTOID)
-    }
+fn lower(text: TypedDatum, collation: Oid, node: RunningNode) -> Option<TypedDatum> {
+    node.memory().enter(|| text.lowered(collation))
 }

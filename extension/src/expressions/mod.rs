@@ -14,10 +14,9 @@
 //! | [`predicate`] | conditions that the engine evaluates |
 //! | [`text_quals`], [`uuid_quals`] | conditions on columns of text and of uuid |
 //! | [`like_test`] | `LIKE` and `ILIKE` without a call of a function for each text |
-//! | [`value_quals`], [`value_predicate`] | conditions that PostgreSQL evaluates, once for each value |
+//! | [`value_quals`] | conditions that PostgreSQL evaluates, once for each value |
 //! | [`number_functions`] | PostgreSQL's functions of numbers, by OID |
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
-//! | [`function_call`] | calls of PostgreSQL's functions value by value |
 //! | [`aggregate_call`] | calls of aggregates, and keys of groups |
 //! | [`lanes_aggregate`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
@@ -29,14 +28,12 @@
 //! - What is translated has exactly the result that PostgreSQL computes, errors included.
 //! - Translating an expression never changes it. Planner and executor translate the same expressions in the same order,
 //!   so they find the same scalars and attributes.
-//! - Only [`scalar`], [`value_predicate`], [`function_call`] and [`time_sort`] call PostgreSQL on raw pointers.
 
 pub mod aggregate_call;
 pub mod bucket_call;
 pub mod buckets;
 pub mod condition_code;
 pub mod epoch_bucket;
-pub mod function_call;
 pub mod joined_columns;
 pub mod lanes_aggregate;
 pub mod like_test;
@@ -50,5 +47,4 @@ pub mod text_quals;
 pub mod time_sort;
 pub mod translate;
 pub mod uuid_quals;
-pub mod value_predicate;
 pub mod value_quals;

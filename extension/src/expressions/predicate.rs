@@ -26,6 +26,27 @@ struct ListOf {
 }
 
 impl Translator {
+    /// The elements of a list to compare a value with, for `= ANY` or `<> ALL`. `None` elements are NULL or not known
+    /// yet.
+    ///
+    /// # Errors
+    /// The condition, which needs no comparison.
+    pub(super) fn elements_to_compare(
+        &mut self,
+        elements: Option<Vec<Constant>>,
+        is_any: bool,
+    ) -> Result<Vec<Constant>, Predicate> {
+        match elements {
+            None => Err(Predicate::Scalar(self.scalar(None))),
+            // Nothing is compared, so the result is not NULL even if the value is.
+            Some(elements) if elements.is_empty() => {
+                let decided = self.scalar(Some(Scalar(u64::from(!is_any))));
+                Err(Predicate::Scalar(decided))
+            }
+            Some(elements) => Ok(elements),
+        }
+    }
+
     /// A condition that the engine evaluates; [`predicate`](Translator::predicate) translates its parts.
     ///
     /// # Errors

@@ -1,14 +1,13 @@
 //! Translates conditions on columns of text, which the engine tests once for each entry of a dictionary.
 
-use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
 use lanes_columnar::vector::text::OneOf;
 use pgrx::pg_sys::{self, Oid};
 
-use super::function_call::FunctionTest;
 use super::like_test::like_test;
 use super::translate::{Constant, Scalars, Translation, Translator, text_column};
 use crate::pg::catalog;
+use crate::pg::exec::function_call::FunctionTest;
 use crate::pg::tree::{Expr, ScalarArrayOpExpr};
 use crate::pg::typed_datum::TypedDatum;
 
@@ -121,14 +120,10 @@ impl Translator {
             return Err("a nondeterministic collation".into());
         }
         let attribute = self.attribute(column)?;
-        let Some(elements) = elements else {
-            return Ok(Predicate::Scalar(self.scalar(None)));
+        let elements = match self.elements_to_compare(elements, is_any) {
+            Ok(elements) => elements,
+            Err(decided) => return Ok(decided),
         };
-        if elements.is_empty() {
-            // Nothing is compared, so the result is not NULL even if the column is.
-            let decided = self.scalar(Some(Scalar(u64::from(!is_any))));
-            return Ok(Predicate::Scalar(decided));
-        }
         let has_null = elements.iter().any(Option::is_none);
         let texts = elements.into_iter().flatten();
         let test = OneOf::new(texts.filter_map(TypedDatum::bytes).collect());

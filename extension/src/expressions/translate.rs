@@ -24,6 +24,7 @@ use super::joined_columns::{Computed, JoinedColumns};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
 use super::scalar::{self, RunningNode};
 use crate::pg::catalog;
+use crate::pg::exec::node::ExecNode;
 use crate::pg::names::{describe, function_name, type_name};
 use crate::pg::tree::{Expr, Kind, List, Var, View, plan_node};
 use crate::pg::typed_datum::TypedDatum;
@@ -41,6 +42,13 @@ pub enum Scalars {
     Unknown,
     /// This plan node evaluates them.
     Evaluated(RunningNode),
+}
+
+impl Scalars {
+    /// The scalars of a node that has started.
+    pub fn of(node: ExecNode<'_>) -> Scalars {
+        Scalars::Evaluated(RunningNode::at(node.plan_state()))
+    }
 }
 
 /// Translates expressions over the columns of one table, and over the columns that a join adds to its rows.

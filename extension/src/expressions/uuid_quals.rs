@@ -1,7 +1,6 @@
 //! Translates conditions on columns of uuid. The predicate holds the values that a column is compared with, because a
 //! scalar of the scan has only 8 bytes.
 
-use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::predicate::{Bytes16Predicate, Predicate, flip};
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
@@ -76,14 +75,10 @@ impl Translator {
             .filter(|_| comparison == wanted)
             .ok_or("a list of uuids with this operator")?;
         let attribute = self.attribute(column)?;
-        let Some(elements) = elements else {
-            return Ok(Predicate::Scalar(self.scalar(None)));
+        let elements = match self.elements_to_compare(elements, is_any) {
+            Ok(elements) => elements,
+            Err(decided) => return Ok(decided),
         };
-        if elements.is_empty() {
-            // Nothing is compared, so the result is not NULL even if the column is.
-            let decided = self.scalar(Some(Scalar(u64::from(!is_any))));
-            return Ok(Predicate::Scalar(decided));
-        }
         let has_null = elements.iter().any(Option::is_none);
         let uuids = elements.into_iter().flatten().filter_map(TypedDatum::uuid);
         let uuids = uuids.collect();

@@ -10,7 +10,7 @@ use lanes_columnar::vector::predicate::Predicate;
 use pgrx::pg_sys::NodeTag;
 
 use super::translate::{Asked, Scalars, Translation, Translator};
-use super::value_predicate::ConditionTest;
+use crate::pg::exec::condition_test::ConditionTest;
 use crate::pg::tree::{Expr, Kind, Var, walk};
 
 impl Translator {

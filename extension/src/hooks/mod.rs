@@ -7,11 +7,12 @@ mod publications;
 mod require;
 mod utility;
 
+use crate::pg::hooks;
+
 /// Installs all hooks. Called from `_PG_init`.
 pub fn register() {
     utility::register();
     executor::register();
-    paths::register();
-    require::register();
+    hooks::chain_paths::<paths::Paths>();
     planner::register();
 }

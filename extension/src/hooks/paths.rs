@@ -4,302 +4,219 @@
 //! first one also gives the function of a metric's view the conditions on labels ([`narrow`]).
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use crate::expressions::translate::{Scalars, Translator};
 use crate::gucs;
 use crate::joins::by_key::sides::Sides;
 use crate::joins::by_time::find::TimeJoin;
+use crate::joins::by_time::nested_loop::Joining;
 use crate::labels::narrow;
+use crate::nodes::aggregate::offer::Input;
 use crate::nodes::{
     aggregate, asof, hash_join, latest, nested_aggregate, scan, time_join, top_n, window,
 };
+use crate::pg::hooks::PathHooks;
+use crate::pg::server;
+use crate::pg::tree::{JoinPathExtraData, PlannerInfo, RangeTblEntry, RelOptInfo, View};
 use crate::planner::lanes_table;
-use crate::planner::quals::{Quals, split_quals};
+use crate::planner::quals::split_quals;
 use crate::planner::reasons::{self, About};
 use crate::vectorize::{self, Vectorize};
 
-static mut PREVIOUS_RELATION: pg_sys::set_rel_pathlist_hook_type = None;
-static mut PREVIOUS_JOIN: pg_sys::set_join_pathlist_hook_type = None;
-static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
+/// What the planner's hooks offer.
+pub struct Paths;
 
-/// Installs the hooks.
-pub fn register() {
-    // SAFETY: single-threaded, once a process.
-    unsafe {
-        PREVIOUS_RELATION = pg_sys::set_rel_pathlist_hook;
-        pg_sys::set_rel_pathlist_hook = Some(relation_hook);
-        PREVIOUS_JOIN = pg_sys::set_join_pathlist_hook;
-        pg_sys::set_join_pathlist_hook = Some(join_hook);
-        PREVIOUS_UPPER = pg_sys::create_upper_paths_hook;
-        pg_sys::create_upper_paths_hook = Some(upper_hook);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn relation_hook(
-    root: *mut pg_sys::PlannerInfo,
-    relation: *mut pg_sys::RelOptInfo,
-    index: pg_sys::Index,
-    entry: *mut pg_sys::RangeTblEntry,
-) {
-    // SAFETY: the planner's live structures.
-    unsafe {
-        if let Some(previous) = PREVIOUS_RELATION {
-            previous(root, relation, index, entry);
-        }
-        narrow::narrow(
-            crate::pg::tree::plan_node(relation),
-            crate::pg::tree::plan_node(entry),
-        );
+impl PathHooks for Paths {
+    fn relation<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, entry: RangeTblEntry<'p>) {
+        narrow::narrow(relation, entry);
         if vectorize::vectorize() != Vectorize::Off
-            && lanes_table::is_lanes_scan(
-                crate::pg::tree::plan_node(relation),
-                crate::pg::tree::plan_field(entry),
-            )
+            && lanes_table::is_lanes_scan(relation, Some(entry))
         {
             offer_scan(root, relation);
         }
     }
-}
 
-#[pg_guard]
-unsafe extern "C-unwind" fn upper_hook(
-    root: *mut pg_sys::PlannerInfo,
-    stage: pg_sys::UpperRelationKind::Type,
-    input: *mut pg_sys::RelOptInfo,
-    output: *mut pg_sys::RelOptInfo,
-    extra: *mut std::ffi::c_void,
-) {
-    // SAFETY: the planner's live structures.
-    unsafe {
-        if let Some(previous) = PREVIOUS_UPPER {
-            previous(root, stage, input, output, extra);
+    fn join<'p>(
+        root: PlannerInfo<'p>,
+        joined: RelOptInfo<'p>,
+        (outer, inner): (RelOptInfo<'p>, RelOptInfo<'p>),
+        kind: pg_sys::JoinType::Type,
+        extra: JoinPathExtraData<'p>,
+    ) {
+        let join = Joining {
+            root,
+            joined,
+            outer,
+            inner,
+            kind,
+            extra,
+        };
+        hash_join::offer::offer(&join);
+        let lateral = inner.rtekind() == pg_sys::RTEKind::RTE_SUBQUERY
+            && inner.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
+            && !inner.lateral_relids().is_empty();
+        let is_kind = matches!(
+            kind,
+            pg_sys::JoinType::JOIN_INNER | pg_sys::JoinType::JOIN_LEFT
+        );
+        if lateral && is_kind && gucs::enable_asof() {
+            let offered = asof::offer::offer(&join);
+            time_join::offer::offer(&join, offered);
         }
+    }
+
+    fn upper<'p>(
+        root: PlannerInfo<'p>,
+        stage: pg_sys::UpperRelationKind::Type,
+        input: RelOptInfo<'p>,
+        output: RelOptInfo<'p>,
+    ) {
         if vectorize::vectorize() == Vectorize::Off {
             return;
         }
-        if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
-            offer_distinct(root, input, output);
+        match stage {
+            pg_sys::UpperRelationKind::UPPERREL_DISTINCT => offer_distinct(root, input, output),
+            pg_sys::UpperRelationKind::UPPERREL_WINDOW => offer_window(root, input, output),
+            pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG => offer_groups(root, input, output),
+            _ => {}
+        }
+    }
+}
+
+/// A table that is aggregated by itself.
+fn alone<'a, 'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>) -> Input<'a, 'p> {
+    Input {
+        root,
+        relation,
+        join: None,
+        hash_join: None,
+    }
+}
+
+/// Offers the groups of a table, of a join, or of a sub-select's groups.
+fn offer_groups<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOptInfo<'p>) {
+    let stage = pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG;
+    let note = |index, reason| reasons::note(root, index, About::Use, reason);
+    if let Some(index) = lanes_table::only_relation(input) {
+        if !lanes_table::is_lanes_scan(input, root.entry(index)) {
+            // The sub-select is vectorised all the same; its rows are handed over.
+            if let Err(reason) = nested_aggregate::offer::offer(root, input, output) {
+                pgrx::debug1!("nested aggregation: {reason}");
+            }
             return;
         }
-        if stage == pg_sys::UpperRelationKind::UPPERREL_WINDOW {
-            offer_window(root, input, output);
-            return;
+        if let Err(reason) = aggregate::offer::offer(alone(root, input), output, stage) {
+            note(index, format!("aggregation: {reason}"));
         }
-        if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
-            return;
+    } else if let Some(join) = TimeJoin::of(root, input) {
+        let offered = join.and_then(|join| {
+            let of_join = Input {
+                join: Some(&join),
+                ..alone(root, join.left_relation)
+            };
+            aggregate::offer::offer(of_join, output, stage)
+        });
+        if let Err(reason) = offered {
+            for table in lanes_table::joined_tables(root, input) {
+                note(table, format!("join by time: {reason}"));
+            }
         }
-        if let Some(index) = lanes_table::only_relation(crate::pg::tree::plan_node(input)) {
-            let entry = *(*root).simple_rte_array.add(index as usize);
-            if !lanes_table::is_lanes_scan(
-                crate::pg::tree::plan_node(input),
-                crate::pg::tree::plan_field(entry),
-            ) {
-                // The sub-select is vectorised all the same; its rows are handed over.
-                if let Err(reason) = nested_aggregate::offer::offer(root, input, output) {
-                    pgrx::debug1!("nested aggregation: {reason}");
-                }
-                return;
-            }
-            if let Err(reason) = aggregate::offer::offer(root, input, None, None, output, stage) {
-                reasons::note(
-                    crate::pg::tree::plan_node(root),
-                    index,
-                    About::Use,
-                    format!("aggregation: {reason}"),
-                );
-            }
-        } else if let Some(join) = TimeJoin::of(root, input) {
-            let offered = join.and_then(|join| {
-                let left = join.left_relation;
-                aggregate::offer::offer(root, left, Some(&join), None, output, stage)
-            });
-            if let Err(reason) = offered {
-                for table in lanes_table::joined_tables(
-                    crate::pg::tree::plan_node(root),
-                    crate::pg::tree::plan_node(input),
-                ) {
-                    reasons::note(
-                        crate::pg::tree::plan_node(root),
-                        table,
-                        About::Use,
-                        format!("join by time: {reason}"),
-                    );
-                }
-            }
-        } else if pg_sys::enable_hashjoin
-            && let Some(sides) = Sides::of_joined(root, input)
-        {
-            let lanes = sides.lanes;
-            let offered = sides.join(root).and_then(|mut join| {
-                aggregate::offer::offer(root, lanes, None, Some(&mut join), output, stage)
-            });
-            if let Err(reason) = offered {
-                let index = (*lanes).relid;
-                reasons::note(
-                    crate::pg::tree::plan_node(root),
-                    index,
-                    About::Use,
-                    format!("hash join: {reason}"),
-                );
-            }
+    } else if server::enable_hashjoin()
+        && let Some(sides) = Sides::of_joined(root, input)
+    {
+        let lanes = sides.lanes;
+        let offered = sides.join(root).and_then(|mut join| {
+            let of_join = Input {
+                hash_join: Some(&mut join),
+                ..alone(root, lanes)
+            };
+            aggregate::offer::offer(of_join, output, stage)
+        });
+        if let Err(reason) = offered {
+            note(lanes.relid(), format!("hash join: {reason}"));
         }
     }
 }
 
 /// Offers what gives the distinct rows of a table, or of one joined with something smaller: its groups, or for DISTINCT
 /// ON the first row of each.
-unsafe fn offer_distinct(
-    root: *mut pg_sys::PlannerInfo,
-    input: *mut pg_sys::RelOptInfo,
-    output: *mut pg_sys::RelOptInfo,
-) {
-    // SAFETY: the planner's live structures.
-    unsafe {
-        let query = &*(*root).parse;
-        if query.hasAggs || query.hasWindowFuncs || !query.groupClause.is_null() {
-            // What is distinct are no rows of the table.
+fn offer_distinct<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOptInfo<'p>) {
+    let Some(query) = root.parse() else {
+        return;
+    };
+    if query.hasAggs() || query.hasWindowFuncs() || !query.groupClause().is_empty() {
+        // What is distinct are no rows of the table.
+        return;
+    }
+    let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
+    let (index, offered) = if let Some(index) = lanes_table::only_relation(input) {
+        if !lanes_table::is_lanes_scan(input, root.entry(index)) {
             return;
         }
-        let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
-        let (index, offered) =
-            if let Some(index) = lanes_table::only_relation(crate::pg::tree::plan_node(input)) {
-                let entry = *(*root).simple_rte_array.add(index as usize);
-                if !lanes_table::is_lanes_scan(
-                    crate::pg::tree::plan_node(input),
-                    crate::pg::tree::plan_field(entry),
-                ) {
-                    return;
-                }
-                let offered = match query.hasDistinctOn {
-                    true => latest::offer::offer(root, input, output),
-                    false => aggregate::offer::offer(root, input, None, None, output, stage),
+        let offered = match query.hasDistinctOn() {
+            true => latest::offer::offer(root, query, input, output),
+            false => aggregate::offer::offer(alone(root, input), output, stage),
+        };
+        (index, offered)
+    } else if server::enable_hashjoin()
+        && let Some(sides) = Sides::of_joined(root, input)
+    {
+        let lanes = sides.lanes;
+        let offered = match query.hasDistinctOn() {
+            true => hash_join::latest_plan::offer(root, query, sides, output),
+            false => sides.join(root).and_then(|mut join| {
+                let of_join = Input {
+                    hash_join: Some(&mut join),
+                    ..alone(root, lanes)
                 };
-                (index, offered)
-            } else if pg_sys::enable_hashjoin
-                && let Some(sides) = Sides::of_joined(root, input)
-            {
-                let lanes = sides.lanes;
-                let grouped = |mut join| {
-                    aggregate::offer::offer(root, lanes, None, Some(&mut join), output, stage)
-                };
-                let offered = match query.hasDistinctOn {
-                    true => hash_join::latest_plan::offer(root, sides, output),
-                    false => sides.join(root).and_then(grouped),
-                };
-                ((*lanes).relid, offered)
-            } else {
-                return;
-            };
-        if let Err(reason) = offered {
-            reasons::note(
-                crate::pg::tree::plan_node(root),
-                index,
-                About::Use,
-                format!("distinct: {reason}"),
-            );
-        }
+                aggregate::offer::offer(of_join, output, stage)
+            }),
+        };
+        (lanes.relid(), offered)
+    } else {
+        return;
+    };
+    if let Err(reason) = offered {
+        reasons::note(root, index, About::Use, format!("distinct: {reason}"));
     }
 }
 
 /// Offers what gives the rows of a table with this extension's window functions.
-unsafe fn offer_window(
-    root: *mut pg_sys::PlannerInfo,
-    input: *mut pg_sys::RelOptInfo,
-    output: *mut pg_sys::RelOptInfo,
-) {
-    // SAFETY: the planner's live structures.
-    unsafe {
-        let Some(index) = lanes_table::only_relation(crate::pg::tree::plan_node(input)) else {
-            return;
-        };
-        let entry = *(*root).simple_rte_array.add(index as usize);
-        if !lanes_table::is_lanes_scan(
-            crate::pg::tree::plan_node(input),
-            crate::pg::tree::plan_field(entry),
-        ) {
-            return;
-        }
-        if let Err(reason) = window::offer::offer(root, input, output) {
-            reasons::note(
-                crate::pg::tree::plan_node(root),
-                index,
-                About::Use,
-                format!("window: {reason}"),
-            );
-        }
+fn offer_window<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOptInfo<'p>) {
+    let Some(index) = lanes_table::only_relation(input) else {
+        return;
+    };
+    if !lanes_table::is_lanes_scan(input, root.entry(index)) {
+        return;
+    }
+    // SAFETY: the planner's structures are live, and the input is a lanes table.
+    let offered = unsafe { window::offer::offer(root.as_ptr(), input.as_ptr(), output.as_ptr()) };
+    if let Err(reason) = offered {
+        reasons::note(root, index, About::Use, format!("window: {reason}"));
     }
 }
 
 /// Offers to scan a table.
-unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelOptInfo) {
-    // SAFETY: the planner's live structures.
-    unsafe {
-        let index = (*relation).relid;
-        if lanes_table::has_current_of(crate::pg::tree::plan_node(relation)) {
-            // Only a TID scan can find the row that a cursor stands on.
-            return;
-        }
-        if reasons::may_scroll() {
-            reasons::note(
-                crate::pg::tree::plan_node(root),
-                index,
-                About::Reading,
-                "scan: a cursor without NO SCROLL".into(),
-            );
-            return;
-        }
-        if lanes_table::asks_for_transaction_ids(crate::pg::tree::plan_node(relation)) {
-            reasons::note(
-                crate::pg::tree::plan_node(root),
-                index,
-                About::Reading,
-                "scan: a system column other than ctid".into(),
-            );
-            return;
-        }
-        let mut translator = Translator::new(Scalars::Unknown);
-        let quals = split_quals(
-            crate::pg::tree::plan_node(root),
-            crate::pg::tree::plan_node(relation),
-            &mut translator,
-        );
-        let (path, pages) = scan::offer::scan_path(root, relation, &quals);
-        let Quals { pushed, kept } = quals;
-        top_n::offer::offer(root, relation, &mut translator, path, pushed, kept);
-        scan::offer::offer_parallel_scan(relation, path, pages);
-        pg_sys::add_path(relation, path.cast());
+fn offer_scan<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>) {
+    if lanes_table::has_current_of(relation) {
+        // Only a TID scan can find the row that a cursor stands on.
+        return;
     }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn join_hook(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer: *mut pg_sys::RelOptInfo,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) {
-    // SAFETY: what the planner hands over is live.
-    unsafe {
-        if let Some(previous) = PREVIOUS_JOIN {
-            previous(root, joined, outer, inner, kind, extra);
-        }
-        hash_join::offer::offer(root, joined, outer, inner, kind, extra);
-        let lateral = (*inner).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
-            && (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
-            && !(*inner).lateral_relids.is_null();
-        if lateral
-            && gucs::enable_asof()
-            && matches!(
-                kind,
-                pg_sys::JoinType::JOIN_INNER | pg_sys::JoinType::JOIN_LEFT
-            )
-        {
-            let offered = asof::offer::offer(root, joined, outer, inner, kind, extra);
-            time_join::offer::offer(root, joined, outer, inner, kind, extra, offered);
-        }
+    let note = |reason: &str| {
+        reasons::note(root, relation.relid(), About::Reading, reason.into());
+    };
+    if reasons::may_scroll() {
+        note("scan: a cursor without NO SCROLL");
+        return;
     }
+    if lanes_table::asks_for_transaction_ids(relation) {
+        note("scan: a system column other than ctid");
+        return;
+    }
+    let mut translator = Translator::new(Scalars::Unknown);
+    let quals = split_quals(root, relation, &mut translator);
+    let (path, pages) = scan::offer::scan_path(root, relation, &quals);
+    top_n::offer::offer(root, relation, &mut translator, path, &quals);
+    scan::offer::offer_parallel_scan(relation, path, pages);
+    relation.add_path(path);
 }

@@ -1,58 +1,43 @@
-//! The planner's hook that rewrites ASOF joins: before planning, when no condition is moved and no outer join reduced yet.
+//! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF joins.
+//! Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require).
 
-use pgrx::pg_sys;
-use pgrx::prelude::*;
-
+use super::require;
 use crate::asof_rewrite::{marker, rewrite};
+use crate::pg::hooks::{self, PlannerHook};
+use crate::pg::transaction;
+use crate::pg::tree::{PlannedStmt, Query};
+use crate::planner::reasons;
 
-static mut PREVIOUS: pg_sys::planner_hook_type = None;
-
-/// Installs the hook. Called from `_PG_init`.
+/// Installs the hook and the callback of aborts. Called from `_PG_init`.
 pub fn register() {
-    // SAFETY: single-threaded, once a process.
-    unsafe {
-        PREVIOUS = pg_sys::planner_hook;
-        pg_sys::planner_hook = Some(planner);
-    }
+    hooks::chain_planner::<Planning>();
+    // Drops the reasons of plannings that failed with their transaction or subtransaction.
+    hooks::on_abort(reasons::abandon);
 }
 
-unsafe extern "C-unwind" {
-    // Called without the bindings' error boundary: see `planner`.
-    #[link_name = "standard_planner"]
-    fn standard_planner(
-        query: *mut pg_sys::Query,
-        text: *const std::ffi::c_char,
-        options: i32,
-        parameters: pg_sys::ParamListInfo,
-    ) -> *mut pg_sys::PlannedStmt;
-}
+/// What is done around planning.
+struct Planning;
 
-/// The hook. Errors of planning jump over this frame (see [`crate::hooks::utility`]), so nothing here needs dropping.
-unsafe extern "C-unwind" fn planner(
-    query: *mut pg_sys::Query,
-    text: *const std::ffi::c_char,
-    options: i32,
-    parameters: pg_sys::ParamListInfo,
-) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: the arguments are the ones we were called with, but for the query, which is it or a copy of it.
-    unsafe {
+impl PlannerHook for Planning {
+    fn before(query: Query<'_>, options: u32) -> Query<'_> {
         let query = without_markers(query);
-        match PREVIOUS {
-            Some(next) => next(query, text, options, parameters),
-            None => standard_planner(query, text, options, parameters),
+        reasons::begin(options, transaction::nest_level());
+        query
+    }
+
+    fn after(planned: Option<PlannedStmt<'_>>) {
+        if let Some(planned) = planned {
+            require::check(planned);
         }
+        reasons::end();
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn without_markers(query: *mut pg_sys::Query) -> *mut pg_sys::Query {
-    // SAFETY: a live query.
-    unsafe {
-        match marker::functions() {
-            Some(functions) if rewrite::has_marker(&functions, query) => {
-                rewrite::rewritten(&functions, query)
-            }
-            _ => query,
+fn without_markers(query: Query<'_>) -> Query<'_> {
+    match marker::functions() {
+        Some(functions) if rewrite::has_marker(&functions, query) => {
+            rewrite::rewritten(&functions, query)
         }
+        _ => query,
     }
 }

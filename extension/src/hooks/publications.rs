@@ -7,14 +7,19 @@
 //! statement. Two sessions may publish and create at once, and a publication may be older than this
 //! check: [`crate::table::publication`] then refuses the writes.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 
-use super::utility::{find, find_created, names_lanes, with_inheritors};
-use crate::pg::ports;
+use super::utility::{find, names_lanes};
 use crate::pg::statement::{OwnedArgument, Statement};
 use crate::pg::table::OpenedTable;
+use crate::pg::table_catalog;
+use crate::pg::tree::{
+    AlterObjectSchemaStmt, AlterPublicationStmt, AlterTableStmt, CreatePublicationStmt, CreateStmt,
+    CreateTableAsStmt, Expr, Node, PartitionCmd, RangeVar,
+};
 use crate::table::publication::is_published;
 
 /// Returns the first lanes table that a publication includes. An empty name stands for every
@@ -52,130 +57,88 @@ static INCLUDED: Statement = Statement::changing(
     &[pg_sys::BuiltinOid::TEXTOID, pg_sys::BuiltinOid::OIDOID],
 );
 
-/// What a statement may publish. It holds plain pointers into the statement's memory, because an
-/// error of the statement jumps over the frame that owns it.
+/// What a statement may publish. It borrows from the statement and owns nothing, because an error of the statement jumps
+/// over the frame that holds it.
 #[derive(Clone, Copy)]
-pub enum Suspect {
+pub enum Suspect<'p> {
     Nothing,
     /// All that the named publication includes.
-    Publication(*const std::ffi::c_char),
+    Publication(&'p CStr),
     /// The table that the statement creates.
-    Created(*mut pg_sys::RangeVar),
+    Created(RangeVar<'p>),
     /// A table that the statement changes, and all its partitions.
     Changed(pg_sys::Oid),
 }
 
 /// Returns what a statement that is about to be executed may publish.
-#[pg_guard]
-#[expect(
-    improper_ctypes_definitions,
-    reason = "called from Rust only; the signature is what the guard takes"
-)]
-pub unsafe extern "C-unwind" fn suspect(planned: *mut pg_sys::PlannedStmt) -> Suspect {
-    // SAFETY: a live planned statement; each arm casts the node to what its tag says.
-    unsafe {
-        let node = (*planned).utilityStmt;
-        match (*node).type_ {
-            pg_sys::NodeTag::T_CreatePublicationStmt => {
-                let create: *mut pg_sys::CreatePublicationStmt = node.cast();
-                Suspect::Publication((*create).pubname)
-            }
-            pg_sys::NodeTag::T_AlterPublicationStmt => {
-                let alter: *mut pg_sys::AlterPublicationStmt = node.cast();
-                match (*alter).action {
-                    pg_sys::AlterPublicationAction::AP_DropObjects => Suspect::Nothing,
-                    _ => Suspect::Publication((*alter).pubname),
-                }
-            }
-            pg_sys::NodeTag::T_CreateStmt => {
-                let create: *mut pg_sys::CreateStmt = node.cast();
-                // Since 17 a partition takes the access method of its parent.
-                let may_be_lanes =
-                    names_lanes((*create).accessMethod) || !(*create).partbound.is_null();
-                match may_be_lanes {
-                    true => created((*create).relation, (*create).if_not_exists),
-                    false => Suspect::Nothing,
-                }
-            }
-            pg_sys::NodeTag::T_CreateTableAsStmt => {
-                let create: *mut pg_sys::CreateTableAsStmt = node.cast();
-                match names_lanes((*(*create).into).accessMethod) {
-                    true => created((*(*create).into).rel, (*create).if_not_exists),
-                    false => Suspect::Nothing,
-                }
-            }
-            pg_sys::NodeTag::T_AlterTableStmt => altered(node.cast()),
-            pg_sys::NodeTag::T_AlterObjectSchemaStmt => {
-                let alter: *mut pg_sys::AlterObjectSchemaStmt = node.cast();
-                match (*alter).objectType {
-                    pg_sys::ObjectType::OBJECT_TABLE => Suspect::Changed(find((*alter).relation)),
-                    _ => Suspect::Nothing,
-                }
-            }
-            _ => Suspect::Nothing,
-        }
-    }
+pub fn suspect(statement: Expr<'_>) -> Suspect<'_> {
+    let found = if let Some(create) = statement.downcast::<CreatePublicationStmt<'_>>() {
+        create.pubname().map(Suspect::Publication)
+    } else if let Some(alter) = statement.downcast::<AlterPublicationStmt<'_>>() {
+        let drops = alter.action() == pg_sys::AlterPublicationAction::AP_DropObjects;
+        let name = alter.pubname().filter(|_| !drops);
+        name.map(Suspect::Publication)
+    } else if let Some(create) = statement.downcast::<CreateStmt<'_>>() {
+        // Since 17 a partition takes the access method of its parent.
+        let may_be_lanes = names_lanes(create.accessMethod()) || create.partbound().is_some();
+        let name = create.relation().filter(|_| may_be_lanes);
+        name.map(|name| created(name, create.if_not_exists()))
+    } else if let Some(create) = statement.downcast::<CreateTableAsStmt<'_>>() {
+        let into = create
+            .into()
+            .filter(|into| names_lanes(into.accessMethod()));
+        let name = into.and_then(|into| into.rel());
+        name.map(|name| created(name, create.if_not_exists()))
+    } else if let Some(alter) = statement.downcast::<AlterTableStmt<'_>>() {
+        altered(alter).map(Suspect::Changed)
+    } else if let Some(alter) = statement.downcast::<AlterObjectSchemaStmt<'_>>() {
+        let is_table = alter.objectType() == pg_sys::ObjectType::OBJECT_TABLE;
+        is_table.then(|| Suspect::Changed(find(alter.relation())))
+    } else {
+        None
+    };
+    found.unwrap_or(Suspect::Nothing)
 }
 
 /// Returns the table of a CREATE statement, unless it exists already or is not permanent.
-unsafe fn created(name: *mut pg_sys::RangeVar, if_not_exists: bool) -> Suspect {
-    // SAFETY: a live range variable.
-    unsafe {
-        let permanent = pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char;
-        let exists = || if_not_exists && find(name) != pg_sys::InvalidOid;
-        if (*name).relpersistence != permanent || exists() {
-            return Suspect::Nothing;
-        }
-        Suspect::Created(name)
+fn created(name: RangeVar<'_>, if_not_exists: bool) -> Suspect<'_> {
+    let exists = || if_not_exists && name.find() != pg_sys::InvalidOid;
+    match !name.is_permanent() || exists() {
+        true => Suspect::Nothing,
+        false => Suspect::Created(name),
     }
 }
 
 /// Returns the table that ALTER TABLE turns into a lanes table, a logged table or a partition.
-unsafe fn altered(alter: *mut pg_sys::AlterTableStmt) -> Suspect {
-    // SAFETY: a live statement with a list of AlterTableCmds; ATTACH PARTITION has a PartitionCmd.
-    unsafe {
-        for i in 0..ports::list_length((*alter).cmds) {
-            let command: *mut pg_sys::AlterTableCmd = ports::list_nth((*alter).cmds, i);
-            match (*command).subtype {
-                pg_sys::AlterTableType::AT_SetAccessMethod
-                | pg_sys::AlterTableType::AT_SetLogged => {
-                    return Suspect::Changed(find((*alter).relation));
-                }
-                pg_sys::AlterTableType::AT_AttachPartition => {
-                    let partition: *mut pg_sys::PartitionCmd = (*command).def.cast();
-                    return Suspect::Changed(find((*partition).name));
-                }
-                _ => {}
+fn altered(alter: AlterTableStmt<'_>) -> Option<pg_sys::Oid> {
+    alter
+        .cmds()
+        .iter()
+        .find_map(|command| match command.subtype() {
+            pg_sys::AlterTableType::AT_SetAccessMethod | pg_sys::AlterTableType::AT_SetLogged => {
+                Some(find(alter.relation()))
             }
-        }
-    }
-    Suspect::Nothing
+            pg_sys::AlterTableType::AT_AttachPartition => {
+                let partition = command.def()?.downcast::<PartitionCmd<'_>>()?;
+                Some(find(partition.name()))
+            }
+            _ => None,
+        })
 }
 
 /// Raises an ERROR if the statement, which has been executed, published a lanes table.
-#[pg_guard]
-#[expect(
-    improper_ctypes_definitions,
-    reason = "called from Rust only; the signature is what the guard takes"
-)]
-pub unsafe extern "C-unwind" fn check(suspect: Suspect) {
-    // SAFETY: inside a transaction; the pointers lead into the statement's memory context.
-    unsafe {
-        match suspect {
-            Suspect::Nothing => {}
-            Suspect::Publication(name) => {
-                let name = std::ffi::CStr::from_ptr(name).to_bytes();
-                refuse_included(name, pg_sys::InvalidOid);
-            }
-            Suspect::Created(name) => {
-                pg_sys::CommandCounterIncrement();
-                check_table(find_created(name));
-            }
-            Suspect::Changed(pg_sys::InvalidOid) => {}
-            Suspect::Changed(table) => {
-                pg_sys::CommandCounterIncrement();
-                with_inheritors(table).into_iter().for_each(check_table);
-            }
+pub fn check(suspect: Suspect<'_>) {
+    match suspect {
+        Suspect::Nothing | Suspect::Changed(pg_sys::InvalidOid) => {}
+        Suspect::Publication(name) => refuse_included(name.to_bytes(), pg_sys::InvalidOid),
+        Suspect::Created(name) => {
+            table_catalog::make_changes_visible();
+            check_table(name.find_created());
+        }
+        Suspect::Changed(table) => {
+            table_catalog::make_changes_visible();
+            let tables = table_catalog::with_inheritors(table);
+            tables.into_iter().for_each(check_table);
         }
     }
 }

@@ -7,61 +7,41 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::publications;
+use super::publications::{self, Suspect};
 use crate::pg::definitions::Definitions;
-use crate::pg::{names, ports};
+use crate::pg::hooks::{self, UtilityHook};
+use crate::pg::table::OpenedTable;
+use crate::pg::tree::{
+    AlterTableCmd, AlterTableStmt, CreateStmt, CreateTableAsStmt, Expr, IndexStmt, List, Node,
+    PlannedStmt, RangeVar, RenameStmt, View, make, plan_node, tag,
+};
+use crate::pg::{server, table_catalog};
 use crate::table::pending_rows::{self, Gathers};
-use crate::table_am::{index, routine};
+use crate::table_am::index;
 use crate::table_options;
-
-static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 
 /// Installs the hook. Called from `_PG_init`.
 pub fn register() {
-    // SAFETY: single-threaded, once a process.
-    unsafe {
-        PREVIOUS = pg_sys::ProcessUtility_hook;
-        pg_sys::ProcessUtility_hook = Some(process_utility);
-    }
+    hooks::chain_utility::<Statements>();
 }
 
-unsafe extern "C-unwind" {
-    // Called without the bindings' error boundary: see `process_utility`.
-    #[link_name = "standard_ProcessUtility"]
-    fn standard_process_utility(
-        planned: *mut pg_sys::PlannedStmt,
-        query: *const std::ffi::c_char,
-        read_only: bool,
-        context: pg_sys::ProcessUtilityContext::Type,
-        parameters: pg_sys::ParamListInfo,
-        environment: *mut pg_sys::QueryEnvironment,
-        destination: *mut pg_sys::DestReceiver,
-        completion: *mut pg_sys::QueryCompletion,
-    );
-}
+/// What is done around utility statements.
+struct Statements;
 
-unsafe extern "C-unwind" {
-    fn find_all_inheritors(
-        relation: pg_sys::Oid,
-        lock: pg_sys::LOCKMODE,
-        parents: *mut *mut pg_sys::List,
-    ) -> *mut pg_sys::List;
-}
-
-/// What remains to be done after the statement. It holds plain pointers into the statement's memory, because an error may
-/// jump over the frame that owns it.
+/// What remains to be done after the statement. It borrows from the statement's memory, because an error may jump over the
+/// frame that holds it.
 #[derive(Clone, Copy)]
 enum Afterwards {
     Nothing,
     /// Store this extension's parameters of the table that the statement created.
     Store {
-        table: *mut pg_sys::RangeVar,
+        table: RangeVar<'static>,
         ours: Definitions<'static>,
     },
     /// Apply the new name of a column to the parameters of a table and of tables that inherit it.
     Rename {
-        from: *mut std::ffi::c_char,
-        to: *mut std::ffi::c_char,
+        from: &'static CStr,
+        to: &'static CStr,
     },
     /// Restore the parameters that were set aside, then apply the changes.
     Restore {
@@ -72,375 +52,264 @@ enum Afterwards {
     },
 }
 
-/// The statement to execute, possibly a changed copy, and what remains to be done after it.
+/// What is done after a statement.
 #[derive(Clone, Copy)]
 struct Plan {
-    planned: *mut pg_sys::PlannedStmt,
     afterwards: Afterwards,
     /// The depth of the frame that gathers the rows of a rewrite; 0 if there is none.
     frame: usize,
     /// The table whose stored parameters may no longer fit it; invalid if there is none.
     changed: pg_sys::Oid,
+    suspect: Suspect<'static>,
 }
 
-/// The hook. An error of the statement itself must reach the client with the position, constraint names and context that
-/// PostgreSQL gave it. So it jumps over this frame, nothing here needs dropping, and only what runs before and after the
-/// statement is guarded.
-unsafe extern "C-unwind" fn process_utility(
-    planned: *mut pg_sys::PlannedStmt,
-    query: *const std::ffi::c_char,
-    read_only: bool,
-    context: pg_sys::ProcessUtilityContext::Type,
-    parameters: pg_sys::ParamListInfo,
-    environment: *mut pg_sys::QueryEnvironment,
-    destination: *mut pg_sys::DestReceiver,
-    completion: *mut pg_sys::QueryCompletion,
-) {
-    // SAFETY: the arguments are the ones we were called with, but for the statement, which is it or a copy of it.
-    unsafe {
-        let suspect = publications::suspect(planned);
-        let plan = before(planned);
-        let next = PREVIOUS.unwrap_or(standard_process_utility);
-        next(
-            plan.planned,
-            query,
-            read_only,
-            context,
-            parameters,
-            environment,
-            destination,
-            completion,
-        );
-        after(plan);
-        publications::check(suspect);
+impl UtilityHook for Statements {
+    type Plan = Plan;
+
+    fn before(planned: PlannedStmt<'_>) -> (PlannedStmt<'_>, Plan) {
+        // The statement's memory lives until the hook has returned.
+        let statement: PlannedStmt<'static> = plan_node(planned.as_ptr());
+        let mut plan = Plan {
+            afterwards: Afterwards::Nothing,
+            frame: 0,
+            changed: pg_sys::InvalidOid,
+            suspect: Suspect::Nothing,
+        };
+        let Some(node) = statement.utilityStmt() else {
+            return (planned, plan);
+        };
+        plan.suspect = publications::suspect(node);
+        let changed = plan.prepare(statement, node);
+        (changed.unwrap_or(statement), plan)
     }
-}
 
-#[pg_guard]
-#[expect(
-    improper_ctypes_definitions,
-    reason = "called from Rust only; the signature is what the guard takes"
-)]
-unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
-    let unchanged = Plan {
-        planned,
-        afterwards: Afterwards::Nothing,
-        frame: 0,
-        changed: pg_sys::InvalidOid,
-    };
-    // SAFETY: a live planned statement; each arm casts the node to what its tag says.
-    unsafe {
-        let node = (*planned).utilityStmt;
-        match (*node).type_ {
-            pg_sys::NodeTag::T_CreateStmt => {
-                let create: *mut pg_sys::CreateStmt = node.cast();
-                if names_lanes((*create).accessMethod) {
-                    return create_table(
-                        planned,
-                        (*create).relation,
-                        (*create).if_not_exists,
-                        |tree| &raw mut (*tree.cast::<pg_sys::CreateStmt>()).options,
-                    );
-                }
-                table_options::refuse_elsewhere(Definitions::new((*create).options));
-            }
-            pg_sys::NodeTag::T_CreateTableAsStmt => {
-                let create: *mut pg_sys::CreateTableAsStmt = node.cast();
-                if names_lanes((*(*create).into).accessMethod) {
-                    return create_table(
-                        planned,
-                        (*(*create).into).rel,
-                        (*create).if_not_exists,
-                        |tree| &raw mut (*(*tree.cast::<pg_sys::CreateTableAsStmt>()).into).options,
-                    );
-                }
-                table_options::refuse_elsewhere(Definitions::new((*(*create).into).options));
-            }
-            pg_sys::NodeTag::T_AlterTableStmt => {
-                let alter: *mut pg_sys::AlterTableStmt = node.cast();
-                let plan = alter_table(planned, alter);
-                return Plan {
-                    frame: pending_rows::begin(Gathers::BulkRows),
-                    changed: find((*alter).relation),
-                    ..plan
-                };
-            }
-            pg_sys::NodeTag::T_RenameStmt => {
-                let rename: *mut pg_sys::RenameStmt = node.cast();
-                if (*rename).renameType == pg_sys::ObjectType::OBJECT_COLUMN {
-                    return Plan {
-                        changed: find((*rename).relation),
-                        afterwards: Afterwards::Rename {
-                            from: (*rename).subname,
-                            to: (*rename).newname,
-                        },
-                        ..unchanged
-                    };
-                }
-            }
-            pg_sys::NodeTag::T_IndexStmt => {
-                let index: *mut pg_sys::IndexStmt = node.cast();
-                let table = find((*index).relation);
-                if is_lanes(table) {
-                    let method = names::text((*index).accessMethod);
-                    index::check(table, method.as_deref() == Some("brin"));
-                }
-            }
-            _ => {}
+    fn after(plan: Plan) {
+        if plan.frame > 0 {
+            pending_rows::end(plan.frame);
         }
+        plan.afterwards.run(plan.changed);
+        if plan.changed != pg_sys::InvalidOid {
+            table_options::drop_unfit(plan.changed, is_lanes);
+        }
+        publications::check(plan.suspect);
     }
-    unchanged
 }
 
-#[pg_guard]
-#[expect(
-    improper_ctypes_definitions,
-    reason = "called from Rust only; the signature is what the guard takes"
-)]
-unsafe extern "C-unwind" fn after(plan: Plan) {
-    if plan.frame > 0 {
-        pending_rows::end(plan.frame);
+impl Plan {
+    /// Plans what is done after a statement. Returns a changed copy of the statement, if another one is to be executed.
+    fn prepare(
+        &mut self,
+        planned: PlannedStmt<'static>,
+        node: Expr<'static>,
+    ) -> Option<PlannedStmt<'static>> {
+        if let Some(create) = node.downcast::<CreateStmt<'static>>() {
+            if !names_lanes(create.accessMethod()) {
+                table_options::refuse_elsewhere(create.options());
+                return None;
+            }
+            let (copy, create) = copy_of::<CreateStmt<'static>>(planned)?;
+            let others =
+                self.create_table(create.relation(), create.if_not_exists(), create.options());
+            create.set_options(others);
+            return Some(copy);
+        }
+        if let Some(create) = node.downcast::<CreateTableAsStmt<'static>>() {
+            let into = create.into()?;
+            if !names_lanes(into.accessMethod()) {
+                table_options::refuse_elsewhere(into.options());
+                return None;
+            }
+            let (copy, create) = copy_of::<CreateTableAsStmt<'static>>(planned)?;
+            let into = create.into()?;
+            let others = self.create_table(into.rel(), create.if_not_exists(), into.options());
+            into.set_options(others);
+            return Some(copy);
+        }
+        if let Some(alter) = node.downcast::<AlterTableStmt<'static>>() {
+            let copy = self.alter_table(planned, alter);
+            self.frame = pending_rows::begin(Gathers::BulkRows);
+            self.changed = find(alter.relation());
+            return copy;
+        }
+        if let Some(rename) = node.downcast::<RenameStmt<'static>>() {
+            if rename.renameType() == pg_sys::ObjectType::OBJECT_COLUMN
+                && let (Some(from), Some(to)) = (rename.subname(), rename.newname())
+            {
+                self.changed = find(rename.relation());
+                self.afterwards = Afterwards::Rename { from, to };
+            }
+        } else if let Some(index) = node.downcast::<IndexStmt<'static>>() {
+            let table = find(index.relation());
+            if is_lanes(table) {
+                index::check(table, index.accessMethod() == Some(c"brin"));
+            }
+        }
+        None
     }
-    // SAFETY: the lists live in the statement's memory context.
-    unsafe {
-        match plan.afterwards {
+
+    /// A lanes table is created. Returns the parameters that PostgreSQL may see.
+    fn create_table(
+        &mut self,
+        name: Option<RangeVar<'static>>,
+        if_not_exists: bool,
+        options: Definitions<'static>,
+    ) -> Definitions<'static> {
+        let (ours, others) = table_options::split(options);
+        table_options::warn_of_useless(others);
+        let existed = if_not_exists && find(name) != pg_sys::InvalidOid;
+        if let Some(table) = name
+            && !ours.is_empty()
+            && !existed
+        {
+            self.afterwards = Afterwards::Store { table, ours };
+        }
+        others
+    }
+
+    /// `ALTER TABLE … SET / RESET (…)`. PostgreSQL checks all stored parameters again, so this extension's are set aside
+    /// during the statement.
+    fn alter_table(
+        &mut self,
+        planned: PlannedStmt<'static>,
+        original: AlterTableStmt<'static>,
+    ) -> Option<PlannedStmt<'static>> {
+        if !original.cmds().iter().any(sets_parameters) {
+            return None;
+        }
+        let table = find(original.relation());
+        if !is_lanes(table) || !table_catalog::owns(table) {
+            if original.objtype() == pg_sys::ObjectType::OBJECT_TABLE && !is_lanes(table) {
+                refuse_setting(original.cmds());
+            }
+            return None;
+        }
+        // As core itself will lock it.
+        server::lock_table(table, pg_sys::ShareUpdateExclusiveLock);
+        let (copy, alter) = copy_of::<AlterTableStmt<'static>>(planned)?;
+        let (mut set, mut reset) = (Definitions::empty(), Definitions::empty());
+        for command in alter
+            .cmds()
+            .iter()
+            .filter(|command| sets_parameters(*command))
+        {
+            let (ours, others) = table_options::split(command.parameters());
+            let target = match command.subtype() {
+                pg_sys::AlterTableType::AT_SetRelOptions => {
+                    table_options::warn_of_useless(others);
+                    &mut set
+                }
+                _ => &mut reset,
+            };
+            command.set_parameters(others);
+            ours.iter().for_each(|definition| target.push(definition));
+        }
+        let aside = table_options::stored(table);
+        table_options::check(table, aside, set, reset);
+        table_options::store(table, aside, true);
+        self.afterwards = Afterwards::Restore {
+            table,
+            aside,
+            set,
+            reset,
+        };
+        Some(copy)
+    }
+}
+
+impl Afterwards {
+    /// Does what remains. A column was renamed in the table `changed`.
+    fn run(self, changed: pg_sys::Oid) {
+        if matches!(self, Afterwards::Nothing) {
+            return;
+        }
+        table_catalog::make_changes_visible();
+        match self {
             Afterwards::Nothing => {}
             Afterwards::Store { table, ours } => {
-                pg_sys::CommandCounterIncrement();
-                let table = find_created(table);
+                let table = table.find_created();
                 if is_lanes(table) {
                     let none = Definitions::empty();
                     table_options::check(table, none, ours, none);
                     table_options::store(table, ours, false);
                 }
             }
-            Afterwards::Rename { from, to } if plan.changed != pg_sys::InvalidOid => {
-                pg_sys::CommandCounterIncrement();
-                for table in with_inheritors(plan.changed) {
+            Afterwards::Rename { .. } if changed == pg_sys::InvalidOid => {}
+            Afterwards::Rename { from, to } => {
+                for table in table_catalog::with_inheritors(changed) {
                     if is_lanes(table) {
-                        let (from, to) = (CStr::from_ptr(from), CStr::from_ptr(to));
                         table_options::rename_column(table, from, to);
                     }
                 }
             }
-            Afterwards::Rename { .. } => {}
             Afterwards::Restore {
                 table,
                 aside,
                 set,
                 reset,
             } => {
-                pg_sys::CommandCounterIncrement();
                 table_options::store(table, aside, false);
                 table_options::store(table, set, false);
                 table_options::store(table, reset, true);
                 keep_for_dumps(table);
             }
         }
-        if plan.changed != pg_sys::InvalidOid {
-            table_options::drop_unfit(plan.changed, |table| is_lanes(table));
-        }
     }
 }
 
 /// Stores the parameters of a table that belongs to the extension for pg_dump, which does not dump such tables'
 /// definitions.
-unsafe fn keep_for_dumps(table: pg_sys::Oid) {
-    // SAFETY: inside a transaction; the statement's snapshot is there for the function that is called.
-    unsafe {
-        if pg_sys::getExtensionOfObject(pg_sys::RelationRelationId, table) != pg_sys::InvalidOid {
-            pg_sys::CommandCounterIncrement();
-            if let Err(error) = Spi::run("SELECT lanes.keep_samples_parameters()") {
-                pgrx::error!(
-                    "parameters of table {} were not kept: {error}",
-                    table.to_u32()
-                );
-            }
+fn keep_for_dumps(table: pg_sys::Oid) {
+    if table_catalog::is_of_an_extension(table) {
+        table_catalog::make_changes_visible();
+        if let Err(error) = Spi::run("SELECT lanes.keep_samples_parameters()") {
+            pgrx::error!(
+                "parameters of table {} were not kept: {error}",
+                table.to_u32()
+            );
         }
     }
 }
 
-/// A copy of the statement, which may be changed.
-unsafe fn own_copy(planned: *mut pg_sys::PlannedStmt) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: a live tree.
-    unsafe { pg_sys::copyObjectImpl(planned.cast()).cast() }
+/// A copy of a statement, which may be changed.
+fn copy_of<V: tag::Tagged<'static>>(
+    planned: PlannedStmt<'static>,
+) -> Option<(PlannedStmt<'static>, V)> {
+    let copy = make::copy(planned);
+    Some((copy, copy.utilityStmt()?.downcast()?))
 }
 
 /// Whether a CREATE statement's access method, or the default if it names none, is `lanes`.
-pub(super) unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
-    // SAFETY: a C string or null; the default is a GUC string.
-    unsafe {
-        let name = if name.is_null() {
-            pg_sys::default_table_access_method
-        } else {
-            name
-        };
-        !name.is_null() && CStr::from_ptr(name) == c"lanes"
+pub(super) fn names_lanes(name: Option<&CStr>) -> bool {
+    match name {
+        Some(name) => name == c"lanes",
+        None => server::has_default_access_method(c"lanes"),
     }
 }
 
 /// The relation that a name refers to now; invalid if there is none.
-pub(super) unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
-    // SAFETY: a live range variable; missing is no error.
-    unsafe {
-        pg_sys::RangeVarGetRelidExtended(
-            name,
-            pg_sys::NoLock as i32,
-            pg_sys::RVROption::RVR_MISSING_OK,
-            None,
-            std::ptr::null_mut(),
-        )
-    }
-}
-
-/// The relation that was just created under a name. The search path might find another relation of that name first.
-pub(super) unsafe fn find_created(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
-    // SAFETY: a live range variable; catalogue look-ups.
-    unsafe {
-        let schema = pg_sys::RangeVarGetCreationNamespace(name);
-        pg_sys::get_relname_relid((*name).relname, schema)
-    }
-}
-
-/// A table and all tables that inherit it, directly or indirectly.
-pub(super) unsafe fn with_inheritors(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let (lock, none) = (pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
-    // SAFETY: catalogue look-ups, which give a list of oids; the boundary turns an ERROR into a panic.
-    unsafe {
-        let tables = pg_sys::ffi::pg_guard_ffi_boundary(|| find_all_inheritors(table, lock, none));
-        (0..ports::list_length(tables) as usize)
-            .map(|index| (*(*tables).elements.add(index)).oid_value)
-            .collect()
-    }
+pub(super) fn find(name: Option<RangeVar<'_>>) -> pg_sys::Oid {
+    name.map_or(pg_sys::InvalidOid, RangeVar::find)
 }
 
 /// Whether a relation is a lanes table.
-unsafe fn is_lanes(relation: pg_sys::Oid) -> bool {
-    if relation == pg_sys::InvalidOid {
-        return false;
-    }
-    // SAFETY: a relcache look-up without a lock that tolerates a relation that goes away.
-    unsafe {
-        let open = pg_sys::try_relation_open(relation, pg_sys::AccessShareLock as i32);
-        if open.is_null() {
-            return false;
-        }
-        let ours = (*open).rd_tableam == routine::routine();
-        pg_sys::relation_close(open, pg_sys::NoLock as i32);
-        ours
-    }
-}
-
-unsafe fn create_table(
-    planned: *mut pg_sys::PlannedStmt,
-    name: *mut pg_sys::RangeVar,
-    if_not_exists: bool,
-    options_of: impl FnOnce(*mut pg_sys::Node) -> *mut *mut pg_sys::List,
-) -> Plan {
-    // SAFETY: `options_of` finds the list in our copy of the tree.
-    unsafe {
-        let planned = own_copy(planned);
-        let options = options_of((*planned).utilityStmt);
-        let (ours, others) = table_options::split(Definitions::new(*options));
-        table_options::warn_of_useless(others);
-        *options = others.as_ptr();
-        let existed = if_not_exists && find(name) != pg_sys::InvalidOid;
-        let afterwards = if !ours.is_empty() && !existed {
-            Afterwards::Store { table: name, ours }
-        } else {
-            Afterwards::Nothing
-        };
-        Plan {
-            planned,
-            afterwards,
-            frame: 0,
-            changed: pg_sys::InvalidOid,
-        }
-    }
-}
-
-/// `ALTER TABLE … SET / RESET (…)`. PostgreSQL checks all stored parameters again, so this extension's are set aside
-/// during the statement.
-unsafe fn alter_table(
-    planned: *mut pg_sys::PlannedStmt,
-    original: *mut pg_sys::AlterTableStmt,
-) -> Plan {
-    // SAFETY: live trees; the table is locked as core itself will lock it, and owned by the caller.
-    unsafe {
-        let unchanged = Plan {
-            planned,
-            afterwards: Afterwards::Nothing,
-            frame: 0,
-            changed: pg_sys::InvalidOid,
-        };
-        if !sets_parameters((*original).cmds) {
-            return unchanged;
-        }
-        let table = find((*original).relation);
-        if !is_lanes(table) || !ports::owns_relation(table) {
-            if (*original).objtype == pg_sys::ObjectType::OBJECT_TABLE && !is_lanes(table) {
-                refuse_setting((*original).cmds);
-            }
-            return unchanged;
-        }
-        pg_sys::LockRelationOid(table, pg_sys::ShareUpdateExclusiveLock as i32);
-        let planned = own_copy(planned);
-        let tree: *mut pg_sys::AlterTableStmt = (*planned).utilityStmt.cast();
-        let (mut set, mut reset) = (Definitions::empty(), Definitions::empty());
-        for i in 0..ports::list_length((*tree).cmds) {
-            let command: *mut pg_sys::AlterTableCmd = ports::list_nth((*tree).cmds, i);
-            let target = match (*command).subtype {
-                pg_sys::AlterTableType::AT_SetRelOptions => &mut set,
-                pg_sys::AlterTableType::AT_ResetRelOptions => &mut reset,
-                _ => continue,
-            };
-            let (ours, others) = table_options::split(Definitions::new((*command).def.cast()));
-            if (*command).subtype == pg_sys::AlterTableType::AT_SetRelOptions {
-                table_options::warn_of_useless(others);
-            }
-            (*command).def = others.as_ptr().cast();
-            ours.iter().for_each(|definition| target.push(definition));
-        }
-        let aside = table_options::stored(table);
-        table_options::check(table, aside, set, reset);
-        table_options::store(table, aside, true);
-        Plan {
-            planned,
-            afterwards: Afterwards::Restore {
-                table,
-                aside,
-                set,
-                reset,
-            },
-            frame: 0,
-            changed: pg_sys::InvalidOid,
-        }
-    }
+fn is_lanes(relation: pg_sys::Oid) -> bool {
+    relation != pg_sys::InvalidOid
+        && OpenedTable::try_open(relation, pg_sys::AccessShareLock)
+            .is_some_and(|opened| opened.keep_lock().get().is_lanes())
 }
 
 /// Refuses to set this extension's parameters on another table.
-unsafe fn refuse_setting(commands: *mut pg_sys::List) {
-    // SAFETY: a live list of AlterTableCmds; those that set parameters have a list of them.
-    unsafe {
-        for i in 0..ports::list_length(commands) {
-            let command: *mut pg_sys::AlterTableCmd = ports::list_nth(commands, i);
-            if (*command).subtype == pg_sys::AlterTableType::AT_SetRelOptions {
-                table_options::refuse_elsewhere(Definitions::new((*command).def.cast()));
-            }
+fn refuse_setting(commands: List<'_, AlterTableCmd<'_>>) {
+    for command in commands {
+        if command.subtype() == pg_sys::AlterTableType::AT_SetRelOptions {
+            table_options::refuse_elsewhere(command.parameters());
         }
     }
 }
 
-unsafe fn sets_parameters(commands: *mut pg_sys::List) -> bool {
-    // SAFETY: a live list of AlterTableCmds.
-    unsafe {
-        (0..ports::list_length(commands)).any(|i| {
-            let command: *mut pg_sys::AlterTableCmd = ports::list_nth(commands, i);
-            matches!(
-                (*command).subtype,
-                pg_sys::AlterTableType::AT_SetRelOptions
-                    | pg_sys::AlterTableType::AT_ResetRelOptions
-            )
-        })
-    }
+fn sets_parameters(command: AlterTableCmd<'_>) -> bool {
+    matches!(
+        command.subtype(),
+        pg_sys::AlterTableType::AT_SetRelOptions | pg_sys::AlterTableType::AT_ResetRelOptions
+    )
 }

@@ -23,8 +23,8 @@ use pgrx::pg_sys::BuiltinOid::TIMESTAMPTZOID;
 
 use crate::pg::snapshot::Snapshot;
 use crate::pg::statement::Statement;
-use crate::pg::table::OpenedTable;
-use crate::pg::{catalog, system, table_catalog};
+use crate::pg::table::{OpenTable, OpenedTable};
+use crate::pg::{catalog, server, table_catalog};
 use crate::storage::directory::FLAG_REMOTE;
 use crate::table::scan::{ByZone, Scan};
 
@@ -55,11 +55,19 @@ pub fn with_samples(wanted: IdSet, times: &Times) -> IdSet {
     };
     let table = opened.get();
     table_catalog::check_privilege(table, pg_sys::ACL_SELECT, &[]);
-    if system::hides_rows(table.oid()) {
+    if server::hides_rows(table.oid()) {
         return wanted & visible(times);
     }
-    // SAFETY: a function of a query runs under the query's snapshot, which outlives the call.
-    let snapshot = unsafe { Snapshot::new(pg_sys::GetActiveSnapshot()) };
+    Snapshot::with_active(|snapshot| seen_by(snapshot, table, wanted, times))
+}
+
+/// The wanted series that have samples in a table which a snapshot sees.
+fn seen_by(
+    snapshot: Option<Snapshot<'_>>,
+    table: OpenTable<'_>,
+    wanted: IdSet,
+    times: &Times,
+) -> IdSet {
     if let Some(snapshot) = snapshot {
         table.predicate_lock(snapshot);
     }

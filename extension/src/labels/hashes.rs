@@ -14,8 +14,8 @@ use pgrx::prelude::*;
 use super::maintain::{RUN_IDS, SERIES, next_series};
 use super::packed;
 use crate::error;
+use crate::pg::server;
 use crate::pg::statement::{OwnedArgument, Statement};
-use crate::pg::system;
 use crate::pg::text;
 
 static LAST: Statement = Statement::changing(
@@ -102,7 +102,7 @@ fn put(block: &HashBlock, seed: i64) {
 }
 
 fn random() -> i64 {
-    let random = system::strong_random().unwrap_or_else(|| {
+    let random = server::random_u64().unwrap_or_else(|| {
         error::raise(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             "could not generate random bytes for the hashes of series",

@@ -14,7 +14,7 @@ use super::source::{RunBlocks, directory_by_now, each_series, sound};
 use crate::error;
 use crate::pg::statement::{OwnedArgument, Statement};
 use crate::pg::text::ServerText;
-use crate::pg::{catalog, system};
+use crate::pg::{catalog, server};
 
 /// The lock conflicts with itself and with the lock under which the index is emptied.
 static LOCK: Statement = Statement::changing(
@@ -89,14 +89,14 @@ struct Run {
 /// Indexes all series that no run covers yet, and merges runs. Returns the number of series that were indexed.
 #[pg_extern(sql = false)]
 fn index_labels() -> i64 {
-    if system::is_standby() {
+    if server::is_standby() {
         error::raise(
             PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
             "a standby cannot index labels",
             "Run lanes.index_labels() on the primary; its standbys follow.",
         );
     }
-    if system::has_fixed_snapshot() {
+    if server::has_fixed_snapshot() {
         error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
             "lanes.index_labels() must see all committed rows",
@@ -295,7 +295,7 @@ pub fn visit() {
     let Some(table) = label_runs() else {
         return;
     };
-    if system::try_lock_table(table, pg_sys::ShareUpdateExclusiveLock) {
+    if server::try_lock_table(table, pg_sys::ShareUpdateExclusiveLock) {
         index_labels();
     }
 }

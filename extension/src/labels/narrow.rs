@@ -45,7 +45,7 @@ pub fn narrow<'p>(relation: RelOptInfo<'p>, entry: RangeTblEntry<'p>) {
     let narrowed = make::copy(call);
     narrowed.args().set(1, make::text_array(texts).as_expr());
     let function = make::copy(function);
-    function.set_call(narrowed);
+    function.set_call(Some(narrowed));
     entry.set_functions(List::new([function]));
 }
 

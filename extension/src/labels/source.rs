@@ -16,7 +16,7 @@ use super::packed;
 use crate::error;
 use crate::pg::statement::{OwnedArgument, Statement};
 use crate::pg::text;
-use crate::pg::{catalog, system};
+use crate::pg::{catalog, server};
 
 /// The runs, each with the first id of the latest registration. Usually no series is later than all runs, and finding
 /// that out here costs less than a statement of its own. The subquery names all columns that queries for series read,
@@ -284,7 +284,7 @@ impl Index {
 
 /// Whether row-level security hides series from the caller.
 fn hides_series() -> bool {
-    catalog::lanes_table(c"series_runs").is_some_and(system::hides_rows)
+    catalog::lanes_table(c"series_runs").is_some_and(server::hides_rows)
 }
 
 fn directory(key: RunKey) -> Rc<Directory> {

@@ -8,6 +8,7 @@ use std::mem::size_of;
 use pgrx::pg_sys;
 
 use super::call_ports as ports;
+use super::typed_datum::TypedDatum;
 
 /// The arguments and surroundings of one call.
 ///
@@ -146,6 +147,13 @@ impl Call {
     pub fn argument_type(&self, index: usize) -> pg_sys::Oid {
         // SAFETY: a live call.
         unsafe { pg_sys::get_fn_expr_argtype((*self.info).flinfo, index as i32) }
+    }
+
+    /// An argument with its type in this call.
+    pub fn typed(&self, index: usize) -> Option<TypedDatum> {
+        let value = self.argument(index)?;
+        // SAFETY: PostgreSQL passes a value of the type that it names, which lives as long as the call.
+        Some(unsafe { TypedDatum::new(value, self.argument_type(index)) })
     }
 
     /// The memory that lives as long as the aggregate's group; `None` outside an aggregate.

@@ -4,10 +4,12 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, Oid};
 
+use super::tree::{List, make};
+
 /// The type below a domain; another type itself: `getBaseType`.
 pub fn base_type(type_of: Oid) -> Oid {
-    if type_of.to_u32() < pg_sys::FirstNormalObjectId {
-        // No domain is built in.
+    if type_of.to_u32() < pg_sys::FirstUnpinnedObjectId {
+        // The first domains are those of the information schema.
         return type_of;
     }
     // SAFETY: a look-up by OID.
@@ -48,6 +50,47 @@ pub fn btree_family(type_of: Oid) -> Oid {
     }
 }
 
+/// Whether a type's values have hashes that are equal wherever an operator says that the values are.
+pub fn hashes_for(type_of: Oid, equality: Oid) -> bool {
+    let wanted = pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_PROC;
+    // SAFETY: the type cache never returns null.
+    let known = unsafe { &*pg_sys::lookup_type_cache(type_of, wanted as i32) };
+    known.hash_proc != pg_sys::InvalidOid && known.eq_opr == equality
+}
+
+/// An operator of a family by the types of its operands and its strategy number; invalid if there is none.
+pub fn family_member(family: Oid, left: Oid, right: Oid, strategy: i32) -> Oid {
+    // SAFETY: a look-up by OID.
+    unsafe { pg_sys::get_opfamily_member(family, left, right, strategy as i16) }
+}
+
+/// The operators `<`, `=` and `>` of a type's default order. It is an ERROR if the type has none.
+pub fn sort_operators(type_of: Oid) -> (Oid, Oid, Oid) {
+    let (mut less, mut equal, mut greater) =
+        (pg_sys::InvalidOid, pg_sys::InvalidOid, pg_sys::InvalidOid);
+    let mut is_hashable = false;
+    // SAFETY: a look-up by OID that writes three OIDs and a flag.
+    unsafe {
+        pg_sys::get_sort_group_operators(
+            type_of,
+            true,
+            true,
+            true,
+            &mut less,
+            &mut equal,
+            &mut greater,
+            &mut is_hashable,
+        );
+    }
+    (less, equal, greater)
+}
+
+/// Whether values of a type have collations.
+pub fn is_collatable(type_of: Oid) -> bool {
+    // SAFETY: a look-up by OID.
+    unsafe { pg_sys::type_is_collatable(type_of) }
+}
+
 /// Whether texts of a collation are equal only if their bytes are. No collation at all is deterministic too.
 pub fn is_deterministic(collation: Oid) -> bool {
     // SAFETY: a look-up by OID; it is an ERROR if the collation does not exist.
@@ -74,6 +117,45 @@ pub fn is_lanes_function(function: Oid) -> bool {
             // SAFETY: a look-up by OID.
             unsafe { pg_sys::get_func_namespace(function) == schema }
         })
+}
+
+/// A function of this extension by its name and the types of its arguments; invalid if there is none.
+pub fn lanes_function(name: &CStr, arguments: &[Oid]) -> Oid {
+    let name = List::new([make::name(c"lanes"), make::name(name)]).as_ptr();
+    // SAFETY: live names and as many types as are counted; nothing found is no error.
+    unsafe { pg_sys::LookupFuncName(name, arguments.len() as i32, arguments.as_ptr(), true) }
+}
+
+/// The type of a function's result; invalid if there is no such function.
+pub fn function_result(function: Oid) -> Oid {
+    // SAFETY: a look-up by OID.
+    unsafe { pg_sys::get_func_rettype(function) }
+}
+
+/// Has a function called whenever what a system cache holds changes, which may be at any time: it raises no error. The
+/// callback stays for the life of the process.
+pub fn on_change(cache: pg_sys::SysCacheIdentifier::Type, changed: fn()) {
+    unsafe extern "C-unwind" fn run(changed: pg_sys::Datum, _: i32, _: u32) {
+        // SAFETY: the datum is the function that was registered below.
+        let changed: fn() = unsafe { std::mem::transmute(changed.value()) };
+        changed();
+    }
+    // SAFETY: PostgreSQL keeps the function with the datum, which it only hands back.
+    unsafe {
+        let changed = pg_sys::Datum::from(changed as usize);
+        pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(run), changed);
+    }
+}
+
+/// Whether a table, which is locked, has or had tables that inherit it.
+pub fn has_children(table: Oid) -> bool {
+    // SAFETY: the relation is closed again; it is an ERROR if there is none.
+    unsafe {
+        let open = pg_sys::relation_open(table, pg_sys::NoLock as i32);
+        let has = (*(*open).rd_rel).relhassubclass;
+        pg_sys::relation_close(open, pg_sys::NoLock as i32);
+        has
+    }
 }
 
 /// A table of this extension by its name; `None` in a database without it.
@@ -103,6 +185,12 @@ pub fn signature(function: Oid) -> (Vec<Oid>, Oid) {
         let types: Vec<Oid> = (0..count as usize).map(|index| *types.add(index)).collect();
         (types, result)
     }
+}
+
+/// The type of a table's column, counted from 1.
+pub fn column_type(table: Oid, column: i16) -> Oid {
+    // SAFETY: a look-up by OID.
+    unsafe { pg_sys::get_atttype(table, column) }
 }
 
 /// Whether values of a type are passed by value.

@@ -4,7 +4,8 @@
 
 use pgrx::pg_sys;
 
-use super::{nodes, tree};
+use super::catalog;
+use super::tree::{Expr, List, Node, TargetEntry, Var, View, make, plan_field, plan_node, walk};
 
 /// A column of a table or of another plan's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,18 +20,15 @@ pub struct Column {
 
 /// The column that an expression is; `None` for any other expression.
 pub fn column(expression: *mut pg_sys::Node) -> Option<Column> {
-    // SAFETY: the expression is live; the cast follows the tag.
-    unsafe {
-        let is_column = tree::is_a(expression, pg_sys::NodeTag::T_Var);
-        is_column.then(|| of_var(&*expression.cast::<pg_sys::Var>()))
-    }
+    let expression: Option<Expr<'_>> = plan_field(expression);
+    expression?.as_var().map(of_var)
 }
 
-fn of_var(variable: &pg_sys::Var) -> Column {
+fn of_var(variable: Var<'_>) -> Column {
     Column {
-        table: variable.varno,
-        number: variable.varattno,
-        levels_up: variable.varlevelsup,
+        table: variable.varno(),
+        number: variable.varattno(),
+        levels_up: variable.varlevelsup(),
     }
 }
 
@@ -47,46 +45,26 @@ pub fn has_place_holder(expression: *mut pg_sys::Node) -> bool {
 
 /// Whether two expressions are equal.
 pub fn are_equal(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> bool {
-    // SAFETY: the expressions are live.
-    unsafe { pg_sys::equal(a.cast(), b.cast()) }
+    plan_node::<Expr<'_>>(a).equals(plan_node(b))
 }
 
 /// The type, the type modifier and the collation of an expression.
 pub fn type_and_collation(expression: *mut pg_sys::Node) -> (pg_sys::Oid, i32, pg_sys::Oid) {
-    // SAFETY: the expression is live.
-    let modifier = unsafe { pg_sys::exprTypmod(expression) };
-    (type_of(expression), modifier, collation_of(expression))
+    let expression: Expr<'_> = plan_node(expression);
+    (
+        expression.type_of(),
+        expression.type_modifier(),
+        expression.collation(),
+    )
 }
 
-/// A set of the planner's range-table indexes.
-#[derive(Clone, Copy)]
-pub struct RelationSet(*mut pg_sys::Bitmapset);
-
-impl RelationSet {
-    /// The relations that a relation of the planner consists of.
-    ///
-    /// # Safety
-    /// The relation outlives the set.
-    pub unsafe fn of(relation: *mut pg_sys::RelOptInfo) -> RelationSet {
-        // SAFETY: the caller's relation is live.
-        RelationSet(unsafe { (*relation).relids })
-    }
-
-    /// Whether an index is in the set.
-    pub fn contains(self, index: i32) -> bool {
-        // SAFETY: `of` was promised a set that is live.
-        unsafe { pg_sys::bms_is_member(index, self.0) }
-    }
-}
-
-/// The parts of an expression that have this tag.
+/// The parts of an expression, or of a list of expressions, that have this tag. A null one has none.
 pub fn nodes_of(expression: *mut pg_sys::Node, tag: pg_sys::NodeTag) -> Vec<*mut pg_sys::Node> {
     let mut found = Vec::new();
-    // SAFETY: the expression is live or null.
-    unsafe {
-        tree::walk_expression(expression, &mut |node, _| {
-            if (*node).type_ == tag {
-                found.push(node);
+    if let Some(expression) = plan_field::<Option<Expr<'_>>>(expression) {
+        walk::expression(expression, &mut |node, _| {
+            if node.tag() == tag {
+                found.push(node.as_ptr());
             }
             false
         });
@@ -94,13 +72,15 @@ pub fn nodes_of(expression: *mut pg_sys::Node, tag: pg_sys::NodeTag) -> Vec<*mut
     found
 }
 
-/// A copy of an expression in which columns are replaced by other expressions. `by` must not raise an ERROR or panic.
+/// A copy of an expression in which columns are replaced by other expressions.
 pub fn replaced(
     expression: *mut pg_sys::Node,
     by: impl Fn(Column) -> Option<*mut pg_sys::Node>,
 ) -> *mut pg_sys::Node {
-    // SAFETY: the expression is live.
-    unsafe { tree::replaced(expression, &mut |node| by(column(node)?)) }
+    let replaced = walk::replaced(plan_node(expression), &mut |node| {
+        by(of_var(node.as_var()?)).map(plan_node)
+    });
+    replaced.as_ptr()
 }
 
 /// A copy of an expression, ready for execution, whose columns have other numbers. `number` returns the table and the
@@ -109,52 +89,45 @@ pub fn renumbered(
     expression: *mut pg_sys::Node,
     number: impl Fn(Column) -> (i32, i16),
 ) -> *mut pg_sys::Node {
-    // SAFETY: the expression is live; the copy is changed before anybody else knows it; the cast follows the tag.
-    unsafe {
-        let copy = tree::copy(expression);
-        for node in nodes_of(copy, pg_sys::NodeTag::T_Var) {
-            let variable = &mut *node.cast::<pg_sys::Var>();
-            (variable.varno, variable.varattno) = number(of_var(variable));
+    let copy: Expr<'_> = make::copy(plan_node(expression));
+    walk::expression(copy, &mut |node, _| {
+        if let Some(variable) = node.as_var() {
+            let (table, attribute) = number(of_var(variable));
+            variable.set_table(table);
+            variable.set_attribute(attribute);
         }
-        pg_sys::fix_opfuncids(copy);
-        copy
-    }
+        false
+    });
+    copy.fix_operators();
+    copy.as_ptr()
 }
 
 /// The expressions of a target list.
 pub fn target_expressions(targets: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: the list is live or null, and has target entries.
-    unsafe {
-        let entries = nodes::list::<pg_sys::TargetEntry>(targets);
-        entries.map(|entry| (*entry).expr.cast()).collect()
-    }
+    let targets: List<'_, TargetEntry<'_>> = plan_field(targets);
+    targets
+        .iter()
+        .map(|target| target.expr().as_ptr())
+        .collect()
 }
 
 /// The type of an expression.
 pub fn type_of(expression: *mut pg_sys::Node) -> pg_sys::Oid {
-    // SAFETY: the expression is live.
-    unsafe { pg_sys::exprType(expression) }
+    plan_node::<Expr<'_>>(expression).type_of()
 }
 
 /// The base type of an expression's type, which may be a domain.
 pub fn base_type_of(expression: *mut pg_sys::Node) -> pg_sys::Oid {
-    base_type(type_of(expression))
-}
-
-/// The base type of a type that may be a domain.
-pub fn base_type(type_of: pg_sys::Oid) -> pg_sys::Oid {
-    // SAFETY: looks the type up in the catalogue.
-    unsafe { pg_sys::getBaseType(type_of) }
+    catalog::base_type(type_of(expression))
 }
 
 /// The collation of an expression.
 pub fn collation_of(expression: *mut pg_sys::Node) -> pg_sys::Oid {
-    // SAFETY: the expression is live.
-    unsafe { pg_sys::exprCollation(expression) }
+    plan_node::<Expr<'_>>(expression).collation()
 }
 
 /// Whether an expression may have several values for equal columns, or contains a subquery.
 pub fn is_volatile_or_subquery(expression: *mut pg_sys::Node) -> bool {
-    // SAFETY: the expression is live.
-    unsafe { pg_sys::contain_volatile_functions(expression) || nodes::contains_subplan(expression) }
+    let expression: Expr<'_> = plan_node(expression);
+    expression.is_volatile() || expression.has_subplan()
 }

@@ -7,6 +7,7 @@ use pgrx::pg_sys;
 
 use super::names;
 use super::ports;
+use super::tree::view::Field;
 
 /// A list of definitions that lives for `'a`. The null list is empty.
 #[derive(Clone, Copy)]
@@ -22,16 +23,23 @@ pub struct Definition<'a> {
     lives: PhantomData<&'a pg_sys::DefElem>,
 }
 
-impl<'a> Definitions<'a> {
-    /// # Safety
-    /// `list` is null, or a list of `DefElem`s that lives for `'a`.
-    pub unsafe fn new(list: *mut pg_sys::List) -> Definitions<'a> {
+/// The definitions of a field that is null, or a list of `DefElem`s.
+impl<'a> Field<'a> for Definitions<'a> {
+    type Raw = *mut pg_sys::List;
+
+    unsafe fn of(list: *mut pg_sys::List) -> Definitions<'a> {
         Definitions {
             list,
             lives: PhantomData,
         }
     }
 
+    fn raw(self) -> *mut pg_sys::List {
+        self.list
+    }
+}
+
+impl<'a> Definitions<'a> {
     /// No definitions.
     pub fn empty() -> Definitions<'a> {
         Definitions {

@@ -5,7 +5,8 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys;
 
 use super::exec::node::{CustomPlan, ExecNode};
-use super::{names, nodes, ports};
+use super::tree::{Expr, List, Name, Node, plan_field};
+use super::{names, ports};
 
 /// A node that is being explained, and the output.
 pub struct Explain {
@@ -99,12 +100,7 @@ impl Explain {
 
     /// Writes the reasons for what is not vectorised, from the plan's list of strings.
     pub fn reasons(&self, reasons: *mut pg_sys::List) {
-        // SAFETY: the plan's list is live and has strings.
-        let reasons: Vec<String> = unsafe {
-            nodes::list(reasons)
-                .map(|node| nodes::text_of(node))
-                .collect()
-        };
+        let reasons = texts_of(reasons);
         if !reasons.is_empty() {
             self.text(c"Not Vectorised", &reasons.join("; "));
         }
@@ -112,11 +108,7 @@ impl Explain {
 
     /// Writes text properties from a plan's list of strings: label, text, label, text, …
     pub fn properties(&self, list: *mut pg_sys::List) {
-        // SAFETY: the plan's list is live and has strings.
-        let texts: Vec<String> = unsafe {
-            let texts = nodes::list(list);
-            texts.map(|node| nodes::text_of(node)).collect()
-        };
+        let texts = texts_of(list);
         for pair in texts.chunks_exact(2) {
             let label = CString::new(pair[0].as_str()).unwrap_or_default();
             self.text(&label, &pair[1]);
@@ -164,4 +156,15 @@ impl Explain {
             expressions.iter().map(shown).collect()
         }
     }
+}
+
+/// The texts of a plan's list of strings.
+pub fn texts_of(list: *mut pg_sys::List) -> Vec<String> {
+    let strings: List<'_, Expr<'_>> = plan_field(list);
+    let texts = strings
+        .iter()
+        .filter_map(|node| node.downcast::<Name<'_>>()?.sval());
+    texts
+        .map(|text| text.to_string_lossy().into_owned())
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! Values as the ASOF join compares them: times as integers in the order of the times, and keys as bytes that are equal if
 //! the keys are.
 
+use lanes_columnar::join::key_set::place_of_float as order_of_float;
 use pgrx::pg_sys;
 
 /// The kind of a type: how its values are read.
@@ -131,19 +132,6 @@ impl Kind {
             _ => key.extend_from_slice(&self.ordered(value).to_ne_bytes()),
         }
     }
-}
-
-/// The image of a float in PostgreSQL's order: -0 equals 0, and NaN equals itself and is the greatest.
-fn order_of_float(value: f64) -> i64 {
-    if value.is_nan() {
-        return i64::MAX;
-    }
-    let bits = if value == 0.0 {
-        0
-    } else {
-        value.to_bits() as i64
-    };
-    bits ^ ((bits >> 63) as u64 >> 1) as i64
 }
 
 #[cfg(test)]

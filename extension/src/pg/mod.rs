@@ -13,9 +13,10 @@
 //! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
+//! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
 //! | [`statement`] | this extension's own SQL statements |
-//! | [`server`], [`system`], [`signals`], [`time_zone`] | the server, this process, its signals, time zones |
-//! | [`scratch_memory`], [`malloc`] | memory that is freed at once, and memory that is kept for the next batch |
+//! | [`server`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
+//! | [`malloc`] | memory that is kept for the next batch |
 //! | [`temporary_file`] | temporary files of a query |
 //!
 //! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So values
@@ -23,6 +24,7 @@
 //! a lightweight lock would make that count wrap around. While the thread panics, guards therefore leave pins, locks and
 //! open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they release them.
 
+pub mod background;
 pub mod byte_change;
 pub mod call;
 pub mod call_ports;
@@ -39,6 +41,7 @@ pub mod exec;
 pub mod executor;
 pub mod explain;
 pub mod fresh;
+pub mod hooks;
 pub mod index;
 pub mod kept_value;
 pub mod kind;
@@ -55,14 +58,12 @@ pub mod permission;
 pub mod ports;
 #[cfg(feature = "pg15")]
 mod room;
-pub mod scratch_memory;
 pub mod server;
 pub mod shmem;
 pub mod signals;
 pub mod slot;
 pub mod snapshot;
 pub mod statement;
-pub mod system;
 pub mod table;
 pub mod table_catalog;
 pub mod table_work;

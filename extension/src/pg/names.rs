@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use pgrx::pg_sys;
 
-use super::tree::Expr;
+use super::tree::{Expr, Node};
 
 /// A C string of PostgreSQL's; `None` if it is null.
 ///

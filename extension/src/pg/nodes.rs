@@ -1,8 +1,8 @@
-//! Lists, strings and expressions of plans, as raw pointers.
+//! Lists of plans, as raw pointers, for callers that have no view yet.
 
 use pgrx::pg_sys;
 
-use super::{names, ports, tree};
+use super::ports;
 
 /// The elements of a list of pointers. A null list has none.
 ///
@@ -19,128 +19,4 @@ pub unsafe fn list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T>
 pub fn plan_list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T> {
     // SAFETY: a plan and its lists live until its execution has ended.
     unsafe { self::list(list) }
-}
-
-/// A list of numbers, which PostgreSQL can copy and print.
-pub fn integers(numbers: &[i32]) -> *mut pg_sys::List {
-    let mut list = std::ptr::null_mut();
-    for number in numbers {
-        // SAFETY: a list of integers, or none yet.
-        list = unsafe { pg_sys::lappend_int(list, *number) };
-    }
-    list
-}
-
-/// The numbers of a list that [`integers`] made.
-///
-/// # Safety
-/// A list made by [`integers`].
-pub unsafe fn integers_of(list: *const pg_sys::List) -> Vec<i32> {
-    // SAFETY: the caller's promise; a null list has no elements.
-    unsafe {
-        let element = |index| (*(*list).elements.add(index)).int_value;
-        (0..ports::list_length(list) as usize)
-            .map(element)
-            .collect()
-    }
-}
-
-/// A node that holds a string.
-pub fn string(text: &str) -> *mut pg_sys::Node {
-    let text = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();
-    // SAFETY: both copy into the current memory context.
-    unsafe { pg_sys::makeString(pg_sys::pstrdup(text.as_ptr())).cast() }
-}
-
-/// The text of a node that [`string`] made.
-///
-/// # Safety
-/// `node` is such a node.
-pub unsafe fn text_of(node: *mut pg_sys::Node) -> String {
-    // SAFETY: the caller's promise.
-    unsafe { names::text((*node.cast::<pg_sys::String>()).sval).unwrap_or_default() }
-}
-
-/// Whether an expression holds a subquery that was not made a parameter.
-///
-/// # Safety
-/// `node` is null or a live expression.
-pub unsafe fn contains_subplan(node: *mut pg_sys::Node) -> bool {
-    // SAFETY: the caller's promise; the visitor gets live nodes.
-    unsafe {
-        tree::walk_expression(node, &mut |node, _| {
-            matches!(
-                (*node).type_,
-                pg_sys::NodeTag::T_SubPlan
-                    | pg_sys::NodeTag::T_AlternativeSubPlan
-                    | pg_sys::NodeTag::T_SubLink
-            )
-        })
-    }
-}
-
-/// The parameters of an expression, appended to a list. Those that a subquery's condition is evaluated with are its
-/// own; for what the subquery itself depends on stands a node of it without a condition, of which nothing can be
-/// evaluated.
-///
-/// # Safety
-/// `node` is null or a live expression; `found` is null or a live list.
-pub unsafe fn parameters(node: *mut pg_sys::Node, found: &mut *mut pg_sys::List) {
-    // SAFETY: the caller's promise; the visitor gets live nodes.
-    unsafe {
-        let (mut met, mut subplans): (Vec<*mut pg_sys::Param>, Vec<*mut pg_sys::SubPlan>) =
-            Default::default();
-        tree::walk_expression(node, &mut |node, _| {
-            match (*node).type_ {
-                pg_sys::NodeTag::T_Param => met.push(node.cast()),
-                pg_sys::NodeTag::T_SubPlan => subplans.push(node.cast()),
-                _ => {}
-            }
-            false
-        });
-        for parameter in met {
-            let is_own = (*parameter).paramkind == pg_sys::ParamKind::PARAM_EXEC
-                && subplans.iter().any(|subplan| {
-                    pg_sys::list_member_int((**subplan).paramIds, (*parameter).paramid)
-                });
-            if !is_own {
-                *found = pg_sys::lappend(*found, parameter.cast());
-            }
-        }
-        for subplan in subplans {
-            let bare = tree::make::<pg_sys::SubPlan>(pg_sys::NodeTag::T_SubPlan);
-            *bare = *subplan;
-            (*bare).testexpr = std::ptr::null_mut();
-            (*bare).useHashTable = false;
-            *found = pg_sys::lappend(*found, bare.cast());
-        }
-    }
-}
-
-/// `ExecProject`: the projection of the context's tuples; the scan tuple itself if there is none to be done.
-///
-/// # Safety
-/// `info` is null or an initialised projection; `scanned` is its scan tuple.
-pub unsafe fn exec_project(
-    info: *mut pg_sys::ProjectionInfo,
-    scanned: *mut pg_sys::TupleTableSlot,
-) -> *mut pg_sys::TupleTableSlot {
-    if info.is_null() {
-        return scanned;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let state = &raw mut (*info).pi_state;
-        let context = (*info).pi_exprContext;
-        let slot = (*state).resultslot;
-        ports::ExecClearTuple(slot);
-        let before = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
-        let mut is_null = false;
-        let evaluate = (*state).evalfunc.expect("an initialised expression");
-        evaluate(state, context, &raw mut is_null);
-        pg_sys::MemoryContextSwitchTo(before);
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-        slot
-    }
 }

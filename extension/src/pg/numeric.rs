@@ -110,6 +110,12 @@ impl Numeric {
         Numeric(unsafe { call(pg_sys::numeric_round, &[self.0, Datum::from(scale)]) })
     }
 
+    /// Whether the value is not a number.
+    pub fn is_nan(self) -> bool {
+        // SAFETY: a live numeric, detoasted.
+        unsafe { pg_sys::numeric_is_nan(pg_sys::pg_detoast_datum(self.0.cast_mut_ptr()).cast()) }
+    }
+
     /// Whether the number is greater than another.
     pub fn is_greater(self, other: Numeric) -> bool {
         // SAFETY: takes two numerics and returns an integer.

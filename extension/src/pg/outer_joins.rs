@@ -3,51 +3,43 @@
 
 use pgrx::pg_sys;
 
+use crate::pg::tree::view::Field;
+use crate::pg::tree::{Expr, PlannerInfo, RelOptInfo, Relids, Var, View};
 #[cfg(not(feature = "pg15"))]
 use crate::pg::{nodes, tree};
 
 /// The tables of an expression, without outer joins.
-///
-/// # Safety
-/// The planner's live structures.
-pub unsafe fn tables_of(
-    root: *mut pg_sys::PlannerInfo,
-    expression: *mut pg_sys::Node,
-) -> *mut pg_sys::Bitmapset {
-    // SAFETY: the caller's promise.
-    unsafe { tables_in(root, pg_sys::pull_varnos(root, expression)) }
+pub fn tables_of<'p>(root: PlannerInfo<'p>, expression: Expr<'p>) -> Relids<'p> {
+    // SAFETY: live structures; the set is in the current memory context.
+    tables_in(root, unsafe {
+        Field::of(pg_sys::pull_varnos(root.as_ptr(), expression.as_ptr()))
+    })
 }
 
 /// The tables of a set of the planner, without outer joins.
-///
-/// # Safety
-/// The planner's live structures.
 #[cfg_attr(feature = "pg15", allow(unused_variables))]
-pub unsafe fn tables_in(
-    root: *mut pg_sys::PlannerInfo,
-    relations: *mut pg_sys::Bitmapset,
-) -> *mut pg_sys::Bitmapset {
+pub fn tables_in<'p>(root: PlannerInfo<'p>, relations: Relids<'p>) -> Relids<'p> {
     #[cfg(feature = "pg15")]
     return relations;
     #[cfg(not(feature = "pg15"))]
-    // SAFETY: the caller's promise.
+    // SAFETY: live structures; the set is in the current memory context.
     unsafe {
-        pg_sys::bms_difference(relations, (*root).outer_join_rels)
+        let joins = (*root.as_ptr()).outer_join_rels;
+        Field::of(pg_sys::bms_difference(relations.raw(), joins))
     }
 }
 
-/// Replaces the outer joins below a column by those that `renumbered` returns, without those that have no new index.
-///
-/// # Safety
-/// A live column, whose set nobody else uses.
+/// Replaces the outer joins below a column by those that `renumbered` returns, without those that have no new index. The
+/// column's set of joins is its own.
 #[cfg_attr(feature = "pg15", allow(unused_variables))]
-pub unsafe fn renumber(variable: &mut pg_sys::Var, renumbered: impl Fn(i32) -> Option<i32>) {
+pub fn renumber(variable: Var<'_>, renumbered: impl Fn(i32) -> Option<i32>) {
     #[cfg(not(feature = "pg15"))]
-    // SAFETY: the caller's promise; -1 is before the first member, and a negative member after the last one.
+    // SAFETY: a live column; -1 is before the first member, and a negative member after the last one.
     unsafe {
+        let variable = variable.as_ptr();
         let (mut joins, mut member) = (std::ptr::null_mut(), -1);
         loop {
-            member = pg_sys::bms_next_member(variable.varnullingrels, member);
+            member = pg_sys::bms_next_member((*variable).varnullingrels, member);
             if member < 0 {
                 break;
             }
@@ -55,7 +47,7 @@ pub unsafe fn renumber(variable: &mut pg_sys::Var, renumbered: impl Fn(i32) -> O
                 joins = pg_sys::bms_add_member(joins, index);
             }
         }
-        variable.varnullingrels = joins;
+        (*variable).varnullingrels = joins;
     }
 }
 
@@ -105,36 +97,18 @@ unsafe fn variables(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
 }
 
 /// An expression as a relation computes it: its columns know no outer joins above the relation.
-///
-/// # Safety
-/// The planner's live structures.
 #[cfg_attr(feature = "pg15", allow(unused_variables))]
-pub unsafe fn within(
-    relation: *const pg_sys::RelOptInfo,
-    expression: *mut pg_sys::Node,
-) -> *mut pg_sys::Node {
+pub fn within<'p>(relation: RelOptInfo<'p>, expression: Expr<'p>) -> Expr<'p> {
     #[cfg(feature = "pg15")]
     return expression;
     #[cfg(not(feature = "pg15"))]
-    // SAFETY: the caller's promise; only a copy is changed.
+    // SAFETY: live structures; only a copy is changed.
     unsafe {
-        let expression = tree::copy(expression);
-        for variable in variables(expression) {
+        let copy = tree::copy(expression.as_ptr());
+        for variable in variables(copy) {
             let joins = (*variable).varnullingrels;
-            (*variable).varnullingrels = pg_sys::bms_intersect(joins, (*relation).relids);
+            (*variable).varnullingrels = pg_sys::bms_intersect(joins, relation.relids().raw());
         }
-        expression
+        Expr::at(copy)
     }
-}
-
-/// The number of tables of a join.
-///
-/// # Safety
-/// The planner's live structures.
-pub unsafe fn table_count(
-    root: *mut pg_sys::PlannerInfo,
-    relation: *const pg_sys::RelOptInfo,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { pg_sys::bms_num_members(tables_in(root, (*relation).relids)) }
 }

@@ -1,36 +1,46 @@
-//! Moves the permissions that a query's tables require with the tables.
+//! Permissions: on functions, and those that a query's tables require, which move with the tables.
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
+
+use super::ports;
+use super::tree::Query;
+
+/// Raises PostgreSQL's error if the current user may not execute a function.
+pub fn check_execute(function: Oid, is_aggregate: bool) {
+    // SAFETY: look-ups inside a transaction; the name is null if there is no such function, as the error allows.
+    unsafe {
+        let granted = ports::function_aclcheck(function, pg_sys::GetUserId());
+        if granted != pg_sys::AclResult::ACLCHECK_OK {
+            let kind = match is_aggregate {
+                true => pg_sys::ObjectType::OBJECT_AGGREGATE,
+                false => pg_sys::ObjectType::OBJECT_FUNCTION,
+            };
+            pg_sys::aclcheck_error(granted, kind, pg_sys::get_func_name(function));
+        }
+    }
+}
 
 /// Copies to `query`, whose entries came from `parent`, the records by which their permissions are checked.
-///
-/// # Safety
-/// Live queries.
 #[cfg(feature = "pg15")]
-pub unsafe fn adopt(_parent: *const pg_sys::Query, _query: *mut pg_sys::Query) {
+pub fn adopt(_parent: Query<'_>, _query: Query<'_>) {
     // The records are part of the entries.
 }
 
 /// Copies to `query`, whose entries came from `parent`, the records by which their permissions are checked.
-///
-/// # Safety
-/// Live queries.
 #[cfg(not(feature = "pg15"))]
-pub unsafe fn adopt(parent: *const pg_sys::Query, query: *mut pg_sys::Query) {
-    // SAFETY: the caller's promise; an index counts from 1, and 0 is none.
-    unsafe {
-        for entry in crate::pg::tree::elements::<pg_sys::RangeTblEntry>((*query).rtable) {
+pub fn adopt(parent: Query<'_>, query: Query<'_>) {
+    use super::tree::{self, View};
+    for entry in query.rtable() {
+        // SAFETY: live queries; an index counts from 1, and 0 is none.
+        unsafe {
+            let (parent, query, entry) = (parent.as_ptr(), query.as_ptr(), entry.as_ptr());
             if (*entry).perminfoindex > 0 {
-                let permission: *mut pg_sys::RTEPermissionInfo = crate::pg::ports::list_nth(
-                    (*parent).rteperminfos,
-                    (*entry).perminfoindex as i32 - 1,
-                );
-                (*query).rteperminfos = pg_sys::lappend(
-                    (*query).rteperminfos,
-                    crate::pg::tree::copy(permission).cast(),
-                );
-                (*entry).perminfoindex =
-                    crate::pg::ports::list_length((*query).rteperminfos) as u32;
+                let place = (*entry).perminfoindex as i32 - 1;
+                let permission: *mut pg_sys::RTEPermissionInfo =
+                    ports::list_nth((*parent).rteperminfos, place);
+                let copy = tree::copy(permission).cast();
+                (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy);
+                (*entry).perminfoindex = ports::list_length((*query).rteperminfos) as u32;
             }
         }
     }

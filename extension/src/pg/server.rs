@@ -1,4 +1,4 @@
-//! The server and this process: identity, files, settings, the machine.
+//! The server, the machine and this process: identity, files, settings, locks of tables.
 
 use std::ffi::{CStr, CString};
 use std::time::Duration;
@@ -9,6 +9,19 @@ use pgrx::pg_sys;
 pub fn database() -> u32 {
     // SAFETY: set when the backend connects, and constant afterwards.
     unsafe { pg_sys::MyDatabaseId }.to_u32()
+}
+
+/// Whether the server loads the libraries of `shared_preload_libraries`.
+pub fn is_preloading() -> bool {
+    // SAFETY: a read of a variable of this process, which has one thread.
+    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}
+
+/// Keeps backtraces out of errors. Errors of PostgreSQL's own pass through Rust on their way; with `RUST_BACKTRACE` set
+/// in the server's environment each would carry one in its DETAIL.
+pub fn silence_backtraces() {
+    // SAFETY: this process has one thread.
+    unsafe { std::env::set_var("RUST_LIB_BACKTRACE", "0") };
 }
 
 /// The cluster's identifier, which initdb made.
@@ -87,4 +100,70 @@ pub fn random_u64() -> Option<u64> {
     // SAFETY: the buffer is as long as the call says.
     let is_filled = unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) };
     is_filled.then(|| u64::from_ne_bytes(bytes))
+}
+
+/// Declares a function that reads a setting.
+macro_rules! settings {
+    ($($name:ident: $type:ty;)*) => {$(
+        #[doc = concat!("The setting `", stringify!($name), "`.")]
+        #[inline]
+        pub fn $name() -> $type {
+            // SAFETY: a read of a variable of this process, which has one thread.
+            unsafe { pg_sys::$name }
+        }
+    )*};
+}
+
+settings! {
+    cpu_operator_cost: f64;
+    cpu_tuple_cost: f64;
+    seq_page_cost: f64;
+    enable_hashjoin: bool;
+    parallel_leader_participation: bool;
+}
+
+/// A number of rows as the planner estimates them: whole, and at least one.
+pub fn clamp_row_est(rows: f64) -> f64 {
+    // SAFETY: a plain computation.
+    unsafe { pg_sys::clamp_row_est(rows) }
+}
+
+/// Whether the server is a standby.
+pub fn is_standby() -> bool {
+    // SAFETY: a read of the server's state.
+    unsafe { pg_sys::RecoveryInProgress() }
+}
+
+/// Whether all statements of the transaction use one snapshot: its isolation level is REPEATABLE READ or higher.
+pub fn has_fixed_snapshot() -> bool {
+    // SAFETY: a read of a variable of this process, which has one thread.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
+/// Locks a table until the transaction ends, unless that means waiting. Returns whether the table is locked.
+pub fn try_lock_table(table: pg_sys::Oid, mode: u32) -> bool {
+    // SAFETY: takes a lock that the transaction releases.
+    unsafe { pg_sys::ConditionalLockRelationOid(table, mode as i32) }
+}
+
+/// Locks a table until the transaction ends.
+pub fn lock_table(table: pg_sys::Oid, mode: u32) {
+    // SAFETY: takes a lock that the transaction releases.
+    unsafe { pg_sys::LockRelationOid(table, mode as i32) }
+}
+
+/// Whether `default_table_access_method` names an access method.
+pub fn has_default_access_method(name: &CStr) -> bool {
+    // SAFETY: a setting of this session: a string, or null.
+    unsafe {
+        let setting = pg_sys::default_table_access_method;
+        !setting.is_null() && CStr::from_ptr(setting) == name
+    }
+}
+
+/// Whether row-level security hides rows of a table from the current user.
+pub fn hides_rows(table: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up in the system catalogs, inside a transaction.
+    let found = unsafe { pg_sys::check_enable_rls(table, pg_sys::InvalidOid, false) };
+    found == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
 }

@@ -62,6 +62,13 @@ impl<'a> Snapshot<'a> {
         })
     }
 
+    /// Runs `work` with the snapshot that is active, as that of a query is while one of its functions runs. It stays so
+    /// as long as `work` pops none.
+    pub fn with_active<R>(work: impl FnOnce(Option<Snapshot<'_>>) -> R) -> R {
+        // SAFETY: runs inside a transaction; null if no snapshot is active.
+        work(unsafe { Snapshot::new(pg_sys::GetActiveSnapshot()) })
+    }
+
     /// The C snapshot, for PostgreSQL's functions.
     #[inline]
     pub fn as_ptr(self) -> pg_sys::Snapshot {

@@ -10,6 +10,8 @@ use super::definitions::Definitions;
 use super::descriptor::base_type;
 use super::ports;
 use super::table::OpenTable;
+use super::tree::Oids;
+use super::tree::view::Field;
 
 const RELOID: i32 = pg_sys::SysCacheIdentifier::RELOID as i32;
 
@@ -26,7 +28,7 @@ pub fn stored_definitions(relation: pg_sys::Oid) -> Definitions<'static> {
         let options = pg_sys::SysCacheGetAttr(RELOID, tuple, attribute, &mut is_null);
         let list = match is_null {
             true => Definitions::empty(),
-            false => Definitions::new(pg_sys::untransformRelOptions(options)).copy(),
+            false => Definitions::of(pg_sys::untransformRelOptions(options)).copy(),
         };
         pg_sys::ReleaseSysCache(tuple);
         list
@@ -79,6 +81,39 @@ pub fn store_definitions(relation: pg_sys::Oid, definitions: Definitions<'_>, re
 pub fn make_changes_visible() {
     // SAFETY: runs inside a transaction.
     unsafe { pg_sys::CommandCounterIncrement() }
+}
+
+/// Whether the current user owns a table.
+pub fn owns(table: pg_sys::Oid) -> bool {
+    // SAFETY: runs inside a transaction.
+    unsafe { ports::owns_relation(table) }
+}
+
+/// Whether a table belongs to an extension.
+pub fn is_of_an_extension(table: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up in the system catalogs.
+    let extension = unsafe { pg_sys::getExtensionOfObject(pg_sys::RelationRelationId, table) };
+    extension != pg_sys::InvalidOid
+}
+
+unsafe extern "C-unwind" {
+    fn find_all_inheritors(
+        relation: pg_sys::Oid,
+        lock: pg_sys::LOCKMODE,
+        parents: *mut *mut pg_sys::List,
+    ) -> *mut pg_sys::List;
+}
+
+/// A table and all tables that inherit it, directly or indirectly.
+pub fn with_inheritors(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let (lock, none) = (pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
+    // SAFETY: look-ups, which give a list of OIDs; the boundary turns an ERROR into a panic.
+    let tables: Oids<'_> = unsafe {
+        Field::of(pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            find_all_inheritors(table, lock, none)
+        }))
+    };
+    tables.iter().collect()
 }
 
 /// The index of a table's column of this name, counted from 0.

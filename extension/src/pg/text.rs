@@ -43,6 +43,12 @@ pub fn is_server_text(text: &[u8]) -> bool {
     }
 }
 
+/// Whether the server's encoding is UTF-8.
+pub fn is_server_in_utf8() -> bool {
+    // SAFETY: reads a setting of the database.
+    unsafe { pg_sys::GetDatabaseEncoding() == UTF8 }
+}
+
 const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
 
 /// Converts text of the server's encoding to UTF-8.

@@ -4,7 +4,7 @@ use lanes_columnar::bytes16::Bytes16;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::numeric::Numeric;
-use super::{catalog, datum};
+use super::{catalog, datum, names, text};
 
 /// A value that is not NULL. Unless it is kept by value, it lives as long as the constant or the evaluation that it
 /// came from: that of a plan's scalar ends when its node starts again.
@@ -23,6 +23,26 @@ impl TypedDatum {
         TypedDatum { datum, type_of }
     }
 
+    /// A new text in the server's encoding, in the current memory context.
+    pub fn text(bytes: &[u8]) -> TypedDatum {
+        let mut item = Vec::new();
+        datum::item_from_payload(bytes, true, &mut item);
+        TypedDatum {
+            datum: text::allocated(&item),
+            type_of: pg_sys::TEXTOID,
+        }
+    }
+
+    /// A text in lower case, in the current memory context: `lower`. `None` for another type.
+    pub fn lowered(self, collation: Oid) -> Option<TypedDatum> {
+        let function = pg_sys::F_LOWER_TEXT.into();
+        (self.length() == -1).then(|| TypedDatum {
+            // SAFETY: the function takes a varlena's bytes for a text and returns a text.
+            datum: unsafe { pg_sys::OidFunctionCall1Coll(function, collation, self.datum) },
+            type_of: pg_sys::TEXTOID,
+        })
+    }
+
     /// The datum.
     #[inline]
     pub fn datum(self) -> Datum {
@@ -38,6 +58,16 @@ impl TypedDatum {
     fn length(self) -> i16 {
         // SAFETY: a look-up of an existing type.
         unsafe { pg_sys::get_typlen(self.type_of) }
+    }
+
+    /// The value in the text form of its type.
+    pub fn to_text(self) -> String {
+        let (mut output, mut is_varlena) = (pg_sys::InvalidOid, false);
+        // SAFETY: the type's own output function, which takes such a value and returns a C string.
+        unsafe {
+            pg_sys::getTypeOutputInfo(self.type_of, &mut output, &mut is_varlena);
+            names::text(pg_sys::OidOutputFunctionCall(output, self.datum)).unwrap_or_default()
+        }
     }
 
     /// The payload of a value of variable length: the bytes of a text or a bytea. `None` for another type.

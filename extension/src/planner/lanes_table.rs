@@ -3,7 +3,7 @@
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use crate::pg::catalog;
-use crate::pg::tree::{PlannerInfo, RangeTblEntry, RelOptInfo};
+use crate::pg::tree::{Node, PlannerInfo, RangeTblEntry, RelOptInfo};
 use crate::table_am::routine;
 
 /// The range-table indexes of a join's tables.

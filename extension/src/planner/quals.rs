@@ -1,11 +1,9 @@
 //! The quals of a lanes table: the order in which they are evaluated, and which of them are vectorised.
 
-use pgrx::pg_sys;
-
 use super::reasons::{self, About};
 use crate::expressions::translate::{Scalars, Translator};
-use crate::pg::system;
-use crate::pg::tree::{List, PlannerInfo, RelOptInfo, RestrictInfo, relation_memo};
+use crate::pg::server;
+use crate::pg::tree::{Expr, List, PlannerInfo, RelOptInfo, RestrictInfo, relation_memo};
 
 /// The cost of evaluating a qual or an aggregate for one row of a vector, in units of `cpu_operator_cost`. Evaluating it
 /// row by row takes about thirty times as long.
@@ -47,7 +45,7 @@ fn ordered<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>) -> Vec<RestrictI
         .map(|qual| {
             let cost = root.qual_cost(qual).per_tuple;
             // A cheap leakproof qual may be evaluated before quals of lower levels.
-            let is_promoted = qual.leakproof() && cost < 10.0 * system::cpu_operator_cost();
+            let is_promoted = qual.leakproof() && cost < 10.0 * server::cpu_operator_cost();
             let level = match is_promoted {
                 true => 0,
                 false => qual.security_level(),
@@ -63,11 +61,18 @@ fn ordered<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>) -> Vec<RestrictI
 }
 
 /// The quals of a table in the order in which they are evaluated, without the quals that have no columns.
-pub struct Quals {
+#[derive(Clone, Copy)]
+pub struct Quals<'p> {
     /// The quals that are vectorised.
-    pub pushed: *mut pg_sys::List,
+    pub pushed: List<'p, RestrictInfo<'p>>,
     /// The quals that are evaluated after them, row by row.
-    pub kept: *mut pg_sys::List,
+    pub kept: List<'p, RestrictInfo<'p>>,
+}
+
+/// The conditions of quals, without those that have no columns: `extract_actual_clauses`.
+pub fn clauses<'p>(quals: List<'p, RestrictInfo<'p>>) -> List<'p, Expr<'p>> {
+    let actual = quals.iter().filter(|qual| !qual.pseudoconstant());
+    List::new(actual.map(|qual| qual.clause()))
 }
 
 /// Splits the quals of a table into those that can be vectorised and the others, whose reasons are noted.
@@ -75,7 +80,7 @@ pub fn split_quals<'p>(
     root: PlannerInfo<'p>,
     relation: RelOptInfo<'p>,
     translator: &mut Translator,
-) -> Quals {
+) -> Quals<'p> {
     let note = |reason: String| reasons::note(root, relation.relid(), About::Reading, reason);
     let (mut pushed, mut kept) = (List::EMPTY, List::EMPTY);
     let mut kept_level = u32::MAX;
@@ -104,8 +109,5 @@ pub fn split_quals<'p>(
         }
         kept.push(qual);
     }
-    Quals {
-        pushed: pushed.as_ptr(),
-        kept: kept.as_ptr(),
-    }
+    Quals { pushed, kept }
 }

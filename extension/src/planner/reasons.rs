@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use pgrx::pg_sys;
 
-use crate::pg::tree::{List, PlannerInfo, View, make};
+use crate::pg::tree::{Expr, List, PlannerInfo, View, make};
 
 /// What a reason is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,9 +103,13 @@ fn reasons(root: PlannerInfo<'_>, index: u32, only: Option<About>) -> Vec<String
 }
 
 /// The reasons about a table as a list of strings, for a plan's private data.
-pub fn reason_list(root: PlannerInfo<'_>, index: u32, only: Option<About>) -> *mut pg_sys::List {
+pub fn reason_list<'p>(
+    root: PlannerInfo<'p>,
+    index: u32,
+    only: Option<About>,
+) -> List<'p, Expr<'p>> {
     let reasons = reasons(root, index, only);
-    List::new(reasons.iter().map(|reason| make::string(reason))).as_ptr()
+    List::new(reasons.iter().map(|reason| make::string(reason)))
 }
 
 /// Whether the current planning is of a cursor that can be read backwards if its plan can: it is declared neither SCROLL,

@@ -5,7 +5,7 @@
 
 use lanes_columnar::limits::SEGMENT_ROWS;
 
-use crate::pg::tree::{Expr, Kind, List, PlannerInfo, RelOptInfo};
+use crate::pg::tree::{Expr, Kind, List, Node, PlannerInfo, RelOptInfo};
 use crate::table_options;
 
 /// The usual number of small parts of a table: a few of each size that are not merged yet.
@@ -15,7 +15,11 @@ const PART_ROWS: f64 = 4_000_000.0;
 
 /// The share of a table's rows that are in segments which quals do not skip. The list contains quals of the table or their
 /// clauses.
-pub fn of<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, pushed: List<'p, Expr<'p>>) -> f64 {
+pub fn of<'p, T: Node<'p>>(
+    root: PlannerInfo<'p>,
+    relation: RelOptInfo<'p>,
+    pushed: List<'p, T>,
+) -> f64 {
     let segments = relation.tuples() / f64::from(SEGMENT_ROWS);
     if segments <= PARTS || pushed.is_empty() {
         return 1.0;
@@ -27,7 +31,8 @@ pub fn of<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, pushed: List<'p, 
     let Some(leading) = keys.and_then(|keys| keys.first().copied()) else {
         return 1.0;
     };
-    let bounds = List::new(pushed.iter().filter(|qual| compares_column(*qual, leading)));
+    let bounds = pushed.iter().map(Node::as_node);
+    let bounds = List::new(bounds.filter(|qual| compares_column(*qual, leading)));
     if bounds.is_empty() {
         return 1.0;
     }

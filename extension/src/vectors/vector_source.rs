@@ -24,8 +24,6 @@ use super::counters::Counters;
 use super::prune::{Filter, Verdict};
 use crate::pg::datum::RowOutlet;
 use crate::pg::exec::table::QueryTable;
-use crate::pg::snapshot::Snapshot;
-use crate::pg::table::OpenTable;
 use crate::table::scan::{AnsweredByZones, Range, Scan, SharedSegments};
 use crate::table::tid;
 use crate::vectorize;
@@ -70,11 +68,7 @@ impl VectorSource {
     /// A scan of a lanes table. The source is dropped before the table is closed.
     pub fn begin(table: QueryTable, zones_wanted: Vec<usize>) -> VectorSource {
         let zone_maps = vectorize::zone_maps();
-        // SAFETY: table and snapshot outlive the source.
-        let (table, snapshot) = unsafe {
-            let snapshot = Snapshot::new(table.snapshot());
-            (OpenTable::new(table.relation()), snapshot)
-        };
+        let (table, snapshot) = table.open();
         if let Some(snapshot) = snapshot {
             table.predicate_lock(snapshot);
         }
@@ -103,10 +97,8 @@ impl VectorSource {
         }
     }
 
-    /// Shares the segments with the other participants of a parallel scan. `segments` outlives the source.
-    pub fn share(&mut self, segments: &SharedSegments) {
-        // SAFETY: the segments lie in the memory of the parallel query, which outlives the scan.
-        let segments: &'static SharedSegments = unsafe { &*std::ptr::from_ref(segments) };
+    /// Shares the segments with the other participants of a parallel scan.
+    pub fn share(&mut self, segments: &'static SharedSegments) {
         self.scan.share(segments);
     }
 

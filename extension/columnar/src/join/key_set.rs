@@ -66,7 +66,7 @@ pub fn place(bound: Bound) -> Option<i64> {
 }
 
 /// An integer in PostgreSQL's order of floats: -0 equals 0, NaN equals itself and is the greatest.
-fn place_of_float(value: f64) -> i64 {
+pub fn place_of_float(value: f64) -> i64 {
     if value.is_nan() {
         return i64::MAX;
     }

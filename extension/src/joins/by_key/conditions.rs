@@ -11,82 +11,62 @@
 //! another part may already have decided the result. So a part becomes a condition only if it
 //! cannot fail.
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, NodeTag};
 
 use super::plan::HashJoinPlan;
 use crate::expressions::translate::number_type;
-use crate::pg::columns::{self, is_volatile_or_subquery};
-use crate::pg::{nodes, tree};
+use crate::pg::columns::is_volatile_or_subquery;
+use crate::pg::tree::{Aggref, Expr, Kind, View, walk};
 
 /// The conditions in the filters of these calls that the engine cannot evaluate, because they
 /// have columns that are not numbers.
-pub fn of_filters(
+pub fn of_filters<'p>(
     plan: &HashJoinPlan,
-    calls: impl Iterator<Item = *mut pg_sys::Aggref>,
+    calls: impl Iterator<Item = Aggref<'p>>,
 ) -> Vec<*mut pg_sys::Node> {
     let mut conditions = Vec::new();
-    // SAFETY: the calls are those of a live query or plan.
-    unsafe {
-        for call in calls {
-            let filter = (*call).aggfilter.cast::<pg_sys::Node>();
-            if filter.is_null() {
-                continue;
-            }
-            match is_condition(plan, filter) {
-                true => conditions.push(filter),
-                false => add_parts(plan, filter, &mut conditions),
-            }
+    for filter in calls.filter_map(Aggref::aggfilter) {
+        match is_condition(plan, filter) {
+            true => conditions.push(filter.as_ptr()),
+            false => add_parts(plan, filter, &mut conditions),
         }
     }
     conditions
 }
 
 /// Adds the parts of a filter that are conditions and cannot fail.
-unsafe fn add_parts(
-    plan: &HashJoinPlan,
-    node: *mut pg_sys::Node,
-    conditions: &mut Vec<*mut pg_sys::Node>,
-) {
-    // SAFETY: a live expression; the cast follows the tag.
-    unsafe {
-        if (*node).type_ == pg_sys::NodeTag::T_BoolExpr {
-            let parts = (*node.cast::<pg_sys::BoolExpr>()).args;
-            for part in nodes::list::<pg_sys::Node>(parts) {
-                add_parts(plan, part, conditions);
-            }
-        } else if is_condition(plan, node) && cannot_fail(node) {
-            conditions.push(node);
+fn add_parts(plan: &HashJoinPlan, node: Expr<'_>, conditions: &mut Vec<*mut pg_sys::Node>) {
+    if let Kind::BoolExpr(parts) = node.kind() {
+        for part in parts.args() {
+            add_parts(plan, part, conditions);
         }
+    } else if is_condition(plan, node) && cannot_fail(node) {
+        conditions.push(node.as_ptr());
     }
 }
 
 /// Whether an expression is over a single small side, has a column that is not a number, and
 /// always has the same value for a small row.
-fn is_condition(plan: &HashJoinPlan, node: *mut pg_sys::Node) -> bool {
+fn is_condition(plan: &HashJoinPlan, condition: Expr<'_>) -> bool {
+    let node = condition.as_ptr();
     plan.is_small(node)
-        && has_other_than_numbers(node)
+        && has_other_than_numbers(condition)
         && plan.dimension_of(node).is_ok()
         && !is_volatile_or_subquery(node)
 }
 
 /// Whether a condition has a result for all values: it compares texts and members of `jsonb`
 /// with constants, or tests them for NULL.
-unsafe fn cannot_fail(node: *mut pg_sys::Node) -> bool {
-    use pg_sys::NodeTag::*;
+fn cannot_fail(condition: Expr<'_>) -> bool {
     let is_known = |function: pg_sys::Oid| FUNCTIONS.contains(&function.to_u32());
-    // SAFETY: a live expression; casts follow tags.
-    unsafe {
-        !tree::walk_expression(node, &mut |node, _| match (*node).type_ {
-            T_Var | T_Const | T_RelabelType | T_List | T_NullTest | T_BooleanTest => false,
-            T_Param => {
-                let kind = (*node.cast::<pg_sys::Param>()).paramkind;
-                kind != pg_sys::ParamKind::PARAM_EXTERN
-            }
-            T_OpExpr => !is_known((*node.cast::<pg_sys::OpExpr>()).opfuncid),
-            T_ScalarArrayOpExpr => !is_known((*node.cast::<pg_sys::ScalarArrayOpExpr>()).opfuncid),
-            _ => true,
-        })
-    }
+    !walk::expression(condition, &mut |node, _| match node.kind() {
+        Kind::Var(_) | Kind::Const(_) | Kind::RelabelType(_) => false,
+        Kind::NullTest(_) | Kind::BooleanTest(_) | Kind::Other(NodeTag::T_List) => false,
+        Kind::Param(parameter) => parameter.paramkind() != pg_sys::ParamKind::PARAM_EXTERN,
+        Kind::OpExpr(operation) => !is_known(operation.opfuncid()),
+        Kind::ScalarArrayOpExpr(operation) => !is_known(operation.opfuncid()),
+        _ => true,
+    })
 }
 
 /// Functions that return a value for all arguments.
@@ -101,8 +81,9 @@ const FUNCTIONS: [u32; 7] = [
 ];
 
 /// Whether an expression has a column that is not a number.
-fn has_other_than_numbers(expression: *mut pg_sys::Node) -> bool {
-    let columns = columns::nodes_of(expression, pg_sys::NodeTag::T_Var);
-    let mut types = columns.into_iter().map(columns::type_of);
-    types.any(|type_of| number_type(type_of).is_none())
+fn has_other_than_numbers(expression: Expr<'_>) -> bool {
+    walk::expression(expression, &mut |node, _| {
+        node.as_var()
+            .is_some_and(|column| number_type(column.vartype()).is_none())
+    })
 }

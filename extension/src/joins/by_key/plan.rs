@@ -4,7 +4,8 @@ use pgrx::pg_sys;
 
 use crate::expressions::joined_columns::JoinedColumns;
 use crate::expressions::translate::number_type;
-use crate::pg::columns::{self, Column, RelationSet};
+use crate::pg::columns::{self, Column};
+use crate::pg::tree::Relids;
 
 /// The kind of a join, in which the lanes table is the left side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -293,7 +294,7 @@ impl HashJoinPlan {
     pub fn want(
         &mut self,
         expression: *mut pg_sys::Node,
-        relations: &[RelationSet],
+        relations: &[Relids<'_>],
     ) -> Result<(), String> {
         if columns::has_place_holder(expression) {
             return Err("a value computed below the join".into());

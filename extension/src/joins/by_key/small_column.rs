@@ -6,7 +6,7 @@ use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
 use crate::expressions::translate::{number_type, to_scalar};
-use crate::pg::columns::base_type;
+use crate::pg::catalog::base_type;
 use crate::pg::datum;
 use crate::pg::exec::memory::ValueLayout;
 

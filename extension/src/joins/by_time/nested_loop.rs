@@ -3,7 +3,9 @@
 
 use pgrx::pg_sys;
 
-use crate::pg::tree;
+use crate::pg::tree::{
+    JoinPath, JoinPathExtraData, Node, ParamPathInfo, Path, PlannerInfo, RelOptInfo,
+};
 
 /// The factor by which the estimated size of the right side may exceed `work_mem *
 /// hash_mem_multiplier`. The right side is not spilled to disk, so a limit is needed. The limit
@@ -11,64 +13,46 @@ use crate::pg::tree;
 /// table for each row.
 pub const MEMORY_FACTOR: f64 = 16.0;
 
-/// PostgreSQL's nested loop for a join whose inner side takes parameters from the outer side
-/// alone.
-///
-/// # Safety
-/// As for a `set_join_pathlist_hook`.
-pub unsafe fn nested_loop(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer: *mut pg_sys::RelOptInfo,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) -> Option<*mut pg_sys::NestPath> {
-    // SAFETY: the caller's promise; the cast follows the tag.
-    unsafe {
-        let outer_path = (*outer).cheapest_total_path;
-        if outer_path.is_null() || !(*outer_path).param_info.is_null() {
-            return None;
-        }
-        nested_loop_over(root, joined, outer_path, inner, kind, extra)
-    }
+/// A join that the planner looks for paths to.
+#[derive(Clone, Copy)]
+pub struct Joining<'p> {
+    /// The planner.
+    pub root: PlannerInfo<'p>,
+    /// The joined relation.
+    pub joined: RelOptInfo<'p>,
+    /// The left side.
+    pub outer: RelOptInfo<'p>,
+    /// The right side.
+    pub inner: RelOptInfo<'p>,
+    /// The kind of join: INNER, LEFT and so on.
+    pub kind: pg_sys::JoinType::Type,
+    /// What else the planner knows of the join.
+    pub extra: JoinPathExtraData<'p>,
 }
 
-/// As [`nested_loop`], over a given path of the outer side that needs no parameters.
-///
-/// # Safety
-/// As for a `set_join_pathlist_hook`.
-pub unsafe fn nested_loop_over(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer_path: *mut pg_sys::Path,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) -> Option<*mut pg_sys::NestPath> {
-    // SAFETY: the caller's promise; the cast follows the tag.
-    unsafe {
-        let outer = (*outer_path).parent;
-        let inner_path = tree::elements::<pg_sys::Path>((*inner).pathlist)
-            .into_iter()
-            .find(|&path| {
-                (*path).type_ == pg_sys::NodeTag::T_SubqueryScanPath
-                    && !(*path).param_info.is_null()
-                    && pg_sys::bms_is_subset((*(*path).param_info).ppi_req_outer, (*outer).relids)
-            })?;
-        let mut workspace = pg_sys::JoinCostWorkspace::default();
-        pg_sys::initial_cost_nestloop(root, &mut workspace, kind, outer_path, inner_path, extra);
-        Some(pg_sys::create_nestloop_path(
-            root,
-            joined,
-            kind,
-            &mut workspace,
-            extra,
-            outer_path,
-            inner_path,
-            (*extra).restrictlist,
-            (*outer_path).pathkeys,
-            std::ptr::null_mut(),
-        ))
+impl<'p> Joining<'p> {
+    /// PostgreSQL's nested loop for a join whose inner side takes parameters from the outer side
+    /// alone.
+    pub fn nested_loop(&self) -> Option<JoinPath<'p>> {
+        let outer = self.outer.cheapest_total_path()?;
+        match outer.param_info() {
+            Some(_) => None,
+            None => self.nested_loop_over(outer),
+        }
+    }
+
+    /// As [`Joining::nested_loop`], over a given path of the outer side that needs no parameters.
+    pub fn nested_loop_over(&self, outer: Path<'p>) -> Option<JoinPath<'p>> {
+        let outer_tables = outer.parent()?.relids();
+        let mut inner = self.inner.pathlist().iter();
+        let inner = inner.find(|path| {
+            let parameters = path.param_info().map(ParamPathInfo::ppi_req_outer);
+            path.tag() == pg_sys::NodeTag::T_SubqueryScanPath
+                && parameters.is_some_and(|required| required.is_subset_of(outer_tables))
+        })?;
+        Some(
+            self.root
+                .nested_loop(self.joined, self.kind, self.extra, (outer, inner)),
+        )
     }
 }

@@ -7,7 +7,8 @@ use crate::expressions::aggregate_call;
 use crate::expressions::joined_columns::{Computed, JoinedColumns};
 use crate::expressions::translate::{Translation, Translator, number_type};
 use crate::pg::kind::Kind;
-use crate::pg::{names, nodes, ports, tree};
+use crate::pg::tree::{Aggref, Expr, Integers, List, View, make, plan_field, plan_node, walk};
+use crate::pg::{catalog, names};
 use crate::planner::time_match::Shape;
 
 /// The right side of a key.
@@ -27,7 +28,7 @@ pub struct TimeBound {
     /// Whether the bound itself is included.
     pub inclusive: bool,
     /// The bound, an expression over the left side.
-    pub time: *mut pg_sys::Node,
+    pub time: Expr<'static>,
 }
 
 /// The result that a join needs from the rows within the bounds.
@@ -45,7 +46,7 @@ pub enum Wanted {
         computed: Vec<Computed>,
     },
     /// Aggregates over all rows within the bounds.
-    Aggregates(Vec<*mut pg_sys::Aggref>),
+    Aggregates(Vec<Aggref<'static>>),
 }
 
 /// A join by time as a plan describes it.
@@ -60,13 +61,13 @@ pub struct JoinPlan {
     /// The right sides of the keys.
     pub keys: Vec<KeyColumn>,
     /// The left sides of the keys, expressions over the left table.
-    pub left_keys: Vec<*mut pg_sys::Node>,
+    pub left_keys: Vec<Expr<'static>>,
     /// The lower bound.
     pub lower: Option<TimeBound>,
     /// The upper bound.
     pub upper: Option<TimeBound>,
     /// Conditions on the right side's table alone, in its own range-table numbering.
-    pub table_quals: *mut pg_sys::List,
+    pub table_quals: List<'static, Expr<'static>>,
     /// The result that the join needs.
     pub wanted: Wanted,
 }
@@ -77,75 +78,71 @@ impl JoinPlan {
     /// # Errors
     /// Why the join cannot be vectorised.
     pub fn of(shape: &Shape, wanted: Wanted, inner: bool) -> Translation<JoinPlan> {
-        // SAFETY: the shape's live expressions, which are copies.
-        unsafe {
-            if !shape.residual_quals.is_empty() {
-                return Err("a condition on both sides beside the time and the keys".into());
-            }
-            if !shape.ties.is_empty() {
-                return Err("a tie of the join's own".into());
-            }
-            if let Wanted::Nearest { backward, .. } = wanted
-                && shape
-                    .arrival
-                    .is_some_and(|descending| descending != backward)
-            {
-                return Err("the join takes the earlier arrival".into());
-            }
-            if !matches!(
-                shape.time_kind,
-                Kind::Int2
-                    | Kind::Int4
-                    | Kind::Int8
-                    | Kind::Date
-                    | Kind::Timestamp
-                    | Kind::Timestamptz
-            ) {
-                return Err("the join's time is a float".into());
-            }
-            let (mut lower, mut upper) = (None, None);
-            for bound in &shape.bounds {
-                let place = if bound.upper { &mut upper } else { &mut lower };
-                if place.is_some() {
-                    return Err("several bounds on one side of the time".into());
-                }
-                *place = Some(TimeBound {
-                    inclusive: bound.inclusive,
-                    time: raised(bound.outer),
-                });
-            }
-            if let Wanted::Nearest { backward, .. } = wanted {
-                let near = if backward { &upper } else { &lower };
-                if near.is_none() {
-                    return Err("the nearest row of a side without a bound".into());
-                }
-            }
-            let mut keys = Vec::new();
-            for key in &shape.keys {
-                let is_float = matches!(key.kind, Kind::Float4 | Kind::Float8);
-                if key.kind == Kind::Uuid || is_float && key.kind != key.outer_kind {
-                    return Err("a key of the join of type uuid, or of two types of floats".into());
-                }
-                keys.push(KeyColumn {
-                    column: key.column,
-                    kind: key.kind,
-                    nulls_match: key.nulls_match,
-                });
-            }
-            let table_quals = tree::list(&shape.table_quals);
-            pg_sys::fix_opfuncids(table_quals.cast());
-            Ok(JoinPlan {
-                table: shape.table,
-                time: shape.time,
-                inner,
-                keys,
-                left_keys: shape.keys.iter().map(|key| raised(key.outer)).collect(),
-                lower,
-                upper,
-                table_quals,
-                wanted,
-            })
+        if !shape.residual_quals.is_empty() {
+            return Err("a condition on both sides beside the time and the keys".into());
         }
+        if !shape.ties.is_empty() {
+            return Err("a tie of the join's own".into());
+        }
+        if let Wanted::Nearest { backward, .. } = wanted
+            && shape
+                .arrival
+                .is_some_and(|descending| descending != backward)
+        {
+            return Err("the join takes the earlier arrival".into());
+        }
+        if !matches!(
+            shape.time_kind,
+            Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Date | Kind::Timestamp | Kind::Timestamptz
+        ) {
+            return Err("the join's time is a float".into());
+        }
+        let (mut lower, mut upper) = (None, None);
+        for bound in &shape.bounds {
+            let place = if bound.upper { &mut upper } else { &mut lower };
+            if place.is_some() {
+                return Err("several bounds on one side of the time".into());
+            }
+            *place = Some(TimeBound {
+                inclusive: bound.inclusive,
+                time: raised(plan_node(bound.outer)),
+            });
+        }
+        if let Wanted::Nearest { backward, .. } = wanted {
+            let near = if backward { &upper } else { &lower };
+            if near.is_none() {
+                return Err("the nearest row of a side without a bound".into());
+            }
+        }
+        let mut keys = Vec::new();
+        for key in &shape.keys {
+            let is_float = matches!(key.kind, Kind::Float4 | Kind::Float8);
+            if key.kind == Kind::Uuid || is_float && key.kind != key.outer_kind {
+                return Err("a key of the join of type uuid, or of two types of floats".into());
+            }
+            keys.push(KeyColumn {
+                column: key.column,
+                kind: key.kind,
+                nulls_match: key.nulls_match,
+            });
+        }
+        let table_quals = List::new(shape.table_quals.iter().map(|qual| plan_node(*qual)));
+        table_quals.iter().for_each(Expr::fix_operators);
+        Ok(JoinPlan {
+            table: shape.table,
+            time: shape.time,
+            inner,
+            keys,
+            left_keys: shape
+                .keys
+                .iter()
+                .map(|key| raised(plan_node(key.outer)))
+                .collect(),
+            lower,
+            upper,
+            table_quals,
+            wanted,
+        })
     }
 
     /// The columns of the sub-select that are expressions.
@@ -158,35 +155,29 @@ impl JoinPlan {
 
     /// The number types of the sub-select's columns; `None` for a column that is not a number.
     pub fn outputs(&self) -> Vec<Option<pg_sys::Oid>> {
-        // SAFETY: catalogue look-ups about a locked table; live calls.
-        unsafe {
-            match &self.wanted {
-                Wanted::Nearest {
-                    outputs, computed, ..
-                } => {
-                    let type_of = |column: &i16| {
-                        (*column > 0).then(|| pg_sys::get_atttype(self.table, *column))
-                    };
-                    let mut types: Vec<_> = outputs.iter().map(type_of).collect();
-                    for (place, expression) in computed {
-                        types[*place] = Some(expression.type_of());
-                    }
-                    types
+        match &self.wanted {
+            Wanted::Nearest {
+                outputs, computed, ..
+            } => {
+                let type_of =
+                    |column: &i16| (*column > 0).then(|| catalog::column_type(self.table, *column));
+                let mut types: Vec<_> = outputs.iter().map(type_of).collect();
+                for (place, expression) in computed {
+                    types[*place] = Some(expression.type_of());
                 }
-                Wanted::Aggregates(calls) => {
-                    calls.iter().map(|call| Some((**call).aggtype)).collect()
-                }
+                types
             }
+            Wanted::Aggregates(calls) => calls.iter().map(|call| Some(call.aggtype())).collect(),
         }
     }
 
     /// Checks that everything can be vectorised. `translator` belongs to the left side.
     pub fn check(&self, translator: &mut Translator) -> Translation<()> {
         for key in &self.left_keys {
-            aggregate_call::key(translator, crate::pg::tree::plan_node((*key).cast()))?;
+            aggregate_call::key(translator, *key)?;
         }
         for bound in [self.lower, self.upper].into_iter().flatten() {
-            translator.value(crate::pg::tree::plan_node(bound.time.cast()))?;
+            translator.value(bound.time)?;
         }
         RightSide::check(self)
     }
@@ -195,7 +186,8 @@ impl JoinPlan {
     pub fn left_expressions(&self) -> Vec<*mut pg_sys::Node> {
         let bounds = [self.lower, self.upper].into_iter().flatten();
         let keys = self.left_keys.iter().copied();
-        keys.chain(bounds.map(|bound| bound.time)).collect()
+        let all = keys.chain(bounds.map(|bound| bound.time));
+        all.map(View::as_ptr).collect()
     }
 
     /// Encodes the join as a list of nodes that PostgreSQL can copy, without the expressions
@@ -215,90 +207,89 @@ impl JoinPlan {
             let column = i32::from(key.column);
             numbers.extend([column, key.kind as i32, i32::from(key.nulls_match)]);
         }
-        // SAFETY: makes lists of live nodes.
-        unsafe {
-            let (mut calls, mut expressions) = (std::ptr::null_mut(), std::ptr::null_mut());
-            match &self.wanted {
-                Wanted::Nearest {
-                    backward,
-                    outputs,
-                    computed,
-                } => {
-                    numbers.extend([i32::from(*backward), outputs.len() as i32]);
-                    numbers.extend(outputs.iter().map(|column| i32::from(*column)));
-                    for (place, expression) in computed {
-                        numbers.push(*place as i32);
-                        expressions = pg_sys::lappend(
-                            expressions,
-                            crate::pg::tree::View::as_ptr(*expression).cast(),
-                        );
-                    }
-                }
-                Wanted::Aggregates(aggregates) => {
-                    numbers.push(AGGREGATES);
-                    calls = tree::list(aggregates);
+        let (mut calls, mut expressions) = (List::EMPTY, List::EMPTY);
+        match &self.wanted {
+            Wanted::Nearest {
+                backward,
+                outputs,
+                computed,
+            } => {
+                numbers.extend([i32::from(*backward), outputs.len() as i32]);
+                numbers.extend(outputs.iter().map(|column| i32::from(*column)));
+                for (place, expression) in computed {
+                    numbers.push(*place as i32);
+                    expressions.push(*expression);
                 }
             }
-            tree::list(&[
-                nodes::integers(&numbers),
-                self.table_quals,
-                calls,
-                expressions,
-            ])
+            Wanted::Aggregates(aggregates) => {
+                numbers.push(AGGREGATES);
+                calls = List::new(aggregates.iter().copied());
+            }
         }
+        let parts = [
+            Integers::new(numbers).as_node(),
+            self.table_quals.as_node(),
+            calls.as_node(),
+            expressions.as_node(),
+        ];
+        List::of_options(parts).as_ptr()
     }
 
     /// Decodes such a list, with the expressions over the left side.
     pub fn decode(encoded: *mut pg_sys::List, expressions: &[*mut pg_sys::Node]) -> JoinPlan {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut numbers = nodes::integers_of(ports::list_nth(encoded, 0)).into_iter();
-            let mut next = || numbers.next().unwrap_or_default();
-            let table = pg_sys::Oid::from(next() as u32);
-            let (time, inner) = (next() as i16, next() != 0);
-            let (lower, upper) = (next(), next());
-            let keys: Vec<KeyColumn> = (0..next())
-                .map(|_| KeyColumn {
-                    column: next() as i16,
-                    kind: Kind::from_number(next()).unwrap_or(Kind::Int8),
-                    nulls_match: next() != 0,
-                })
-                .collect();
-            let wanted = match next() {
-                AGGREGATES => {
-                    let calls: *mut pg_sys::List = ports::list_nth(encoded, 2);
-                    Wanted::Aggregates(nodes::list(calls).collect())
-                }
-                backward => Wanted::Nearest {
-                    backward: backward != 0,
-                    outputs: (0..next()).map(|_| next() as i16).collect(),
-                    computed: nodes::list(ports::list_nth(encoded, 3))
-                        .map(|expression| (next() as usize, crate::pg::tree::plan_node(expression)))
-                        .collect(),
-                },
-            };
-            let (left_keys, bounds) = expressions.split_at(keys.len());
-            let mut bounds = bounds.iter();
-            let mut bound = |how: i32| {
-                (how > 0)
-                    .then(|| bounds.next())
-                    .flatten()
-                    .map(|time| TimeBound {
-                        inclusive: how > 1,
-                        time: *time,
-                    })
-            };
-            JoinPlan {
-                table,
-                time,
-                inner,
-                left_keys: left_keys.to_vec(),
-                lower: bound(lower),
-                upper: bound(upper),
-                keys,
-                table_quals: ports::list_nth(encoded, 1),
-                wanted,
+        let encoded: List<'static, Expr<'static>> = plan_field(encoded);
+        let numbers = encoded.get(0).and_then(Expr::as_integers);
+        let mut numbers = numbers.into_iter().flat_map(Integers::iter);
+        let part = |place| {
+            let nodes = encoded.get(place).and_then(Expr::as_nodes);
+            nodes.unwrap_or(List::EMPTY)
+        };
+        let mut next = || numbers.next().unwrap_or_default();
+        let table = pg_sys::Oid::from(next() as u32);
+        let (time, inner) = (next() as i16, next() != 0);
+        let (lower, upper) = (next(), next());
+        let keys: Vec<KeyColumn> = (0..next())
+            .map(|_| KeyColumn {
+                column: next() as i16,
+                kind: Kind::from_number(next()).unwrap_or(Kind::Int8),
+                nulls_match: next() != 0,
+            })
+            .collect();
+        let wanted = match next() {
+            AGGREGATES => {
+                let calls = encoded.get(2).and_then(Expr::as_list);
+                Wanted::Aggregates(calls.into_iter().flatten().collect())
             }
+            backward => Wanted::Nearest {
+                backward: backward != 0,
+                outputs: (0..next()).map(|_| next() as i16).collect(),
+                computed: part(3)
+                    .iter()
+                    .map(|expression| (next() as usize, expression))
+                    .collect(),
+            },
+        };
+        let (left_keys, bounds) = expressions.split_at(keys.len());
+        let mut bounds = bounds.iter();
+        let mut bound = |how: i32| {
+            (how > 0)
+                .then(|| bounds.next())
+                .flatten()
+                .map(|time| TimeBound {
+                    inclusive: how > 1,
+                    time: plan_node(*time),
+                })
+        };
+        JoinPlan {
+            table,
+            time,
+            inner,
+            left_keys: left_keys.iter().map(|key| plan_node(*key)).collect(),
+            lower: bound(lower),
+            upper: bound(upper),
+            keys,
+            table_quals: part(1),
+            wanted,
         }
     }
 
@@ -323,19 +314,16 @@ const AGGREGATES: i32 = 2;
 
 /// Rewrites a sub-select's expression over the outer query into the outer query's own numbering
 /// of levels.
-unsafe fn raised(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the copy belongs to this function; casts follow tags.
-    unsafe {
-        let copy = tree::copy(expression);
-        tree::walk_expression(copy, &mut |node, _| {
-            if (*node).type_ == pg_sys::NodeTag::T_Var {
-                (*node.cast::<pg_sys::Var>()).varlevelsup = 0;
-            }
-            false
-        });
-        pg_sys::fix_opfuncids(copy);
-        copy
-    }
+fn raised(expression: Expr<'_>) -> Expr<'_> {
+    let copy = make::copy(expression);
+    walk::expression(copy, &mut |node, _| {
+        if let Some(column) = node.as_var() {
+            column.set_levels_up(0);
+        }
+        false
+    });
+    copy.fix_operators();
+    copy
 }
 
 /// The number types of the sub-select's columns, for a translator.

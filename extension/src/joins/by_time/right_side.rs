@@ -13,16 +13,17 @@ use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError};
-use lanes_simd::search::is_sorted_i64;
+use lanes_simd::search::is_sorted;
 use pgrx::pg_sys;
 
 use super::plan::{JoinPlan, Wanted};
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator, number_type};
+use crate::pg::catalog;
 use crate::pg::exec::table::OwnTable;
 use crate::pg::kind::Kind;
 use crate::pg::names::{function_name, type_name};
-use crate::pg::nodes;
+use crate::pg::tree::{Aggref, View};
 use crate::vectors::counters::Counters;
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::VectorSource;
@@ -68,19 +69,13 @@ pub struct RightVector<'a> {
 }
 
 /// Whether the times neither decrease nor begin before `latest`, which becomes the last of them.
-///
-/// # Safety
-/// `times` points to `rows` times.
-pub unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool {
-    if rows == 0 {
+pub fn goes_on(times: &[i64], latest: &mut i64) -> bool {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else {
         return true;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let sorted = *latest <= *times && is_sorted_i64(times, rows);
-        *latest = *times.add(rows - 1);
-        sorted
-    }
+    };
+    let sorted = *latest <= *first && is_sorted(times);
+    *latest = *last;
+    sorted
 }
 
 impl RightSide {
@@ -96,60 +91,57 @@ impl RightSide {
     /// Prepares the right side of a plan, with the outputs that the query needs.
     pub fn of(plan: &JoinPlan, scalars: Scalars, outputs: &[usize]) -> Translation<RightSide> {
         let mut translator = Translator::of_other_table(scalars);
-        // SAFETY: the plan's live expressions, and catalogue look-ups about its table, which is locked.
-        unsafe {
-            let column = |column: i16| {
-                let type_of = pg_sys::get_atttype(plan.table, column);
-                let number = number_type(type_of)
-                    .ok_or_else(|| format!("a column of type {}", type_name(type_of)));
-                number.map(|number| Value::Column(number, column as usize - 1))
-            };
-            let filter = Filter::of(&mut translator, nodes::list(plan.table_quals))?;
-            let mut keys = Vec::new();
-            let mut key_attributes = Vec::new();
-            for key in &plan.keys {
-                let attribute = key.column as usize - 1;
-                key_attributes.push(attribute);
-                keys.push(match key.kind {
-                    Kind::Text => Key::Text(attribute),
-                    Kind::Bool => Key::Truth(Predicate::Bool(attribute)),
-                    _ => Key::Number(column(key.column)?),
-                });
-            }
-            let time = column(plan.time)?;
-            let (mut columns, mut calls) = (Vec::new(), Vec::new());
-            match &plan.wanted {
-                Wanted::Nearest { outputs: all, .. } => {
-                    for output in outputs {
-                        columns.push(column(all[*output])?);
-                    }
-                }
-                Wanted::Aggregates(all) => {
-                    for output in outputs {
-                        calls.push(window_call(&mut translator, all[*output], &mut columns)?);
-                    }
-                }
-            }
-            // The translator knows the attributes of expressions; the attributes of plain
-            // columns are added.
-            let mut attributes = translator.attributes();
-            attributes.extend_from_slice(&key_attributes);
-            attributes.extend(time.column());
-            attributes.extend(columns.iter().filter_map(Value::column));
-            Ok(RightSide {
-                table: plan.table,
-                time,
-                key_attributes,
-                attributes,
-                scalars: translator.scalars,
-                filter,
-                keys,
-                columns,
-                calls,
-                scan: None,
-                counters: Counters::default(),
-            })
+        let column = |column: i16| {
+            let type_of = catalog::column_type(plan.table, column);
+            let number = number_type(type_of)
+                .ok_or_else(|| format!("a column of type {}", type_name(type_of)));
+            number.map(|number| Value::Column(number, column as usize - 1))
+        };
+        let filter = Filter::of(&mut translator, plan.table_quals.iter().map(View::as_ptr))?;
+        let mut keys = Vec::new();
+        let mut key_attributes = Vec::new();
+        for key in &plan.keys {
+            let attribute = key.column as usize - 1;
+            key_attributes.push(attribute);
+            keys.push(match key.kind {
+                Kind::Text => Key::Text(attribute),
+                Kind::Bool => Key::Truth(Predicate::Bool(attribute)),
+                _ => Key::Number(column(key.column)?),
+            });
         }
+        let time = column(plan.time)?;
+        let (mut columns, mut calls) = (Vec::new(), Vec::new());
+        match &plan.wanted {
+            Wanted::Nearest { outputs: all, .. } => {
+                for output in outputs {
+                    columns.push(column(all[*output])?);
+                }
+            }
+            Wanted::Aggregates(all) => {
+                for output in outputs {
+                    calls.push(window_call(&mut translator, all[*output], &mut columns)?);
+                }
+            }
+        }
+        // The translator knows the attributes of expressions; the attributes of plain
+        // columns are added.
+        let mut attributes = translator.attributes();
+        attributes.extend_from_slice(&key_attributes);
+        attributes.extend(time.column());
+        attributes.extend(columns.iter().filter_map(Value::column));
+        Ok(RightSide {
+            table: plan.table,
+            time,
+            key_attributes,
+            attributes,
+            scalars: translator.scalars,
+            filter,
+            keys,
+            columns,
+            calls,
+            scan: None,
+            counters: Counters::default(),
+        })
     }
 
     /// The type of the times.
@@ -207,14 +199,8 @@ impl RightSide {
             if frame.present(attribute, scan.source.visible().0).is_empty() {
                 continue;
             }
-            in_order = match frame.lane(attribute).data {
-                // SAFETY: the lane covers the vector.
-                LaneData::Fixed { values, .. } => unsafe {
-                    let times = values.cast::<i64>().add(frame.place);
-                    goes_on(times, frame.rows, &mut latest)
-                },
-                _ => false,
-            };
+            let times = frame.values::<i64>(attribute);
+            in_order = times.is_some_and(|times| goes_on(times, &mut latest));
         }
         scan.source.end_look_ahead(self.attributes.clone());
         in_order && !is_empty
@@ -400,46 +386,41 @@ fn failing_rows(
 }
 
 /// Translates an aggregate of a window. Its argument becomes a column of the series.
-unsafe fn window_call(
+fn window_call(
     translator: &mut Translator,
-    call: *mut pg_sys::Aggref,
+    call: Aggref<'_>,
     columns: &mut Vec<Value>,
 ) -> Translation<WindowCall> {
-    // SAFETY: `Right::of`'s caller has live calls.
-    unsafe {
-        let call = &*call;
-        let function = call.aggfnoid.to_u32();
-        let plain = call.aggdistinct.is_null()
-            && call.aggorder.is_null()
-            && call.aggfilter.is_null()
-            && call.aggkind as u8 == b'n'
-            && !call.aggvariadic;
-        let refused = || Err(format!("{} in a window join", function_name(function)));
-        if !plain {
-            return refused();
-        }
-        if function == pg_sys::F_COUNT_ {
-            return Ok(WindowCall::Rows);
-        }
-        let Some(argument) = nodes::list::<pg_sys::TargetEntry>(call.args).next() else {
-            return refused();
-        };
-        let argument = translator.value(crate::pg::tree::plan_node((*argument).expr.cast()))?;
-        let column = columns.len();
-        let wanted = match function {
-            pg_sys::F_COUNT_ANY => WindowCall::Count(column),
-            pg_sys::F_SUM_INT2
-            | pg_sys::F_SUM_INT4
-            | pg_sys::F_SUM_FLOAT4
-            | pg_sys::F_SUM_FLOAT8 => WindowCall::Sum(column),
-            pg_sys::F_AVG_FLOAT4 | pg_sys::F_AVG_FLOAT8 => WindowCall::Average(column),
-            _ => match aggregate_call::end_of(function) {
-                Some(End::Minimum) => WindowCall::Minimum(column),
-                Some(End::Maximum) => WindowCall::Maximum(column),
-                None => return refused(),
-            },
-        };
-        columns.push(argument);
-        Ok(wanted)
+    let function = call.aggfnoid().to_u32();
+    let plain = call.aggdistinct().is_empty()
+        && call.aggorder().is_empty()
+        && call.aggfilter().is_none()
+        && call.is_normal()
+        && !call.aggvariadic();
+    let refused = || Err(format!("{} in a window join", function_name(function)));
+    if !plain {
+        return refused();
     }
+    if function == pg_sys::F_COUNT_ {
+        return Ok(WindowCall::Rows);
+    }
+    let Some(argument) = call.args().first() else {
+        return refused();
+    };
+    let argument = translator.value(argument.expr())?;
+    let column = columns.len();
+    let wanted = match function {
+        pg_sys::F_COUNT_ANY => WindowCall::Count(column),
+        pg_sys::F_SUM_INT2 | pg_sys::F_SUM_INT4 | pg_sys::F_SUM_FLOAT4 | pg_sys::F_SUM_FLOAT8 => {
+            WindowCall::Sum(column)
+        }
+        pg_sys::F_AVG_FLOAT4 | pg_sys::F_AVG_FLOAT8 => WindowCall::Average(column),
+        _ => match aggregate_call::end_of(function) {
+            Some(End::Minimum) => WindowCall::Minimum(column),
+            Some(End::Maximum) => WindowCall::Maximum(column),
+            None => return refused(),
+        },
+    };
+    columns.push(argument);
+    Ok(wanted)
 }

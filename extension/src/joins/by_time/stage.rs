@@ -93,19 +93,12 @@ impl JoinStage {
     ) -> Translation<Option<JoinStage>> {
         let limit = stand_in::memory_limit();
         let outputs = translator.given().to_vec();
-        let mut right = RightSide::of(
-            plan,
-            Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-                node.plan_state(),
-            )),
-            &outputs,
-        )?;
+        let mut right = RightSide::of(plan, Scalars::of(node), &outputs)?;
         let mut keys = Vec::new();
         let right_keys = std::mem::take(&mut right.keys);
         for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {
             keys.push(JoinKey {
-                left: aggregate_call::key(translator, crate::pg::tree::plan_node((*left).cast()))?
-                    .0,
+                left: aggregate_call::key(translator, *left)?.0,
                 right,
                 nulls_match: column.nulls_match,
             });
@@ -114,10 +107,7 @@ impl JoinStage {
             let Some(bound) = bound else {
                 return Ok(None);
             };
-            Ok(Some((
-                translator.value(crate::pg::tree::plan_node(bound.time.cast()))?,
-                bound.inclusive,
-            )))
+            Ok(Some((translator.value(bound.time)?, bound.inclusive)))
         };
         let (lower, upper) = (bound(plan.lower)?, bound(plan.upper)?);
         let mut keys = JoinKeys::new(keys);
@@ -371,8 +361,9 @@ impl JoinStage {
         let left = LeftTimes { lower, upper };
         // SAFETY: the operands have a time for each row of their vectors, which are read before either side goes on.
         unsafe {
-            let in_order = (lower.is_null() || goes_on(lower, frame.rows, &mut latest.lower))
-                && goes_on(upper, frame.rows, &mut latest.upper);
+            let of_vector = |times| std::slice::from_raw_parts(times, frame.rows);
+            let in_order = (lower.is_null() || goes_on(of_vector(lower), &mut latest.lower))
+                && goes_on(of_vector(upper), &mut latest.upper);
             if !in_order {
                 return Ok(false);
             }
@@ -399,7 +390,8 @@ impl JoinStage {
                 };
                 // The times are in order already. Reading them once more brings them into the
                 // cache for the merge, which jumps.
-                if !goes_on(values.cast(), *rows, &mut latest.right) {
+                let times = std::slice::from_raw_parts(values.cast(), *rows);
+                if !goes_on(times, &mut latest.right) {
                     return Ok(false);
                 }
                 if left_window || self.right.windows() != before {

@@ -4,18 +4,22 @@ use pgrx::pg_sys;
 
 use super::state::AggregateState;
 use crate::custom_scan::{callbacks, stand_in};
-use crate::expressions::aggregate_call;
+use crate::expressions::aggregate_call::{self, KeyShape};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_key::{conditions, equal_columns};
 use crate::joins::by_time::find::TimeJoin;
-use crate::nodes::engine::group_order::{self, GroupOrder};
-use crate::nodes::engine::plan::{self, Joined};
+use crate::nodes::engine::group_order::GroupOrder;
+use crate::nodes::engine::plan::{Engine, Joined};
 use crate::nodes::hash_join;
 use crate::nodes::time_join::offer::{JOIN_SHARE, fits_memory};
-use crate::pg::tree::{View, plan_field, plan_node};
-use crate::pg::{nodes, ports, tree};
+use crate::pg::exec::memory::hash_memory_limit;
+use crate::pg::server;
+use crate::pg::tree::{
+    Aggref, CustomPath, Expr, Kind, List, Node, PathTarget, PlannerInfo, Query, RelOptInfo,
+    SortGroupClause, View, plan_node, walk,
+};
 use crate::planner;
 use crate::planner::quals::{VECTOR_SHARE, quals};
 
@@ -28,290 +32,277 @@ const GROUP_BYTES: f64 = 32.0;
 
 /// The cost of rows in temporary files, which are written and read once, if so many bytes of groups do not fit into
 /// memory.
-unsafe fn waiting_cost(groups: f64, rows: f64) -> f64 {
-    // SAFETY: reads settings of the session.
-    unsafe {
-        let limit = pg_sys::get_hash_memory_limit() as f64;
-        let share = (1.0 - limit / groups.max(1.0)).max(0.0);
-        2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * pg_sys::seq_page_cost
-    }
+fn waiting_cost(groups: f64, rows: f64) -> f64 {
+    let share = (1.0 - hash_memory_limit() as f64 / groups.max(1.0)).max(0.0);
+    2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * server::seq_page_cost()
 }
 
 /// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
-unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
-    // SAFETY: the planner's structures are live; the cast follows the tag.
-    unsafe {
-        let mut path = (*sides.joined).cheapest_total_path;
-        let cost = (!path.is_null()).then(|| (*path).total_cost)?;
-        while (*path).type_ == pg_sys::NodeTag::T_ProjectionPath {
-            path = (*path.cast::<pg_sys::ProjectionPath>()).subpath;
-        }
-        sides_of_path(path).map(|_| cost)
-    }
+fn rows_cost(sides: &Sides<'_>) -> Option<f64> {
+    let path = sides.joined.cheapest_total_path()?;
+    sides_of_path(path.below_projections()).map(|_| path.total_cost())
 }
 
-/// Offers to aggregate a table, or its join by time, or its hash join.
-///
-/// # Safety
-/// The planner's structures are live: a table, and the relation of groups or of distinct rows.
+/// What is aggregated: a table, or its join by time, or its hash join.
+pub struct Input<'a, 'p> {
+    /// The planner.
+    pub root: PlannerInfo<'p>,
+    /// The table.
+    pub relation: RelOptInfo<'p>,
+    /// The join by time.
+    pub join: Option<&'a TimeJoin<'p>>,
+    /// The hash join. It is asked for the columns that the groups and aggregates need.
+    pub hash_join: Option<&'a mut HashJoin<'p>>,
+}
+
+/// Offers to aggregate a table, or its join by time, or its hash join: for the relation of groups or of distinct rows.
 ///
 /// # Errors
 /// The reason why the node cannot aggregate them.
-pub unsafe fn offer(
-    root: *mut pg_sys::PlannerInfo,
-    input: *mut pg_sys::RelOptInfo,
-    join: Option<&TimeJoin>,
-    hash_join: Option<&mut HashJoin>,
-    output: *mut pg_sys::RelOptInfo,
+pub fn offer<'p>(
+    input: Input<'_, 'p>,
+    output: RelOptInfo<'p>,
     stage: pg_sys::UpperRelationKind::Type,
 ) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        check(root, input)?;
-        let query = (*root).parse;
-        let index = (*input).relid;
-        let target = (*root).upper_targets[stage as usize];
-        let leaves = leaves((*target).exprs, (*query).havingQual);
-        let grouped = grouped(root, stage);
-        // The expressions that the engine groups by.
-        let mut evaluated: Vec<_> = grouped.iter().map(|(_, expression)| *expression).collect();
-        let mut codes = 0;
-        let hash_join = match hash_join {
-            None => None,
-            Some(join) => {
-                codes = want_all(join, &grouped, &mut evaluated, &leaves)?;
-                Some(&*join)
-            }
-        };
-        let mut translator = translator(join, hash_join, &leaves, index, codes)?;
-        let filters = filters(root, input, join.is_some(), &mut translator)?;
-        if let Some(join) = join {
-            join.plan.check(&mut translator)?;
-            for qual in &join.quals {
-                translator.predicate(crate::pg::tree::plan_node((*qual).cast()))?;
-            }
+    let Input {
+        root,
+        relation,
+        join,
+        hash_join,
+    } = input;
+    let Some(query) = root.parse() else {
+        return Err("no query".into());
+    };
+    check(query, relation)?;
+    let index = relation.relid();
+    let target = root.upper_target(stage);
+    let exprs = target.map_or(List::EMPTY, |target| target.exprs());
+    let leaves = leaves(exprs, query.havingQual());
+    let grouped = grouped(root, query, stage);
+    // The expressions that the engine groups by.
+    let mut evaluated: Vec<_> = grouped.iter().map(|(_, expression)| *expression).collect();
+    let mut codes = 0;
+    let hash_join = match hash_join {
+        None => None,
+        Some(join) => {
+            codes = want_all(join, &grouped, &mut evaluated, &leaves)?;
+            Some(&*join)
         }
-        let (mut keys, mut shapes) = (std::ptr::null_mut(), Vec::new());
-        for ((_, expression), evaluated) in grouped.iter().zip(&evaluated) {
-            let is_small = hash_join.is_some_and(|join| join.plan.is_small(*evaluated));
-            shapes.push(match is_small {
-                true => None,
-                false => Some(
-                    aggregate_call::key(
-                        &mut translator,
-                        crate::pg::tree::plan_node((*evaluated).cast()),
-                    )?
-                    .1,
-                ),
-            });
-            keys = pg_sys::lappend(keys, expression.cast());
+    };
+    let mut translator = translator(join, hash_join, &leaves, index, codes)?;
+    let filters = filters(root, relation, join.is_some(), &mut translator)?;
+    if let Some(join) = join {
+        join.plan.check(&mut translator)?;
+        for qual in &join.quals {
+            translator.predicate(*qual)?;
         }
-        let expressions: Vec<_> = nodes::list::<pg_sys::Node>(keys).collect();
-        let order = GroupOrder::wanted(root, &expressions, &shapes);
-        let (calls, keeps_values) = calls(&mut translator, &leaves)?;
-        ungrouped_columns((*target).exprs.cast(), keys)?;
-        ungrouped_columns((*query).havingQual, keys)?;
+    }
+    let shapes = shapes(&mut translator, hash_join, &evaluated)?;
+    let keys = List::new(grouped.iter().map(|(_, expression)| *expression));
+    let order = GroupOrder::wanted(root, keys, &shapes);
+    let (calls, keeps_values) = calls(&mut translator, &leaves)?;
+    ungrouped_columns(exprs.as_node(), keys)?;
+    ungrouped_columns(query.havingQual(), keys)?;
 
-        let path = callbacks::path::<AggregateState>(output, target);
-        (*path).custom_paths = match (join, hash_join) {
-            (_, Some(join)) => hash_join::offer::small_paths(root, join),
-            (Some(join), None) => tree::list(&[join.path]),
-            (None, None) => std::ptr::null_mut(),
-        };
-        let input = Input {
-            root,
-            relation: input,
-            join,
-            hash_join,
-        };
-        let terms = ports::list_length(keys) + ports::list_length(calls);
-        input.estimate(path, output, filters, terms);
-        // Without keys there is one group, which is small unless an aggregate keeps its values.
-        let stand_in = match keys.is_null() && input.is_divisible() && !keeps_values {
-            true => None,
-            false => stand_in::path(output),
-        };
-        let stand_in = match (stand_in, order) {
-            (Some(path), Some((_, order))) => Some(group_order::in_order(root, path, order)),
-            (stand_in, _) => stand_in,
-        };
-        if stand_in.is_none() && (!input.is_divisible() || keeps_values) {
-            return Err("no other plan".into());
-        }
-        if let Some(stand_in) = stand_in {
-            (*path).path.parallel_safe &= !stand_in::has_workers(stand_in);
-            (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
-        }
-        let has_stand_in = stand_in.is_some();
-        (*path).path.pathkeys = order.map_or(std::ptr::null_mut(), |(_, keys)| keys);
-        let order = order.map(|(order, _)| order);
-        let below = match (join, hash_join) {
-            (_, Some(join)) => Joined::ByHash(&join.plan, tree::list(&evaluated)),
+    let path = callbacks::new_path::<AggregateState>(output, target);
+    let mut children = match (join, hash_join) {
+        (_, Some(join)) => hash_join::offer::small_paths(root, join),
+        (Some(join), None) => List::new([join.path]),
+        (None, None) => List::EMPTY,
+    };
+    path.set_children(children);
+    let input = Aggregated {
+        root,
+        relation,
+        join,
+        hash_join,
+    };
+    input.estimate(path, output, filters, keys.len() + calls.len());
+    // Without keys there is one group, which is small unless an aggregate keeps its values.
+    let is_small = keys.is_empty() && !keeps_values;
+    let stand_in = match is_small && input.is_divisible() {
+        true => None,
+        false => stand_in::path(output),
+    };
+    if stand_in.is_none() && (!input.is_divisible() || keeps_values) {
+        return Err("no other plan".into());
+    }
+    let stand_in = match order {
+        Some((_, order)) => stand_in.map(|path| root.sorted(path, order)),
+        None => stand_in,
+    };
+    if let Some(stand_in) = stand_in {
+        let is_safe = path.as_path().parallel_safe() && !stand_in::has_workers(stand_in);
+        path.as_path().set_parallel_safe(is_safe);
+        children.push(stand_in);
+        path.set_children(children);
+    }
+    path.as_path()
+        .set_keys(order.map_or(List::EMPTY, |(_, keys)| keys));
+    let stored = Engine {
+        index,
+        keys,
+        calls,
+        quals: filters,
+        join: match (join, hash_join) {
+            (_, Some(join)) => Joined::ByHash(&join.plan, List::new(evaluated)),
             (Some(join), None) => Joined::ByTime(join),
             (None, None) => Joined::No,
-        };
-        (*path).custom_private =
-            plan::engine_private(index, keys, calls, filters, below, has_stand_in, order);
-        pg_sys::add_path(output, path.cast());
-        Ok(())
-    }
+        },
+        has_stand_in: stand_in.is_some(),
+        order: order.map(|(order, _)| order),
+    };
+    path.set_private(stored.stored());
+    output.add_path(path);
+    Ok(())
 }
 
 /// Refuses queries that no groups of the engine answer.
-unsafe fn check(root: *mut pg_sys::PlannerInfo, input: *mut pg_sys::RelOptInfo) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        if !(*(*root).parse).groupingSets.is_null() {
-            return Err("grouping sets".into());
-        }
-        if (*(*root).parse).hasTargetSRFs {
-            return Err("a set-returning function".into());
-        }
-        if !(*input).lateral_relids.is_null() {
-            return Err("a lateral reference".into());
-        }
-        Ok(())
+fn check(query: Query<'_>, input: RelOptInfo<'_>) -> Translation<()> {
+    if !query.groupingSets().is_empty() {
+        return Err("grouping sets".into());
     }
+    if query.hasTargetSRFs() {
+        return Err("a set-returning function".into());
+    }
+    if !input.lateral_relids().is_empty() {
+        return Err("a lateral reference".into());
+    }
+    Ok(())
 }
 
 /// A grouping expression with its clause.
-type Grouped = (*mut pg_sys::SortGroupClause, *mut pg_sys::Node);
+type Grouped<'p> = (SortGroupClause<'p>, Expr<'p>);
 
 /// The grouping expressions of a query, or the ones that its distinct rows are distinct by.
-unsafe fn grouped(
-    root: *mut pg_sys::PlannerInfo,
+fn grouped<'p>(
+    root: PlannerInfo<'p>,
+    query: Query<'p>,
     stage: pg_sys::UpperRelationKind::Type,
-) -> Vec<Grouped> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let query = (*root).parse;
-        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
-            (*query).distinctClause
-        } else {
-            (*query).groupClause
-        };
-        nodes::list::<pg_sys::SortGroupClause>(clauses)
-            .map(|clause| {
-                let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-                (clause, expression)
-            })
-            .collect()
-    }
+) -> Vec<Grouped<'p>> {
+    let clauses = match stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
+        true => query.distinctClause(),
+        false => query.groupClause(),
+    };
+    let targets = root.processed_tlist();
+    let clauses = clauses.iter();
+    clauses
+        .map(|clause| (clause, clause.expr(targets)))
+        .collect()
 }
 
 /// Adds what the groups and aggregates need to a hash join. Returns how many grouping expressions are of a small side;
 /// `evaluated` are then the expressions that the engine groups by.
-unsafe fn want_all(
-    join: &mut HashJoin,
-    grouped: &[Grouped],
-    evaluated: &mut [*mut pg_sys::Node],
-    leaves: &[*mut pg_sys::Node],
+fn want_all<'p>(
+    join: &mut HashJoin<'p>,
+    grouped: &[Grouped<'p>],
+    evaluated: &mut [Expr<'p>],
+    leaves: &[Expr<'p>],
 ) -> Translation<usize> {
     let mut codes = 0;
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        for ((clause, expression), evaluated) in grouped.iter().zip(evaluated) {
-            if let Some(key) = equal_columns::instead(join, *expression) {
-                *evaluated = key;
-            }
-            join.want(*evaluated)?;
-            if join.plan.is_small(*evaluated) {
-                hash_join::offer::check_group(*clause, *evaluated)?;
-                join.plan.dimension_of(*evaluated)?;
-                codes += 1;
-            }
+    for ((clause, expression), evaluated) in grouped.iter().zip(evaluated) {
+        if let Some(key) = equal_columns::instead(join, expression.as_ptr()) {
+            *evaluated = plan_node(key);
         }
-        // Columns outside of aggregates are in grouping expressions, which `ungrouped_columns` checks.
-        for &leaf in leaves.iter().filter(|leaf| !is_column(**leaf)) {
-            join.want(leaf)?;
+        join.want(evaluated.as_ptr())?;
+        if join.plan.is_small(evaluated.as_ptr()) {
+            hash_join::offer::check_group(*clause, *evaluated)?;
+            join.plan.dimension_of(evaluated.as_ptr())?;
+            codes += 1;
         }
+    }
+    // Columns outside of aggregates are in grouping expressions, which `ungrouped_columns` checks.
+    for leaf in leaves.iter().filter(|leaf| leaf.as_var().is_none()) {
+        join.want(leaf.as_ptr())?;
     }
     Ok(codes)
 }
 
 /// The translator of the expressions over a table or a join.
-unsafe fn translator(
-    join: Option<&TimeJoin>,
-    hash_join: Option<&HashJoin>,
-    leaves: &[*mut pg_sys::Node],
+fn translator<'p>(
+    join: Option<&TimeJoin<'p>>,
+    hash_join: Option<&HashJoin<'p>>,
+    leaves: &[Expr<'p>],
     index: u32,
     codes: usize,
 ) -> Translation<Translator> {
-    // SAFETY: the planner's structures are live; the cast follows the tag.
-    unsafe {
-        Ok(match (join, hash_join) {
-            (Some(join), _) => {
-                fits_memory(join)?;
-                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index))
-            }
-            (None, Some(join)) => {
-                let calls = leaves.iter().copied();
-                let calls = calls.filter(|leaf| (**leaf).type_ == pg_sys::NodeTag::T_Aggref);
-                let conditions = conditions::of_filters(&join.plan, calls.map(|leaf| leaf.cast()));
-                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes))
-                    .with_conditions(&conditions)
-            }
-            (None, None) => Translator::new(Scalars::Unknown),
-        })
-    }
+    Ok(match (join, hash_join) {
+        (Some(join), _) => {
+            fits_memory(join)?;
+            Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index))
+        }
+        (None, Some(join)) => {
+            let calls = leaves.iter().filter_map(|leaf| leaf.downcast());
+            let conditions = conditions::of_filters(&join.plan, calls);
+            Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes))
+                .with_conditions(&conditions)
+        }
+        (None, None) => Translator::new(Scalars::Unknown),
+    })
+}
+
+/// The shapes of the grouping expressions; `None` for those over a small side of a hash join.
+fn shapes<'p>(
+    translator: &mut Translator,
+    hash_join: Option<&HashJoin<'p>>,
+    evaluated: &[Expr<'p>],
+) -> Translation<Vec<Option<KeyShape>>> {
+    let shape = |expression: &Expr<'p>| {
+        let is_small = hash_join.is_some_and(|join| join.plan.is_small(expression.as_ptr()));
+        match is_small {
+            true => Ok(None),
+            false => Ok(Some(aggregate_call::key(translator, *expression)?.1)),
+        }
+    };
+    evaluated.iter().map(shape).collect()
 }
 
 /// The conditions on a table, all of which the engine can check.
-unsafe fn filters(
-    root: *mut pg_sys::PlannerInfo,
-    input: *mut pg_sys::RelOptInfo,
+fn filters<'p>(
+    root: PlannerInfo<'p>,
+    input: RelOptInfo<'p>,
     is_joined_by_time: bool,
     translator: &mut Translator,
-) -> Translation<*mut pg_sys::List> {
-    let mut filters = std::ptr::null_mut();
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        for qual in quals(plan_node(root), plan_node(input))
-            .into_iter()
-            .map(View::as_ptr)
-        {
-            if (*qual).pseudoconstant {
-                return Err("a qual without columns".into());
-            }
-            if is_joined_by_time && (*qual).security_level > 0 {
-                return Err("a join behind a security barrier".into());
-            }
-            let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(plan_node(clause.cast()))?;
-            filters = pg_sys::lappend(filters, clause.cast());
+) -> Translation<List<'p, Expr<'p>>> {
+    let mut filters = List::EMPTY;
+    for qual in quals(root, input) {
+        if qual.pseudoconstant() {
+            return Err("a qual without columns".into());
         }
+        if is_joined_by_time && qual.security_level() > 0 {
+            return Err("a join behind a security barrier".into());
+        }
+        translator.predicate(qual.clause())?;
+        filters.push(qual.clause());
     }
     Ok(filters)
 }
 
 /// The aggregates among the leaves, each once, and whether one of them keeps its values.
-unsafe fn calls(
+fn calls<'p>(
     translator: &mut Translator,
-    leaves: &[*mut pg_sys::Node],
-) -> Translation<(*mut pg_sys::List, bool)> {
-    let (mut calls, mut keeps_values) = (std::ptr::null_mut(), false);
-    // SAFETY: the planner's expressions are live; the casts follow the tag.
-    unsafe {
-        for &leaf in leaves {
-            if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                keeps_values |= aggregate_call::keeps_values(plan_node(leaf.cast()));
-                aggregate_call::aggregate(translator, plan_node(leaf.cast()), Arrival::InOrder)?;
-                calls = pg_sys::list_append_unique(calls, leaf.cast());
-            }
+    leaves: &[Expr<'p>],
+) -> Translation<(List<'p, Expr<'p>>, bool)> {
+    let (mut calls, mut keeps_values) = (List::EMPTY, false);
+    for &leaf in leaves {
+        if let Some(call) = leaf.downcast::<Aggref<'p>>() {
+            keeps_values |= aggregate_call::keeps_values(call);
+            aggregate_call::aggregate(translator, call, Arrival::InOrder)?;
+            calls.push_new(leaf);
         }
     }
     Ok((calls, keeps_values))
 }
 
-/// What is aggregated: a table, or its join by time, or its hash join.
-struct Input<'a> {
-    root: *mut pg_sys::PlannerInfo,
-    relation: *mut pg_sys::RelOptInfo,
-    join: Option<&'a TimeJoin>,
-    hash_join: Option<&'a HashJoin>,
+/// What is aggregated, with all that its groups and aggregates need.
+struct Aggregated<'a, 'p> {
+    root: PlannerInfo<'p>,
+    relation: RelOptInfo<'p>,
+    join: Option<&'a TimeJoin<'p>>,
+    hash_join: Option<&'a HashJoin<'p>>,
 }
 
-impl Input<'_> {
+impl<'p> Aggregated<'_, 'p> {
     /// Whether it can be divided if its groups are too large for the memory limit. A join by time cannot.
     fn is_divisible(&self) -> bool {
         self.join.is_none() && self.hash_join.is_none_or(|join| join.plan.is_divisible())
@@ -319,134 +310,96 @@ impl Input<'_> {
 
     /// Estimates the rows and the cost of a path, whose children are the small sides of a hash join, if there is one. Each
     /// row costs the evaluation of so many terms: keys and aggregates.
-    unsafe fn estimate(
+    fn estimate(
         &self,
-        path: *mut pg_sys::CustomPath,
-        output: *mut pg_sys::RelOptInfo,
-        filters: *mut pg_sys::List,
-        terms: i32,
+        path: CustomPath<'p>,
+        output: RelOptInfo<'p>,
+        filters: List<'p, Expr<'p>>,
+        terms: usize,
     ) {
         let (root, input) = (self.root, self.relation);
-        // SAFETY: the planner's structures are live.
-        unsafe {
-            let base = &mut (*path).path;
-            base.parallel_safe =
-                self.join.is_none() && self.hash_join.is_none() && (*output).consider_parallel;
-            base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
-                .next()
-                .map_or(1.0, |path| (*path).rows);
-            let per_row =
-                |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
-            let grouping = |rows: f64| rows * per_row(terms);
-            let read = match self.hash_join {
-                Some(join) => {
-                    let rows = (*join.sides.joined).rows;
-                    let cost = hash_join::offer::Cost::of(root, join, rows, filters);
-                    hash_join::offer::total_cost((*path).custom_paths)
-                        + cost.build
-                        + cost.reading
-                        + grouping(rows)
-                }
-                None => {
-                    // Keys and aggregates see only rows that pass the conditions.
-                    let share = planner::selectivity::of(
-                        plan_node(root),
-                        plan_node(input),
-                        plan_field(filters),
-                    );
-                    let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
-                    let pages = f64::from((*input).pages) * share;
-                    let reading = pages * pg_sys::seq_page_cost * 0.1 + filtering;
-                    let by_time = self.join.map_or(0.0, |join| {
-                        (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
-                    });
-                    let group = f64::from((*base.pathtarget).width) + GROUP_BYTES;
-                    let row = f64::from((*(*input).reltarget).width);
-                    let waiting = waiting_cost(base.rows * group, (*input).rows * row);
-                    reading + by_time + grouping((*input).rows) + waiting
-                }
-            };
-            let target = &*base.pathtarget;
-            base.startup_cost = read + target.cost.startup;
-            base.total_cost = base.startup_cost
-                + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + target.cost.per_tuple);
-            if let Some(join) = self.hash_join
-                && let Some(handed_over) = rows_cost(&join.sides)
-            {
-                let less = handed_over * LESS_THAN_ROWS;
-                base.startup_cost = base.startup_cost.min(less);
-                base.total_cost = base.total_cost.min(less);
+        let operator = server::cpu_operator_cost();
+        let base = path.as_path();
+        base.set_parallel_safe(
+            self.join.is_none() && self.hash_join.is_none() && output.consider_parallel(),
+        );
+        let rows = output.expected_rows();
+        base.set_rows(rows);
+        let target = base.pathtarget();
+        let width = |target: Option<PathTarget<'_>>| target.map_or(0, |target| target.width());
+        let per_row = |work: usize| work.max(1) as f64 * operator * VECTOR_SHARE;
+        let grouping = |rows: f64| rows * per_row(terms);
+        let read = match self.hash_join {
+            Some(join) => {
+                let rows = join.sides.joined.rows();
+                let cost = hash_join::offer::Cost::of(root, join, rows, filters.len());
+                hash_join::offer::total_cost(path.custom_paths())
+                    + cost.build
+                    + cost.reading
+                    + grouping(rows)
             }
+            None => {
+                // Keys and aggregates see only rows that pass the conditions.
+                let share = planner::selectivity::of(root, input, filters);
+                let filtering = input.tuples() * share * per_row(filters.len());
+                let pages = f64::from(input.pages()) * share;
+                let reading = pages * server::seq_page_cost() * 0.1 + filtering;
+                let by_time = self.join.map_or(0.0, |join| {
+                    (join.right_rows + input.tuples()) * operator * JOIN_SHARE
+                });
+                let group = f64::from(width(target)) + GROUP_BYTES;
+                let row = f64::from(width(input.reltarget()));
+                let waiting = waiting_cost(rows * group, input.rows() * row);
+                reading + by_time + grouping(input.rows()) + waiting
+            }
+        };
+        let cost = target.map(|target| target.cost()).unwrap_or_default();
+        let mut startup = read + cost.startup;
+        let mut total = startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple);
+        if let Some(join) = self.hash_join
+            && let Some(handed_over) = rows_cost(&join.sides)
+        {
+            let less = handed_over * LESS_THAN_ROWS;
+            (startup, total) = (startup.min(less), total.min(less));
         }
+        base.set_startup_cost(startup);
+        base.set_total_cost(total);
     }
 }
 
 /// The columns and aggregates of a target list and of HAVING.
-///
-/// # Safety
-/// The planner's expressions are live or null.
-pub unsafe fn leaves(
-    target: *mut pg_sys::List,
-    having: *mut pg_sys::Node,
-) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: the planner's expressions are live.
-    unsafe {
-        let leaves = pg_sys::pull_var_clause(target.cast(), LEAVES);
-        let leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause(having, LEAVES));
-        nodes::list(leaves).collect()
-    }
-}
-
-/// Whether a leaf is a column.
-unsafe fn is_column(leaf: *mut pg_sys::Node) -> bool {
-    // SAFETY: the caller has a live expression.
-    unsafe { (*leaf).type_ == pg_sys::NodeTag::T_Var }
+pub fn leaves<'p>(target: List<'p, Expr<'p>>, having: Option<Expr<'p>>) -> Vec<Expr<'p>> {
+    let parts = target.as_node().into_iter().chain(having);
+    parts.flat_map(|part| part.leaves(LEAVES)).collect()
 }
 
 /// `pull_var_clause` returns aggregates as a whole.
-const LEAVES: i32 = (pg_sys::PVC_INCLUDE_AGGREGATES
+const LEAVES: u32 = pg_sys::PVC_INCLUDE_AGGREGATES
     | pg_sys::PVC_RECURSE_WINDOWFUNCS
-    | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
+    | pg_sys::PVC_INCLUDE_PLACEHOLDERS;
 
 /// Refuses columns outside of aggregates that are no grouping expressions. Such a column depends functionally on one.
 ///
-/// # Safety
-/// The planner's expressions are live or null.
-///
 /// # Errors
 /// There is such a column.
-pub unsafe fn ungrouped_columns(
-    node: *mut pg_sys::Node,
-    keys: *mut pg_sys::List,
-) -> Translation<()> {
-    // A comparison may raise an ERROR, which a visitor must not. So candidates are collected first, and compared then.
-    let (mut grouped, mut is_found) = (Vec::new(), false);
-    // SAFETY: the planner's expressions are live; the copy is not used.
-    unsafe {
-        let tags: Vec<_> = nodes::list::<pg_sys::Node>(keys)
-            .map(|key| (*key).type_)
-            .collect();
-        tree::walk_expression(node, &mut |node, _| {
-            if tags.contains(&(*node).type_) {
-                grouped.push(node);
-            }
-            false
-        });
-        grouped.retain(|node| pg_sys::list_member(keys, node.cast()));
-        tree::replaced(node, &mut |node| {
-            let is_column = matches!(
-                (*node).type_,
-                pg_sys::NodeTag::T_Var
-                    | pg_sys::NodeTag::T_PlaceHolderVar
-                    | pg_sys::NodeTag::T_GroupingFunc
-            );
-            let is_settled = (*node).type_ == pg_sys::NodeTag::T_Aggref || grouped.contains(&node);
-            is_found |= is_column && !is_settled;
-            (is_column || is_settled).then_some(node)
-        });
+pub fn ungrouped_columns<'p>(node: Option<Expr<'p>>, keys: List<'p, Expr<'p>>) -> Translation<()> {
+    let Some(node) = node else {
+        return Ok(());
+    };
+    let mut is_found = false;
+    // The copy is not used: a copy leaves out what is below the nodes that are replaced.
+    walk::replaced(node, &mut |node| {
+        let is_column = matches!(
+            node.kind(),
+            Kind::Var(_) | Kind::PlaceHolderVar(_) | Kind::GroupingFunc(_)
+        );
+        let is_settled =
+            matches!(node.kind(), Kind::Aggref(_)) || keys.iter().any(|key| key.equals(node));
+        is_found |= is_column && !is_settled;
+        (is_column || is_settled).then_some(node)
+    });
+    match is_found {
+        true => Err("a column that depends on a grouping column".into()),
+        false => Ok(()),
     }
-    if is_found {
-        return Err("a column that depends on a grouping column".into());
-    }
-    Ok(())
 }

@@ -95,11 +95,7 @@ impl Grouping {
             grouping.key_shapes.push(shape);
         }
         for call in &plan.calls {
-            let (aggregate, shape) = aggregate_call::aggregate(
-                translator,
-                crate::pg::tree::plan_node((*call).cast()),
-                arrival,
-            )?;
+            let (aggregate, shape) = aggregate_call::aggregate(translator, *call, arrival)?;
             grouping.zones_wanted.extend(aggregate.zone_attribute());
             grouping.aggregates.push(aggregate);
             grouping.shapes.push(shape);
@@ -122,9 +118,7 @@ impl Program {
         let conditions = plan.hash_join.as_ref().map_or(Vec::new(), |join| {
             conditions::of_filters(join, plan.calls.iter().copied())
         });
-        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-            node.plan_state(),
-        ));
+        let scalars = Scalars::of(node);
         let mut translator = translator(plan, scalars, grouped.len(), &conditions);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();

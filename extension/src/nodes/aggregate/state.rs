@@ -16,8 +16,6 @@ use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
 use crate::nodes::engine::plan::{self, EnginePlan};
 use crate::nodes::engine::results::{Groups, Results};
 use crate::nodes::engine::waiting_rows::{self, WaitingRows};
-use crate::pg::datum;
-use crate::pg::descriptor::Descriptor;
 use crate::pg::exec::child::Child;
 use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
@@ -191,9 +189,7 @@ impl AggregateState {
         let can_wait = !self.keeps_groups && program.can_wait(&plan);
         let limit = (plan.has_stand_in && !can_wait).then(stand_in::memory_limit);
         if can_wait {
-            // SAFETY: the table stays open as long as the node.
-            let kinds = datum::kinds(unsafe { Descriptor::new(table.descriptor()) });
-            let attributes = waiting_rows::aside(program.looked_at(), &kinds);
+            let attributes = waiting_rows::aside(program.looked_at(), &table.kinds());
             let (scalars, memory) = (scalars.clone(), lasting_memory(node));
             let waiting = WaitingRows::new(attributes, scalars, memory, hash_memory_limit());
             program.waiting = Some(waiting);

@@ -10,7 +10,8 @@ use crate::pg::exec::expression::{Projection, RowContext, RowExpression, RowQual
 use crate::pg::exec::node::{self, ExecNode};
 use crate::pg::exec::slot::Slot;
 use crate::pg::exec::table::OwnTable;
-use crate::pg::{ports, tree};
+use crate::pg::ports;
+use crate::pg::tree::{Expr, List, View};
 
 /// The plan of a join, with its expressions initialised.
 pub struct JoinExpressions {
@@ -33,26 +34,22 @@ pub struct JoinExpressions {
 impl JoinExpressions {
     /// Initialises the expressions, in the query's memory.
     pub fn begin(plan: AsofPlan, nested: NestedLoop, node: ExecNode<'_>) -> JoinExpressions {
-        let initialise = |list| {
-            // SAFETY: the plan's lists have expressions.
-            let expressions = unsafe { tree::elements::<pg_sys::Expr>(list) };
-            expressions.into_iter().map(node::initialise).collect()
+        let initialise = |list: List<'_, Expr<'_>>| {
+            let expressions = list.iter();
+            let expressions = expressions.map(|expr| node::initialise(expr.as_ptr().cast()));
+            expressions.collect()
         };
         let table = OwnTable::open(plan.table, node.snapshot());
-        let kept = table.table().descriptor_of(&plan.kept);
+        let candidate = table.table().new_slot_of(&plan.kept);
         table.close();
-        // SAFETY: both descriptors live as long as the query.
-        let (candidate, matched) = unsafe {
-            let right = nested.inner().result_descriptor();
-            (Slot::of_virtual(kept), Slot::of_virtual(right))
-        };
+        let matched = nested.inner().new_slot();
         JoinExpressions {
             context: node::new_context(node),
             keys: initialise(plan.key_expressions),
             bounds: initialise(plan.bound_expressions),
-            table_qual: node::initialise_qual(plan.table_quals),
-            residual_qual: node::initialise_qual(plan.residual_quals),
-            chosen_qual: node::initialise_qual(plan.chosen_quals),
+            table_qual: node::initialise_qual(plan.table_quals.as_ptr()),
+            residual_qual: node::initialise_qual(plan.residual_quals.as_ptr()),
+            chosen_qual: node::initialise_qual(plan.chosen_quals.as_ptr()),
             candidate,
             matched,
             nested,

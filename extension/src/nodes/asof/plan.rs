@@ -16,7 +16,7 @@ use pgrx::pg_sys;
 use super::history::TieImage;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::kind::Kind;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::tree::{Expr, Integers, List, Oids, plan_field};
 
 /// Replaces the place of a kept column where the loop uses no such column.
 pub const NOT_KEPT: i32 = -1;
@@ -88,11 +88,11 @@ pub struct AsofPlan {
     /// The equalities.
     pub keys: Vec<KeyColumn>,
     /// The left side of each equality.
-    pub key_expressions: *mut pg_sys::List,
+    pub key_expressions: List<'static, Expr<'static>>,
     /// The bounds of the time.
     pub bounds: Vec<BoundKind>,
     /// The left side of each bound.
-    pub bound_expressions: *mut pg_sys::List,
+    pub bound_expressions: List<'static, Expr<'static>>,
     /// The tie breakers.
     pub ties: Vec<TieColumn>,
     /// The columns of the right table that the history keeps, counted from 1.
@@ -100,21 +100,18 @@ pub struct AsofPlan {
     /// For each column of the loop's right side the kept column, counted from 0, or [`NOT_KEPT`].
     pub outputs: Vec<i32>,
     /// Conditions on the right table alone.
-    pub table_quals: *mut pg_sys::List,
+    pub table_quals: List<'static, Expr<'static>>,
     /// Conditions on a left row and a kept row, which select among the candidates.
-    pub residual_quals: *mut pg_sys::List,
+    pub residual_quals: List<'static, Expr<'static>>,
     /// Conditions on the match alone. If a match fails them, the left row has no match.
-    pub chosen_quals: *mut pg_sys::List,
+    pub chosen_quals: List<'static, Expr<'static>>,
     /// Properties for EXPLAIN: label, text, label, text, …
-    pub properties: *mut pg_sys::List,
+    pub properties: List<'static, Expr<'static>>,
 }
 
 impl AsofPlan {
     /// The plan as a list that PostgreSQL can copy and print.
-    ///
-    /// # Safety
-    /// The expressions are live.
-    pub unsafe fn encode(&self) -> *mut pg_sys::List {
+    pub fn encode(&self) -> List<'static, Expr<'static>> {
         let mut numbers = vec![
             i32::from(self.time),
             self.time_kind as i32,
@@ -151,88 +148,86 @@ impl AsofPlan {
         numbers.extend(self.kept.iter().map(|&column| i32::from(column)));
         numbers.push(self.outputs.len() as i32);
         numbers.extend(&self.outputs);
-        // SAFETY: each list has elements of one kind; a null list is a legal element.
-        unsafe {
-            tree::list(&[
-                pg_sys::lappend_oid(std::ptr::null_mut(), self.table),
-                nodes::integers(&numbers),
-                self.key_expressions,
-                self.bound_expressions,
-                self.table_quals,
-                self.residual_quals,
-                self.chosen_quals,
-                self.properties,
-            ])
-        }
+        let expressions = [
+            self.key_expressions,
+            self.bound_expressions,
+            self.table_quals,
+            self.residual_quals,
+            self.chosen_quals,
+            self.properties,
+        ];
+        let table = Oids::new([self.table]).as_node();
+        let first = [table, Integers::new(numbers).as_node()].into_iter();
+        List::of_options(first.chain(expressions.map(List::as_node)))
     }
 
     /// The plan that [`AsofPlan::encode`] stored. `None`: the node runs the nested loop, because `encode` was not called.
     pub fn of(plan: CustomPlan<'_>) -> Option<AsofPlan> {
-        let list = plan.private();
-        // SAFETY: the element types are those of `encode`.
-        unsafe {
-            if ports::list_length(list) != 8 {
-                return None;
-            }
-            let part = |index| ports::list_nth::<pg_sys::List>(list, index);
-            let table = (*(*part(0)).elements).oid_value;
-            let mut numbers = nodes::integers_of(part(1)).into_iter();
-            let mut next = || numbers.next();
-            let flag = |number: i32| number != 0;
-            let (time, time_kind) = (next()? as i16, Kind::from_number(next()?)?);
-            let (backward, arrival_inverted) = (flag(next()?), flag(next()?));
-            let mut keys = Vec::new();
-            for _ in 0..next()? {
-                keys.push(KeyColumn {
-                    column: next()? as i16,
-                    kind: Kind::from_number(next()?)?,
-                    outer_kind: Kind::from_number(next()?)?,
-                    nulls_match: flag(next()?),
-                });
-            }
-            let mut bounds = Vec::new();
-            for _ in 0..next()? {
-                bounds.push(BoundKind {
-                    upper: flag(next()?),
-                    inclusive: flag(next()?),
-                    outer_kind: Kind::from_number(next()?)?,
-                });
-            }
-            let mut ties = Vec::new();
-            for _ in 0..next()? {
-                ties.push(TieColumn {
-                    column: next()? as i16,
-                    kind: Kind::from_number(next()?)?,
-                    inverted: flag(next()?),
-                    nulls_low: flag(next()?),
-                });
-            }
-            let mut kept = Vec::new();
-            for _ in 0..next()? {
-                kept.push(next()? as i16);
-            }
-            let mut outputs = Vec::new();
-            for _ in 0..next()? {
-                outputs.push(next()?);
-            }
-            Some(AsofPlan {
-                table,
-                time,
-                time_kind,
-                backward,
-                arrival_inverted,
-                keys,
-                key_expressions: part(2),
-                bounds,
-                bound_expressions: part(3),
-                ties,
-                kept,
-                outputs,
-                table_quals: part(4),
-                residual_quals: part(5),
-                chosen_quals: part(6),
-                properties: part(7),
-            })
+        let list: List<'static, Expr<'static>> = plan_field(plan.private());
+        if list.len() != 8 {
+            return None;
         }
+        let part = |index| {
+            let nodes = list.get(index).and_then(Expr::as_nodes);
+            nodes.unwrap_or(List::EMPTY)
+        };
+        let table = list.get(0).and_then(Expr::as_oids)?.iter().next()?;
+        let mut numbers = list.get(1).and_then(Expr::as_integers)?.iter();
+        let mut next = || numbers.next();
+        let flag = |number: i32| number != 0;
+        let (time, time_kind) = (next()? as i16, Kind::from_number(next()?)?);
+        let (backward, arrival_inverted) = (flag(next()?), flag(next()?));
+        let mut keys = Vec::new();
+        for _ in 0..next()? {
+            keys.push(KeyColumn {
+                column: next()? as i16,
+                kind: Kind::from_number(next()?)?,
+                outer_kind: Kind::from_number(next()?)?,
+                nulls_match: flag(next()?),
+            });
+        }
+        let mut bounds = Vec::new();
+        for _ in 0..next()? {
+            bounds.push(BoundKind {
+                upper: flag(next()?),
+                inclusive: flag(next()?),
+                outer_kind: Kind::from_number(next()?)?,
+            });
+        }
+        let mut ties = Vec::new();
+        for _ in 0..next()? {
+            ties.push(TieColumn {
+                column: next()? as i16,
+                kind: Kind::from_number(next()?)?,
+                inverted: flag(next()?),
+                nulls_low: flag(next()?),
+            });
+        }
+        let mut kept = Vec::new();
+        for _ in 0..next()? {
+            kept.push(next()? as i16);
+        }
+        let mut outputs = Vec::new();
+        for _ in 0..next()? {
+            outputs.push(next()?);
+        }
+        Some(AsofPlan {
+            table,
+            time,
+            time_kind,
+            backward,
+            arrival_inverted,
+            keys,
+            key_expressions: part(2),
+            bounds,
+            bound_expressions: part(3),
+            ties,
+            kept,
+            outputs,
+            table_quals: part(4),
+            residual_quals: part(5),
+            chosen_quals: part(6),
+            properties: part(7),
+        })
     }
 }

@@ -162,7 +162,7 @@ impl Node for AsofState {
             return;
         }
         if let Some(plan) = AsofPlan::of(explain.plan()) {
-            explain.properties(plan.properties);
+            explain.properties(plan.properties.as_ptr());
         }
         if explain.is_analyze() && self.expressions.is_none() {
             explain.integer(c"Right Rows", self.counters.rows as u64);

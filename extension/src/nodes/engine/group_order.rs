@@ -5,10 +5,10 @@
 //! [buckets of seconds](crate::expressions::epoch_bucket) are ordered.
 
 use lanes_columnar::aggregate::{Aggregation, KeyValue};
-use pgrx::pg_sys;
 
 use crate::expressions::aggregate_call::KeyShape;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::catalog;
+use crate::pg::tree::{Expr, List, PathKey, PlannerInfo};
 
 /// The key that orders the groups, and its direction. NULL is greater than all values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,32 +21,22 @@ pub struct GroupOrder {
 impl GroupOrder {
     /// The first sort key of the query, and its path key, if it orders by one of the grouping expressions. Expressions that
     /// are no lanes have no shape.
-    ///
-    /// # Safety
-    /// The planner's structures and expressions are live.
-    pub unsafe fn wanted(
-        root: *mut pg_sys::PlannerInfo,
-        grouped: &[*mut pg_sys::Node],
+    pub fn wanted<'p>(
+        root: PlannerInfo<'p>,
+        grouped: List<'p, Expr<'p>>,
         shapes: &[Option<KeyShape>],
-    ) -> Option<(GroupOrder, *mut pg_sys::List)> {
-        // SAFETY: the planner's structures are live.
-        unsafe {
-            let wanted = nodes::list::<pg_sys::PathKey>((*root).sort_pathkeys).next()?;
-            let is_descending = ports::is_descending(wanted);
-            if (*wanted).pk_nulls_first != is_descending {
-                return None;
-            }
-            let key = grouped.iter().position(|key| is_of(wanted, *key))?;
-            let kind = pg_sys::lookup_type_cache(
-                pg_sys::exprType(grouped[key]),
-                pg_sys::TYPECACHE_BTREE_OPFAMILY as i32,
-            );
-            if (*kind).btree_opf != (*wanted).pk_opfamily || !is_ordered(shapes[key]) {
-                return None;
-            }
-            let order = GroupOrder { key, is_descending };
-            Some((order, tree::list(&[wanted])))
+    ) -> Option<(GroupOrder, List<'p, PathKey<'p>>)> {
+        let wanted = root.sort_pathkeys().first()?;
+        let is_descending = wanted.is_descending();
+        if wanted.pk_nulls_first() != is_descending {
+            return None;
         }
+        let key = grouped.iter().position(|key| is_of(wanted, key))?;
+        let family = catalog::btree_family(grouped.get(key)?.type_of());
+        if family != wanted.pk_opfamily() || !is_ordered(shapes[key]) {
+            return None;
+        }
+        Some((GroupOrder { key, is_descending }, List::new([wanted])))
     }
 
     /// The number that a plan stores for an order.
@@ -107,15 +97,13 @@ impl GroupOrder {
 }
 
 /// Whether a path key orders by an expression.
-unsafe fn is_of(key: *mut pg_sys::PathKey, expression: *mut pg_sys::Node) -> bool {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let members = (*(*key).pk_eclass).ec_members;
-        let mut members = nodes::list::<pg_sys::EquivalenceMember>(members);
-        members.any(|member| {
-            !(*member).em_is_child && pg_sys::equal((*member).em_expr.cast(), expression.cast())
-        })
-    }
+fn is_of(key: PathKey<'_>, expression: Expr<'_>) -> bool {
+    let members = key
+        .pk_eclass()
+        .into_iter()
+        .flat_map(|class| class.ec_members());
+    let mut members = members.filter(|member| !member.em_is_child());
+    members.any(|member| member.expr().equals(expression))
 }
 
 /// Whether the engine's values of a key are in PostgreSQL's order: integers, times, and the numbers of buckets, which are
@@ -125,24 +113,5 @@ fn is_ordered(shape: Option<KeyShape>) -> bool {
         Some(KeyShape::Number(number)) => !number.is_float(),
         Some(KeyShape::Epoch(_)) => true,
         _ => false,
-    }
-}
-
-/// A path that returns the rows of another path in the order of path keys.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn in_order(
-    root: *mut pg_sys::PlannerInfo,
-    path: *mut pg_sys::Path,
-    order: *mut pg_sys::List,
-) -> *mut pg_sys::Path {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let is_sorted = pg_sys::pathkeys_contained_in(order, (*path).pathkeys);
-        match ports::list_length(order) == 0 || is_sorted {
-            true => path,
-            false => pg_sys::create_sort_path(root, (*path).parent, path, order, -1.0).cast(),
-        }
     }
 }

@@ -22,98 +22,104 @@ use crate::joins::by_time::find::TimeJoin;
 use crate::joins::by_time::plan::{JoinPlan, Wanted};
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::tree::{Aggref, Expr, Expression, List, Query, View, plan_field, plan_node};
 use crate::planner::reasons::About;
 
-/// Fills in the plan of a path that stores what [`engine_private`] made.
+/// Fills in the plan of a path that stores what an [`Engine`] made.
 pub fn plan_engine(planned: &Planned) {
-    // SAFETY: the planner's structures are live, and the path stores its lists.
-    unsafe {
-        let index = planned.take_path_lists();
-        planned.store_reasons(index, Some(About::Use));
-    }
+    let index = planned.take_path();
+    planned.store_reasons(index, Some(About::Use));
 }
 
 /// As [`plan_engine`], for an aggregation: the node evaluates HAVING.
 pub fn plan_aggregation(planned: &Planned) {
     plan_engine(planned);
-    // SAFETY: the planner's structures are live.
-    unsafe { (*planned.scan).scan.plan.qual = (*(*planned.root).parse).havingQual.cast() }
+    let having = planned.root.parse().and_then(Query::havingQual);
+    // The planner has turned it into a list.
+    let having = having.and_then(Expr::as_nodes);
+    planned.scan.set_quals(having.unwrap_or(List::EMPTY));
 }
 
 /// The join whose rows a node aggregates or returns.
 #[derive(Clone, Copy)]
-pub enum Joined<'a> {
+pub enum Joined<'a, 'p> {
     /// No join: the rows are the table's.
     No,
     /// A join by time.
-    ByTime(&'a TimeJoin),
+    ByTime(&'a TimeJoin<'p>),
     /// A hash join, and for each key the expression that the engine groups by: one with the same values, over other
-    /// columns. Null if it groups by the keys themselves.
-    ByHash(&'a HashJoinPlan, *mut pg_sys::List),
+    /// columns. Empty if it groups by the keys themselves.
+    ByHash(&'a HashJoinPlan, List<'p, Expr<'p>>),
 }
 
-/// The list that a path of an aggregation or a join stores.
-///
-/// # Safety
-/// The lists are null or live.
-pub unsafe fn engine_private(
-    index: u32,
-    keys: *mut pg_sys::List,
-    calls: *mut pg_sys::List,
-    quals: *mut pg_sys::List,
-    join: Joined<'_>,
-    has_stand_in: bool,
-    order: Option<GroupOrder>,
-) -> *mut pg_sys::List {
-    // SAFETY: the caller's lists are null or live.
-    unsafe {
-        let (mut above, mut expressions, mut nodes) = Default::default();
-        let (mut left_keys, mut outputs, mut grouped) = Default::default();
-        let mut of_hash_join = vec![0];
-        match join {
+/// An aggregation or a join, as the planner finds it.
+pub struct Engine<'a, 'p> {
+    /// The range-table index of the table.
+    pub index: u32,
+    /// The grouping expressions; for a join, the columns that it returns.
+    pub keys: List<'p, Expr<'p>>,
+    /// The calls of aggregates.
+    pub calls: List<'p, Expr<'p>>,
+    /// The conditions on the table.
+    pub quals: List<'p, Expr<'p>>,
+    /// The join.
+    pub join: Joined<'a, 'p>,
+    /// Whether PostgreSQL's own plan is the last child.
+    pub has_stand_in: bool,
+    /// The order of the groups.
+    pub order: Option<GroupOrder>,
+}
+
+impl<'p> Engine<'_, 'p> {
+    /// The list that a path of the node stores.
+    pub fn stored(&self) -> List<'p, Expr<'p>> {
+        let views = |nodes: Vec<*mut pg_sys::Node>| List::new(nodes.into_iter().map(plan_node));
+        let (mut above, mut expressions) = (List::EMPTY, List::EMPTY);
+        let (mut left_keys, mut outputs, mut grouped) = (List::EMPTY, List::EMPTY, List::EMPTY);
+        let (mut nodes, mut of_hash_join): (List<'p, Expr<'p>>, _) = (List::EMPTY, vec![0]);
+        match self.join {
             Joined::No => {}
             Joined::ByTime(join) => {
-                above = tree::list(&join.quals);
-                expressions = tree::list(&join.plan.left_expressions());
-                nodes = join.plan.encode();
+                above = List::new(join.quals.iter().copied());
+                expressions = views(join.plan.left_expressions());
+                nodes = plan_field(join.plan.encode());
             }
             Joined::ByHash(plan, instead) => {
                 grouped = instead;
-                left_keys = tree::list(&plan.left_keys());
-                outputs = tree::list(&plan.columns());
+                left_keys = views(plan.left_keys());
+                outputs = views(plan.columns());
                 of_hash_join = plan.numbers();
             }
         }
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
-        for part in [keys, calls] {
-            numbers.push(ports::list_length(part));
-            for expression in nodes::list::<pg_sys::Node>(part) {
-                targets.push(expression);
+        for part in [self.keys, self.calls] {
+            numbers.push(part.len() as i32);
+            for expression in part {
+                targets.push(expression.as_ptr());
             }
         }
-        for part in [quals, above, expressions, left_keys, outputs, grouped] {
-            numbers.push(ports::list_length(part));
-            for expression in nodes::list::<pg_sys::Node>(part) {
-                targets.push_hidden(expression);
+        for part in [self.quals, above, expressions, left_keys, outputs, grouped] {
+            numbers.push(part.len() as i32);
+            for expression in part {
+                targets.push_hidden(expression.as_ptr());
             }
         }
-        targets.push(table_column(index));
-        numbers.push(i32::from(has_stand_in));
-        numbers.push(GroupOrder::number(order));
+        targets.push(table_column(self.index));
+        numbers.push(i32::from(self.has_stand_in));
+        numbers.push(GroupOrder::number(self.order));
         numbers.extend(of_hash_join);
         // The numbers of a join have no parameters.
-        for part in nodes::list::<pg_sys::Node>(nodes).skip(1) {
-            nodes::parameters(part, &mut targets.parameters);
+        for part in (1..nodes.len()).filter_map(|part| nodes.get(part)) {
+            targets.want_parameters(part);
         }
         let data = PrivateData {
-            index,
+            index: self.index,
             numbers,
-            nodes,
+            nodes: nodes.as_ptr(),
             expressions: targets.parameters,
             targets: targets.entries,
         };
-        data.to_path_list()
+        plan_field(data.to_path_list())
     }
 }
 
@@ -122,7 +128,7 @@ pub struct EnginePlan {
     /// The grouping expressions; for a join, the columns that it returns.
     pub keys: Vec<*mut pg_sys::Node>,
     /// The calls of aggregates.
-    pub calls: Vec<*mut pg_sys::Aggref>,
+    pub calls: Vec<Aggref<'static>>,
     /// The conditions on the table.
     pub quals: Vec<*mut pg_sys::Node>,
     /// The conditions on the rows of a join by time.
@@ -164,20 +170,20 @@ impl EnginePlan {
     pub fn expressions(&self) -> Vec<*mut pg_sys::Node> {
         let parts = [&self.keys, &self.quals, &self.quals_above];
         let mut all: Vec<*mut pg_sys::Node> = parts.into_iter().flatten().copied().collect();
-        all.extend(self.calls.iter().map(|call| call.cast::<pg_sys::Node>()));
+        all.extend(self.calls.iter().map(|call| call.as_expr().as_ptr()));
         if let Some(join) = &self.hash_join {
             all.extend(join.left_keys());
         }
         if let Some(join) = &self.join {
             all.extend(join.left_expressions());
-            all.push(join.table_quals.cast());
+            all.extend(join.table_quals.iter().map(View::as_ptr));
             all.extend(
                 join.computed()
                     .iter()
-                    .map(|(_, expression)| crate::pg::tree::View::as_ptr(*expression)),
+                    .map(|(_, expression)| expression.as_ptr()),
             );
             if let Wanted::Aggregates(calls) = &join.wanted {
-                all.extend(calls.iter().map(|call| call.cast::<pg_sys::Node>()));
+                all.extend(calls.iter().map(|call| call.as_expr().as_ptr()));
             }
         }
         all
@@ -190,7 +196,7 @@ impl EnginePlan {
         let mut expressions = plan.entries();
         let keys: Vec<_> = expressions.by_ref().take(count(0)).collect();
         let calls = expressions.by_ref().take(count(1));
-        let calls = calls.map(|node| node.cast()).collect();
+        let calls = calls.map(|node| plan_node(node.cast())).collect();
         let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
             let entries = expressions.by_ref().take(count(part));
             entries.map(hidden).collect()

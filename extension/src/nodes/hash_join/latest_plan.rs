@@ -25,161 +25,138 @@ use crate::joins::by_key::sides::{HashJoin, Sides};
 use crate::nodes::latest;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
-use crate::pg::{nodes, tree};
+use crate::pg::server;
+use crate::pg::tree::{
+    Expr, List, PlannerInfo, Query, RelOptInfo, TargetEntry, View, plan_field, plan_node,
+};
 use crate::planner::quals::VECTOR_SHARE;
 use crate::planner::reasons::About;
 
-/// Offers the rows of a DISTINCT ON over a join.
+/// Offers the rows of a DISTINCT ON over the join of these sides.
 ///
 /// # Errors
 /// The reason why the node cannot return them.
-///
-/// # Safety
-/// The planner's structures are live, and the query needs distinct rows of the join of these sides.
-pub unsafe fn offer(
-    root: *mut pg_sys::PlannerInfo,
-    sides: Sides,
-    output: *mut pg_sys::RelOptInfo,
+pub fn offer<'p>(
+    root: PlannerInfo<'p>,
+    query: Query<'p>,
+    sides: Sides<'p>,
+    output: RelOptInfo<'p>,
 ) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let query = &*(*root).parse;
-        latest::offer::check(query)?;
-        let mut join = sides.join(root)?;
-        if join.plan.dimensions.len() > 1 {
-            return Err("several joined tables".into());
-        }
-        if join.plan.keeps_small_rows() {
-            return Err("the lanes table on the null side of an outer join".into());
-        }
-        let targets = (*root).processed_tlist;
-        let (groups, codes) = groups(&mut join, query, targets)?;
-        let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
-        let target = (*root).upper_targets[stage as usize];
-        let columns = columns(&mut join, (*target).exprs)?;
-        let mut translator =
-            Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes));
-        let quals = filters(root, &join);
-        for column in &columns {
-            if !join.plan.is_small(*column) {
-                translator.attribute(crate::pg::tree::plan_node((*column).cast()))?;
-            }
-        }
-        for group in &groups {
-            if !join.plan.is_small(*group) {
-                aggregate_call::key(&mut translator, crate::pg::tree::plan_node((*group).cast()))?;
-            }
-        }
-        let (order, distinct) = (query.sortClause, query.distinctClause);
-        let keys = sort_key::of_clauses(
-            &mut translator,
-            crate::pg::tree::plan_field(targets),
-            crate::pg::tree::plan_field(order),
-            crate::pg::tree::plan_field(distinct),
-        )?;
-        let estimated = nodes::list::<pg_sys::Path>((*output).pathlist)
-            .next()
-            .map_or(1.0, |path| (*path).rows);
-        let rows = match is_bounded(&join, &groups) {
-            true => estimated.min((*join.sides.dimensions[0].small).rows.max(1.0)),
-            false => estimated,
-        };
-        let stand_in = stand_in::path(output).ok_or("no other plan")?;
-
-        let path = callbacks::path::<LatestJoinState>(output, target);
-        let joined_rows = (*join.sides.joined).rows;
-        let cost = Cost::of(root, &join, joined_rows, quals);
-        let small = small_paths(root, &join);
-        let base = &mut (*path).path;
-        base.parallel_safe = false;
-        base.rows = rows;
-        // Each joined row costs a look-up and a comparison.
-        let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * pg_sys::cpu_operator_cost;
-        base.startup_cost = (*target).cost.startup
-            + total_cost(small)
-            + cost.build
-            + cost.reading
-            + joined_rows * each;
-        base.total_cost =
-            base.startup_cost + rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        let plan = LatestJoinPlan {
-            columns,
-            quals: tree::elements(quals),
-            groups,
-            keys,
-            join: join.plan,
-            reasons: std::ptr::null_mut(),
-        };
-        (*path).custom_private = plan.private_data().to_path_list();
-        (*path).custom_paths = pg_sys::lappend(small, stand_in.cast());
-        pg_sys::add_path(output, path.cast());
-        Ok(())
+    latest::offer::check(query)?;
+    let mut join = sides.join(root)?;
+    if join.plan.dimensions.len() > 1 {
+        return Err("several joined tables".into());
     }
+    if join.plan.keeps_small_rows() {
+        return Err("the lanes table on the null side of an outer join".into());
+    }
+    let targets = root.processed_tlist();
+    let (groups, codes) = groups(&mut join, query, targets)?;
+    let target = root.upper_target(pg_sys::UpperRelationKind::UPPERREL_DISTINCT);
+    let exprs = target.map_or(List::EMPTY, |target| target.exprs());
+    let columns = columns(&mut join, exprs)?;
+    let mut translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes));
+    let quals = filters(root, &join);
+    for column in columns {
+        if !join.plan.is_small(column.as_ptr()) {
+            let column = column.as_var().ok_or("a column that is an expression")?;
+            translator.attribute(column)?;
+        }
+    }
+    for group in &groups {
+        if !join.plan.is_small(group.as_ptr()) {
+            aggregate_call::key(&mut translator, *group)?;
+        }
+    }
+    let (order, distinct) = (query.sortClause(), query.distinctClause());
+    let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
+    let estimated = output.expected_rows();
+    let rows = match is_bounded(&join, &groups) {
+        true => estimated.min(join.sides.dimensions[0].small.rows().max(1.0)),
+        false => estimated,
+    };
+    let stand_in = stand_in::path(output).ok_or("no other plan")?;
+
+    let path = callbacks::new_path::<LatestJoinState>(output, target);
+    let joined_rows = join.sides.joined.rows();
+    let cost = Cost::of(root, &join, joined_rows, quals.len());
+    let mut children = small_paths(root, &join);
+    let base = path.as_path();
+    base.set_parallel_safe(false);
+    base.set_rows(rows);
+    // Each joined row costs a look-up and a comparison.
+    let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * server::cpu_operator_cost();
+    let of_target = target.map(|target| target.cost()).unwrap_or_default();
+    let startup =
+        of_target.startup + total_cost(children) + cost.build + cost.reading + joined_rows * each;
+    base.set_startup_cost(startup);
+    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + of_target.per_tuple));
+    let plan = LatestJoinPlan {
+        columns: columns.iter().map(View::as_ptr).collect(),
+        quals: quals.iter().map(View::as_ptr).collect(),
+        groups: groups.into_iter().map(View::as_ptr).collect(),
+        keys,
+        join: join.plan,
+        reasons: std::ptr::null_mut(),
+    };
+    path.set_private(plan_field(plan.private_data().to_path_list()));
+    children.push(stand_in);
+    path.set_children(children);
+    output.add_path(path);
+    Ok(())
 }
 
 /// The grouping expressions, and how many of them are of the small side.
-unsafe fn groups(
-    join: &mut HashJoin,
-    query: &pg_sys::Query,
-    targets: *mut pg_sys::List,
-) -> Translation<(Vec<*mut pg_sys::Node>, usize)> {
+fn groups<'p>(
+    join: &mut HashJoin<'p>,
+    query: Query<'p>,
+    targets: List<'p, TargetEntry<'p>>,
+) -> Translation<(Vec<Expr<'p>>, usize)> {
     let (mut groups, mut codes) = (Vec::new(), 0);
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        for clause in nodes::list::<pg_sys::SortGroupClause>(query.distinctClause) {
-            let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
-            join.want(expression)?;
-            if join.plan.is_small(expression) {
-                check_group(clause, expression)?;
-                codes += 1;
-            }
-            groups.push(expression);
+    for clause in query.distinctClause() {
+        let expression = clause.expr(targets);
+        join.want(expression.as_ptr())?;
+        if join.plan.is_small(expression.as_ptr()) {
+            check_group(clause, expression)?;
+            codes += 1;
         }
+        groups.push(expression);
     }
     Ok((groups, codes))
 }
 
 /// The columns that the node returns, each once.
-unsafe fn columns(
-    join: &mut HashJoin,
-    targets: *mut pg_sys::List,
-) -> Translation<Vec<*mut pg_sys::Node>> {
-    let leaves = pg_sys::PVC_INCLUDE_PLACEHOLDERS as i32;
-    let mut columns = std::ptr::null_mut();
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let leaves = pg_sys::pull_var_clause(targets.cast(), leaves);
-        for leaf in nodes::list::<pg_sys::Node>(leaves) {
-            join.want(leaf)?;
-            columns = pg_sys::list_append_unique(columns, leaf.cast());
-        }
-        Ok(tree::elements(columns))
+fn columns<'p>(
+    join: &mut HashJoin<'p>,
+    targets: List<'p, Expr<'p>>,
+) -> Translation<List<'p, Expr<'p>>> {
+    let mut columns = List::EMPTY;
+    let leaves = targets.as_node().into_iter();
+    for leaf in leaves.flat_map(|targets| targets.leaves(pg_sys::PVC_INCLUDE_PLACEHOLDERS)) {
+        join.want(leaf.as_ptr())?;
+        columns.push_new(leaf);
     }
+    Ok(columns)
 }
 
 /// Whether there is at most one group for each small row: the grouping expressions are keys of the join or over its small
 /// side. PostgreSQL's estimate uses all values of the table.
-unsafe fn is_bounded(join: &HashJoin, groups: &[*mut pg_sys::Node]) -> bool {
-    let of_small_row = |group: &*mut pg_sys::Node| {
-        // SAFETY: the planner's expressions are live.
-        let is_key =
-            |key: &*mut pg_sys::Node| unsafe { pg_sys::equal((*key).cast(), (*group).cast()) };
-        join.plan.is_small(*group) || join.plan.left_keys().iter().any(is_key)
+fn is_bounded(join: &HashJoin<'_>, groups: &[Expr<'_>]) -> bool {
+    let of_small_row = |group: &Expr<'_>| {
+        let is_key = |key: &*mut pg_sys::Node| plan_node::<Expr<'_>>(*key).equals(*group);
+        join.plan.is_small(group.as_ptr()) || join.plan.left_keys().iter().any(is_key)
     };
     join.plan.dimensions[0].kind == JoinKind::Inner && groups.iter().all(of_small_row)
 }
 
 /// Fills in the plan of a path that [`offer`] made.
 pub fn plan(planned: &Planned) {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let index = planned.take_path_lists();
-        planned.store_reasons(index, Some(About::Use));
-    }
+    let index = planned.take_path();
+    planned.store_reasons(index, Some(About::Use));
 }
 
 /// The plan.
-pub struct LatestJoinPlan {
+pub struct LatestJoinPlan<'p> {
     /// The columns that the node returns, of either side.
     pub columns: Vec<*mut pg_sys::Node>,
     /// The conditions on the lanes table.
@@ -187,20 +164,17 @@ pub struct LatestJoinPlan {
     /// The grouping expressions.
     pub groups: Vec<*mut pg_sys::Node>,
     /// The sort keys of the rows of a group.
-    pub keys: Vec<OrderedBy<'static>>,
+    pub keys: Vec<OrderedBy<'p>>,
     /// The join.
     pub join: HashJoinPlan,
     /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
 }
 
-impl LatestJoinPlan {
+impl<'p> LatestJoinPlan<'p> {
     /// All expressions that the engine evaluates.
     pub fn expressions(&self) -> impl Iterator<Item = *mut pg_sys::Node> {
-        let keys = self
-            .keys
-            .iter()
-            .map(|key| crate::pg::tree::View::as_ptr(key.expression));
+        let keys = self.keys.iter().map(|key| key.expression.as_ptr());
         let others = [&self.quals, &self.groups].into_iter().flatten().copied();
         others.chain(self.join.left_keys()).chain(keys)
     }
@@ -210,7 +184,7 @@ impl LatestJoinPlan {
         let keys: Vec<_> = self
             .keys
             .iter()
-            .map(|key| crate::pg::tree::View::as_ptr(key.expression))
+            .map(|key| key.expression.as_ptr())
             .collect();
         let (left_keys, outputs) = (self.join.left_keys(), self.join.columns());
         let parts: [&[*mut pg_sys::Node]; 6] = [
@@ -225,17 +199,13 @@ impl LatestJoinPlan {
         for (number, part) in parts.into_iter().enumerate() {
             numbers.push(part.len() as i32);
             for expression in part {
-                // SAFETY: the planner's expressions are live.
-                unsafe {
-                    match number {
-                        0 => targets.push(*expression),
-                        _ => targets.push_hidden(*expression),
-                    }
+                match number {
+                    0 => targets.push(*expression),
+                    _ => targets.push_hidden(*expression),
                 }
             }
         }
-        // SAFETY: the column is a new node.
-        unsafe { targets.push(table_column(self.join.table)) }
+        targets.push(table_column(self.join.table));
         numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
         numbers.extend(self.join.numbers());
         PrivateData {
@@ -248,7 +218,7 @@ impl LatestJoinPlan {
     }
 
     /// The plan that a node stores.
-    pub fn of(plan: CustomPlan<'_>) -> LatestJoinPlan {
+    pub fn of(plan: CustomPlan<'p>) -> LatestJoinPlan<'p> {
         let numbers = private_data::numbers(plan);
         let mut expressions = plan.entries();
         let columns = expressions.by_ref().take(numbers[0] as usize).collect();
@@ -261,7 +231,7 @@ impl LatestJoinPlan {
         let table = expressions.next().expect("the table's column is last");
         let (orders, of_join) = numbers[6..].split_at(ordered_by.len());
         let key = |(expression, flags): (*mut pg_sys::Node, &i32)| OrderedBy {
-            expression: crate::pg::tree::plan_node(expression),
+            expression: plan_node(expression),
             order: sort_key::of_flags(*flags),
         };
         LatestJoinPlan {

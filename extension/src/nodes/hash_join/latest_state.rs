@@ -210,9 +210,7 @@ impl Pass {
     fn of(plan: &LatestJoinPlan, node: ExecNode<'_>) -> Translation<(Pass, Vec<Output>)> {
         let is_joined = |group: &*mut pg_sys::Node| plan.join.is_small(*group);
         let grouped: Vec<_> = plan.groups.iter().copied().filter(is_joined).collect();
-        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-            node.plan_state(),
-        ));
+        let scalars = Scalars::of(node);
         let joined = plan.join.joined_columns(grouped.len());
         let mut translator = Translator::of_joined(scalars, joined);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;

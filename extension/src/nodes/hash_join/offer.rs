@@ -11,8 +11,10 @@ use crate::custom_scan::callbacks;
 use crate::custom_scan::stand_in;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
-use crate::nodes::engine::plan::{Joined, engine_private};
-use crate::pg::{nodes, outer_joins, ports, tree};
+use crate::joins::by_time::nested_loop::Joining;
+use crate::nodes::engine::plan::{Engine, Joined};
+use crate::pg::tree::{Expr, List, Path, PlannerInfo, SortGroupClause, View, plan_node};
+use crate::pg::{catalog, outer_joins, server};
 use crate::planner::quals::{VECTOR_SHARE, quals};
 use crate::planner::reasons::{self, About};
 use crate::table_options;
@@ -24,135 +26,106 @@ const PROBE_SHARE: f64 = 0.2;
 const BUILD_SHARE: f64 = 2.0;
 
 /// Offers the rows of a join of a lanes table with something smaller.
-///
-/// # Safety
-/// The arguments are those of a `set_join_pathlist_hook`.
-pub unsafe fn offer(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer: *mut pg_sys::RelOptInfo,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        if vectorize::vectorize() == Vectorize::Off || !pg_sys::enable_hashjoin {
-            return;
-        }
-        let Some(sides) = Sides::of(root, joined, outer, inner, kind, (*extra).restrictlist) else {
-            return;
-        };
-        // The planner finds a star in each order of its joins. Once it was offered, it has replaced the plans that could
-        // stand in for it.
-        let is_star = sides.dimensions.len() > 1;
-        let mut paths = nodes::list::<pg_sys::Path>((*joined).pathlist);
-        if is_star && paths.any(|path| sides_of_path(path).is_some()) {
-            return;
-        }
-        // `require` accepts PostgreSQL's joins above vectorised scans, so no reason is needed. Another order of joins that
-        // form no star may still be vectorised.
-        let is_noted = vectorize::vectorize() != Vectorize::Require && !is_star;
-        let index = (*sides.lanes).relid;
-        if let Err(reason) = offer_rows(root, sides)
-            && is_noted
-        {
-            reasons::note(
-                crate::pg::tree::plan_node(root),
-                index,
-                About::Use,
-                format!("hash join: {reason}"),
-            );
-        }
+pub fn offer(join: &Joining<'_>) {
+    if vectorize::vectorize() == Vectorize::Off || !server::enable_hashjoin() {
+        return;
+    }
+    let Joining {
+        root,
+        joined,
+        outer,
+        inner,
+        kind,
+        extra,
+    } = *join;
+    let Some(sides) = Sides::of(root, joined, outer, inner, kind, extra.restrictlist()) else {
+        return;
+    };
+    // The planner finds a star in each order of its joins. Once it was offered, it has replaced the plans that could
+    // stand in for it.
+    let is_star = sides.dimensions.len() > 1;
+    let mut paths = joined.pathlist().iter();
+    if is_star && paths.any(|path| sides_of_path(path).is_some()) {
+        return;
+    }
+    // `require` accepts PostgreSQL's joins above vectorised scans, so no reason is needed. Another order of joins that
+    // form no star may still be vectorised.
+    let is_noted = vectorize::vectorize() != Vectorize::Require && !is_star;
+    let index = sides.lanes.relid();
+    if let Err(reason) = offer_rows(root, sides)
+        && is_noted
+    {
+        reasons::note(root, index, About::Use, format!("hash join: {reason}"));
     }
 }
 
-unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translation<()> {
+fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
     let joined = sides.joined;
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let command = (*(*root).parse).commandType;
-        // Locked rows are joined once more, one at a time, if they have changed.
-        let locks = !(*root).rowMarks.is_null()
-            || !matches!(
-                command,
-                pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT
-            );
-        if locks {
-            return Err("rows are locked or changed".into());
-        }
-        let remembered_sides = sides.remember();
-        let mut join = sides.join(root)?;
-        let outputs = (*(*joined).reltarget).exprs;
-        for output in nodes::list::<pg_sys::Node>(outputs) {
-            if (*output).type_ != pg_sys::NodeTag::T_Var {
-                return Err("the join gives more than columns".into());
-            }
-            join.want(output)?;
-        }
-        let translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(0));
-        let filters = filters(root, &join);
-        for output in nodes::list::<pg_sys::Node>(outputs) {
-            if !translator.is_given(crate::pg::tree::plan_node(output.cast())) {
-                translator.attribute(crate::pg::tree::plan_node(output.cast()))?;
-            }
-        }
-        let path = callbacks::path::<HashJoinState>(joined, (*joined).reltarget);
-        // A query that needs more than columns computes it above the join.
-        (*path).flags = 0;
-        let small = small_paths(root, &join);
-        let cost = Cost::of(root, &join, (*joined).rows, filters);
-        let base = &mut (*path).path;
-        base.parallel_safe = false;
-        base.rows = (*joined).rows;
-        base.startup_cost = total_cost(small) + cost.build;
-        base.total_cost =
-            base.startup_cost + cost.reading + base.rows * pg_sys::cpu_tuple_cost * 0.5;
-        let keys = outputs;
-        let none = std::ptr::null_mut();
-        let by_hash = Joined::ByHash(&join.plan, none);
-        // A join that may exceed its memory limit is offered only with a plan that can take over.
-        let stand_in = match join.plan.is_divisible() {
-            true => None,
-            false => Some(stand_in::path(joined).ok_or("no other plan")?),
-        };
-        let has_stand_in = stand_in.is_some();
-        let remembered = engine_private(
-            join.plan.table,
-            keys,
-            none,
-            filters,
-            by_hash,
-            has_stand_in,
-            None,
-        );
-        (*path).custom_private = pg_sys::lappend(remembered, remembered_sides.cast());
-        (*path).custom_paths = small;
-        if let Some(stand_in) = stand_in {
-            (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
-        }
-        pg_sys::add_path(joined, path.cast());
-        Ok(())
+    let command = root.parse().map(|query| query.commandType());
+    // Locked rows are joined once more, one at a time, if they have changed.
+    let is_plain = matches!(
+        command,
+        Some(pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT)
+    );
+    if root.locks_rows() || !is_plain {
+        return Err("rows are locked or changed".into());
     }
+    let remembered_sides = sides.remember();
+    let mut join = sides.join(root)?;
+    let target = joined.reltarget();
+    let outputs = target.map_or(List::EMPTY, |target| target.exprs());
+    for output in outputs {
+        if output.as_var().is_none() {
+            return Err("the join gives more than columns".into());
+        }
+        join.want(output.as_ptr())?;
+    }
+    let translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(0));
+    let filters = filters(root, &join);
+    for column in outputs.iter().filter_map(Expr::as_var) {
+        if !translator.is_given(column) {
+            translator.attribute(column)?;
+        }
+    }
+    let path = callbacks::new_path::<HashJoinState>(joined, target);
+    // A query that needs more than columns computes it above the join.
+    path.set_flags(0);
+    let mut children = small_paths(root, &join);
+    let cost = Cost::of(root, &join, joined.rows(), filters.len());
+    let base = path.as_path();
+    base.set_parallel_safe(false);
+    base.set_rows(joined.rows());
+    let startup = total_cost(children) + cost.build;
+    base.set_startup_cost(startup);
+    base.set_total_cost(startup + cost.reading + joined.rows() * server::cpu_tuple_cost() * 0.5);
+    // A join that may exceed its memory limit is offered only with a plan that can take over.
+    let stand_in = match join.plan.is_divisible() {
+        true => None,
+        false => Some(stand_in::path(joined).ok_or("no other plan")?),
+    };
+    let mut stored = Engine {
+        index: join.plan.table,
+        keys: outputs,
+        calls: List::EMPTY,
+        quals: filters,
+        join: Joined::ByHash(&join.plan, List::EMPTY),
+        has_stand_in: stand_in.is_some(),
+        order: None,
+    }
+    .stored();
+    stored.extend(remembered_sides.as_node());
+    path.set_private(stored);
+    children.extend(stand_in);
+    path.set_children(children);
+    joined.add_path(path);
+    Ok(())
 }
 
 /// The conditions on the lanes table as a list of expressions. The engine can evaluate all of them, as
 /// [`Sides::of`] has checked.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn filters(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let quals = quals(
-            crate::pg::tree::plan_node(root),
-            crate::pg::tree::plan_node(join.sides.lanes),
-        )
-        .into_iter()
-        .map(crate::pg::tree::View::as_ptr);
-        let clauses: Vec<_> = quals.map(|qual| (*qual).clause).collect();
-        tree::list(&clauses)
-    }
+pub fn filters<'p>(root: PlannerInfo<'p>, join: &HashJoin<'p>) -> List<'p, Expr<'p>> {
+    let quals = quals(root, join.sides.lanes).into_iter();
+    List::new(quals.map(|qual| qual.clause()))
 }
 
 /// The costs of a join in addition to its small side's plan and its result.
@@ -164,133 +137,78 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// # Safety
-    /// The planner's structures are live, and the conditions are those of the lanes table.
-    pub unsafe fn of(
-        root: *mut pg_sys::PlannerInfo,
-        join: &HashJoin,
+    /// The costs with so many conditions on the lanes table.
+    pub fn of<'p>(
+        root: PlannerInfo<'p>,
+        join: &HashJoin<'p>,
         joined_rows: f64,
-        filters: *mut pg_sys::List,
+        filters: usize,
     ) -> Cost {
-        // SAFETY: the planner's structures are live; reads settings of this session.
-        unsafe {
-            let lanes = join.sides.lanes;
-            let entry = tree::planner_entry(root, (*lanes).relid as i32);
-            let order = table_options::of((*entry).relid).keys((*entry).relid);
-            let leading = order.and_then(|order| order.first().copied());
-            let is_leading = |key: &*mut pg_sys::Node| {
-                let key = key.cast::<pg_sys::Var>();
-                tree::is_a(key, pg_sys::NodeTag::T_Var)
-                    && leading == Some((*key).varattno as usize - 1)
-            };
-            let tuples = (*lanes).tuples.max(1.0);
-            let (mut share, mut small_rows): (f64, f64) = (1.0, 0.0);
-            for (side, dimension) in join.sides.dimensions.iter().zip(&join.plan.dimensions) {
-                let rows = (*side.small).rows;
-                small_rows += rows;
-                let rules_out = dimension.left_keys.first().is_some_and(is_leading)
-                    && dimension.kind.needs_match();
-                if rules_out {
-                    // The matching rows, and a vector of other rows around the rows of each key.
-                    let around = rows * VECTOR_ROWS as f64;
-                    share = share.min((joined_rows + around) / tuples);
-                }
+        let lanes = join.sides.lanes;
+        let table = root.entry(lanes.relid()).map(|entry| entry.relid());
+        let order = table.and_then(|table| table_options::of(table).keys(table));
+        let leading = order.and_then(|order| order.first().copied());
+        let is_leading = |key: &*mut pg_sys::Node| {
+            let column = plan_node::<Expr<'_>>(*key).as_var();
+            column.is_some_and(|column| leading == Some(column.varattno() as usize - 1))
+        };
+        let tuples = lanes.tuples().max(1.0);
+        let (mut share, mut small_rows): (f64, f64) = (1.0, 0.0);
+        for (side, dimension) in join.sides.dimensions.iter().zip(&join.plan.dimensions) {
+            let rows = side.small.rows();
+            small_rows += rows;
+            let rules_out =
+                dimension.left_keys.first().is_some_and(is_leading) && dimension.kind.needs_match();
+            if rules_out {
+                // The matching rows, and a vector of other rows around the rows of each key.
+                let around = rows * VECTOR_ROWS as f64;
+                share = share.min((joined_rows + around) / tuples);
             }
-            let probes = PROBE_SHARE * join.plan.dimensions.len() as f64;
-            let per_row = pg_sys::cpu_operator_cost
-                * (probes + VECTOR_SHARE * f64::from(ports::list_length(filters)));
-            Cost {
-                build: small_rows * pg_sys::cpu_operator_cost * BUILD_SHARE,
-                reading: share
-                    * (f64::from((*lanes).pages) * pg_sys::seq_page_cost * 0.1 + tuples * per_row),
-            }
+        }
+        let probes = PROBE_SHARE * join.plan.dimensions.len() as f64;
+        let operator = server::cpu_operator_cost();
+        let per_row = operator * (probes + VECTOR_SHARE * filters as f64);
+        let pages = f64::from(lanes.pages()) * server::seq_page_cost() * 0.1;
+        Cost {
+            build: small_rows * operator * BUILD_SHARE,
+            reading: share * (pages + tuples * per_row),
         }
     }
 }
 
 /// The paths to the rows of each small side: its keys, then its outputs.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn small_paths(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let mut paths = std::ptr::null_mut();
-        let sides = join.sides.dimensions.iter().zip(&join.small_keys);
-        for (dimension, (side, keys)) in sides.enumerate() {
-            let target = pg_sys::create_empty_pathtarget();
-            for key in keys {
-                let key = outer_joins::within(side.small, key.cast());
-                pg_sys::add_column_to_pathtarget(target, key.cast(), 0);
-            }
-            let outputs = join.plan.outputs.iter();
-            for output in outputs.filter(|output| output.dimension == dimension) {
-                let column = outer_joins::within(side.small, output.column.cast());
-                pg_sys::add_column_to_pathtarget(target, column.cast(), 0);
-            }
-            let target = pg_sys::set_pathtarget_cost_width(root, target);
-            let below = (*side.small).cheapest_total_path;
-            let path = pg_sys::create_projection_path(root, side.small, below, target);
-            paths = pg_sys::lappend(paths, path.cast());
-        }
-        paths
-    }
+pub fn small_paths<'p>(root: PlannerInfo<'p>, join: &HashJoin<'p>) -> List<'p, Path<'p>> {
+    let sides = join.sides.dimensions.iter().zip(&join.small_keys);
+    let paths = sides.enumerate().filter_map(|(dimension, (side, keys))| {
+        let outputs = join.plan.outputs.iter();
+        let outputs = outputs.filter(|output| output.dimension == dimension);
+        let columns = keys
+            .iter()
+            .copied()
+            .chain(outputs.map(|output| output.column));
+        let within = |column| outer_joins::within(side.small, plan_node(column));
+        let target = root.target_of(columns.map(within));
+        let below = side.small.cheapest_total_path()?;
+        Some(root.projection(side.small, below, target))
+    });
+    List::new(paths)
 }
 
 /// The total cost of these paths.
-///
-/// # Safety
-/// The list has live paths.
-pub unsafe fn total_cost(paths: *mut pg_sys::List) -> f64 {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        nodes::list::<pg_sys::Path>(paths)
-            .map(|path| (*path).total_cost)
-            .sum()
-    }
-}
-
-impl Sides {
-    /// The sides as a list, the last element of what a `LanesHashJoin` path stores: the lanes table, then the relation, the
-    /// conditions and the kind of each dimension.
-    unsafe fn remember(&self) -> *mut pg_sys::List {
-        // SAFETY: the planner's structures are live, and outlive its paths.
-        unsafe {
-            let mut all = tree::list(&[self.lanes.cast::<pg_sys::List>()]);
-            for side in &self.dimensions {
-                all = pg_sys::lappend(all, side.small.cast());
-                all = pg_sys::lappend(all, side.conditions.cast());
-                all = pg_sys::lappend(all, nodes::integers(&[side.kind.number()]).cast());
-            }
-            all
-        }
-    }
+pub fn total_cost<'p>(paths: List<'p, Path<'p>>) -> f64 {
+    paths.iter().map(Path::total_cost).sum()
 }
 
 /// Refuses a grouping expression over the small side whose values have no hash.
 ///
-/// # Safety
-/// The planner's structures are live.
-///
 /// # Errors
 /// The reason why the engine cannot group by the expression.
-pub unsafe fn check_group(
-    clause: *mut pg_sys::SortGroupClause,
-    expression: *mut pg_sys::Node,
-) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        if pg_sys::contain_volatile_functions(expression) || nodes::contains_subplan(expression) {
-            return Err("GROUP BY a joined value that is volatile or a subquery".into());
-        }
-        let kind = &*pg_sys::lookup_type_cache(
-            pg_sys::exprType(expression),
-            (pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_PROC) as i32,
-        );
-        let hashes = kind.hash_proc != pg_sys::InvalidOid && kind.eq_opr == (*clause).eqop;
-        match hashes && (*clause).hashable {
-            true => Ok(()),
-            false => Err("GROUP BY a joined value without a hash".into()),
-        }
+pub fn check_group(clause: SortGroupClause<'_>, expression: Expr<'_>) -> Translation<()> {
+    if expression.is_volatile() || expression.has_subplan() {
+        return Err("GROUP BY a joined value that is volatile or a subquery".into());
+    }
+    match clause.hashable() && catalog::hashes_for(expression.type_of(), clause.eqop()) {
+        true => Ok(()),
+        false => Err("GROUP BY a joined value without a hash".into()),
     }
 }

@@ -81,9 +81,7 @@ impl Node for HashJoinState {
         let Some(join) = &plan.hash_join else {
             return Err("no join".into());
         };
-        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-            node.plan_state(),
-        ));
+        let scalars = Scalars::of(node);
         let mut translator = Translator::of_joined(scalars, join.joined_columns(0));
         let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let outputs = Output::of(&plan.keys, join, &translator)?;

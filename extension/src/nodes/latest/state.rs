@@ -27,6 +27,7 @@ use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
 use crate::pg::nodes;
+use crate::pg::tree::View;
 use crate::vectors::counters::Counters;
 use crate::vectors::kept_rows::{KeptRows, ROWS_FETCHED};
 use crate::vectors::prune::Filter;
@@ -85,8 +86,8 @@ impl Node for LatestState {
     fn begin(&mut self, node: ExecNode<'_>) {
         let plan = RowPlan::of(node.plan());
         privilege::check_execute(nodes::plan_list(node.plan().expressions()));
-        self.attributes = begin_table(node, plan.kept);
-        self.kept = node.initialise_qual(plan.kept);
+        self.attributes = begin_table(node, plan.kept.as_ptr());
+        self.kept = node.initialise_qual(plan.kept.as_ptr());
     }
 
     /// Reads the table.
@@ -191,10 +192,8 @@ impl LatestState {
     /// A pass before its first vector.
     fn pass(&self, node: ExecNode<'_>, part: HashPart) -> Translation<Pass> {
         let plan = RowPlan::of(node.plan());
-        let mut translator = Translator::new(Scalars::Evaluated(
-            crate::expressions::scalar::RunningNode::at(node.plan_state()),
-        ));
-        let filter = Filter::of(&mut translator, nodes::plan_list(plan.pushed))?;
+        let mut translator = Translator::new(Scalars::of(node));
+        let filter = Filter::of(&mut translator, plan.pushed.iter().map(View::as_ptr))?;
         let mut keys = Vec::new();
         for group in &plan.groups {
             keys.push(

@@ -62,7 +62,7 @@ enum Content {
 impl GroupLanes {
     /// The lanes of these attributes: entries, and after them the number lanes of keys. The groups are those of the
     /// aggregation with these outputs.
-    pub fn new(outputs: &Outputs, wanted: &[usize], below: &mut Groups) -> GroupLanes {
+    pub fn new(outputs: &Outputs<'_>, wanted: &[usize], below: &mut Groups) -> GroupLanes {
         let attributes = outputs.entry_types.len() + outputs.keys;
         let mut lanes = GroupLanes {
             filled: Vec::new(),
@@ -76,7 +76,7 @@ impl GroupLanes {
         lanes
     }
 
-    fn add(&mut self, outputs: &Outputs, attribute: usize, below: &mut Groups) {
+    fn add(&mut self, outputs: &Outputs<'_>, attribute: usize, below: &mut Groups) {
         let (keys, entries) = (outputs.keys, outputs.entry_types.len());
         if attribute >= entries {
             let source = LaneSource::KeyNumbers(attribute - entries);

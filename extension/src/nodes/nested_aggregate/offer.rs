@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 
 use super::outputs::Outputs;
 use super::state::NestedState;
+use crate::custom_scan::private_data::numbers_of;
 use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::aggregate_call;
 use crate::expressions::lanes_aggregate::Arrival;
@@ -11,225 +12,202 @@ use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::aggregate;
 use crate::nodes::aggregate::offer::ungrouped_columns;
 use crate::nodes::aggregate::state::AggregateState;
-use crate::nodes::engine::plan::{Joined, engine_private};
-use crate::pg::{nodes, ports, tree};
+use crate::nodes::engine::plan::{Engine, Joined};
+use crate::pg::server;
+use crate::pg::tree::{
+    Aggref, CustomPath, Expr, List, Node, Path, PlannerInfo, ProjectionPath, Query, RelOptInfo,
+    SubqueryScanPath, TargetEntry,
+};
 use crate::planner::quals::VECTOR_SHARE;
 
 /// The aggregation of a sub-select, while it is planned.
-struct Below {
+struct Below<'p> {
     /// The path of the sub-select in the query above.
-    scan: *mut pg_sys::Path,
-    aggregation: *mut pg_sys::CustomPath,
-    root: *mut pg_sys::PlannerInfo,
+    scan: Path<'p>,
+    aggregation: CustomPath<'p>,
+    root: PlannerInfo<'p>,
 }
 
-impl Below {
+impl<'p> Below<'p> {
     /// The cheapest path of a sub-select whose rows are the groups of a node of this extension.
-    ///
-    /// # Safety
-    /// The planner's structures are live.
-    unsafe fn of(root: *mut pg_sys::PlannerInfo, input: *mut pg_sys::RelOptInfo) -> Option<Below> {
-        // SAFETY: the planner's structures are live; casts follow tags.
-        unsafe {
-            let is_alone = (*input).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
-                && (*input).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
-                && !(*input).subroot.is_null();
-            if !is_alone {
+    fn of(root: PlannerInfo<'p>, input: RelOptInfo<'p>) -> Option<Below<'p>> {
+        let is_alone = input.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
+            && input.rtekind() == pg_sys::RTEKind::RTE_SUBQUERY;
+        let sub_select = input.subroot().filter(|_| is_alone)?;
+        let is_plain = input.lateral_relids().is_empty()
+            && input.baserestrictinfo().is_empty()
+            && !root.entry(input.relid())?.inh();
+        let paths = input.pathlist().iter().filter_map(|path| {
+            // The engine evaluates grouping expressions above it itself.
+            let projection = path.downcast::<ProjectionPath<'p>>();
+            let path = projection.map_or(Some(path), ProjectionPath::subpath)?;
+            let scan = path.downcast::<SubqueryScanPath<'p>>()?;
+            if path.param_info().is_some() {
                 return None;
             }
-            let entry = *(*root).simple_rte_array.add((*input).relid as usize);
-            let is_plain = (*input).lateral_relids.is_null()
-                && (*input).baserestrictinfo.is_null()
-                && !(*entry).inh;
-            let paths = nodes::list::<pg_sys::Path>((*input).pathlist).filter_map(|path| {
-                // The engine evaluates grouping expressions above it itself.
-                let path = match (*path).type_ {
-                    pg_sys::NodeTag::T_ProjectionPath => {
-                        (*path.cast::<pg_sys::ProjectionPath>()).subpath
-                    }
-                    _ => path,
-                };
-                if (*path).type_ != pg_sys::NodeTag::T_SubqueryScanPath
-                    || !(*path).param_info.is_null()
-                {
-                    return None;
-                }
-                let below = (*path.cast::<pg_sys::SubqueryScanPath>()).subpath;
-                is_groups(below).then_some(Below {
-                    scan: path,
-                    aggregation: below.cast(),
-                    root: (*input).subroot,
-                })
-            });
-            let cost = |below: &Below| (*below.scan).total_cost;
-            paths
-                .filter(|_| is_plain)
-                .min_by(|a, b| cost(a).total_cmp(&cost(b)))
-        }
+            Some(Below {
+                scan: path,
+                aggregation: as_groups(scan.subpath()?)?,
+                root: sub_select,
+            })
+        });
+        let cost = |below: &Below<'_>| below.scan.total_cost();
+        paths
+            .filter(|_| is_plain)
+            .min_by(|a, b| cost(a).total_cmp(&cost(b)))
     }
 
     /// A list that the path stores.
-    unsafe fn stored(&self, part: i32) -> *mut pg_sys::List {
-        // SAFETY: `engine_private` made the path's lists.
-        unsafe { ports::list_nth((*self.aggregation).custom_private, part) }
+    fn stored(&self, part: usize) -> List<'p, Expr<'p>> {
+        let stored = self.aggregation.custom_private().get(part);
+        stored.and_then(Expr::as_nodes).unwrap_or(List::EMPTY)
     }
 
     /// How many keys and aggregates there are.
-    unsafe fn counts(&self) -> (usize, usize) {
-        // SAFETY: `engine_private` made the path's lists.
-        let numbers = unsafe { nodes::integers_of(ports::list_nth(self.stored(0), 0)) };
+    fn counts(&self) -> (usize, usize) {
+        let numbers = numbers_of(self.stored(0).get(0));
         (numbers[0] as usize, numbers[1] as usize)
     }
 
+    /// The keys and aggregates, and how many of them are keys.
+    fn entries(&self) -> (Vec<Expr<'p>>, usize) {
+        let (keys, calls) = self.counts();
+        let entries = self.stored(2).iter().take(keys + calls);
+        let entries = entries.filter_map(|entry| entry.downcast().map(TargetEntry::expr));
+        (entries.collect(), keys)
+    }
+
     /// The columns of the sub-select.
-    unsafe fn outputs(&self, index: u32) -> Outputs {
-        // SAFETY: `engine_private` made the path's lists.
-        unsafe {
-            let (keys, calls) = self.counts();
-            let entries = nodes::list::<pg_sys::TargetEntry>(self.stored(2));
-            let entries: Vec<_> = entries
-                .take(keys + calls)
-                .map(|entry| (*entry).expr.cast::<pg_sys::Node>())
-                .collect();
-            let list = (*(*self.aggregation).path.pathtarget).exprs;
-            Outputs::of_path(index, list, &entries, keys)
-        }
+    fn outputs(&self, index: u32) -> Outputs<'p> {
+        let (entries, keys) = self.entries();
+        let target = self.aggregation.as_path().pathtarget();
+        let list = target.map_or(List::EMPTY, |target| target.exprs());
+        Outputs::of_path(index, list, &entries, keys)
     }
 
-    /// The operator that makes the values of a key distinct.
-    unsafe fn equality(&self, key: usize) -> pg_sys::Oid {
-        // SAFETY: the keys are in the order of these clauses.
-        unsafe {
-            let query = (*self.root).parse;
-            let clauses = match (*query).groupClause.is_null() {
-                true => (*query).distinctClause,
-                false => (*query).groupClause,
-            };
-            let clause: *mut pg_sys::SortGroupClause = ports::list_nth(clauses, key as i32);
-            (*clause).eqop
-        }
+    /// The operator that makes the values of a key distinct. The keys are in the order of their clauses.
+    fn equality(&self, key: usize) -> Option<pg_sys::Oid> {
+        let query = self.root.parse()?;
+        let clauses = match query.groupClause().is_empty() {
+            true => query.distinctClause(),
+            false => query.groupClause(),
+        };
+        clauses.get(key).map(|clause| clause.eqop())
     }
 
-    /// The conditions of HAVING.
-    unsafe fn having(&self) -> *mut pg_sys::List {
-        // SAFETY: the planner's structures are live.
-        unsafe { (*(*self.root).parse).havingQual.cast() }
+    /// The conditions of HAVING, which the planner has turned into a list.
+    fn having(&self) -> List<'p, Expr<'p>> {
+        let having = self.root.parse().and_then(Query::havingQual);
+        having.and_then(Expr::as_nodes).unwrap_or(List::EMPTY)
     }
 }
 
-/// Whether a path returns the groups of a node of this extension.
-unsafe fn is_groups(path: *mut pg_sys::Path) -> bool {
-    // SAFETY: the planner's paths are live.
-    unsafe {
-        let is_nested = || callbacks::path_of::<NestedState>(path).is_some();
-        callbacks::path_of::<AggregateState>(path).is_some() || is_nested()
-    }
+/// The path as one of a node of this extension that returns groups, if it is one.
+fn as_groups(path: Path<'_>) -> Option<CustomPath<'_>> {
+    let aggregation = callbacks::path_of::<AggregateState>(path);
+    aggregation.or_else(|| callbacks::path_of::<NestedState>(path))
 }
 
 /// Offers to aggregate the groups of a sub-select. Nothing happens if the relation is no such sub-select.
 ///
 /// # Errors
 /// The reason why the node cannot aggregate them.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn offer(
-    root: *mut pg_sys::PlannerInfo,
-    input: *mut pg_sys::RelOptInfo,
-    output: *mut pg_sys::RelOptInfo,
+pub fn offer<'p>(
+    root: PlannerInfo<'p>,
+    input: RelOptInfo<'p>,
+    output: RelOptInfo<'p>,
 ) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let Some(below) = Below::of(root, input) else {
-            return Ok(());
-        };
-        let query = (*root).parse;
-        if !(*query).groupingSets.is_null() || (*query).hasTargetSRFs {
-            return Err("grouping sets, or a set-returning function".into());
-        }
-        let index = (*input).relid;
-        let outputs = below.outputs(index);
-        let mut translator = Translator::of_other_table(Scalars::Unknown);
-        having(&below, index, &mut translator)?;
-        let target = (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG as usize];
-        let keys = keys(root, &below, &outputs, &mut translator)?;
-        let mut calls = std::ptr::null_mut();
-        for leaf in aggregate::offer::leaves((*target).exprs, (*query).havingQual) {
-            if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                let call = outputs.over_entries(leaf)?;
-                aggregate_call::aggregate(
-                    &mut translator,
-                    crate::pg::tree::plan_node(call.cast()),
-                    Arrival::Any,
-                )?;
-                calls = pg_sys::list_append_unique(calls, leaf.cast());
-            }
-        }
-        outputs.check(&translator.attributes())?;
-        ungrouped_columns((*target).exprs.cast(), keys)?;
-        ungrouped_columns((*query).havingQual, keys)?;
-
-        let path = callbacks::path::<NestedState>(output, target);
-        let stand_in = stand_in::path(output).ok_or("no other plan")?;
-        let base = &mut (*path).path;
-        // As PostgreSQL's own path: of two paths with about equal costs, the planner keeps the parallel-safe one.
-        base.parallel_safe = (*output).consider_parallel
-            && (*below.scan).parallel_safe
-            && !stand_in::has_workers(stand_in);
-        base.rows = (*stand_in).rows;
-        let work = ports::list_length(keys) + ports::list_length(calls);
-        let per_row = f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
-        let groups = &(*below.aggregation).path;
-        base.startup_cost = groups.startup_cost + groups.rows * per_row + (*target).cost.startup;
-        base.total_cost = base.startup_cost
-            + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        (*path).custom_paths = tree::list(&[below.scan, stand_in]);
-        let quals = std::ptr::null_mut();
-        (*path).custom_private = engine_private(index, keys, calls, quals, Joined::No, true, None);
-        pg_sys::add_path(output, path.cast());
-        Ok(())
+    let (Some(below), Some(query)) = (Below::of(root, input), root.parse()) else {
+        return Ok(());
+    };
+    if !query.groupingSets().is_empty() || query.hasTargetSRFs() {
+        return Err("grouping sets, or a set-returning function".into());
     }
+    let index = input.relid();
+    let outputs = below.outputs(index);
+    let mut translator = Translator::of_other_table(Scalars::Unknown);
+    having(&below, index, &mut translator)?;
+    let target = root.upper_target(pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG);
+    let exprs = target.map_or(List::EMPTY, |target| target.exprs());
+    let keys = keys(root, query, &below, &outputs, &mut translator)?;
+    let mut calls = List::EMPTY;
+    for leaf in aggregate::offer::leaves(exprs, query.havingQual()) {
+        if leaf.downcast::<Aggref<'p>>().is_some() {
+            let call = outputs.over_entries(leaf)?.downcast::<Aggref<'p>>();
+            let call = call.ok_or("an aggregate that is a column below")?;
+            aggregate_call::aggregate(&mut translator, call, Arrival::Any)?;
+            calls.push_new(leaf);
+        }
+    }
+    outputs.check(&translator.attributes())?;
+    ungrouped_columns(exprs.as_node(), keys)?;
+    ungrouped_columns(query.havingQual(), keys)?;
+
+    let path = callbacks::new_path::<NestedState>(output, target);
+    let stand_in = stand_in::path(output).ok_or("no other plan")?;
+    let base = path.as_path();
+    // As PostgreSQL's own path: of two paths with about equal costs, the planner keeps the parallel-safe one.
+    base.set_parallel_safe(
+        output.consider_parallel()
+            && below.scan.parallel_safe()
+            && !stand_in::has_workers(stand_in),
+    );
+    let rows = stand_in.rows();
+    base.set_rows(rows);
+    let work = keys.len() + calls.len();
+    let per_row = work.max(1) as f64 * server::cpu_operator_cost() * VECTOR_SHARE;
+    let groups = below.aggregation.as_path();
+    let cost = target.map(|target| target.cost()).unwrap_or_default();
+    let startup = groups.startup_cost() + groups.rows() * per_row + cost.startup;
+    base.set_startup_cost(startup);
+    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple));
+    path.set_children(List::new([below.scan, stand_in]));
+    let stored = Engine {
+        index,
+        keys,
+        calls,
+        quals: List::EMPTY,
+        join: Joined::No,
+        has_stand_in: true,
+        order: None,
+    };
+    path.set_private(stored.stored());
+    output.add_path(path);
+    Ok(())
 }
 
 /// Refuses conditions of HAVING below that the engine cannot evaluate.
-unsafe fn having(below: &Below, index: u32, translator: &mut Translator) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let (keys, calls) = below.counts();
-        let entries = nodes::list::<pg_sys::TargetEntry>(below.stored(2)).take(keys + calls);
-        let entries: Vec<_> = entries.map(|entry| (*entry).expr.cast()).collect();
-        let conditions = Outputs::of_path(index, below.having(), &entries, keys);
-        for condition in conditions.columns() {
-            translator.predicate(crate::pg::tree::plan_node((*condition).cast()))?;
-        }
-        Ok(())
+fn having(below: &Below<'_>, index: u32, translator: &mut Translator) -> Translation<()> {
+    let (entries, keys) = below.entries();
+    let conditions = Outputs::of_path(index, below.having(), &entries, keys);
+    for condition in conditions.columns() {
+        translator.predicate(*condition)?;
     }
+    Ok(())
 }
 
 /// The grouping expressions.
-unsafe fn keys(
-    root: *mut pg_sys::PlannerInfo,
-    below: &Below,
-    outputs: &Outputs,
+fn keys<'p>(
+    root: PlannerInfo<'p>,
+    query: Query<'p>,
+    below: &Below<'p>,
+    outputs: &Outputs<'p>,
     translator: &mut Translator,
-) -> Translation<*mut pg_sys::List> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let mut keys = std::ptr::null_mut();
-        for clause in nodes::list::<pg_sys::SortGroupClause>((*(*root).parse).groupClause) {
-            let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-            keys = pg_sys::lappend(keys, expression.cast());
-            match outputs.key_of(expression) {
-                Some(key) if below.equality(key) != (*clause).eqop => {
-                    return Err("GROUP BY with two ideas of what is equal".into());
-                }
-                Some(_) => {}
-                None => {
-                    let expression = outputs.over_entries(expression)?;
-                    aggregate_call::key(translator, crate::pg::tree::plan_node(expression.cast()))?;
-                }
+) -> Translation<List<'p, Expr<'p>>> {
+    let mut keys = List::EMPTY;
+    for clause in query.groupClause() {
+        let expression = clause.expr(root.processed_tlist());
+        keys.push(expression);
+        match outputs.key_of(expression) {
+            Some(key) if below.equality(key) != Some(clause.eqop()) => {
+                return Err("GROUP BY with two ideas of what is equal".into());
+            }
+            Some(_) => {}
+            None => {
+                let expression = outputs.over_entries(expression)?;
+                aggregate_call::key(translator, expression)?;
             }
         }
-        Ok(keys)
     }
+    Ok(keys)
 }

@@ -6,63 +6,53 @@
 use pgrx::pg_sys;
 
 use crate::expressions::translate::{Translation, number_type};
+use crate::pg::catalog;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::names::type_name;
-use crate::pg::{nodes, tree};
+use crate::pg::tree::{Expr, Expression, List, TargetEntry, make, plan_field, plan_node, walk};
 
 /// The columns of a sub-select.
-pub struct Outputs {
+pub struct Outputs<'p> {
     /// The columns as expressions over entries.
-    columns: Vec<*mut pg_sys::Node>,
+    columns: Vec<Expr<'p>>,
     /// The type of each entry.
     pub entry_types: Vec<pg_sys::Oid>,
     /// How many of the first entries are keys.
     pub keys: usize,
 }
 
-impl Outputs {
+impl<'p> Outputs<'p> {
     /// The columns of a sub-select that is being planned, from its list and the entries of its aggregation.
-    ///
-    /// # Safety
-    /// The expressions are live.
-    pub unsafe fn of_path(
+    pub fn of_path(
         index: u32,
-        list: *mut pg_sys::List,
-        entries: &[*mut pg_sys::Node],
+        list: List<'p, Expr<'p>>,
+        entries: &[Expr<'p>],
         keys: usize,
-    ) -> Outputs {
-        // SAFETY: the caller's expressions are live.
-        unsafe {
-            let columns = nodes::list::<pg_sys::Node>(list).map(|expression| {
-                let found = entries_within(index, expression, entries);
-                tree::replaced(expression, &mut |node| {
-                    let mut found = found.iter();
-                    let known = found.find(|(entry, _)| std::ptr::eq(*entry, node));
-                    known.map(|(_, column)| *column)
-                })
-            });
-            Outputs {
-                columns: columns.collect(),
-                entry_types: entries.iter().map(|e| pg_sys::exprType(*e)).collect(),
-                keys,
-            }
+    ) -> Outputs<'p> {
+        let columns = list.iter().map(|expression| {
+            walk::replaced(expression, &mut |node| {
+                let entry = entries.iter().position(|entry| entry.equals(node))?;
+                Some(column(index, entry, node))
+            })
+        });
+        Outputs {
+            columns: columns.collect(),
+            entry_types: entries.iter().map(|entry| entry.type_of()).collect(),
+            keys,
         }
     }
 
     /// The columns of a sub-select whose plan is ready: that of an aggregation with this many keys.
-    pub fn of_plan(index: u32, plan: CustomPlan<'_>, keys: usize) -> Outputs {
-        // SAFETY: the plan's expressions are live.
-        unsafe {
-            let targets = nodes::list::<pg_sys::TargetEntry>(plan.target_list());
-            let columns = targets.map(|target| over_entries(index, (*target).expr.cast()));
-            Outputs {
-                columns: columns.collect(),
-                entry_types: plan
-                    .entries()
-                    .map(|entry| pg_sys::exprType(entry))
-                    .collect(),
-                keys,
-            }
+    pub fn of_plan(index: u32, plan: CustomPlan<'_>, keys: usize) -> Outputs<'p> {
+        let targets: List<'p, TargetEntry<'p>> = plan_field(plan.target_list());
+        let columns = targets.iter();
+        let entries = plan.entries().map(plan_node::<Expr<'_>>);
+        Outputs {
+            columns: columns
+                .map(|target| over_entries(index, target.expr()))
+                .collect(),
+            entry_types: entries.map(Expr::type_of).collect(),
+            keys,
         }
     }
 
@@ -70,47 +60,32 @@ impl Outputs {
     ///
     /// # Errors
     /// The expression has a column that is not in the sub-select's list.
-    pub fn over_entries(&self, expression: *mut pg_sys::Node) -> Translation<*mut pg_sys::Node> {
+    pub fn over_entries(&self, expression: Expr<'p>) -> Translation<Expr<'p>> {
         let mut is_strange = false;
-        // SAFETY: the expression is of a live query or plan; casts follow tags.
-        unsafe {
-            let replaced = tree::replaced(expression, &mut |node| {
-                let output = self.output_of(node)?;
-                is_strange |= output.is_none();
-                output.map(|output| self.columns[output])
-            });
-            match is_strange {
-                true => Err("a whole row of a sub-select".into()),
-                false => Ok(replaced),
-            }
+        let replaced = walk::replaced(expression, &mut |node| {
+            let output = self.output_of(node)?;
+            is_strange |= output.is_none();
+            output.map(|output| self.columns[output])
+        });
+        match is_strange {
+            true => Err("a whole row of a sub-select".into()),
+            false => Ok(replaced),
         }
     }
 
     /// The entry of an expression that is a column of the sub-select and a key below.
-    pub fn key_of(&self, expression: *mut pg_sys::Node) -> Option<usize> {
-        // SAFETY: the expression is of a live query or plan; casts follow tags.
-        unsafe {
-            let column = self.columns[self.output_of(expression)??];
-            if (*column).type_ != pg_sys::NodeTag::T_Var {
-                return None;
-            }
-            let entry = (*column.cast::<pg_sys::Var>()).varattno as usize - 1;
-            (entry < self.keys).then_some(entry)
-        }
+    pub fn key_of(&self, expression: Expr<'p>) -> Option<usize> {
+        let column = self.columns[self.output_of(expression)??].as_var()?;
+        let entry = column.varattno() as usize - 1;
+        (entry < self.keys).then_some(entry)
     }
 
     /// The place of a column of the sub-select; `Some(None)` for a column that is not in its list.
     #[allow(clippy::option_option)]
-    unsafe fn output_of(&self, node: *mut pg_sys::Node) -> Option<Option<usize>> {
-        // SAFETY: the caller's expression is live; the cast follows the tag.
-        unsafe {
-            if (*node).type_ != pg_sys::NodeTag::T_Var {
-                return None;
-            }
-            let number = (*node.cast::<pg_sys::Var>()).varattno;
-            let output = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
-            Some(output.filter(|output| *output < self.columns.len()))
-        }
+    fn output_of(&self, node: Expr<'_>) -> Option<Option<usize>> {
+        let number = node.as_var()?.varattno();
+        let output = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
+        Some(output.filter(|output| *output < self.columns.len()))
     }
 
     /// Refuses entries that lanes cannot contain.
@@ -130,67 +105,33 @@ impl Outputs {
     }
 
     /// The columns, in their order.
-    pub fn columns(&self) -> &[*mut pg_sys::Node] {
+    pub fn columns(&self) -> &[Expr<'p>] {
         &self.columns
     }
 }
 
 /// Whether values of a type are texts that are equal if their bytes are.
 pub fn is_text(type_of: pg_sys::Oid) -> bool {
-    // SAFETY: looks the type up in the catalogue.
-    let base = unsafe { pg_sys::getBaseType(type_of) };
+    let base = catalog::base_type(type_of);
     matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID)
 }
 
 /// An expression of a live plan, whose columns are those of the node's own list, as one over entries.
-pub fn over_entries(index: u32, expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the expression is live; the copy is changed before anybody else knows it; the cast follows the tag.
-    unsafe {
-        let copy = tree::copy(expression);
-        tree::walk_expression(copy, &mut |node, _| {
-            if (*node).type_ == pg_sys::NodeTag::T_Var {
-                (*node.cast::<pg_sys::Var>()).varno = index as i32;
-            }
-            false
-        });
-        copy
-    }
-}
-
-/// The parts of an expression that are entries, each with its column.
-///
-/// A comparison may raise an ERROR, which a visitor must not. So candidates are collected first, and compared then.
-unsafe fn entries_within(
-    index: u32,
-    expression: *mut pg_sys::Node,
-    entries: &[*mut pg_sys::Node],
-) -> Vec<(*mut pg_sys::Node, *mut pg_sys::Node)> {
-    // SAFETY: the caller's expressions are live.
-    unsafe {
-        let tags: Vec<_> = entries.iter().map(|entry| (**entry).type_).collect();
-        let mut candidates = Vec::new();
-        tree::walk_expression(expression, &mut |node, _| {
-            if tags.contains(&(*node).type_) {
-                candidates.push(node);
-            }
-            false
-        });
-        let found = candidates.into_iter().filter_map(|node| {
-            let mut entries = entries.iter();
-            let entry = entries.position(|entry| pg_sys::equal(node.cast(), (*entry).cast()))?;
-            Some((node, column(index, entry, node)))
-        });
-        found.collect()
-    }
+pub fn over_entries(index: u32, expression: Expr<'_>) -> Expr<'_> {
+    let copy = make::copy(expression);
+    walk::expression(copy, &mut |node, _| {
+        if let Some(column) = node.as_var() {
+            column.set_table(index as i32);
+        }
+        false
+    });
+    copy
 }
 
 /// The column of an entry, of the type of an expression.
-unsafe fn column(index: u32, entry: usize, like: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the caller's expression is live.
-    unsafe {
-        let (type_of, modifier) = (pg_sys::exprType(like), pg_sys::exprTypmod(like));
-        let collation = pg_sys::exprCollation(like);
-        let number = entry as i16 + 1;
-        pg_sys::makeVar(index as i32, number, type_of, modifier, collation, 0).cast()
-    }
+fn column<'p>(index: u32, entry: usize, like: Expr<'_>) -> Expr<'p> {
+    let (type_of, collation) = (like.type_of(), like.collation());
+    let column = make::var(index as i32, entry as i16 + 1, type_of, collation);
+    column.set_type_modifier(like.type_modifier());
+    column.as_expr()
 }

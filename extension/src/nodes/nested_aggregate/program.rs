@@ -17,7 +17,7 @@ use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::engine::plan::EnginePlan;
 use crate::nodes::engine::results::Groups;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
-use crate::pg::nodes;
+use crate::pg::tree::{Expr, Expression, List, Node, View, plan_field, plan_node};
 use crate::vectors::prune::predicates;
 
 /// The aggregation.
@@ -42,42 +42,37 @@ impl Program {
     /// The reason why the engine cannot evaluate an expression.
     pub fn of(
         plan: &EnginePlan,
-        outputs: &Outputs,
+        outputs: &Outputs<'_>,
         node: ExecNode<'_>,
         below: CustomPlan<'_>,
     ) -> Translation<Program> {
-        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-            node.plan_state(),
-        ));
+        let scalars = Scalars::of(node);
         let mut translator = Translator::of_other_table(scalars);
-        let conditions = nodes::plan_list(below.quals());
-        let conditions = conditions.map(|condition| over_entries(plan.index, condition));
+        let conditions: List<'_, Expr<'_>> = plan_field(below.quals());
+        let conditions = conditions.iter();
+        let conditions = conditions.map(|condition| over_entries(plan.index, condition).as_ptr());
         let having = predicates(&mut translator, conditions)?;
         let (mut keys, mut key_shapes, mut grouped) = (Vec::new(), Vec::new(), Vec::new());
         for expression in &plan.keys {
-            if let Some(key) = outputs.key_of(*expression) {
+            let expression = plan_node(*expression);
+            if let Some(key) = outputs.key_of(expression) {
                 let lane = outputs.entry_types.len() + key;
                 keys.push(Key::Number(Value::Column(NumberType::I64, lane)));
                 key_shapes.push(KeyShape::Joined(grouped.len()));
                 grouped.push(key);
                 continue;
             }
-            let expression = outputs.over_entries(*expression)?;
-            let (key, shape) = aggregate_call::key(
-                &mut translator,
-                crate::pg::tree::plan_node(expression.cast()),
-            )?;
+            let expression = outputs.over_entries(expression)?;
+            let (key, shape) = aggregate_call::key(&mut translator, expression)?;
             keys.push(key);
             key_shapes.push(shape);
         }
         let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
         for call in &plan.calls {
-            let call = outputs.over_entries(call.cast())?;
-            let (aggregate, shape) = aggregate_call::aggregate(
-                &mut translator,
-                crate::pg::tree::plan_node(call.cast()),
-                Arrival::Any,
-            )?;
+            let call = outputs.over_entries(call.as_expr())?.downcast();
+            let call = call.ok_or("an aggregate that is a column below")?;
+            let (aggregate, shape) =
+                aggregate_call::aggregate(&mut translator, call, Arrival::Any)?;
             aggregates.push(aggregate);
             shapes.push(shape);
         }

@@ -4,30 +4,32 @@
 //! |---|
 //! | the pushed conditions |
 
+use std::collections::HashSet;
+
 use pgrx::pg_sys;
 
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::PrivateData;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
+use crate::pg::tree::{Expr, List, Node, plan_field};
 use crate::table::pending_rows;
 
 /// Fills in the plan. The path stores the pushed conditions as the planner's `RestrictInfo`.
 pub fn plan(planned: &Planned) {
-    // SAFETY: the planner's structures are live, and the path stores such a list.
-    unsafe {
-        let index = (*planned.relation).relid;
-        let (expressions, kept) = planned.split_quals((*planned.path).custom_private);
-        planned.store(&PrivateData {
-            index,
-            numbers: Vec::new(),
-            nodes: std::ptr::null_mut(),
-            expressions,
-            targets: std::ptr::null_mut(),
-        });
-        planned.store_reasons(index, None);
-        (*planned.scan).scan.plan.qual = kept;
-        (*planned.scan).scan.scanrelid = index;
-    }
+    let index = planned.relation.relid();
+    let pushed = planned.path.custom_private();
+    let pushed = List::new(pushed.iter().filter_map(|qual| qual.downcast()));
+    let (expressions, kept) = planned.split_quals(pushed);
+    planned.store(&PrivateData {
+        index,
+        numbers: Vec::new(),
+        nodes: std::ptr::null_mut(),
+        expressions: expressions.as_ptr(),
+        targets: std::ptr::null_mut(),
+    });
+    planned.store_reasons(index, None);
+    planned.scan.set_quals(kept);
+    planned.scan.set_scanned_index(index);
 }
 
 /// Begins the scan of a table, and returns the attributes that the plan and further conditions read, ascending.
@@ -40,20 +42,12 @@ pub fn begin_table(node: ExecNode<'_>, quals: *mut pg_sys::List) -> Vec<usize> {
 
 /// The attributes that a plan's own expressions and some conditions read.
 fn attributes(plan: CustomPlan<'_>, quals: *mut pg_sys::List, width: usize) -> Vec<usize> {
-    let mut found = std::ptr::null_mut();
-    for expressions in [plan.target_list(), plan.quals(), quals] {
-        // SAFETY: the plan's expressions are live.
-        unsafe {
-            pg_sys::pull_varattnos(expressions.cast(), plan.scanned_index(), &raw mut found);
-        }
-    }
+    let table = plan.scanned_index();
+    let lists = [plan.target_list(), plan.quals(), quals].into_iter();
+    let lists = lists.filter_map(|list| plan_field::<List<'_, Expr<'_>>>(list).as_node());
+    let read: HashSet<i16> = lists.flat_map(|list| list.attributes(table)).collect();
     // Rows that PostgreSQL rechecks come from elsewhere, with all attributes.
-    let is_read = |attribute: usize| {
-        let offset = attribute as i32 - pg_sys::FirstLowInvalidHeapAttributeNumber;
-        // SAFETY: the set is live or null.
-        unsafe { pg_sys::bms_is_member(offset, found) }
-    };
-    let is_whole_row = is_read(0);
-    let attributes = (0..width).filter(|attribute| is_whole_row || is_read(attribute + 1));
-    attributes.collect()
+    let is_whole_row = read.contains(&0);
+    let is_read = |attribute: &usize| is_whole_row || read.contains(&(*attribute as i16 + 1));
+    (0..width).filter(is_read).collect()
 }

@@ -70,15 +70,13 @@ impl Node for ScanState {
     }
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningScan> {
-        let mut translator = Translator::new(Scalars::Evaluated(
-            crate::expressions::scalar::RunningNode::at(node.plan_state()),
-        ));
+        let mut translator = Translator::new(Scalars::of(node));
         let filter = Filter::of(&mut translator, nodes::plan_list(node.plan().expressions()))?;
         let table = node.scanned_table();
         let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
         source.want_only([self.attributes.clone(), translator.attributes()].concat());
         if let Some(shared) = &self.shared {
-            source.share(&shared.taken);
+            source.share(&shared.lasting().taken);
         }
         Ok(RunningScan {
             source,

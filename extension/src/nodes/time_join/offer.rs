@@ -6,11 +6,13 @@ use super::state::JoinState;
 use crate::custom_scan::callbacks;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_time::find::{self, Sides, TimeJoin};
-use crate::joins::by_time::nested_loop;
+use crate::joins::by_time::nested_loop::{self, Joining};
 use crate::joins::by_time::plan::number_types;
-use crate::nodes::engine::plan::{Joined, engine_private};
+use crate::nodes::engine::plan::{Engine, Joined};
 use crate::nodes::scan::offer::scan_path;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::exec::memory::hash_memory_limit;
+use crate::pg::server;
+use crate::pg::tree::{List, Path, PlannerInfo};
 use crate::planner::lanes_table::is_lanes_scan;
 use crate::planner::quals::{Quals, VECTOR_SHARE, quals};
 use crate::planner::reasons::{self, About};
@@ -21,206 +23,149 @@ pub const JOIN_SHARE: f64 = 1.0;
 
 /// Offers to join a lanes table with a lateral sub-select that finds rows by time. If the node cannot do that, and no
 /// other node has `accelerated` the join, EXPLAIN shows the reason.
-///
-/// # Safety
-/// The arguments are those of a `set_join_pathlist_hook`.
-pub unsafe fn offer(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer: *mut pg_sys::RelOptInfo,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-    accelerated: bool,
-) {
+pub fn offer(join: &Joining<'_>, accelerated: bool) {
     if vectorize::vectorize() == Vectorize::Off {
         return;
     }
-    let mut sides = Sides {
-        outer,
-        inner,
-        kind,
-        path: std::ptr::null_mut(),
+    let sides = Sides {
+        outer: join.outer,
+        inner: join.inner,
+        kind: join.kind,
     };
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        if let Err(reason) = offer_sides(root, joined, &mut sides, extra)
-            && !accelerated
-        {
-            note(root, &sides, &reason);
-        }
+    if let Err(reason) = offer_sides(join, sides)
+        && !accelerated
+    {
+        note(join.root, &sides, &reason);
     }
 }
 
 /// Offers the join of two sides.
-unsafe fn offer_sides(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    sides: &mut Sides,
-    extra: *mut pg_sys::JoinPathExtraData,
-) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        if !sides.are_alike(root) {
-            return Err("the left side is not one lanes table alone".into());
-        }
-        // Locked rows are joined once more, one at a time, if they have changed. The nested loop does that.
-        let locks = !(*root).rowMarks.is_null()
-            || (*(*root).parse).commandType != pg_sys::CmdType::CMD_SELECT;
-        if locks {
-            return Err("rows are locked or changed".into());
-        }
-        let Sides {
-            outer, inner, kind, ..
-        } = *sides;
-        let Some(nested) = nested_loop::nested_loop(root, joined, outer, inner, kind, extra) else {
-            return Err("a lateral reference".into());
-        };
-        sides.path = nested.cast();
-        let mut join = TimeJoin::of_sides(root, sides, (*extra).restrictlist)?;
-        // The plan that takes over if the right side exceeds its memory limit. It reads the left side in row order.
-        let quals = Quals {
-            pushed: tree::list(
-                &quals(
-                    crate::pg::tree::plan_node(root),
-                    crate::pg::tree::plan_node(outer),
-                )
-                .into_iter()
-                .map(crate::pg::tree::View::as_ptr)
-                .collect::<Vec<_>>(),
-            ),
-            kept: std::ptr::null_mut(),
-        };
-        let (left, _) = scan_path(root, outer, &quals);
-        let own = nested_loop::nested_loop_over(root, joined, left.cast(), inner, kind, extra);
-        join.path = own.map_or(join.path, |path| path.cast());
-        offer_rows(root, joined, nested, &join)
+fn offer_sides<'p>(join: &Joining<'p>, sides: Sides<'p>) -> Translation<()> {
+    let root = join.root;
+    if !sides.are_alike(root) {
+        return Err("the left side is not one lanes table alone".into());
     }
+    let command = root.parse().map(|query| query.commandType());
+    // Locked rows are joined once more, one at a time, if they have changed. The nested loop does that.
+    if root.locks_rows() || command != Some(pg_sys::CmdType::CMD_SELECT) {
+        return Err("rows are locked or changed".into());
+    }
+    let Some(nested) = join.nested_loop() else {
+        return Err("a lateral reference".into());
+    };
+    let conditions = join.extra.restrictlist();
+    let mut found = TimeJoin::of_sides(root, sides, nested.as_path(), conditions)?;
+    // The plan that takes over if the right side exceeds its memory limit. It reads the left side in row order.
+    let quals = Quals {
+        pushed: List::new(quals(root, sides.outer)),
+        kept: List::EMPTY,
+    };
+    let (left, _) = scan_path(root, sides.outer, &quals);
+    if let Some(own) = join.nested_loop_over(left.as_path()) {
+        found.path = own.as_path();
+    }
+    offer_rows(join, nested.as_path(), &found)
 }
 
 /// Records why a nested loop executes a join by time: for the left table, or for the right side's tables if the left
 /// side is no lanes table.
-unsafe fn note(root: *mut pg_sys::PlannerInfo, sides: &Sides, reason: &str) {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let query = (*tree::planner_entry(root, (*sides.inner).relid as i32)).subquery;
-        if query.is_null() || !find::seeks_by_time(query) {
-            return;
-        }
-        let mut right = Vec::new();
-        lanes_tables((*sides.inner).subroot, &mut right);
-        if right.is_empty() {
-            return;
-        }
-        let concerned = match sides.is_left_lanes_table(root) {
-            true => vec![(root, (*sides.outer).relid)],
-            false => right,
-        };
-        for (root, index) in concerned {
-            reasons::note(
-                crate::pg::tree::plan_node(root),
-                index,
-                About::Use,
-                format!("join by time: {reason}"),
-            );
-        }
+fn note<'p>(root: PlannerInfo<'p>, sides: &Sides<'p>, reason: &str) {
+    let entry = root.entry(sides.inner.relid());
+    let query = entry.and_then(|entry| entry.subquery());
+    if !query.is_some_and(find::seeks_by_time) {
+        return;
+    }
+    let mut right = Vec::new();
+    lanes_tables(sides.inner.subroot(), &mut right);
+    if right.is_empty() {
+        return;
+    }
+    let concerned = match sides.is_left_lanes_table(root) {
+        true => vec![(root, sides.outer.relid())],
+        false => right,
+    };
+    for (root, index) in concerned {
+        let reason = format!("join by time: {reason}");
+        reasons::note(root, index, About::Use, reason);
     }
 }
 
 /// Adds the lanes tables that a sub-select reads, each with its planner and its range-table index.
-unsafe fn lanes_tables(
-    root: *mut pg_sys::PlannerInfo,
-    found: &mut Vec<(*mut pg_sys::PlannerInfo, u32)>,
-) {
-    // SAFETY: the planner's structures are live; the planner may be null.
-    unsafe {
-        if root.is_null() {
-            return;
+fn lanes_tables<'p>(root: Option<PlannerInfo<'p>>, found: &mut Vec<(PlannerInfo<'p>, u32)>) {
+    let Some(root) = root else {
+        return;
+    };
+    for index in root.indexes() {
+        let Some(relation) = root.relation(index) else {
+            continue;
+        };
+        if is_lanes_scan(relation, root.entry(index)) {
+            found.push((root, index));
         }
-        for index in 1..(*root).simple_rel_array_size {
-            let relation = *(*root).simple_rel_array.add(index as usize);
-            if relation.is_null() {
-                continue;
-            }
-            if is_lanes_scan(
-                crate::pg::tree::plan_node(relation),
-                crate::pg::tree::plan_field(tree::planner_entry(root, index)),
-            ) {
-                found.push((root, index as u32));
-            }
-            lanes_tables((*relation).subroot, found);
-        }
+        lanes_tables(relation.subroot(), found);
     }
 }
 
 /// Offers the rows of a join.
-unsafe fn offer_rows(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    nested: *mut pg_sys::NestPath,
-    join: &TimeJoin,
-) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        fits_memory(join)?;
-        let left = join.left_relation;
-        let index = (*left).relid;
-        let mut translator =
-            Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index));
-        let mut filters = std::ptr::null_mut();
-        for qual in quals(
-            crate::pg::tree::plan_node(root),
-            crate::pg::tree::plan_node(left),
-        )
-        .into_iter()
-        .map(crate::pg::tree::View::as_ptr)
-        {
-            if (*qual).pseudoconstant || (*qual).security_level > 0 {
-                return Err("a qual without columns, or a security barrier".into());
-            }
-            translator.predicate(crate::pg::tree::plan_node((*qual).clause.cast()))?;
-            filters = pg_sys::lappend(filters, (*qual).clause.cast());
+fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) -> Translation<()> {
+    fits_memory(join)?;
+    let (left, joined) = (join.left_relation, joining.joined);
+    let index = left.relid();
+    let mut translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index));
+    let mut filters = List::EMPTY;
+    for qual in quals(joining.root, left) {
+        if qual.pseudoconstant() || qual.security_level() > 0 {
+            return Err("a qual without columns, or a security barrier".into());
         }
-        join.plan.check(&mut translator)?;
-        for qual in &join.quals {
-            translator.predicate(crate::pg::tree::plan_node((*qual).cast()))?;
-        }
-        let outputs = (*(*joined).reltarget).exprs;
-        for output in nodes::list::<pg_sys::Node>(outputs) {
-            if (*output).type_ != pg_sys::NodeTag::T_Var {
-                return Err("the join gives more than columns".into());
-            }
-            match translator.is_given(crate::pg::tree::plan_node(output.cast())) {
-                true => drop(translator.value(crate::pg::tree::plan_node(output.cast()))?),
-                false => drop(translator.attribute(crate::pg::tree::plan_node(output.cast()))?),
-            }
-        }
-        let path = callbacks::path::<JoinState>(joined, (*joined).reltarget);
-        // A query that needs more than columns computes it above the join.
-        (*path).flags = 0;
-        let base = &mut (*path).path;
-        base.parallel_safe = false;
-        base.rows = (*nested).jpath.path.rows;
-        let filters_count = f64::from(ports::list_length(filters).max(1));
-        let per_row = pg_sys::cpu_operator_cost * (JOIN_SHARE + filters_count * VECTOR_SHARE);
-        base.startup_cost = join.right_rows * pg_sys::cpu_operator_cost * JOIN_SHARE;
-        base.total_cost = base.startup_cost
-            + f64::from((*left).pages) * pg_sys::seq_page_cost * 0.1
-            + (*left).tuples * per_row
-            + base.rows * pg_sys::cpu_tuple_cost;
-        (*path).custom_private = engine_private(
-            index,
-            outputs,
-            std::ptr::null_mut(),
-            filters,
-            Joined::ByTime(join),
-            false,
-            None,
-        );
-        (*path).custom_paths = tree::list(&[join.path]);
-        pg_sys::add_path(joined, path.cast());
-        Ok(())
+        translator.predicate(qual.clause())?;
+        filters.push(qual.clause());
     }
+    join.plan.check(&mut translator)?;
+    for qual in &join.quals {
+        translator.predicate(*qual)?;
+    }
+    let target = joined.reltarget();
+    let outputs = target.map_or(List::EMPTY, |target| target.exprs());
+    for output in outputs {
+        let Some(column) = output.as_var() else {
+            return Err("the join gives more than columns".into());
+        };
+        match translator.is_given(column) {
+            true => drop(translator.value(output)?),
+            false => drop(translator.attribute(column)?),
+        }
+    }
+    let path = callbacks::new_path::<JoinState>(joined, target);
+    // A query that needs more than columns computes it above the join.
+    path.set_flags(0);
+    let base = path.as_path();
+    base.set_parallel_safe(false);
+    let rows = nested.rows();
+    base.set_rows(rows);
+    let operator = server::cpu_operator_cost();
+    let filters_count = filters.len().max(1) as f64;
+    let per_row = operator * (JOIN_SHARE + filters_count * VECTOR_SHARE);
+    let startup = join.right_rows * operator * JOIN_SHARE;
+    base.set_startup_cost(startup);
+    base.set_total_cost(
+        startup
+            + f64::from(left.pages()) * server::seq_page_cost() * 0.1
+            + left.tuples() * per_row
+            + rows * server::cpu_tuple_cost(),
+    );
+    let stored = Engine {
+        index,
+        keys: outputs,
+        calls: List::EMPTY,
+        quals: filters,
+        join: Joined::ByTime(join),
+        has_stand_in: false,
+        order: None,
+    };
+    path.set_private(stored.stored());
+    path.set_children(List::new([join.path]));
+    joined.add_path(path);
+    Ok(())
 }
 
 /// Bytes of a row of a series while it is sorted, without its columns.
@@ -230,12 +175,10 @@ const SERIES_ROW: f64 = 24.0;
 ///
 /// # Errors
 /// The right side is too large.
-pub unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
+pub fn fits_memory(join: &TimeJoin<'_>) -> Translation<()> {
     let columns = number_types(&join.plan).len() as f64;
     let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
-    // SAFETY: reads a setting of this session.
-    let limit = unsafe { pg_sys::get_hash_memory_limit() } as f64;
-    if bytes > limit * nested_loop::MEMORY_FACTOR {
+    if bytes > hash_memory_limit() as f64 * nested_loop::MEMORY_FACTOR {
         return Err("the join's right side would not fit in memory (see work_mem)".into());
     }
     Ok(())

@@ -114,9 +114,7 @@ impl Node for JoinState {
         let Some(join) = &plan.join else {
             return Err("no join".into());
         };
-        let scalars = Scalars::Evaluated(crate::expressions::scalar::RunningNode::at(
-            node.plan_state(),
-        ));
+        let scalars = Scalars::of(node);
         let mut translator = Translator::of_joined(scalars, join.joined_columns(plan.index));
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let outputs = Output::of(&plan.keys, &mut translator)?;

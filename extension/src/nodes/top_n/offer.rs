@@ -12,8 +12,10 @@ use crate::custom_scan::callbacks;
 use crate::custom_scan::node::Planned;
 use crate::expressions::sort_key;
 use crate::expressions::translate::Translator;
-use crate::pg::ports;
-use crate::planner::quals;
+use crate::pg::exec::memory::work_memory_limit;
+use crate::pg::server;
+use crate::pg::tree::{CustomPath, List, Node, Path, PlannerInfo, Query, RelOptInfo, plan_field};
+use crate::planner::quals::{self, Quals};
 use crate::planner::reasons::{self, About};
 
 /// How many rows the first pass keeps where the number of requested rows is not known.
@@ -22,90 +24,66 @@ const FIRST_PASS_MIN: f64 = 64.0;
 pub const PASS_GROWTH: usize = 8;
 
 /// Whether a query needs only the first rows, unchanged from the table.
-unsafe fn needs_first_rows(root: *mut pg_sys::PlannerInfo) -> bool {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let query = &*(*root).parse;
-        let limit = query.limitCount;
-        let is_limited = !limit.is_null()
-            && ((*limit).type_ != pg_sys::NodeTag::T_Const
-                || !(*limit.cast::<pg_sys::Const>()).constisnull)
-            && query.limitOption != pg_sys::LimitOption::LIMIT_OPTION_WITH_TIES;
-        is_limited
-            && query.commandType == pg_sys::CmdType::CMD_SELECT
-            && query.groupClause.is_null()
-            && query.groupingSets.is_null()
-            && query.distinctClause.is_null()
-            && query.rowMarks.is_null()
-            && query.setOperations.is_null()
-            && !(query.hasAggs || query.hasWindowFuncs || query.hasTargetSRFs)
-    }
+fn needs_first_rows(query: Query<'_>) -> bool {
+    let is_limited = query.limitCount().is_some_and(|limit| {
+        let constant = limit.as_const();
+        constant.is_none_or(|constant| !constant.constisnull())
+    });
+    is_limited
+        && query.limitOption() != pg_sys::LimitOption::LIMIT_OPTION_WITH_TIES
+        && query.commandType() == pg_sys::CmdType::CMD_SELECT
+        && query.groupClause().is_empty()
+        && query.groupingSets().is_empty()
+        && query.distinctClause().is_empty()
+        && query.rowMarks().is_empty()
+        && query.setOperations().is_none()
+        && !(query.hasAggs() || query.hasWindowFuncs() || query.hasTargetSRFs())
 }
 
-/// Offers the rows of a table in the query's order. `scan` is the path of a plain scan. The engine evaluates the `pushed`
-/// conditions, PostgreSQL the `kept` ones.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn offer(
-    root: *mut pg_sys::PlannerInfo,
-    relation: *mut pg_sys::RelOptInfo,
+/// Offers the rows of a table in the query's order. `scan` is the path of a plain scan with the same conditions.
+pub fn offer<'p>(
+    root: PlannerInfo<'p>,
+    relation: RelOptInfo<'p>,
     translator: &mut Translator,
-    scan: *mut pg_sys::CustomPath,
-    pushed: *mut pg_sys::List,
-    kept: *mut pg_sys::List,
+    scan: CustomPath<'p>,
+    quals: &Quals<'p>,
 ) {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        if (*root).query_pathkeys.is_null() || !needs_first_rows(root) {
-            return;
-        }
-        let (mut keys, refusal) = sort_key::of_path_keys(
-            translator,
-            crate::pg::tree::plan_node(relation),
-            crate::pg::tree::plan_field((*root).query_pathkeys),
-        );
-        if !kept.is_null() {
-            keys.truncate(sort_key::leading_columns(&keys));
-        }
-        if keys.is_empty() {
-            let reason = refusal.unwrap_or_else(|| "an expression before a qual".into());
-            reasons::note(
-                crate::pg::tree::plan_node(root),
-                (*relation).relid,
-                About::Reading,
-                format!("order: {reason}"),
-            );
-            return;
-        }
-        let has_all_keys = keys.len() as i32 == ports::list_length((*root).query_pathkeys);
-        let is_alone =
-            pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
-        let first_pass = rows_of_first_pass((*root).limit_tuples, has_all_keys && is_alone);
-
-        let path = callbacks::path::<TopNState>(relation, (*relation).reltarget);
-        (*path).path = (*scan).path;
-        let base = &mut (*path).path;
-        base.pathkeys =
-            pg_sys::list_truncate(pg_sys::list_copy((*root).query_pathkeys), keys.len() as i32);
-        // A pass that keeps fewer rows costs no less.
-        cost(
-            base,
-            relation,
-            first_pass.max(FIRST_PASS_MIN as i32),
-            keys.len(),
-        );
-        let plan = RowPlan {
-            first_pass,
-            pushed,
-            kept: std::ptr::null_mut(),
-            groups: Vec::new(),
-            keys,
-            reasons: std::ptr::null_mut(),
-        };
-        (*path).custom_private = plan.private_data((*relation).relid).to_path_list();
-        pg_sys::add_path(relation, path.cast());
+    let order = root.query_pathkeys();
+    if order.is_empty() || !root.parse().is_some_and(needs_first_rows) {
+        return;
     }
+    let (mut keys, refusal) = sort_key::of_path_keys(translator, relation, order);
+    if !quals.kept.is_empty() {
+        keys.truncate(sort_key::leading_columns(&keys));
+    }
+    if keys.is_empty() {
+        let reason = refusal.unwrap_or_else(|| "an expression before a qual".into());
+        let reason = format!("order: {reason}");
+        reasons::note(root, relation.relid(), About::Reading, reason);
+        return;
+    }
+    let has_all_keys = keys.len() == order.len();
+    let is_alone = root.all_baserels().len() == 1;
+    let first_pass = rows_of_first_pass(root.limit_tuples(), has_all_keys && is_alone);
+
+    let path = callbacks::new_path::<TopNState>(relation, relation.reltarget());
+    path.take_estimates(scan);
+    let base = path.as_path();
+    base.set_keys(List::new(order.iter().take(keys.len())));
+    // A pass that keeps fewer rows costs no less.
+    let least = first_pass.max(FIRST_PASS_MIN as i32);
+    cost(base, relation, least, keys.len());
+    let plan = RowPlan {
+        first_pass,
+        pushed: List::new(quals.pushed.iter().map(Node::as_node)),
+        kept: List::EMPTY,
+        groups: Vec::new(),
+        keys,
+        reasons: std::ptr::null_mut(),
+    };
+    let stored = plan.private_data(relation.relid()).to_path_list();
+    path.set_private(plan_field(stored));
+    relation.add_path(path);
 }
 
 /// How many rows the first pass keeps. `limit` is the number of rows that PostgreSQL expects to need; 0 or less if it
@@ -121,34 +99,32 @@ fn rows_of_first_pass(limit: f64, exact: bool) -> i32 {
 }
 
 /// Adds to the cost of a plain scan: a pass over the table before the first row, and further passes for more rows.
-unsafe fn cost(
-    base: &mut pg_sys::Path,
-    relation: *mut pg_sys::RelOptInfo,
-    first_pass: i32,
-    keys: usize,
-) {
-    // SAFETY: the relation is live; reads settings of this session.
-    unsafe {
-        let target = (*(*relation).reltarget).cost;
-        let operator = pg_sys::cpu_operator_cost;
-        let row = pg_sys::cpu_tuple_cost * 0.5 + target.per_tuple;
-        let scan = base.total_cost - base.startup_cost - base.rows * row
-            + base.rows * keys as f64 * operator * quals::VECTOR_SHARE;
-        let row_bytes = f64::from((*(*relation).reltarget).width) + ROW_BYTES;
-        let most = (f64::from(pg_sys::work_mem) * 1024.0 / row_bytes).max(FIRST_PASS_MIN);
-        let (mut passes, mut pass) = (1.0, f64::from(first_pass).min(most));
-        let mut returned = pass;
-        while returned < base.rows && pass < most {
-            pass = (pass * PASS_GROWTH as f64).min(most);
-            returned += pass;
-            passes += 1.0;
-        }
-        passes += ((base.rows - returned) / most).max(0.0).ceil();
-        let sorting = f64::from(first_pass).min(base.rows).max(2.0);
-        let heap = 2.0 * operator * sorting * sorting.log2();
-        base.total_cost = base.startup_cost + passes * scan + base.rows * row + heap;
-        base.startup_cost += scan + heap;
+fn cost<'p>(base: Path<'p>, relation: RelOptInfo<'p>, first_pass: i32, keys: usize) {
+    let target = relation.reltarget();
+    let per_tuple = target
+        .map(|target| target.cost())
+        .unwrap_or_default()
+        .per_tuple;
+    let width = target.map_or(0, |target| target.width());
+    let operator = server::cpu_operator_cost();
+    let row = server::cpu_tuple_cost() * 0.5 + per_tuple;
+    let (rows, startup) = (base.rows(), base.startup_cost());
+    let scan = base.total_cost() - startup - rows * row
+        + rows * keys as f64 * operator * quals::VECTOR_SHARE;
+    let row_bytes = f64::from(width) + ROW_BYTES;
+    let most = (work_memory_limit() as f64 / row_bytes).max(FIRST_PASS_MIN);
+    let (mut passes, mut pass) = (1.0, f64::from(first_pass).min(most));
+    let mut returned = pass;
+    while returned < rows && pass < most {
+        pass = (pass * PASS_GROWTH as f64).min(most);
+        returned += pass;
+        passes += 1.0;
     }
+    passes += ((rows - returned) / most).max(0.0).ceil();
+    let sorting = f64::from(first_pass).min(rows).max(2.0);
+    let heap = 2.0 * operator * sorting * sorting.log2();
+    base.set_total_cost(startup + passes * scan + rows * row + heap);
+    base.set_startup_cost(startup + scan + heap);
 }
 
 /// Approximate bytes of a kept row in addition to its values.
@@ -156,14 +132,12 @@ const ROW_BYTES: f64 = 150.0;
 
 /// Fills in the plan of a path that [`offer`] made.
 pub fn plan(planned: &Planned) {
-    // SAFETY: the planner's structures are live, and the path stores its lists.
-    unsafe {
-        let index = planned.take_path_lists();
-        // The path stores the pushed conditions as the planner's `RestrictInfo`.
-        let mut plan = RowPlan::of(planned.plan());
-        (plan.pushed, plan.kept) = planned.split_quals(plan.pushed);
-        planned.store(&plan.private_data(index));
-        planned.store_reasons(index, None);
-        (*planned.scan).scan.scanrelid = index;
-    }
+    let index = planned.take_path();
+    // The path stores the pushed conditions as the planner's `RestrictInfo`.
+    let mut plan = RowPlan::of(planned.plan());
+    let pushed = List::new(plan.pushed.iter().filter_map(|qual| qual.downcast()));
+    (plan.pushed, plan.kept) = planned.split_quals(pushed);
+    planned.store(&plan.private_data(index));
+    planned.store_reasons(index, None);
+    planned.scan.set_scanned_index(index);
 }

@@ -10,96 +10,77 @@ use crate::custom_scan::private_data::{self, PrivateData};
 use crate::expressions::sort_key::{self, OrderedBy};
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::tree::{Expr, List, View, plan_field, plan_node};
 
 /// The plan.
-pub struct RowPlan {
+pub struct RowPlan<'p> {
     /// How many rows the first pass keeps, where there are passes.
     pub first_pass: i32,
     /// The conditions that the engine evaluates.
-    pub pushed: *mut pg_sys::List,
+    pub pushed: List<'p, Expr<'p>>,
     /// The conditions that PostgreSQL evaluates for each row.
-    pub kept: *mut pg_sys::List,
+    pub kept: List<'p, Expr<'p>>,
     /// The grouping expressions.
     pub groups: Vec<*mut pg_sys::Node>,
     /// The sort keys.
-    pub keys: Vec<OrderedBy<'static>>,
+    pub keys: Vec<OrderedBy<'p>>,
     /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
 }
 
-impl RowPlan {
+impl<'p> RowPlan<'p> {
     /// The data that a path stores. The plan adds the reasons.
     pub fn private_data(&self, index: u32) -> PrivateData {
-        // SAFETY: the planner's lists and expressions are live.
-        unsafe {
-            let keys: Vec<_> = self
-                .keys
-                .iter()
-                .map(|key| crate::pg::tree::View::as_ptr(key.expression))
-                .collect();
-            let mut expressions = pg_sys::list_concat_copy(self.pushed, self.kept);
-            expressions = pg_sys::list_concat(expressions, tree::list(&self.groups));
-            let mut numbers = vec![
-                self.first_pass,
-                ports::list_length(self.pushed),
-                ports::list_length(self.kept),
-                self.groups.len() as i32,
-            ];
-            numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
-            PrivateData {
-                index,
-                numbers,
-                nodes: std::ptr::null_mut(),
-                expressions: pg_sys::list_concat(expressions, tree::list(&keys)),
-                targets: std::ptr::null_mut(),
-            }
+        let mut expressions = self.all_quals();
+        expressions.extend(self.groups.iter().map(|group| plan_node(*group)));
+        expressions.extend(self.keys.iter().map(|key| key.expression));
+        let counts = [self.pushed.len(), self.kept.len(), self.groups.len()];
+        let mut numbers = vec![self.first_pass];
+        numbers.extend(counts.map(|count| count as i32));
+        numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
+        PrivateData {
+            index,
+            numbers,
+            nodes: std::ptr::null_mut(),
+            expressions: expressions.as_ptr(),
+            targets: std::ptr::null_mut(),
         }
     }
 
     /// The plan that a node stores. Its lists are made in the current memory context.
-    pub fn of(plan: CustomPlan<'_>) -> RowPlan {
+    pub fn of(plan: CustomPlan<'p>) -> RowPlan<'p> {
         let numbers = private_data::numbers(plan);
-        // SAFETY: the plan's lists are live.
-        unsafe {
-            let (pushed, kept, groups) = (numbers[1], numbers[2], numbers[3]);
-            let part = |from: i32, count: i32| {
-                let rest = pg_sys::list_copy_tail(plan.expressions(), from);
-                pg_sys::list_truncate(rest, count)
-            };
-            let mut expressions =
-                nodes::list::<pg_sys::Node>(plan.expressions()).skip((pushed + kept) as usize);
-            let found = expressions.by_ref().take(groups as usize).collect();
-            let key = |(expression, flags): (*mut pg_sys::Node, &i32)| OrderedBy {
-                expression: crate::pg::tree::plan_node(expression),
-                order: sort_key::of_flags(*flags),
-            };
-            RowPlan {
-                first_pass: numbers[0],
-                pushed: part(0, pushed),
-                kept: part(pushed, kept),
-                groups: found,
-                keys: expressions.zip(&numbers[4..]).map(key).collect(),
-                reasons: private_data::reasons(plan),
-            }
+        let stored: List<'p, Expr<'p>> = plan_field(plan.expressions());
+        let mut expressions = stored.iter();
+        let mut part = |count: i32| List::new(expressions.by_ref().take(count as usize));
+        let (pushed, kept) = (part(numbers[1]), part(numbers[2]));
+        let groups = part(numbers[3]).iter().map(View::as_ptr).collect();
+        let key = |(expression, flags): (Expr<'p>, &i32)| OrderedBy {
+            expression,
+            order: sort_key::of_flags(*flags),
+        };
+        RowPlan {
+            first_pass: numbers[0],
+            pushed,
+            kept,
+            groups,
+            keys: expressions.zip(&numbers[4..]).map(key).collect(),
+            reasons: private_data::reasons(plan),
         }
     }
 
     /// All conditions, in a new list.
-    pub fn all_quals(&self) -> *mut pg_sys::List {
-        // SAFETY: the plan's lists are live.
-        unsafe { pg_sys::list_concat_copy(self.pushed, self.kept) }
+    pub fn all_quals(&self) -> List<'p, Expr<'p>> {
+        List::new(self.pushed.iter().chain(self.kept))
     }
 
     /// Writes the plan's properties for EXPLAIN.
     pub fn explain(&self, explain: &Explain) {
-        // SAFETY: the plan's lists and expressions are live.
-        unsafe {
-            explain.expressions(c"Group Key", &self.groups);
-            sort_key::explain_order(explain, &self.keys);
-            explain.quals(&tree::elements(self.pushed));
-            explain.filter(&tree::elements(self.kept));
-            explain.reasons(self.reasons);
-        }
+        let pointers = |list: List<'p, Expr<'p>>| list.iter().map(View::as_ptr).collect::<Vec<_>>();
+        explain.expressions(c"Group Key", &self.groups);
+        sort_key::explain_order(explain, &self.keys);
+        explain.quals(&pointers(self.pushed));
+        explain.filter(&pointers(self.kept));
+        explain.reasons(self.reasons);
     }
 }

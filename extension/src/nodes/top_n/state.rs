@@ -26,7 +26,7 @@ use crate::pg::exec::memory::work_memory_limit;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
-use crate::pg::nodes;
+use crate::pg::tree::View;
 use crate::vectors::counters::Counters;
 use crate::vectors::kept_rows::KeptRows;
 use crate::vectors::prune::Filter;
@@ -78,17 +78,15 @@ impl Node for TopNState {
 
     fn begin(&mut self, node: ExecNode<'_>) {
         let plan = RowPlan::of(node.plan());
-        self.attributes = begin_table(node, plan.kept);
-        self.kept = node.initialise_qual(plan.kept);
-        self.recheck = node.initialise_qual(plan.all_quals());
+        self.attributes = begin_table(node, plan.kept.as_ptr());
+        self.kept = node.initialise_qual(plan.kept.as_ptr());
+        self.recheck = node.initialise_qual(plan.all_quals().as_ptr());
     }
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningTopN> {
         let plan = RowPlan::of(node.plan());
-        let mut translator = Translator::new(Scalars::Evaluated(
-            crate::expressions::scalar::RunningNode::at(node.plan_state()),
-        ));
-        let filter = Filter::of(&mut translator, nodes::plan_list(plan.pushed))?;
+        let mut translator = Translator::new(Scalars::of(node));
+        let filter = Filter::of(&mut translator, plan.pushed.iter().map(View::as_ptr))?;
         let best = BestRows::new(sort_key::keys(&mut translator, &plan.keys)?);
         let table = node.scanned_table();
         let rows = KeptRows::new(table, &self.attributes, node.query_memory());

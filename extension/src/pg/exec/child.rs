@@ -105,12 +105,6 @@ impl Child {
         unsafe { Projection::of((*self.0).ps_ProjInfo) }
     }
 
-    /// The columns of the plan's result.
-    pub fn result_descriptor(self) -> pg_sys::TupleDesc {
-        // SAFETY: `of` was promised a live state.
-        unsafe { pg_sys::ExecGetResultType(self.0) }
-    }
-
     /// The plan's target list.
     pub fn target_list(self) -> *mut pg_sys::List {
         // SAFETY: `of` was promised a live state, which has a plan.

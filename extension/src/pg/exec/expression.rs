@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::memory::Memory;
 use super::slot::Slot;
-use crate::pg::{executor, nodes};
+use crate::pg::{executor, ports};
 
 /// The rows that expressions look at, and the memory for their values.
 #[derive(Clone, Copy)]
@@ -135,6 +135,34 @@ impl Projection {
     #[inline]
     pub fn project(self, input: Slot) -> Slot {
         // SAFETY: `of` was promised a live projection or null.
-        unsafe { Slot::of(nodes::exec_project(self.0, input.as_raw())) }
+        unsafe { Slot::of(exec_project(self.0, input.as_raw())) }
+    }
+}
+
+/// `ExecProject`: the projection of the context's tuples; the scan tuple itself if there is none to be done.
+///
+/// # Safety
+/// `info` is null or an initialised projection; `scanned` is its scan tuple.
+unsafe fn exec_project(
+    info: *mut pg_sys::ProjectionInfo,
+    scanned: *mut pg_sys::TupleTableSlot,
+) -> *mut pg_sys::TupleTableSlot {
+    if info.is_null() {
+        return scanned;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let state = &raw mut (*info).pi_state;
+        let context = (*info).pi_exprContext;
+        let slot = (*state).resultslot;
+        ports::ExecClearTuple(slot);
+        let before = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
+        let mut is_null = false;
+        let evaluate = (*state).evalfunc.expect("an initialised expression");
+        evaluate(state, context, &raw mut is_null);
+        pg_sys::MemoryContextSwitchTo(before);
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+        slot
     }
 }

@@ -114,3 +114,11 @@ pub fn work_memory_limit() -> usize {
     // SAFETY: reads a setting of this session.
     unsafe { pg_sys::work_mem as usize * 1024 }
 }
+
+/// Runs `work`, and frees what PostgreSQL's functions allocate in it at once. The result is a number, so it points to
+/// nothing there.
+pub fn scratch(work: impl FnOnce() -> i64) -> i64 {
+    let mut memory = pgrx::PgMemoryContexts::new("lanes scratch memory");
+    // SAFETY: nothing points into the memory when it is freed.
+    unsafe { memory.switch_to(|_| work()) }
+}

@@ -6,6 +6,8 @@
 //!                  ├──► Child: a plan below the node, row by row
 //!                  ├──► RowContext + RowExpression, RowQual: evaluation of PostgreSQL's expressions
 //!                  ├──► Slot, SlotWriter: rows in and out
+//!                  ├──► RunningNode: expressions without columns, evaluated once
+//!                  │       └──► ConditionTest, FunctionCall, FunctionTest: conditions and functions, for many values
 //!                  └──► Memory: where what is allocated lives
 //! ```
 //! A callback makes an [`ExecNode`](node::ExecNode) once; everything else comes from it. The code behind the callback is
@@ -21,13 +23,16 @@
 //!   names end in `_guarded` have a boundary, which turns the ERROR into a panic.
 
 pub mod child;
+pub mod condition_test;
 pub mod expression;
+pub mod function_call;
 pub mod hashed_type;
 pub mod index_scans;
 pub mod memory;
 pub mod node;
 pub mod parallel;
 pub mod row_store;
+pub mod scalar;
 pub mod slot;
 pub mod statement_plan;
 pub mod table;

@@ -10,6 +10,7 @@ use super::expression::{Projection, RowContext, RowExpression, RowQual};
 use super::memory::Memory;
 use super::slot::Slot;
 use super::table::QueryTable;
+use crate::pg::tree::{CustomScan, View};
 use crate::pg::{nodes, ports};
 
 /// A custom scan node during one callback.
@@ -230,6 +231,12 @@ impl<'a> CustomPlan<'a> {
             scan: unsafe { NonNull::new_unchecked(scan) },
             plan: PhantomData,
         }
+    }
+
+    /// A plan that is being made.
+    pub fn of_view(scan: CustomScan<'a>) -> CustomPlan<'a> {
+        // SAFETY: a view's structure is live.
+        unsafe { CustomPlan::of(scan.as_ptr()) }
     }
 
     /// The plan as PostgreSQL's functions take it.

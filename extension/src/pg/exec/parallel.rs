@@ -26,6 +26,15 @@ impl<T> Deref for SharedState<T> {
 }
 
 impl<T> SharedState<T> {
+    /// The value, for what is dropped when the holder forgets the handle.
+    pub fn lasting(self) -> &'static T
+    where
+        T: 'static,
+    {
+        // SAFETY: as for `deref`.
+        unsafe { self.0.as_ref() }
+    }
+
     /// # Safety
     /// `memory` points to an initialised value. The holder forgets the handle in the node's shutdown callback.
     pub unsafe fn of(memory: *mut T) -> Option<SharedState<T>> {

@@ -1,10 +1,14 @@
 //! Tables that a query reads.
 
+use lanes_columnar::kind::LaneKind;
 use pgrx::pg_sys;
 
 use super::memory::ValueLayout;
 use super::slot::Slot;
-use crate::pg::{executor, ports};
+use crate::pg::descriptor::Descriptor;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
+use crate::pg::{datum, executor, ports};
 
 /// A table that is open until the node ends, and the query's snapshot.
 #[derive(Clone, Copy)]
@@ -25,9 +29,16 @@ impl QueryTable {
         self.relation
     }
 
-    /// The query's snapshot.
-    pub fn snapshot(self) -> pg_sys::Snapshot {
-        self.snapshot
+    /// The open table, and the query's snapshot, if it has one. Both are used as long as the handle at most.
+    pub fn open<'a>(self) -> (OpenTable<'a>, Option<Snapshot<'a>>) {
+        // SAFETY: `of` was promised an open relation and a registered snapshot.
+        unsafe { (OpenTable::new(self.relation), Snapshot::new(self.snapshot)) }
+    }
+
+    /// The kinds of the table's columns.
+    pub fn kinds(self) -> Vec<LaneKind> {
+        // SAFETY: an open relation has a descriptor.
+        datum::kinds(unsafe { Descriptor::new(self.descriptor()) })
     }
 
     /// The table's object id.
@@ -55,16 +66,17 @@ impl QueryTable {
         unsafe { Slot::of_virtual(pg_sys::CreateTupleDescCopy(self.descriptor())) }
     }
 
-    /// A descriptor of these columns of the table, counted from 1, in the current memory context.
-    pub fn descriptor_of(self, columns: &[i16]) -> pg_sys::TupleDesc {
-        // SAFETY: the columns are the table's, and the new descriptor has an entry for each.
+    /// A virtual slot for rows of these columns of the table, counted from 1, in the current memory context.
+    pub fn new_slot_of(self, columns: &[i16]) -> Slot {
+        // SAFETY: the columns are the table's, and the new descriptor, which lives as long as the slot, has an entry for
+        // each.
         unsafe {
             let descriptor = pg_sys::CreateTemplateTupleDesc(columns.len() as i32);
             for (place, &column) in columns.iter().enumerate() {
                 let target = place as i16 + 1;
                 pg_sys::TupleDescCopyEntry(descriptor, target, self.descriptor(), column);
             }
-            descriptor
+            Slot::of_virtual(descriptor)
         }
     }
 

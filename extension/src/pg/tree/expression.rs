@@ -9,7 +9,9 @@ use super::operands::{
     Var, WindowFunc,
 };
 use super::planner::{PlannerInfo, RestrictInfo};
-use super::view::{View, tag_of, views};
+use super::query::{JoinExpr, Query, RangeTblEntry, RangeTblRef};
+use super::tag::Node;
+use super::view::{View, views};
 use super::walk;
 
 views! {
@@ -44,6 +46,8 @@ pub enum Kind<'p> {
     OpExpr(OpExpr<'p>),
     /// `IS DISTINCT FROM`.
     DistinctExpr(OpExpr<'p>),
+    /// `NULLIF`.
+    NullIfExpr(OpExpr<'p>),
     /// `ANY` or `ALL` of an array.
     ScalarArrayOpExpr(ScalarArrayOpExpr<'p>),
     /// `AND`, `OR`, `NOT`.
@@ -64,6 +68,14 @@ pub enum Kind<'p> {
     PlaceHolderVar(PlaceHolderVar<'p>),
     /// A condition with what the planner knows about it.
     RestrictInfo(RestrictInfo<'p>),
+    /// A query.
+    Query(Query<'p>),
+    /// An entry of a range table.
+    RangeTblEntry(RangeTblEntry<'p>),
+    /// A reference to an entry of the range table.
+    RangeTblRef(RangeTblRef<'p>),
+    /// A join.
+    JoinExpr(JoinExpr<'p>),
     /// Another node.
     Other(NodeTag),
 }
@@ -92,13 +104,6 @@ impl<'p> Expression<'p> for RelabelType<'p> {}
 impl<'p> Expression<'p> for ArrayExpr<'p> {}
 
 impl<'p> Expr<'p> {
-    /// The node's tag.
-    #[inline]
-    pub fn tag(self) -> NodeTag {
-        // SAFETY: a live node.
-        unsafe { tag_of(self.as_ptr()) }
-    }
-
     /// What the expression is.
     #[inline]
     pub fn kind(self) -> Kind<'p> {
@@ -116,6 +121,7 @@ impl<'p> Expr<'p> {
                 NodeTag::T_NamedArgExpr => Kind::NamedArgExpr(View::at(node.cast())),
                 NodeTag::T_OpExpr => Kind::OpExpr(View::at(node.cast())),
                 NodeTag::T_DistinctExpr => Kind::DistinctExpr(View::at(node.cast())),
+                NodeTag::T_NullIfExpr => Kind::NullIfExpr(View::at(node.cast())),
                 NodeTag::T_ScalarArrayOpExpr => Kind::ScalarArrayOpExpr(View::at(node.cast())),
                 NodeTag::T_BoolExpr => Kind::BoolExpr(View::at(node.cast())),
                 NodeTag::T_SubPlan => Kind::SubPlan(View::at(node.cast())),
@@ -126,6 +132,10 @@ impl<'p> Expr<'p> {
                 NodeTag::T_BooleanTest => Kind::BooleanTest(View::at(node.cast())),
                 NodeTag::T_PlaceHolderVar => Kind::PlaceHolderVar(View::at(node.cast())),
                 NodeTag::T_RestrictInfo => Kind::RestrictInfo(View::at(node.cast())),
+                NodeTag::T_Query => Kind::Query(View::at(node.cast())),
+                NodeTag::T_RangeTblEntry => Kind::RangeTblEntry(View::at(node.cast())),
+                NodeTag::T_RangeTblRef => Kind::RangeTblRef(View::at(node.cast())),
+                NodeTag::T_JoinExpr => Kind::JoinExpr(View::at(node.cast())),
                 other => Kind::Other(other),
             }
         }
@@ -203,6 +213,18 @@ impl<'p> Expr<'p> {
         unsafe { pg_sys::contain_volatile_functions(self.as_ptr()) }
     }
 
+    /// The expression's type modifier: `exprTypmod`.
+    pub fn type_modifier(self) -> i32 {
+        // SAFETY: a live expression.
+        unsafe { pg_sys::exprTypmod(self.as_ptr()) }
+    }
+
+    /// Looks up the functions of the operators in a new expression, as the planner's last step does: `fix_opfuncids`.
+    pub fn fix_operators(self) {
+        // SAFETY: a live expression, of which no view lends a reference.
+        unsafe { pg_sys::fix_opfuncids(self.as_ptr()) }
+    }
+
     /// Whether the expression contains a subquery that was not made a parameter.
     pub fn has_subplan(self) -> bool {
         walk::expression(self, &mut |node, _| {
@@ -215,6 +237,9 @@ impl<'p> Expr<'p> {
 
     /// Whether two trees are equal: `equal`.
     pub fn equals(self, other: Expr<'_>) -> bool {
+        if self.tag() != other.tag() {
+            return false;
+        }
         // SAFETY: live nodes.
         unsafe { pg_sys::equal(self.as_ptr().cast(), other.as_ptr().cast()) }
     }
@@ -249,6 +274,13 @@ impl<'p> Expr<'p> {
         };
         let first = pg_sys::FirstLowInvalidHeapAttributeNumber;
         found.iter().map(|member| (member + first) as i16).collect()
+    }
+
+    /// The columns in an expression or a list, with what else `how` makes a leaf: `pull_var_clause`.
+    pub fn leaves(self, how: u32) -> List<'p, Expr<'p>> {
+        // SAFETY: a live expression; the list is in the current memory context. It is an ERROR if the expression
+        // contains a node of which `how` says nothing.
+        unsafe { super::view::Field::of(pg_sys::pull_var_clause(self.as_ptr(), how as i32)) }
     }
 
     /// The parts of a condition that are joined by AND, at any depth.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 
 use super::view::{Field, View};
 
@@ -30,6 +30,10 @@ impl<'p, T> Field<'p> for List<'p, T> {
             elements: PhantomData,
         }
     }
+
+    fn raw(self) -> *mut pg_sys::List {
+        self.raw
+    }
 }
 
 impl<'p, T: View<'p>> List<'p, T> {
@@ -48,10 +52,36 @@ impl<'p, T: View<'p>> List<'p, T> {
         list
     }
 
+    /// A new list in the current memory context, with null for what is missing, which [`List::get`] gives back.
+    pub fn of_options(elements: impl IntoIterator<Item = Option<T>>) -> List<'p, T> {
+        let append = |list, element: Option<T>| {
+            let element = element.map_or(std::ptr::null_mut(), View::as_ptr);
+            // SAFETY: a list of pointers, or none yet; the element is live or null.
+            unsafe { pg_sys::lappend(list, element.cast()) }
+        };
+        List {
+            raw: elements.into_iter().fold(std::ptr::null_mut(), append),
+            elements: PhantomData,
+        }
+    }
+
     /// Appends an element.
     pub fn push(&mut self, element: T) {
         // SAFETY: a list of pointers, or none yet; the element is live.
         self.raw = unsafe { pg_sys::lappend(self.raw, element.as_ptr().cast()) };
+    }
+
+    /// Appends elements.
+    pub fn extend(&mut self, elements: impl IntoIterator<Item = T>) {
+        for element in elements {
+            self.push(element);
+        }
+    }
+
+    /// Appends an element, unless an equal one is there.
+    pub fn push_new(&mut self, element: T) {
+        // SAFETY: a list of nodes, or none yet; the element is a live node.
+        self.raw = unsafe { pg_sys::list_append_unique(self.raw, element.as_ptr().cast()) };
     }
 
     /// The number of elements.
@@ -143,12 +173,64 @@ pub struct Integers<'p> {
     lifetime: PhantomData<&'p ()>,
 }
 
-super::view::nullable_fields!(Integers: pg_sys::List);
+/// A list of OIDs.
+#[derive(Clone, Copy, Debug)]
+pub struct Oids<'p> {
+    raw: *mut pg_sys::List,
+    lifetime: PhantomData<&'p ()>,
+}
 
-impl Integers<'_> {
+super::view::nullable_fields!(Integers: pg_sys::List, Oids: pg_sys::List);
+
+impl<'p> Integers<'p> {
+    /// A new list in the current memory context.
+    pub fn new(elements: impl IntoIterator<Item = i32>) -> Integers<'p> {
+        let append = |list, element| {
+            // SAFETY: a list of integers, or none yet.
+            unsafe { pg_sys::lappend_int(list, element) }
+        };
+        Integers {
+            raw: elements.into_iter().fold(std::ptr::null_mut(), append),
+            lifetime: PhantomData,
+        }
+    }
+
     /// Whether the list has no elements.
     pub fn is_empty(self) -> bool {
-        // SAFETY: null, or a live list.
-        unsafe { self.raw.as_ref() }.is_none_or(|list| list.length == 0)
+        self.iter().next().is_none()
     }
+
+    /// The elements in order.
+    pub fn iter(self) -> impl Iterator<Item = i32> + use<'p> {
+        // SAFETY: null, or a live list of integers.
+        cells(self.raw).map(|cell| unsafe { cell.int_value })
+    }
+}
+
+impl<'p> Oids<'p> {
+    /// A new list in the current memory context.
+    pub fn new(elements: impl IntoIterator<Item = Oid>) -> Oids<'p> {
+        let append = |list, element| {
+            // SAFETY: a list of OIDs, or none yet.
+            unsafe { pg_sys::lappend_oid(list, element) }
+        };
+        Oids {
+            raw: elements.into_iter().fold(std::ptr::null_mut(), append),
+            lifetime: PhantomData,
+        }
+    }
+
+    /// The elements in order.
+    pub fn iter(self) -> impl Iterator<Item = Oid> + use<'p> {
+        // SAFETY: null, or a live list of OIDs.
+        cells(self.raw).map(|cell| unsafe { cell.oid_value })
+    }
+}
+
+/// The cells of a list, which is null or live.
+fn cells(list: *mut pg_sys::List) -> impl Iterator<Item = pg_sys::ListCell> {
+    // SAFETY: the views above hold lists that are null or live.
+    let length = unsafe { list.as_ref() }.map_or(0, |list| list.length as usize);
+    // SAFETY: the list has so many cells.
+    (0..length).map(move |index| unsafe { *(*list).elements.add(index) })
 }

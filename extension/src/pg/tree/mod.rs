@@ -5,14 +5,16 @@
 //! ```
 //! | module | views |
 //! |---|---|
+//! | [`tag`] | nodes by their tags |
 //! | [`view`] | what a view is, and the macro that declares one |
 //! | [`list`] | lists of nodes, of integers and of OIDs |
 //! | [`expression`] | an expression, its kind, and what PostgreSQL computes about it |
 //! | [`operands`] | the kinds of expressions |
 //! | [`query`] | a query and its clauses |
-//! | [`planner`] | the planner's state, relations, paths and path keys |
+//! | [`planner`], [`path`] | the planner's state, relations, conditions and path keys; paths |
+//! | [`plan`], [`statement`] | finished plans, statements that need none |
 //! | [`walk`] | visiting every node of a tree |
-//! | [`make`] | new nodes |
+//! | [`make`], [`parse`] | new nodes; expressions as the parser makes them of others |
 //! | [`relation_memo`] | what was computed about a relation's quals, until the planner's memory is freed |
 //! | [`raw`] | functions on raw pointers, for callers that have no view yet |
 //!
@@ -22,23 +24,35 @@
 //!   returns, so the nodes that a safe function allocates live as long as the views.
 //! - Accessors copy fields out and never return a Rust reference into a node. PostgreSQL may therefore change a node
 //!   between two reads.
+//! - A setter changes the node for all who see it. A list that grows may move, so it is set again in the node that it
+//!   belongs to.
+//! - A node becomes one of its kind only by its tag ([`Node::downcast`]).
 //! - An ERROR of a function called here arrives as a panic, which the callback's guard turns back into the ERROR.
 
 pub mod expression;
 pub mod list;
 pub mod make;
 pub mod operands;
+pub mod parse;
+pub mod path;
+pub mod plan;
 pub mod planner;
 pub mod query;
 pub mod raw;
 pub mod relation_memo;
+pub mod statement;
+pub mod tag;
 pub mod view;
 pub mod walk;
 
 pub use expression::{Expr, Expression, Kind, call_of};
-pub use list::List;
+pub use list::{Integers, List, Oids};
 pub use operands::*;
+pub use path::*;
+pub use plan::*;
 pub use planner::*;
 pub use query::*;
 pub use raw::*;
+pub use statement::*;
+pub use tag::Node;
 pub use view::{View, plan_field, plan_node};

@@ -21,6 +21,7 @@ views! {
         location: i32;
     } {} {
         set_attribute = varattno: i16;
+        set_type_modifier = vartypmod: i32;
         set_levels_up = varlevelsup: u32;
         set_attribute_as_written = varattnosyn: i16;
     }
@@ -46,6 +47,7 @@ views! {
     Aggref of Aggref {
         aggfnoid: Oid;
         aggtype: Oid;
+        aggcollid: Oid;
         inputcollid: Oid;
         aggvariadic: bool;
         aggstar: bool;
@@ -205,6 +207,26 @@ impl<'p> Var<'p> {
         // SAFETY: a view's structure is live.
         unsafe { (*self.as_ptr()).varno }
     }
+
+    /// Sets the table's index.
+    pub fn set_table(self, table: i32) {
+        use super::view::View;
+        // SAFETY: a view's structure is live, and no view lends a reference to a field.
+        unsafe { (*self.as_ptr()).varno = table as _ }
+    }
+
+    /// Makes the column one of another table, now and as it was written.
+    pub fn refer_to(self, table: i32, attribute: i16) {
+        use super::view::View;
+        // SAFETY: a view's structure is live, and no view lends a reference to a field.
+        unsafe {
+            let var = &mut *self.as_ptr();
+            var.varno = table as _;
+            var.varattno = attribute;
+            var.varnosyn = table as _;
+            var.varattnosyn = attribute;
+        }
+    }
 }
 
 impl Const<'_> {
@@ -217,12 +239,41 @@ impl Const<'_> {
     }
 }
 
-impl Aggref<'_> {
+impl<'p> Aggref<'p> {
+    /// A copy without the numbers that planning assigns.
+    pub fn unnumbered(self) -> Aggref<'p> {
+        use super::view::View;
+        let copy = super::make::copy(self);
+        // SAFETY: a live node, which nobody else knows.
+        unsafe {
+            let call = &mut *copy.as_ptr();
+            (call.aggno, call.aggtransno) = (-1, -1);
+            call.aggsplit = pg_sys::AggSplit::AGGSPLIT_SIMPLE;
+        }
+        copy
+    }
+
     /// Whether the call is of an ordinary aggregate: neither an ordered-set nor a hypothetical-set one.
     pub fn is_normal(self) -> bool {
         use super::view::View;
         // SAFETY: a view's structure is live.
         unsafe { (*self.as_ptr()).aggkind as u8 == b'n' }
+    }
+}
+
+impl<'p> SubPlan<'p> {
+    /// A copy of the node's own fields, without the condition that is evaluated for each row.
+    pub fn without_condition(self) -> SubPlan<'p> {
+        use super::view::View;
+        let bare: SubPlan<'p> = super::tag::new();
+        // SAFETY: two live nodes of this structure.
+        unsafe {
+            let (bare, own) = (bare.as_ptr(), self.as_ptr());
+            *bare = *own;
+            (*bare).testexpr = std::ptr::null_mut();
+            (*bare).useHashTable = false;
+        }
+        bare
     }
 }
 

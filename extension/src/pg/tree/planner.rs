@@ -1,4 +1,4 @@
-//! The planner's state, relations, paths and path keys.
+//! The planner's state, relations, conditions and path keys.
 
 use std::marker::PhantomData;
 
@@ -6,7 +6,8 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::expression::Expr;
 use super::list::List;
-use super::operands::TargetEntry;
+use super::operands::{OpExpr, TargetEntry};
+use super::path::{Path, PathTarget};
 use super::query::{Query, RangeTblEntry};
 use super::view::{Field, View, nullable_fields, views};
 
@@ -19,6 +20,8 @@ views! {
     } {
         parse: Option<Query<'p>>;
         parent_root: Option<PlannerInfo<'p>>;
+        rowMarks: List<'p, Expr<'p>>;
+        all_baserels: Relids<'p>;
         processed_tlist: List<'p, TargetEntry<'p>>;
         query_pathkeys: List<'p, PathKey<'p>>;
         group_pathkeys: List<'p, PathKey<'p>>;
@@ -30,6 +33,8 @@ views! {
     /// A relation that the planner looks for a path to: a table, a join, or what a later step makes of them.
     RelOptInfo of RelOptInfo {
         reloptkind: pg_sys::RelOptKind::Type;
+        rtekind: pg_sys::RTEKind::Type;
+        has_eclass_joins: bool;
         rows: f64;
         consider_parallel: bool;
         relid: u32;
@@ -47,10 +52,12 @@ views! {
         cheapest_total_path: Option<Path<'p>>;
         baserestrictinfo: List<'p, RestrictInfo<'p>>;
         joininfo: List<'p, RestrictInfo<'p>>;
+        subroot: Option<PlannerInfo<'p>>;
     } {}
 
     /// A condition of WHERE or ON.
     RestrictInfo of RestrictInfo {
+        is_pushed_down: bool;
         pseudoconstant: bool;
         leakproof: bool;
         can_join: bool;
@@ -92,50 +99,10 @@ views! {
         pk_eclass: Option<EquivalenceClass<'p>>;
     } {}
 
-    /// The columns of a path's rows.
-    PathTarget of PathTarget {
-        cost: pg_sys::QualCost;
-        width: i32;
-    } {
-        exprs: List<'p, Expr<'p>>;
+    /// What the planner knows of a join while it looks for paths.
+    JoinPathExtraData of JoinPathExtraData {} {
+        restrictlist: List<'p, RestrictInfo<'p>>;
     } {}
-
-    /// A way to obtain a relation's rows.
-    Path of Path {
-        pathtype: pg_sys::NodeTag;
-        rows: f64;
-        startup_cost: f64;
-        total_cost: f64;
-        parallel_aware: bool;
-        parallel_safe: bool;
-        parallel_workers: i32;
-    } {
-        parent: Option<RelOptInfo<'p>>;
-        pathtarget: Option<PathTarget<'p>>;
-        param_info: Option<ParamPathInfo<'p>>;
-        pathkeys: List<'p, PathKey<'p>>;
-    } {
-        set_rows = rows: f64;
-        set_startup_cost = startup_cost: f64;
-        set_total_cost = total_cost: f64;
-        set_parallel_aware = parallel_aware: bool;
-        set_parallel_safe = parallel_safe: bool;
-        set_parallel_workers = parallel_workers: i32;
-    }
-
-    /// What a path takes from the other side of a nested loop.
-    ParamPathInfo of ParamPathInfo {
-        ppi_rows: f64;
-    } {} {}
-
-    /// A path of this library.
-    CustomPath of CustomPath {
-        flags: u32;
-    } {
-        custom_paths: List<'p, Path<'p>>;
-    } {
-        set_flags = flags: u32;
-    }
 }
 
 /// A set of range-table indexes or other small numbers. A null set is empty.
@@ -157,6 +124,23 @@ impl<'p> Relids<'p> {
     pub fn equals(self, other: Relids<'_>) -> bool {
         // SAFETY: null, or live sets.
         unsafe { pg_sys::bms_equal(self.raw, other.raw) }
+    }
+
+    /// Whether all members are in another set.
+    pub fn is_subset_of(self, other: Relids<'_>) -> bool {
+        // SAFETY: null, or live sets.
+        unsafe { pg_sys::bms_is_subset(self.raw, other.raw) }
+    }
+
+    /// Whether a number is in the set.
+    pub fn contains(self, member: i32) -> bool {
+        // SAFETY: null, or a live set; no negative number is in a set.
+        member >= 0 && unsafe { pg_sys::bms_is_member(member, self.raw) }
+    }
+
+    /// The number of members.
+    pub fn len(self) -> usize {
+        self.iter().count()
     }
 
     /// The members in ascending order.
@@ -181,6 +165,36 @@ impl<'p> PlannerInfo<'p> {
             }
             Field::of(*(*root).simple_rte_array.add(index as usize))
         }
+    }
+
+    /// A relation of the range table, counted from 1; `None` for an entry that is none, and before it is planned.
+    pub fn relation(self, index: u32) -> Option<RelOptInfo<'p>> {
+        // SAFETY: the array has as many elements as its size says; elements may be null.
+        unsafe {
+            let root = self.as_ptr();
+            if (*root).simple_rel_array.is_null() || index as i32 >= (*root).simple_rel_array_size {
+                return None;
+            }
+            Field::of(*(*root).simple_rel_array.add(index as usize))
+        }
+    }
+
+    /// The indexes of the range table.
+    pub fn indexes(self) -> impl Iterator<Item = u32> {
+        // SAFETY: a live planner.
+        let size = unsafe { (*self.as_ptr()).simple_rel_array_size };
+        1..size as u32
+    }
+
+    /// The columns of the rows that a step above joins returns.
+    pub fn upper_target(self, stage: pg_sys::UpperRelationKind::Type) -> Option<PathTarget<'p>> {
+        // SAFETY: a live planner; elements may be null.
+        unsafe { Field::of((*self.as_ptr()).upper_targets[stage as usize]) }
+    }
+
+    /// Whether rows are locked or changed: then rows that have changed meanwhile are joined once more, one at a time.
+    pub fn locks_rows(self) -> bool {
+        !self.rowMarks().is_empty()
     }
 
     /// The selectivity of conditions on one relation: `clauselist_selectivity`.
@@ -230,6 +244,14 @@ impl<'p> RestrictInfo<'p> {
         // SAFETY: a condition's clause is never null and lives as long as it.
         unsafe { Expr::at((*self.as_ptr()).clause.cast()) }
     }
+
+    /// The operator and its operands, if the condition is an operator with two of them.
+    pub fn comparison(self) -> Option<(OpExpr<'p>, [Expr<'p>; 2])> {
+        let operation = self.clause().as_op()?;
+        let (operands, is_binary) = (operation.args(), operation.args().len() == 2);
+        let operands = [operands.get(0)?, operands.get(1)?];
+        is_binary.then_some((operation, operands))
+    }
 }
 
 impl<'p> EquivalenceClass<'p> {
@@ -274,7 +296,3 @@ impl<'p> PathKey<'p> {
         unsafe { crate::pg::ports::is_descending(self.as_ptr()) }
     }
 }
-
-impl<'p> PathTarget<'p> {}
-
-impl<'p> CustomPath<'p> {}

@@ -5,9 +5,9 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::expression::Expr;
-use super::list::List;
+use super::list::{Integers, List, Oids};
 use super::operands::{FuncExpr, TargetEntry};
-use super::view::{View, tag_of, views};
+use super::view::{Field, View, tag_of, views};
 
 views! {
     /// A query.
@@ -37,7 +37,33 @@ views! {
         limitCount: Option<Expr<'p>>;
         rowMarks: List<'p, RowMarkClause<'p>>;
         setOperations: Option<Expr<'p>>;
-    } {}
+    } {
+        set_command = commandType: pg_sys::CmdType::Type;
+        set_is_tagged = canSetTag: bool;
+        set_has_sublinks = hasSubLinks: bool;
+        set_has_row_security = hasRowSecurity: bool;
+        set_limit_option = limitOption: pg_sys::LimitOption::Type;
+        set_location = stmt_location: i32;
+    } {
+        set_rtable = rtable: List<'p, RangeTblEntry<'p>>;
+        set_jointree = jointree: Option<FromExpr<'p>>;
+        set_targets = targetList: List<'p, TargetEntry<'p>>;
+        set_sort_clause = sortClause: List<'p, SortGroupClause<'p>>;
+        set_limit_count = limitCount: Option<Expr<'p>>;
+        set_set_operations = setOperations: Option<SetOperationStmt<'p>>;
+    }
+
+    /// UNION and its like.
+    SetOperationStmt of SetOperationStmt {} {} {
+        set_operation = op: pg_sys::SetOperation::Type;
+        set_is_all = all: bool;
+    } {
+        set_left = larg: Option<RangeTblRef<'p>>;
+        set_right = rarg: Option<RangeTblRef<'p>>;
+        set_types = colTypes: Oids<'p>;
+        set_type_modifiers = colTypmods: Integers<'p>;
+        set_collations = colCollations: Oids<'p>;
+    }
 
     /// An entry of a range table.
     RangeTblEntry of RangeTblEntry {
@@ -46,6 +72,7 @@ views! {
         funcordinality: bool;
         lateral: bool;
         inh: bool;
+        inFromCl: bool;
         security_barrier: bool;
         ctelevelsup: u32;
     } {
@@ -56,18 +83,33 @@ views! {
         eref: Option<Alias<'p>>;
         alias: Option<Alias<'p>>;
     } {
+        set_kind = rtekind: pg_sys::RTEKind::Type;
         set_lateral = lateral: bool;
+        set_in_from = inFromCl: bool;
         set_cte_levels_up = ctelevelsup: u32;
+    } {
+        set_functions = functions: List<'p, RangeTblFunction<'p>>;
+        set_subquery = subquery: Option<Query<'p>>;
+        set_names = eref: Option<Alias<'p>>;
+        set_alias = alias: Option<Alias<'p>>;
     }
 
     /// A function in FROM.
     RangeTblFunction of RangeTblFunction {} {
         funcexpr: Option<Expr<'p>>;
-    } {}
+    } {} {
+        set_call = funcexpr: Option<FuncExpr<'p>>;
+    }
 
     /// A name with the names of its columns.
     Alias of Alias {} {
         aliasname: Option<&'p CStr>;
+        colnames: List<'p, Name<'p>>;
+    } {}
+
+    /// A string in a list of names.
+    Name of String {} {
+        sval: Option<&'p CStr>;
     } {}
 
     /// FROM with WHERE.
@@ -86,6 +128,9 @@ views! {
         quals: Option<Expr<'p>>;
     } {
         set_index = rtindex: i32;
+    } {
+        set_right = rarg: Option<RangeTblRef<'p>>;
+        set_quals = quals: Option<Expr<'p>>;
     }
 
     /// A reference to an entry of the range table.
@@ -105,7 +150,12 @@ views! {
         sortop: Oid;
         nulls_first: bool;
         hashable: bool;
-    } {} {}
+    } {} {
+        set_reference = tleSortGroupRef: u32;
+        set_equality = eqop: Oid;
+        set_order = sortop: Oid;
+        set_nulls_first = nulls_first: bool;
+    }
 
     /// A window of a query.
     WindowClause of WindowClause {
@@ -157,6 +207,22 @@ impl<'p> JoinTree<'p> {
     }
 }
 
+impl<'p> RangeTblRef<'p> {
+    /// The reference as a node of a join tree.
+    pub fn as_join_tree(self) -> JoinTree<'p> {
+        // SAFETY: the node lives for 'p, and every node begins with its tag.
+        unsafe { JoinTree::at(self.as_ptr().cast()) }
+    }
+}
+
+impl<'p> FromExpr<'p> {
+    /// The clause as a node of a join tree.
+    pub fn as_join_tree(self) -> JoinTree<'p> {
+        // SAFETY: as above.
+        unsafe { JoinTree::at(self.as_ptr().cast()) }
+    }
+}
+
 impl<'p> Query<'p> {
     /// An entry of the range table, counted from 1.
     pub fn entry(self, index: i32) -> Option<RangeTblEntry<'p>> {
@@ -167,6 +233,18 @@ impl<'p> Query<'p> {
     pub fn conjuncts(self) -> Vec<Expr<'p>> {
         let quals = self.jointree().and_then(FromExpr::quals);
         quals.map_or(Vec::new(), Expr::conjuncts)
+    }
+
+    /// The targets that the query returns, without those that only its clauses use.
+    pub fn outputs(self) -> impl Iterator<Item = TargetEntry<'p>> {
+        let targets = self.targetList().iter();
+        targets.filter(|target| !target.resjunk())
+    }
+
+    /// Adds to the levels of references that lead at least `least` levels out of the query: `IncrementVarSublevelsUp`.
+    pub fn raise_levels(self, by: i32, least: i32) {
+        // SAFETY: a live query.
+        unsafe { pg_sys::IncrementVarSublevelsUp(self.as_ptr().cast(), by, least) }
     }
 }
 
@@ -181,25 +259,35 @@ impl<'p> RangeTblEntry<'p> {
     pub fn is_relation(self) -> bool {
         self.rtekind() == pg_sys::RTEKind::RTE_RELATION
     }
-}
 
-impl<'p> RangeTblEntry<'p> {
-    /// Sets the functions of an entry.
-    pub fn set_functions(self, functions: List<'p, RangeTblFunction<'p>>) {
-        // SAFETY: a view's structure is live, and so are the functions.
-        unsafe { (*self.as_ptr()).functions = functions.as_ptr() }
+    /// The name of a column, counted from 1, which the entry has; of the whole row the entry's own name.
+    pub fn attribute_name(self, attribute: i16) -> Option<&'p CStr> {
+        if attribute <= 0 {
+            return self.eref().and_then(Alias::aliasname);
+        }
+        // SAFETY: a live entry; it is an ERROR if it has no such column.
+        unsafe { Field::of(pg_sys::get_rte_attribute_name(self.as_ptr(), attribute)) }
     }
-}
 
-impl<'p> RangeTblFunction<'p> {
-    /// Sets the call.
-    pub fn set_call(self, call: FuncExpr<'p>) {
-        // SAFETY: a view's structure is live, and so is the call.
-        unsafe { (*self.as_ptr()).funcexpr = call.as_ptr().cast() }
+    /// All columns with their names, as references to the entry with this index: `expandRTE`. Dropped columns are NULL.
+    pub fn columns(self, index: i32) -> impl Iterator<Item = (Option<&'p CStr>, Expr<'p>)> {
+        let (mut names, mut values) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: a live entry, whose relation is locked since the query was parsed.
+        let (names, values): (List<'p, Name<'p>>, List<'p, Expr<'p>>) = unsafe {
+            crate::pg::ports::expandRTE(self.as_ptr(), index, &mut names, &mut values);
+            (Field::of(names), Field::of(values))
+        };
+        names.iter().map(Name::sval).zip(values)
     }
 }
 
 impl<'p> SortGroupClause<'p> {
+    /// Notes whether the ordering operator is descending, which older versions look up.
+    pub fn set_descending(self, is_descending: bool) {
+        // SAFETY: a live clause, of which no view lends a reference.
+        unsafe { crate::pg::ports::set_reverse_sort(self.as_ptr(), is_descending) }
+    }
+
     /// The expression that the clause refers to in a target list: `get_sortgroupclause_expr`. It is an ERROR if there
     /// is none.
     pub fn expr(self, targets: List<'p, TargetEntry<'p>>) -> Expr<'p> {

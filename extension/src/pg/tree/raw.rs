@@ -1,10 +1,8 @@
 //! Query trees: walking them, and making their nodes.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 use pgrx::pg_sys;
-
-use crate::pg::ports;
 
 unsafe extern "C-unwind" {
     // Called without the bindings' error boundary, which would be paid at each node; `walk` has one for all.
@@ -163,19 +161,6 @@ pub unsafe fn list<T>(elements: &[*mut T]) -> *mut pg_sys::List {
     list
 }
 
-/// The elements of a list of nodes.
-///
-/// # Safety
-/// A live list of pointers to `T`, or null.
-pub unsafe fn elements<T>(list: *const pg_sys::List) -> Vec<*mut T> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (0..ports::list_length(list))
-            .map(|index| ports::list_nth(list, index))
-            .collect()
-    }
-}
-
 /// Whether a node has this tag; null has none.
 ///
 /// # Safety
@@ -183,76 +168,6 @@ pub unsafe fn elements<T>(list: *const pg_sys::List) -> Vec<*mut T> {
 pub unsafe fn is_a<T>(node: *const T, tag: pg_sys::NodeTag) -> bool {
     // SAFETY: every node begins with its tag.
     unsafe { !node.is_null() && (*node.cast::<pg_sys::Node>()).type_ == tag }
-}
-
-/// An entry of a query's range table, counted from 1.
-///
-/// # Safety
-/// A live query with such an entry.
-pub unsafe fn entry(query: *const pg_sys::Query, index: i32) -> *mut pg_sys::RangeTblEntry {
-    // SAFETY: the caller's promise.
-    unsafe { ports::list_nth((*query).rtable, index - 1) }
-}
-
-/// An entry of a planner's range table, counted from 1.
-///
-/// # Safety
-/// A live planner with such an entry.
-pub unsafe fn planner_entry(
-    root: *const pg_sys::PlannerInfo,
-    index: i32,
-) -> *mut pg_sys::RangeTblEntry {
-    // SAFETY: the caller's promise.
-    unsafe { *(*root).simple_rte_array.add(index as usize) }
-}
-
-/// `pg_catalog.name`, as the parser spells names.
-pub fn system_name(name: &CStr) -> *mut pg_sys::List {
-    // SAFETY: both strings are copied into the current memory context.
-    unsafe {
-        list(&[
-            pg_sys::makeString(pg_sys::pstrdup(c"pg_catalog".as_ptr())),
-            pg_sys::makeString(pg_sys::pstrdup(name.as_ptr())),
-        ])
-    }
-}
-
-/// The conjuncts of a condition, flattened.
-///
-/// # Safety
-/// A live expression or null.
-pub unsafe fn conjuncts(condition: *mut pg_sys::Node) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: the caller's promise; the casts follow the tags.
-    unsafe {
-        if condition.is_null() {
-            return Vec::new();
-        }
-        if is_a(condition, pg_sys::NodeTag::T_BoolExpr) {
-            let expression: *mut pg_sys::BoolExpr = condition.cast();
-            if (*expression).boolop == pg_sys::BoolExprType::AND_EXPR {
-                return elements((*expression).args)
-                    .into_iter()
-                    .flat_map(|part| conjuncts(part))
-                    .collect();
-            }
-        }
-        vec![condition]
-    }
-}
-
-/// All of these conditions; none is `true`.
-///
-/// # Safety
-/// Live expressions.
-pub unsafe fn conjunction(conditions: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match conditions {
-            [] => pg_sys::makeBoolConst(true, false),
-            [one] => *one,
-            several => pg_sys::make_andclause(list(several)).cast(),
-        }
-    }
 }
 
 /// Replaces an element of a list of pointers.

@@ -29,6 +29,9 @@ pub trait Field<'p> {
     /// # Safety
     /// `raw` is the field of a structure that lives for `'p`, and points to what this type describes.
     unsafe fn of(raw: Self::Raw) -> Self;
+
+    /// The field's value in C.
+    fn raw(self) -> Self::Raw;
 }
 
 /// A pointer that is null where there is nothing.
@@ -39,6 +42,10 @@ impl<'p, V: View<'p>> Field<'p> for Option<V> {
         // SAFETY: a field that is not null points to a live structure of this type, see the trait.
         (!raw.is_null()).then(|| unsafe { V::at(raw) })
     }
+
+    fn raw(self) -> *mut V::Raw {
+        self.map_or(std::ptr::null_mut(), View::as_ptr)
+    }
 }
 
 /// A string that is null where there is none.
@@ -48,6 +55,10 @@ impl<'p> Field<'p> for Option<&'p CStr> {
     unsafe fn of(raw: *mut std::ffi::c_char) -> Option<&'p CStr> {
         // SAFETY: strings in nodes end with a NUL and live as long as the node, see the trait.
         (!raw.is_null()).then(|| unsafe { CStr::from_ptr(raw) })
+    }
+
+    fn raw(self) -> *mut std::ffi::c_char {
+        self.map_or(std::ptr::null_mut(), |text| text.as_ptr().cast_mut())
     }
 }
 
@@ -60,12 +71,17 @@ macro_rules! nullable_fields {
             unsafe fn of(raw: *mut $raw) -> Self {
                 $view { raw, lifetime: std::marker::PhantomData }
             }
+
+            fn raw(self) -> *mut $raw {
+                self.raw
+            }
         }
     )*};
 }
 pub(crate) use nullable_fields;
 
-/// Declares views: `View of Structure { fields copied; } { pointers as views; } { fields to set; }`.
+/// Declares views: `View of Structure { fields copied; } { pointers as views; } { fields to set; } { pointers to set; }`.
+/// The last part may be missing.
 macro_rules! views {
     ($(
         $(#[$meta:meta])*
@@ -73,6 +89,7 @@ macro_rules! views {
         { $($(#[$copied_meta:meta])* $copied:ident: $copied_type:ty;)* }
         { $($(#[$pointer_meta:meta])* $pointer:ident: $pointer_type:ty;)* }
         { $($(#[$set_meta:meta])* $set:ident = $field:ident: $set_type:ty;)* }
+        $({ $($(#[$put_meta:meta])* $put:ident = $put_field:ident: $put_type:ty;)* })?
     )*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +148,16 @@ macro_rules! views {
                     unsafe { (*self.pointer.as_ptr()).$field = value }
                 }
             )*
+            $($(
+                $(#[$put_meta])*
+                #[doc = concat!("Sets `", stringify!($raw), ".", stringify!($put_field), "`.")]
+                #[inline]
+                pub fn $put(self, value: $put_type) {
+                    let value = $crate::pg::tree::view::Field::raw(value);
+                    // SAFETY: a view's structure is live; the value lives as long, and the field has this type.
+                    unsafe { (*self.pointer.as_ptr()).$put_field = value.cast() }
+                }
+            )*)?
         }
     )*};
 }

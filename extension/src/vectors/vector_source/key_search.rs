@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use lanes_columnar::join::key_set::place;
-use lanes_columnar::lane::{Lane, LaneData};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::Scalar;
 
@@ -64,11 +63,17 @@ impl VectorSource {
         self.fill(Some(&[attribute]));
         // Rows of another run may lie before the first visible row.
         let first = self.visible.first_row();
-        let (place, count) = (self.place + first, self.rows - first);
-        let Some(lane) = IntegerLane::of(&self.lanes[attribute], place, count) else {
-            return true;
+        let frame = self.frame(scalars);
+        let (narrow, wide) = (
+            frame.values::<i32>(attribute),
+            frame.values::<i64>(attribute),
+        );
+        let (from, to) = match (narrow, wide) {
+            (Some(all), _) => span_of(&all[first..], least, greatest),
+            (None, Some(all)) => span_of(&all[first..], least, greatest),
+            (None, None) => return true,
         };
-        let rows = first + lane.first_from(least)..first + lane.first_above(greatest);
+        let rows = first + from..first + to;
         let visible = self.visible.within(rows.start, rows.end);
         if visible.is_empty() {
             return false;
@@ -107,49 +112,12 @@ impl VectorSource {
     }
 }
 
-/// The integers of consecutive rows, in ascending order and without NULLs.
-enum IntegerLane<'a> {
-    Narrow(&'a [i32]),
-    Wide(&'a [i64]),
-}
-
-impl IntegerLane<'_> {
-    /// The integers of a lane at places that are filled; `None` if the lane has no integers.
-    fn of(lane: &Lane, place: usize, rows: usize) -> Option<IntegerLane<'_>> {
-        let LaneData::Fixed { values, stride } = lane.data else {
-            return None;
-        };
-        // SAFETY: the lane has a value of that width at each place, which does not change while the window is open.
-        unsafe {
-            match stride {
-                4 => {
-                    let first = values.cast::<i32>().add(place);
-                    Some(IntegerLane::Narrow(std::slice::from_raw_parts(first, rows)))
-                }
-                8 => {
-                    let first = values.cast::<i64>().add(place);
-                    Some(IntegerLane::Wide(std::slice::from_raw_parts(first, rows)))
-                }
-                _ => None,
-            }
-        }
-    }
-
-    /// The first row with an integer of at least `least`.
-    fn first_from(&self, least: i64) -> usize {
-        match self {
-            IntegerLane::Narrow(all) => all.partition_point(|value| i64::from(*value) < least),
-            IntegerLane::Wide(all) => all.partition_point(|value| *value < least),
-        }
-    }
-
-    /// The first row with an integer above `greatest`.
-    fn first_above(&self, greatest: i64) -> usize {
-        match self {
-            IntegerLane::Narrow(all) => all.partition_point(|value| i64::from(*value) <= greatest),
-            IntegerLane::Wide(all) => all.partition_point(|value| *value <= greatest),
-        }
-    }
+/// The first of these values, which ascend, that is at least `least`, and the first above `greatest`.
+fn span_of<T: Copy + Into<i64>>(all: &[T], least: i64, greatest: i64) -> (usize, usize) {
+    (
+        all.partition_point(|value| (*value).into() < least),
+        all.partition_point(|value| (*value).into() <= greatest),
+    )
 }
 
 /// The first vector that is not known to be lesser, or the end of the range, by exponential search.

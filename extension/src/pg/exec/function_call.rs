@@ -8,7 +8,6 @@ use lanes_columnar::vector::text::TextTest;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::scalar::{self, RunningNode};
-use super::text_quals::{TextFunction, text_function};
 use crate::pg::catalog;
 use crate::pg::typed_datum::TypedDatum;
 
@@ -145,8 +144,8 @@ pub struct FunctionTest {
 }
 
 impl FunctionTest {
-    /// A test by a function, given by its OID. Returns `None` unless it is one of [`text_function`] and the constant is
-    /// a text.
+    /// A test by a function, given by its OID. Returns `None` unless it takes two texts and returns a boolean, and the
+    /// constant is a text.
     pub fn new(
         function: u32,
         collation: Oid,
@@ -155,7 +154,8 @@ impl FunctionTest {
         node: RunningNode,
     ) -> Option<FunctionTest> {
         let text = constant.bytes()?;
-        if text_function(function) == TextFunction::None {
+        let wanted = (vec![pg_sys::TEXTOID; 2], pg_sys::BOOLOID);
+        if catalog::signature(function.into()) != wanted {
             return None;
         }
         let takes_pattern = matches!(
@@ -163,7 +163,7 @@ impl FunctionTest {
             pg_sys::F_TEXTLIKE | pg_sys::F_TEXTNLIKE | pg_sys::F_TEXTICLIKE | pg_sys::F_TEXTICNLIKE
         );
         let mut info = pg_sys::FmgrInfo::default();
-        // SAFETY: the function is a built-in one.
+        // SAFETY: the function exists, since it has a signature.
         unsafe { pg_sys::fmgr_info(function.into(), &raw mut info) };
         Some(FunctionTest {
             info,

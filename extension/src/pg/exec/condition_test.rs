@@ -13,7 +13,6 @@ use lanes_columnar::vector::external_predicate::{Ternary, ValueTest};
 use pgrx::pg_sys;
 
 use super::scalar::{self, RunningNode};
-use super::translate::Translation;
 use crate::pg::explain::Explain;
 use crate::pg::tree::{Expr, Kind, View, walk};
 use crate::pg::{nodes, ports};
@@ -39,7 +38,7 @@ impl Room {
     ///
     /// # Safety
     /// `plan` is a node in execution whose table is open.
-    unsafe fn open(&mut self, plan: *mut pg_sys::PlanState) -> Translation<()> {
+    unsafe fn open(&mut self, plan: *mut pg_sys::PlanState) -> Result<(), String> {
         // SAFETY: slot and context are allocated in the query's memory.
         unsafe {
             if !self.context.is_null() {
@@ -86,7 +85,7 @@ impl ConditionTest {
         condition: Expr<'_>,
         attribute: usize,
         node: RunningNode,
-    ) -> Translation<ConditionTest> {
+    ) -> Result<ConditionTest, String> {
         let plan = node.as_ptr();
         // SAFETY: the node has started and its table is open; the condition is part of its plan.
         unsafe {

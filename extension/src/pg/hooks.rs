@@ -1,0 +1,342 @@
+//! The hooks of PostgreSQL that this library is chained into, with typed callbacks. Each hook calls the one before it.
+//!
+//! An error of a statement itself must reach the client with the position, constraint names and context that PostgreSQL
+//! gave it. So the hooks around planning and execution let it jump over their frames, which own nothing that needs
+//! dropping, and guard only what runs before and after.
+
+use std::ffi::c_char;
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::pgrx_extern_c_guard;
+use pgrx::prelude::*;
+
+use super::exec::index_scans;
+use super::tree::{
+    JoinPathExtraData, PlannedStmt, PlannerInfo, Query, QueryDesc, RangeTblEntry, RelOptInfo, View,
+    plan_field, plan_node,
+};
+
+static mut PREVIOUS_RELATION: pg_sys::set_rel_pathlist_hook_type = None;
+static mut PREVIOUS_JOIN: pg_sys::set_join_pathlist_hook_type = None;
+static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
+static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
+static mut PREVIOUS_EXECUTOR: pg_sys::ExecutorRun_hook_type = None;
+static mut PREVIOUS_UTILITY: pg_sys::ProcessUtility_hook_type = None;
+
+unsafe extern "C-unwind" {
+    // Called without the bindings' error boundary: see the module.
+    #[link_name = "standard_planner"]
+    fn standard_planner(
+        query: *mut pg_sys::Query,
+        text: *const c_char,
+        options: i32,
+        parameters: pg_sys::ParamListInfo,
+    ) -> *mut pg_sys::PlannedStmt;
+    #[link_name = "standard_ExecutorRun"]
+    fn standard_executor_run(
+        query: *mut pg_sys::QueryDesc,
+        direction: pg_sys::ScanDirection::Type,
+        count: u64,
+        #[cfg(not(feature = "pg18"))] execute_once: bool,
+    );
+    #[link_name = "standard_ProcessUtility"]
+    fn standard_process_utility(
+        planned: *mut pg_sys::PlannedStmt,
+        query: *const c_char,
+        read_only: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        destination: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    );
+}
+
+/// What is done when the planner has collected paths. The planner's structures live as long as a call.
+pub trait PathHooks {
+    /// A table or another entry of FROM has its paths.
+    fn relation<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, entry: RangeTblEntry<'p>);
+
+    /// A join of two relations, the outer and the inner one, has its paths.
+    fn join<'p>(
+        root: PlannerInfo<'p>,
+        joined: RelOptInfo<'p>,
+        sides: (RelOptInfo<'p>, RelOptInfo<'p>),
+        kind: pg_sys::JoinType::Type,
+        extra: JoinPathExtraData<'p>,
+    );
+
+    /// A step above the joins, such as grouping, has its paths from `input` to `output`. Not called for set operations.
+    fn upper<'p>(
+        root: PlannerInfo<'p>,
+        stage: pg_sys::UpperRelationKind::Type,
+        input: RelOptInfo<'p>,
+        output: RelOptInfo<'p>,
+    );
+}
+
+/// Installs the planner's hooks for paths, once a process.
+pub fn chain_paths<H: PathHooks>() {
+    // SAFETY: the process has one thread.
+    unsafe {
+        PREVIOUS_RELATION = pg_sys::set_rel_pathlist_hook;
+        pg_sys::set_rel_pathlist_hook = Some(relation_paths::<H>);
+        PREVIOUS_JOIN = pg_sys::set_join_pathlist_hook;
+        pg_sys::set_join_pathlist_hook = Some(join_paths::<H>);
+        PREVIOUS_UPPER = pg_sys::create_upper_paths_hook;
+        pg_sys::create_upper_paths_hook = Some(upper_paths::<H>);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_paths<H: PathHooks>(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    index: pg_sys::Index,
+    entry: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: the hook before gets the arguments that we were called with.
+    unsafe {
+        if let Some(previous) = PREVIOUS_RELATION {
+            previous(root, relation, index, entry);
+        }
+    }
+    H::relation(plan_node(root), plan_node(relation), plan_node(entry));
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn join_paths<H: PathHooks>(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) {
+    // SAFETY: the hook before gets the arguments that we were called with.
+    unsafe {
+        if let Some(previous) = PREVIOUS_JOIN {
+            previous(root, joined, outer, inner, kind, extra);
+        }
+    }
+    let sides = (plan_node(outer), plan_node(inner));
+    H::join(
+        plan_node(root),
+        plan_node(joined),
+        sides,
+        kind,
+        plan_node(extra),
+    );
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn upper_paths<H: PathHooks>(
+    root: *mut pg_sys::PlannerInfo,
+    stage: pg_sys::UpperRelationKind::Type,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+    extra: *mut std::ffi::c_void,
+) {
+    // SAFETY: the hook before gets the arguments that we were called with.
+    unsafe {
+        if let Some(previous) = PREVIOUS_UPPER {
+            previous(root, stage, input, output, extra);
+        }
+    }
+    // Set operations have several inputs, of which PostgreSQL names none.
+    if let Some(input) = plan_field(input) {
+        H::upper(plan_node(root), stage, input, plan_node(output));
+    }
+}
+
+/// What is done around the planning of a query.
+pub trait PlannerHook {
+    /// Before: returns the query to plan, which is the given one or a copy of it. The options are those of a cursor,
+    /// `CURSOR_OPT_…`.
+    fn before(query: Query<'_>, options: u32) -> Query<'_>;
+
+    /// After, unless planning failed.
+    fn after(planned: Option<PlannedStmt<'_>>);
+}
+
+/// Installs the planner's hook, once a process.
+pub fn chain_planner<H: PlannerHook>() {
+    // SAFETY: the process has one thread.
+    unsafe {
+        PREVIOUS_PLANNER = pg_sys::planner_hook;
+        pg_sys::planner_hook = Some(planner::<H>);
+    }
+}
+
+unsafe extern "C-unwind" fn planner<H: PlannerHook>(
+    query: *mut pg_sys::Query,
+    text: *const c_char,
+    options: i32,
+    parameters: pg_sys::ParamListInfo,
+) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: PostgreSQL calls with live arguments, which are passed on, but for the query: it or a copy of it.
+    unsafe {
+        let query = pgrx_extern_c_guard(|| H::before(plan_node(query), options as u32).as_ptr());
+        let next = PREVIOUS_PLANNER.unwrap_or(standard_planner);
+        let planned = next(query, text, options, parameters);
+        pgrx_extern_c_guard(|| H::after(plan_field(planned)));
+        planned
+    }
+}
+
+/// What is done around the execution of a query.
+pub trait ExecutorHook {
+    /// Before, outside of which executions may be under way. The depth that it returns is passed on.
+    fn before(query: QueryDesc<'_>) -> usize;
+
+    /// After, unless the execution failed.
+    fn after(depth: usize);
+}
+
+/// Installs the executor's hook, once a process.
+pub fn chain_executor<H: ExecutorHook>() {
+    // SAFETY: the process has one thread.
+    unsafe {
+        PREVIOUS_EXECUTOR = pg_sys::ExecutorRun_hook;
+        pg_sys::ExecutorRun_hook = Some(executor_run::<H>);
+    }
+}
+
+unsafe extern "C-unwind" fn executor_run<H: ExecutorHook>(
+    query: *mut pg_sys::QueryDesc,
+    direction: pg_sys::ScanDirection::Type,
+    count: u64,
+    #[cfg(not(feature = "pg18"))] execute_once: bool,
+) {
+    // SAFETY: PostgreSQL calls with live arguments, which are passed on.
+    unsafe {
+        index_scans::adjust(query);
+        let depth = pgrx_extern_c_guard(|| H::before(plan_node(query)));
+        let next = PREVIOUS_EXECUTOR.unwrap_or(standard_executor_run);
+        #[cfg(not(feature = "pg18"))]
+        next(query, direction, count, execute_once);
+        #[cfg(feature = "pg18")]
+        next(query, direction, count);
+        pgrx_extern_c_guard(|| H::after(depth));
+    }
+}
+
+/// What is done around a statement that needs no plan.
+pub trait UtilityHook {
+    /// What remains to be done after the statement. It owns nothing, because an error may jump over it.
+    type Plan: Copy;
+
+    /// Before: returns the statement to execute, which is the given one or a copy of it.
+    fn before(planned: PlannedStmt<'_>) -> (PlannedStmt<'_>, Self::Plan);
+
+    /// After, unless the statement failed.
+    fn after(plan: Self::Plan);
+}
+
+/// Installs the hook of utility statements, once a process.
+pub fn chain_utility<H: UtilityHook>() {
+    // SAFETY: the process has one thread.
+    unsafe {
+        PREVIOUS_UTILITY = pg_sys::ProcessUtility_hook;
+        pg_sys::ProcessUtility_hook = Some(process_utility::<H>);
+    }
+}
+
+unsafe extern "C-unwind" fn process_utility<H: UtilityHook>(
+    planned: *mut pg_sys::PlannedStmt,
+    query: *const c_char,
+    read_only: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    parameters: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    destination: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: PostgreSQL calls with live arguments, which are passed on, but for the statement: it or a copy of it.
+    unsafe {
+        let (planned, plan) = pgrx_extern_c_guard(|| {
+            let (planned, plan) = H::before(plan_node(planned));
+            (planned.as_ptr(), plan)
+        });
+        let next = PREVIOUS_UTILITY.unwrap_or(standard_process_utility);
+        next(
+            planned,
+            query,
+            read_only,
+            context,
+            parameters,
+            environment,
+            destination,
+            completion,
+        );
+        pgrx_extern_c_guard(|| H::after(plan));
+    }
+}
+
+/// Has a function called when a transaction aborts, with 0, or a subtransaction, with its nest level. An abort may come
+/// at any time, so the function neither raises errors nor allocates. Called once for each function.
+pub fn on_abort(aborted: fn(nest_level: i32)) {
+    // SAFETY: PostgreSQL keeps the callbacks with the function's address, which it only hands back.
+    unsafe {
+        let argument = aborted as *mut std::ffi::c_void;
+        pg_sys::RegisterXactCallback(Some(transaction_ended), argument);
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), argument);
+    }
+}
+
+unsafe extern "C-unwind" fn transaction_ended(
+    event: pg_sys::XactEvent::Type,
+    aborted: *mut std::ffi::c_void,
+) {
+    if matches!(
+        event,
+        pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
+    ) {
+        // SAFETY: the argument is the function that `on_abort` registered.
+        let aborted: fn(i32) = unsafe { std::mem::transmute(aborted) };
+        aborted(0);
+    }
+}
+
+unsafe extern "C-unwind" fn subtransaction_ended(
+    event: pg_sys::SubXactEvent::Type,
+    _subtransaction: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    aborted: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        // SAFETY: as above; the aborting subtransaction is still the current one.
+        unsafe {
+            let aborted: fn(i32) = std::mem::transmute(aborted);
+            aborted(pg_sys::GetCurrentTransactionNestLevel());
+        }
+    }
+}
+
+/// Registers a function that is called when a transaction ends, whether it commits, is prepared or aborts, once a
+/// process. The function neither raises errors nor allocates.
+pub fn on_end(ended: fn()) {
+    // SAFETY: PostgreSQL keeps the callback with the function's address, which it only hands back.
+    unsafe {
+        let argument = ended as *mut std::ffi::c_void;
+        pg_sys::RegisterXactCallback(Some(transaction_is_over), argument);
+    }
+}
+
+unsafe extern "C-unwind" fn transaction_is_over(
+    event: pg_sys::XactEvent::Type,
+    ended: *mut std::ffi::c_void,
+) {
+    if matches!(
+        event,
+        pg_sys::XactEvent::XACT_EVENT_ABORT
+            | pg_sys::XactEvent::XACT_EVENT_COMMIT
+            | pg_sys::XactEvent::XACT_EVENT_PREPARE
+            | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
+            | pg_sys::XactEvent::XACT_EVENT_PARALLEL_COMMIT
+    ) {
+        // SAFETY: the argument is the function that `on_end` registered.
+        let ended: fn() = unsafe { std::mem::transmute(ended) };
+        ended();
+    }
+}
