@@ -20,6 +20,19 @@ use super::ports;
 pub struct RowHeader {
     pub xmin: u32,
     pub cmin: u32,
+    /// The transaction that locked the row before it updated it; 0: none. Only RETURNING tells.
+    pub xmax: u32,
+}
+
+impl RowHeader {
+    /// The header of a row that this transaction and command inserted.
+    pub fn new(xmin: u32, cmin: u32) -> RowHeader {
+        RowHeader {
+            xmin,
+            cmin,
+            xmax: 0,
+        }
+    }
 }
 
 #[repr(C)]
@@ -279,10 +292,9 @@ unsafe extern "C-unwind" fn get_system_attribute(
         match attribute {
             pg_sys::MinTransactionIdAttributeNumber => pg_sys::Datum::from(header.xmin),
             pg_sys::MinCommandIdAttributeNumber => pg_sys::Datum::from(header.cmin),
+            pg_sys::MaxTransactionIdAttributeNumber => pg_sys::Datum::from(header.xmax),
             // A row that a scan returns has no deletion that counts.
-            pg_sys::MaxTransactionIdAttributeNumber | pg_sys::MaxCommandIdAttributeNumber => {
-                pg_sys::Datum::from(0u32)
-            }
+            pg_sys::MaxCommandIdAttributeNumber => pg_sys::Datum::from(0u32),
             other => error!("lanes tables have no system column {other}"),
         }
     }

@@ -36,10 +36,7 @@ pub fn insert_slots<'a>(
         let rows = pending.len();
         let (kinds, columns) = (new_rows.kinds(), new_rows.columns());
         let first_row = insert_columns(table, kinds, columns, rows, command, flags);
-        let header = RowHeader {
-            xmin: transaction::current_xid(),
-            cmin: command,
-        };
+        let header = RowHeader::new(transaction::current_xid(), command);
         for (row, slot) in (first_row..).zip(pending.drain(..)) {
             slot.set_written(tid::from_row(row), table.oid(), header);
         }

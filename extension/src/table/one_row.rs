@@ -42,10 +42,7 @@ pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u6
         view.place(row),
         tid::from_row(row),
         reader.table.oid(),
-        RowHeader {
-            xmin: run.xmin,
-            cmin: run.cmin,
-        },
+        RowHeader::new(run.xmin, run.cmin),
     );
     slot.detach();
 }

@@ -309,10 +309,7 @@ impl<'a> Scan<'a> {
         let run = one_row::visible_row(&mut content, snapshot, row);
         if let Some(run) = &run {
             if slot.leaves_out_values() {
-                let header = RowHeader {
-                    xmin: run.xmin,
-                    cmin: run.cmin,
-                };
+                let header = RowHeader::new(run.xmin, run.cmin);
                 slot.store_without_values(tid::from_row(row), self.reader.table.oid(), header);
                 self.reader.content = Some(content);
                 return true;
@@ -345,10 +342,7 @@ impl<'a> Scan<'a> {
         let (view, table) = (&mut near.view, self.reader.table.oid());
         let place = view.place(row);
         view.fill(place..place + 1, None);
-        let header = RowHeader {
-            xmin: run.xmin,
-            cmin: run.cmin,
-        };
+        let header = RowHeader::new(run.xmin, run.cmin);
         slot.store(view.outlet(), place, tid::from_row(row), table, header);
         // The slot may be read after the scan has moved on.
         slot.detach();
@@ -384,10 +378,7 @@ impl<'a> Scan<'a> {
             open.window.place(open.row),
             tid::from_row(open.row),
             self.reader.table.oid(),
-            RowHeader {
-                xmin: range.xmin,
-                cmin: range.cmin,
-            },
+            RowHeader::new(range.xmin, range.cmin),
         );
         true
     }

@@ -147,11 +147,12 @@ pub fn update(
         table.check_conflict_in();
         let next_row = prepared.publish(xid, command, 0);
         let locks = held.locks_of_others(row);
+        let own_lock = held.own_lock(row);
         let tombstone = claim.tombstone(kind::UPDATE, next_row, 0);
         held.tail.push(table, &tombstone);
         let header = RowHeader {
-            xmin: xid,
-            cmin: command,
+            xmax: own_lock.unwrap_or(0),
+            ..RowHeader::new(xid, command)
         };
         slot.set_written(tid::from_row(next_row), table.oid(), header);
         // Locks that do not conflict with this update hold for the new version too, which nobody else sees yet.

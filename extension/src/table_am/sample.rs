@@ -201,10 +201,7 @@ impl AnalyzeBlock {
                 place,
                 tid::from_row(row),
                 scan.reader.table.oid(),
-                RowHeader {
-                    xmin: run.xmin,
-                    cmin: run.cmin,
-                },
+                RowHeader::new(run.xmin, run.cmin),
             );
             return true;
         }

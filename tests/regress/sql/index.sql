@@ -103,6 +103,9 @@ SELECT lanes.seal('latest');
 INSERT INTO latest SELECT i, 1, 0 FROM generate_series(95, 105) i ON CONFLICT DO NOTHING;
 INSERT INTO latest VALUES (1, 1, 10), (101, 1, 10), (200, 1, 10)
     ON CONFLICT (device) DO UPDATE SET seen = latest.seen + 1, v = excluded.v WHERE latest.device <> 101 RETURNING *;
+-- RETURNING tells inserted rows from updated ones by xmax.
+INSERT INTO latest VALUES (3, 1, 1), (203, 1, 1) ON CONFLICT (device) DO UPDATE SET seen = 0 RETURNING device, xmax = 0 AS inserted, xmax = pg_current_xact_id()::xid AS locked;
+UPDATE latest SET seen = 1 WHERE device = 203 RETURNING xmax;
 INSERT INTO latest VALUES (1, 1, 1), (1, 1, 2) ON CONFLICT (device) DO UPDATE SET seen = 0;
 INSERT INTO latest SELECT 7, 1, i FROM generate_series(1, 2000) i ON CONFLICT (device) DO NOTHING;
 MERGE INTO latest USING (VALUES (2, 5), (300, 5)) AS n (device, v) ON latest.device = n.device

@@ -184,6 +184,14 @@ impl HeldRow<'_> {
             .collect()
     }
 
+    /// The transaction or subtransaction by which this transaction has locked the row.
+    pub fn own_lock(&self, row: u64) -> Option<u32> {
+        let tombstones = self.content.tombstones.borrow();
+        let is_own =
+            |t: &&Tombstone| t.kind == kind::LOCK && xid_status(t.xmax) == XidStatus::Current;
+        tombstones.of_row(row).iter().find(is_own).map(|t| t.xmax)
+    }
+
     /// The new version of the row that another transaction, still under way, is making.
     pub fn successor_in_progress(&self, row: u64) -> Option<u64> {
         let tombstones = self.content.tombstones.borrow();
