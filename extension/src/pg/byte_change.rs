@@ -1,8 +1,8 @@
 //! Small WAL-logged changes of pages: a few bytes whose places the caller knows.
 //!
-//! They are generic WAL records, as those of [`PageChange`](super::page::PageChange), and replayed by the same code of PostgreSQL.
-//! PostgreSQL's own functions for such records copy each page and compare it with the copy, byte by byte, to find out what
-//! has changed. Here the record is written from what the caller says, so it costs as much as its bytes.
+//! They are generic WAL records, as those of [`PageChange`](super::page::PageChange), and the same code of PostgreSQL replays
+//! them. PostgreSQL's functions that write such records copy each page and compare it with the copy, byte by byte, to find
+//! out what has changed. Here the record is written from what the caller says, so it costs as much as its bytes.
 
 use std::marker::PhantomData;
 

@@ -1,8 +1,10 @@
-//! Tables that this backend has open, kept from row to row: a statement that changes or checks rows one by one opens its table for
-//! each of them, and nearly always finds it as it was but for what the statement itself has added.
+//! Tables that this backend has open, kept from row to row.
 //!
-//! What is kept of a table holds as long as its metapage names the same generation. Then only the ends of its chains are looked
-//! at. It is kept until the outermost execution or the transaction ends: it pins the table in the arena.
+//! A statement that changes or checks rows one by one opens its table for each of them. It nearly always finds the table
+//! as it was, but for what the statement itself has added.
+//!
+//! What is kept of a table holds as long as its metapage names the same generation. Then only the ends of its chains are
+//! looked at. It is kept until the outermost execution or the transaction ends, because it pins the table in the arena.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -57,8 +59,8 @@ pub struct Indexes {
 /// Where runs are appended to a table.
 #[derive(Clone)]
 pub struct End {
-    /// Of some moment since the table is kept. By now the directory's last page may be a later one, and the page that it was may
-    /// have become another one.
+    /// The metapage of some moment since the table is kept. By now the directory's last page may be a later one, and the
+    /// page that it was may belong to another chain.
     pub meta: Meta,
     /// The arena's table, where there is one.
     pub cached: Option<Relation<ArenaLocks>>,
@@ -173,7 +175,7 @@ pub fn note_end(table: OpenTable<'_>, end: Option<End>) {
     });
 }
 
-/// Forgets all tables: no execution is under way, the transaction has ended, or files were truncated. Aborts may call it at
+/// Forgets all tables: no execution is under way, a transaction has ended, or files were truncated. Aborts may call it at
 /// any time, so it neither raises errors nor allocates.
 pub fn forget() {
     metapage::forget_written();

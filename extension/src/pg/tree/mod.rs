@@ -7,14 +7,14 @@
 //! |---|---|
 //! | [`tag`] | nodes by their tags |
 //! | [`view`] | what a view is, and the macro that declares one |
-//! | [`list`] | lists of nodes, of integers and of OIDs |
+//! | [`list`](mod@list) | lists of nodes, of integers and of OIDs |
 //! | [`expression`] | an expression, its kind, and what PostgreSQL computes about it |
 //! | [`operands`] | the kinds of expressions |
 //! | [`query`] | a query and its clauses |
 //! | [`planner`], [`path`] | the planner's state, relations, conditions and path keys; paths |
 //! | [`plan`], [`statement`] | finished plans, statements that need none |
 //! | [`walk`] | visiting every node of a tree |
-//! | [`make`], [`parse`] | new nodes; expressions as the parser makes them of others |
+//! | [`make`](mod@make), [`parse`] | new nodes; expressions as the parser makes them of others |
 //! | [`relation_memo`] | what was computed about a relation's quals, until the planner's memory is freed |
 //! | [`raw`] | functions on raw pointers, for callers that have no view yet |
 //!
