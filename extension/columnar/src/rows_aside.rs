@@ -209,6 +209,15 @@ impl RowsKept {
         self.columns.iter().map(Column::byte_len).sum()
     }
 
+    /// The named rows in this order.
+    pub fn gather(self, rows: &[u32]) -> RowsKept {
+        let columns = self.columns.into_iter();
+        RowsKept {
+            columns: columns.map(|column| column.gather(rows)).collect(),
+            attributes: self.attributes,
+        }
+    }
+
     /// The rows as lanes, one for each attribute. They are valid while no row is added.
     pub fn lanes(&self) -> impl Iterator<Item = Lane> + '_ {
         self.columns.iter().map(Column::lane)

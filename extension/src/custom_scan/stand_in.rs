@@ -8,6 +8,7 @@
 //! | node | reaches the limit | the child returns |
 //! |---|---|---|
 //! | aggregation | while it reads its input | all groups |
+//! | window | while it reads its input | all rows |
 //! | join by time | while it reads the right side | all rows, or the rows from the current vector on |
 //! | hash join | while it reads a small side, before the first row | all rows |
 //!
@@ -25,6 +26,9 @@ use crate::pg::{nodes, tree};
 /// EXPLAIN's text for an aggregation that has handed over.
 pub const GROUPS_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as groups or a join took too much memory";
+
+/// EXPLAIN's text for a window that has handed over.
+pub const ROWS_TOO_LARGE: &str = "to PostgreSQL's own plan, as rows took too much memory";
 
 /// EXPLAIN's text for a join by time that has handed over.
 pub const RIGHT_SIDE_TOO_LARGE: &str =
@@ -59,7 +63,7 @@ pub unsafe fn path(output: *mut pg_sys::RelOptInfo) -> Option<*mut pg_sys::Path>
     }
 }
 
-/// A copy of a path that groups or joins rows, or gathers such rows from workers; `None` for any other kind of path.
+/// A copy of a path that groups or joins rows or computes window functions, or gathers such rows from workers; `None` for any other kind of path.
 unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
     unsafe fn of<T>(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
         // SAFETY: the path is live and of this type; the copy gets its tag.
@@ -75,6 +79,7 @@ unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
             pg_sys::NodeTag::T_AggPath => Some(of::<pg_sys::AggPath>(path)),
             pg_sys::NodeTag::T_GroupPath => Some(of::<pg_sys::GroupPath>(path)),
             pg_sys::NodeTag::T_UpperUniquePath => Some(of::<pg_sys::UpperUniquePath>(path)),
+            pg_sys::NodeTag::T_WindowAggPath => Some(of::<pg_sys::WindowAggPath>(path)),
             pg_sys::NodeTag::T_HashPath => Some(of::<pg_sys::HashPath>(path)),
             pg_sys::NodeTag::T_MergePath => Some(of::<pg_sys::MergePath>(path)),
             pg_sys::NodeTag::T_NestPath => Some(of::<pg_sys::NestPath>(path)),
@@ -96,6 +101,7 @@ pub unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
             pg_sys::NodeTag::T_AggPath => (*path.cast::<pg_sys::AggPath>()).subpath,
             pg_sys::NodeTag::T_GroupPath => (*path.cast::<pg_sys::GroupPath>()).subpath,
             pg_sys::NodeTag::T_UpperUniquePath => (*path.cast::<pg_sys::UpperUniquePath>()).subpath,
+            pg_sys::NodeTag::T_WindowAggPath => (*path.cast::<pg_sys::WindowAggPath>()).subpath,
             pg_sys::NodeTag::T_SortPath => (*path.cast::<pg_sys::SortPath>()).subpath,
             pg_sys::NodeTag::T_ProjectionPath => (*path.cast::<pg_sys::ProjectionPath>()).subpath,
             pg_sys::NodeTag::T_SubqueryScanPath => {

@@ -26,6 +26,7 @@
 pub mod call;
 pub mod call_ports;
 pub mod catalog;
+pub mod collation;
 pub mod columns;
 pub mod condition_variable;
 pub mod copy;
@@ -71,3 +72,4 @@ pub mod transaction;
 pub mod tree;
 pub mod type_io;
 pub mod typed_datum;
+pub mod windows;

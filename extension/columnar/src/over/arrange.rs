@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! 1  count the rows of each partition; distribute the rows, which keeps their order
-//! 2  for each partition: are its rows in the order of the keys?
-//! 3      if not, for each key from the last to the first: NULLs apart, the others by a stable sort
+//! 2  did all rows come in the order of the keys? Then each partition is in order
+//! 3  if not, for each partition that is not in order, for each key from the last to the first: NULLs apart, the others by a stable sort
 //! ```
 //! Rows of a time series come in the order of time, so step 3 is rare.
 
@@ -105,11 +105,14 @@ impl Arrangement {
     }
 
     fn sort(&mut self, keys: &[SortKey]) {
+        if is_in_order(0..self.rows.len(), keys) {
+            return;
+        }
         let mut room = Room::default();
         for pair in self.starts.windows(2) {
             interrupt::check();
             let rows = &mut self.rows[pair[0] as usize..pair[1] as usize];
-            if is_in_order(rows, keys) {
+            if is_in_order(rows.iter().map(|row| *row as usize), keys) {
                 continue;
             }
             self.is_sorted = true;
@@ -119,9 +122,9 @@ impl Arrangement {
 }
 
 /// Whether rows are in the order of the keys.
-fn is_in_order(rows: &[u32], keys: &[SortKey]) -> bool {
-    rows.windows(2).all(|pair| {
-        let (a, b) = (pair[0] as usize, pair[1] as usize);
+fn is_in_order(rows: impl Iterator<Item = usize> + Clone, keys: &[SortKey]) -> bool {
+    let mut pairs = rows.clone().zip(rows.skip(1));
+    pairs.all(|(a, b)| {
         let mut orders = keys.iter().map(|key| key.compare(a, b));
         orders.find(|order| order.is_ne()) != Some(Ordering::Greater)
     })

@@ -82,15 +82,15 @@ pub struct Call {
     pub order_keys: usize,
 }
 
-/// The place of no row in [`Output::Rows`].
+/// No position in [`Output::Positions`].
 pub const NO_ROW: u32 = u32::MAX;
 
 /// The results of a call, by position.
 pub enum Output {
     /// Numbers.
     Numbers(NumberColumn),
-    /// The row whose value is the result, or [`NO_ROW`].
-    Rows(Vec<u32>),
+    /// The position whose value is the result, or [`NO_ROW`].
+    Positions(Vec<u32>),
     /// For each position the exact sum of integers, and how many were added.
     Sums(Vec<(i128, u64)>),
 }
@@ -129,16 +129,16 @@ pub fn compute(
         | Function::PercentRank
         | Function::CumeDist
         | Function::Ntile(_) => Ok(Output::Numbers(ranks::rank(call.function, order, keys))),
-        Function::Offset(offset) => Ok(Output::Rows(offset_rows(order, offset))),
+        Function::Offset(offset) => Ok(Output::Positions(offset_positions(order, offset))),
         Function::First | Function::Last | Function::Nth(_) => {
-            Ok(Output::Rows(frame_rows(call, order, keys)))
+            Ok(Output::Positions(frame_positions(call, order, keys)))
         }
         _ => aggregates::aggregate(call, order, keys, argument),
     }
 }
 
-/// For each position the row so many positions behind it in the same partition.
-fn offset_rows(order: &Arrangement, offset: i64) -> Vec<u32> {
+/// For each position the one so many positions behind it in the same partition.
+fn offset_positions(order: &Arrangement, offset: i64) -> Vec<u32> {
     let mut found = Vec::with_capacity(order.rows.len());
     let steps = Steps::default();
     for partition in order.partitions() {
@@ -147,7 +147,7 @@ fn offset_rows(order: &Arrangement, offset: i64) -> Vec<u32> {
             let other = (position as i64).saturating_add(offset);
             let other = usize::try_from(other).unwrap_or(usize::MAX);
             found.push(match partition.contains(&other) {
-                true => order.rows[other],
+                true => other as u32,
                 false => NO_ROW,
             });
         }
@@ -155,8 +155,8 @@ fn offset_rows(order: &Arrangement, offset: i64) -> Vec<u32> {
     found
 }
 
-/// For each position a row of its frame.
-fn frame_rows(call: &Call, order: &Arrangement, keys: &[SortKey]) -> Vec<u32> {
+/// For each position one of its frame.
+fn frame_positions(call: &Call, order: &Arrangement, keys: &[SortKey]) -> Vec<u32> {
     let mut found = Vec::with_capacity(order.rows.len());
     frames::each(order, keys, call.frame, |frame| {
         let position = match call.function {
@@ -168,7 +168,7 @@ fn frame_rows(call: &Call, order: &Arrangement, keys: &[SortKey]) -> Vec<u32> {
             _ => None,
         };
         let position = position.filter(|position| frame.contains(position));
-        found.push(position.map_or(NO_ROW, |position| order.rows[position]));
+        found.push(position.map_or(NO_ROW, |position| position as u32));
     });
     found
 }

@@ -171,11 +171,12 @@ fn naive(rows: &[Row], partition: &[usize], at: usize, call: &Call, is_float: bo
     }
 }
 
-fn result(output: &Output, position: usize) -> Result {
+fn result(order: &Arrangement, output: &Output, position: usize) -> Result {
     match output {
         Output::Numbers(numbers) => Result::Number(numbers.get(position).map(|value| value.0)),
-        Output::Rows(rows) => {
-            Result::Row((rows[position] != NO_ROW).then(|| rows[position] as usize))
+        Output::Positions(positions) => {
+            let found = positions[position];
+            Result::Row((found != NO_ROW).then(|| order.rows[found as usize] as usize))
         }
         Output::Sums(sums) => Result::Sum(sums[position].0, sums[position].1),
     }
@@ -253,7 +254,7 @@ proptest! {
         for partition in &expected {
             for at in 0..partition.len() {
                 let wanted = naive(&rows, partition, at, &call, is_float);
-                prop_assert_eq!(result(&output, position), wanted, "position {}", position);
+                prop_assert_eq!(result(&order, &output, position), wanted, "position {}", position);
                 position += 1;
             }
         }

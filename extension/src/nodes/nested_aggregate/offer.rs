@@ -1,4 +1,4 @@
-//! Offers `LanesNestedAggregate`: an aggregation of a sub-select that `LanesAggregate` computes.
+//! Offers `LanesNestedAggregate`: an aggregation of a sub-select that `LanesAggregate` or `LanesWindow` computes.
 
 use pgrx::pg_sys;
 
@@ -12,15 +12,22 @@ use crate::nodes::aggregate;
 use crate::nodes::aggregate::offer::ungrouped_columns;
 use crate::nodes::aggregate::state::AggregateState;
 use crate::nodes::engine::plan::{Joined, engine_private};
+use crate::nodes::window::partitioned;
+use crate::nodes::window::state::WindowState;
 use crate::pg::{nodes, ports, tree};
 use crate::planner::quals::VECTOR_SHARE;
 
-/// The aggregation of a sub-select, while it is planned.
+/// The operator `=` of texts.
+const TEXT_EQUALITY: pg_sys::Oid = pg_sys::Oid::from_u32(pg_sys::TextEqualOperator);
+
+/// The aggregation of a sub-select, or its window functions, while it is planned.
 struct Below {
     /// The path of the sub-select in the query above.
     scan: *mut pg_sys::Path,
     aggregation: *mut pg_sys::CustomPath,
     root: *mut pg_sys::PlannerInfo,
+    /// Whether it returns rows with window functions.
+    is_window: bool,
 }
 
 impl Below {
@@ -55,10 +62,12 @@ impl Below {
                     return None;
                 }
                 let below = (*path.cast::<pg_sys::SubqueryScanPath>()).subpath;
-                is_groups(below).then_some(Below {
+                let is_window = is_window(below);
+                (is_window || is_groups(below)).then_some(Below {
                     scan: path,
                     aggregation: below.cast(),
                     root: (*input).subroot,
+                    is_window,
                 })
             });
             let cost = |below: &Below| (*below.scan).total_cost;
@@ -74,11 +83,24 @@ impl Below {
         unsafe { ports::list_nth((*self.aggregation).custom_private, part) }
     }
 
-    /// How many keys and aggregates there are.
+    /// How many keys and aggregates there are. The texts of a window are keys, its other columns and its functions count
+    /// as aggregates.
     unsafe fn counts(&self) -> (usize, usize) {
-        // SAFETY: `engine_private` made the path's lists.
+        // SAFETY: `engine_private` made the path's lists, or those of a window.
         let numbers = unsafe { nodes::integers_of(ports::list_nth(self.stored(0), 0)) };
-        (numbers[0] as usize, numbers[1] as usize)
+        match self.is_window {
+            true => {
+                // SAFETY: the path's list is live.
+                let entries = unsafe { nodes::list::<pg_sys::TargetEntry>(self.stored(2)) };
+                // SAFETY: as above.
+                let entries = entries.map(|entry| unsafe { (*entry).expr.cast() });
+                let count = partitioned::plan::entries(&numbers);
+                let columns = entries.take(partitioned::plan::columns(&numbers));
+                let keys = partitioned::plan::text_columns(columns);
+                (keys, count - keys)
+            }
+            false => (numbers[0] as usize, numbers[1] as usize),
+        }
     }
 
     /// The columns of the sub-select.
@@ -98,6 +120,9 @@ impl Below {
 
     /// The operator that makes the values of a key distinct.
     unsafe fn equality(&self, key: usize) -> pg_sys::Oid {
+        if self.is_window {
+            return TEXT_EQUALITY;
+        }
         // SAFETY: the keys are in the order of these clauses.
         unsafe {
             let query = (*self.root).parse;
@@ -110,10 +135,15 @@ impl Below {
         }
     }
 
-    /// The conditions of HAVING.
+    /// The conditions of HAVING, or those on results of window functions.
     unsafe fn having(&self) -> *mut pg_sys::List {
         // SAFETY: the planner's structures are live.
-        unsafe { (*(*self.root).parse).havingQual.cast() }
+        unsafe {
+            match self.is_window {
+                true => partitioned::offer::conditions(self.root),
+                false => (*(*self.root).parse).havingQual.cast(),
+            }
+        }
     }
 }
 
@@ -123,6 +153,18 @@ unsafe fn is_groups(path: *mut pg_sys::Path) -> bool {
     unsafe {
         let is_nested = || callbacks::path_of::<NestedState>(path).is_some();
         callbacks::path_of::<AggregateState>(path).is_some() || is_nested()
+    }
+}
+
+/// Whether a path returns rows with SQL's own window functions.
+unsafe fn is_window(path: *mut pg_sys::Path) -> bool {
+    // SAFETY: the planner's paths are live; the path stores what a window's plan consists of.
+    unsafe {
+        callbacks::path_of::<WindowState>(path).is_some_and(|path| {
+            let stored = ports::list_nth::<pg_sys::List>((*path).custom_private, 0);
+            let numbers = nodes::integers_of(ports::list_nth(stored, 0));
+            numbers.first() == Some(&partitioned::plan::PARTITIONED)
+        })
     }
 }
 
