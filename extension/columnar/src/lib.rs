@@ -21,6 +21,7 @@
 //! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
 //! - [`vector`]: expressions over the vectors of a scan; [`aggregate`]: groups and aggregates;
 //!   [`order`]: the first rows of an order; [`mod@window`]: window functions of earlier rows;
+//!   [`over`]: window functions of partitions;
 //!   [`join`]: joins.
 //! - [`error`]: the errors of all of them.
 #![warn(missing_docs)]
@@ -44,6 +45,7 @@ pub mod kind;
 pub mod lane;
 pub mod limits;
 pub mod order;
+pub mod over;
 pub mod part;
 pub mod place_map;
 pub mod repeats;

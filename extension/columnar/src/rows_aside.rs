@@ -13,6 +13,7 @@ use crate::lane::{Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::frame::Frame;
 use crate::vector::number::Scalar;
+use crate::vector::selection::Selection;
 use crate::vector::text::item_bytes;
 
 /// An attribute that is put aside, with its kind.
@@ -155,4 +156,89 @@ impl RowsBack {
             ..Frame::of_nulls(self.rows, scalars)
         }
     }
+}
+
+/// Bytes of an item column that offsets can address, with room for one more item.
+const ITEM_COLUMN_BYTES_MAX: usize = 1 << 30;
+
+/// Rows that stay in memory, as many as fit.
+pub struct RowsKept {
+    attributes: Vec<usize>,
+    columns: Vec<Column>,
+}
+
+impl RowsKept {
+    /// No row yet.
+    pub fn new(attributes: &[Aside]) -> RowsKept {
+        RowsKept {
+            attributes: attributes.iter().map(|(attribute, _)| *attribute).collect(),
+            columns: attributes
+                .iter()
+                .map(|(_, kind)| Column::new(*kind))
+                .collect(),
+        }
+    }
+
+    /// Adds the selected rows of a vector, whose lanes are of the attributes' kinds. False if they
+    /// are too large: some rows are then missing.
+    pub fn push(&mut self, frame: &Frame<'_>, selection: &Selection) -> bool {
+        let is_whole = selection.is_full(frame.rows);
+        for (attribute, column) in self.attributes.iter().zip(&mut self.columns) {
+            let lane = frame.lane(*attribute);
+            if is_whole && lane.validity.is_null() && extend_whole(column, lane, frame) {
+                continue;
+            }
+            let has_items = matches!(column.kind(), LaneKind::Varlena { .. });
+            let pushed = selection.try_for_each(|row| {
+                // SAFETY: the row is one of the vector, which the lane covers.
+                unsafe { push(column, lane, frame.place + row) };
+                match has_items && column.byte_len() > ITEM_COLUMN_BYTES_MAX {
+                    true => Err(()),
+                    false => Ok(()),
+                }
+            });
+            if pushed.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(Column::byte_len).sum()
+    }
+
+    /// The named rows in this order.
+    pub fn gather(self, rows: &[u32]) -> RowsKept {
+        let columns = self.columns.into_iter();
+        RowsKept {
+            columns: columns.map(|column| column.gather(rows)).collect(),
+            attributes: self.attributes,
+        }
+    }
+
+    /// The rows as lanes, one for each attribute. They are valid while no row is added.
+    pub fn lanes(&self) -> impl Iterator<Item = Lane> + '_ {
+        self.columns.iter().map(Column::lane)
+    }
+}
+
+/// Adds all rows of a vector of values of fixed width at once, if they lie side by side.
+fn extend_whole(column: &mut Column, lane: Lane, frame: &Frame<'_>) -> bool {
+    let (LaneData::Fixed { .. }, LaneKind::Fixed { width, stride, .. }) =
+        (lane.data, column.kind())
+    else {
+        return false;
+    };
+    if width != stride || frame.rows == 0 {
+        return false;
+    }
+    // SAFETY: the lane covers the vector's rows, whose values lie side by side.
+    let values = unsafe {
+        let bytes = frame.rows * usize::from(width);
+        std::slice::from_raw_parts(lane.pointer(frame.place), bytes)
+    };
+    column.extend_fixed(values, None, frame.rows);
+    true
 }

@@ -8,6 +8,7 @@
 //! | node | reaches the limit | the child returns |
 //! |---|---|---|
 //! | aggregation | while it reads its input | all groups |
+//! | window | while it reads its input | all rows |
 //! | join by time | while it reads the right side | all rows, or the rows from the current vector on |
 //! | hash join | while it reads a small side, before the first row | all rows |
 //!
@@ -25,6 +26,9 @@ use crate::pg::tree::{Node, Path, RelOptInfo};
 /// EXPLAIN's text for an aggregation that has handed over.
 pub const GROUPS_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as groups or a join took too much memory";
+
+/// EXPLAIN's text for a window that has handed over.
+pub const ROWS_TOO_LARGE: &str = "to PostgreSQL's own plan, as rows took too much memory";
 
 /// EXPLAIN's text for a join by time that has handed over.
 pub const RIGHT_SIDE_TOO_LARGE: &str =

@@ -7,7 +7,7 @@
 //! | `LanesLatest` | `DISTINCT ON (k) … ORDER BY k, ts DESC` | [`top_n::row_plan`] | [`latest::state`] |
 //! | `LanesAggregate` | `GROUP BY`, `DISTINCT`, aggregates, also over a join | [`engine::plan`] | [`aggregate::state`] |
 //! | `LanesNestedAggregate` | an aggregation of a sub-select that aggregates | [`engine::plan`] | [`nested_aggregate::state`] |
-//! | `LanesWindow` | `lanes.ema`, `lanes.delta`, `lanes.rate` `OVER (…)` | [`window::plan`] | [`window::state`] |
+//! | `LanesWindow` | window functions `OVER (…)` | [`window::plan`], [`window::partitioned::plan`] | [`window::state`] |
 //! | `LanesTimeJoin` | an ASOF or window join of a lanes table | [`engine::plan`] | [`time_join::state`] |
 //! | `LanesAsofJoin` | an ASOF join of any left side | [`asof::plan`] | [`asof::state`] |
 //! | `LanesHashJoin` | an equality join with something smaller | [`engine::plan`] | [`hash_join::state`] |

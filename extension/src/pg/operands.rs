@@ -4,6 +4,7 @@
 //! that it was made for is left.
 
 use lanes_columnar::aggregate::ema::order_key;
+use lanes_columnar::over::numbers::NumberColumn;
 use lanes_columnar::vector::number::{Number, NumberType, Scalar};
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Operand;
@@ -29,5 +30,42 @@ pub fn order_keys(number: NumberType, operand: Operand, rows: &Selection, keys: 
     with_number!(number, T => rows.for_each(|row| {
         // SAFETY: the operand has a number of this type for each row of its vector.
         keys[row] = order_key(unsafe { operand.get::<T>(row) });
+    }));
+}
+
+/// Appends the numbers of the selected rows; NULL for those that are not among the counted rows, for which alone the
+/// operand was evaluated.
+pub fn append(
+    number: NumberType,
+    operand: Operand,
+    rows: &Selection,
+    counted: &Selection,
+    column: &mut NumberColumn,
+) {
+    let valid = operand.valid(counted);
+    with_number!(number, T => rows.for_each(|row| match valid.contains(row) {
+        // SAFETY: the operand has a number of this type for each row of its vector.
+        true => column.push_value(unsafe { operand.get::<T>(row) }.to_scalar().0),
+        false => column.push_null(),
+    }));
+}
+
+/// Appends the numbers of the selected rows as unsigned integers in the same order, or in the opposite one.
+pub fn append_order_keys(
+    number: NumberType,
+    operand: Operand,
+    rows: &Selection,
+    is_descending: bool,
+    column: &mut NumberColumn,
+) {
+    let flip = if is_descending { u64::MAX } else { 0 };
+    let valid = operand.valid(rows);
+    with_number!(number, T => rows.for_each(|row| match valid.contains(row) {
+        true => {
+            // SAFETY: the operand has a number of this type for each row of its vector.
+            let key = order_key(unsafe { operand.get::<T>(row) });
+            column.push_value((key as u64 ^ 1 << 63) ^ flip);
+        }
+        false => column.push_null(),
     }));
 }

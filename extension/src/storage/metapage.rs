@@ -107,12 +107,13 @@ impl Meta {
 
     /// The relation's metapage, `None` for a relation that nothing was ever written to.
     pub fn load(table: OpenTable<'_>) -> Option<Meta> {
-        let file = table.locator();
-        if WRITTEN.get() != Some(file) {
+        // A temporary table's file may have the number of another one.
+        let file = (!table.uses_local_buffers()).then(|| table.locator());
+        if file.is_none() || WRITTEN.get() != file {
             if table.blocks() == 0 {
                 return None;
             }
-            WRITTEN.set(Some(file));
+            WRITTEN.set(file);
         }
         let page = LockedPage::share(table, META_BLOCK);
         (!page.is_new()).then(|| Meta::parse(page.bytes()))

@@ -16,9 +16,9 @@ use lanes_columnar::vector::number::{Number, NumberType, Scalar};
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
+use super::finished::Finished;
 use super::outputs::{Outputs, is_text};
 use crate::expressions::translate::{number_type, to_scalar};
-use crate::nodes::engine::results::Groups;
 use crate::pg::datum;
 use crate::pg::lane_buffer::LaneBuffer;
 
@@ -62,7 +62,7 @@ enum Content {
 impl GroupLanes {
     /// The lanes of these attributes: entries, and after them the number lanes of keys. The groups are those of the
     /// aggregation with these outputs.
-    pub fn new(outputs: &Outputs<'_>, wanted: &[usize], below: &mut Groups) -> GroupLanes {
+    pub fn new(outputs: &Outputs<'_>, wanted: &[usize], below: &mut dyn Finished) -> GroupLanes {
         let attributes = outputs.entry_types.len() + outputs.keys;
         let mut lanes = GroupLanes {
             filled: Vec::new(),
@@ -76,7 +76,7 @@ impl GroupLanes {
         lanes
     }
 
-    fn add(&mut self, outputs: &Outputs<'_>, attribute: usize, below: &mut Groups) {
+    fn add(&mut self, outputs: &Outputs<'_>, attribute: usize, below: &mut dyn Finished) {
         let (keys, entries) = (outputs.keys, outputs.entry_types.len());
         if attribute >= entries {
             let source = LaneSource::KeyNumbers(attribute - entries);
@@ -141,7 +141,7 @@ impl GroupLanes {
     }
 
     /// Fills the lanes with at most a vector of groups.
-    pub fn fill(&mut self, groups: Range<usize>, below: &Groups) {
+    pub fn fill(&mut self, groups: Range<usize>, below: &dyn Finished) {
         for lane in &mut self.filled {
             lane.fill(groups.clone(), below);
         }
@@ -174,7 +174,7 @@ fn texts(datums: &[Option<pg_sys::Datum>]) -> ItemList {
 }
 
 impl FilledLane {
-    fn fill(&mut self, groups: Range<usize>, below: &Groups) {
+    fn fill(&mut self, groups: Range<usize>, below: &dyn Finished) {
         self.validity.fill(0);
         if let (LaneSource::Aggregate(aggregate), Content::Number(number)) =
             (&self.source, self.content)
@@ -213,7 +213,7 @@ impl FilledLane {
     fn fill_each(
         &mut self,
         groups: Range<usize>,
-        below: &Groups,
+        below: &dyn Finished,
         mut set: impl FnMut(&mut LaneBuffer, usize, Scalar),
     ) {
         let count = groups.len();

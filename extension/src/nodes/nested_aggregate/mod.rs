@@ -15,9 +15,13 @@
 //! | [`offer`] | offers the node to the planner, with its costs |
 //! | [`outputs`] | the sub-select's columns in terms of the keys and aggregates below |
 //! | [`state`] | the node under execution |
-//! | [`below`] | the aggregation below, under execution |
+//! | [`below`] | the aggregation or the window functions below, under execution |
+//! | [`finished`] | what they return to this node: groups or rows |
 //! | [`group_lanes`] | finished groups as lanes |
 //! | [`program`] | the aggregation as the engine executes it |
+//!
+//! The rows of `LanesWindow` with SQL's own window functions are aggregated in the same way: their texts
+//! are keys, which need not be distinct together, and each other column and each function is an entry. Where the comments speak of groups below, these rows are meant as well.
 //!
 //! An *entry* is a key or an aggregate of the aggregation below, in the order of its `custom_scan_tlist`: keys, then
 //! aggregates. The groups below are the rows of a table whose columns are the entries. So the engine uses the same
@@ -36,6 +40,7 @@
 //! offered.
 
 pub mod below;
+pub mod finished;
 pub mod group_lanes;
 pub mod offer;
 pub mod outputs;

@@ -1,4 +1,4 @@
-//! Offers `LanesNestedAggregate`: an aggregation of a sub-select that `LanesAggregate` computes.
+//! Offers `LanesNestedAggregate`: an aggregation of a sub-select that `LanesAggregate` or `LanesWindow` computes.
 
 use pgrx::pg_sys;
 
@@ -13,19 +13,26 @@ use crate::nodes::aggregate;
 use crate::nodes::aggregate::offer::ungrouped_columns;
 use crate::nodes::aggregate::state::AggregateState;
 use crate::nodes::engine::plan::{Engine, Joined};
+use crate::nodes::window::partitioned;
+use crate::nodes::window::state::WindowState;
 use crate::pg::server;
 use crate::pg::tree::{
     Aggref, CustomPath, Expr, List, Node, Path, PlannerInfo, ProjectionPath, Query, RelOptInfo,
-    SubqueryScanPath, TargetEntry,
+    SubqueryScanPath, TargetEntry, View,
 };
 use crate::planner::quals::VECTOR_SHARE;
 
-/// The aggregation of a sub-select, while it is planned.
+/// The operator `=` of texts.
+const TEXT_EQUALITY: pg_sys::Oid = pg_sys::Oid::from_u32(pg_sys::TextEqualOperator);
+
+/// The aggregation of a sub-select, or its window functions, while it is planned.
 struct Below<'p> {
     /// The path of the sub-select in the query above.
     scan: Path<'p>,
     aggregation: CustomPath<'p>,
     root: PlannerInfo<'p>,
+    /// Whether it returns rows with window functions.
+    is_window: bool,
 }
 
 impl<'p> Below<'p> {
@@ -45,9 +52,12 @@ impl<'p> Below<'p> {
             if path.param_info().is_some() {
                 return None;
             }
+            let below = scan.subpath()?;
+            let window = as_window(below);
             Some(Below {
                 scan: path,
-                aggregation: as_groups(scan.subpath()?)?,
+                is_window: window.is_some(),
+                aggregation: window.or_else(|| as_groups(below))?,
                 root: sub_select,
             })
         });
@@ -63,10 +73,18 @@ impl<'p> Below<'p> {
         stored.and_then(Expr::as_nodes).unwrap_or(List::EMPTY)
     }
 
-    /// How many keys and aggregates there are.
+    /// How many keys and aggregates there are. The texts of a window are keys, its other columns and its functions count
+    /// as aggregates.
     fn counts(&self) -> (usize, usize) {
         let numbers = numbers_of(self.stored(0).get(0));
-        (numbers[0] as usize, numbers[1] as usize)
+        if !self.is_window {
+            return (numbers[0] as usize, numbers[1] as usize);
+        }
+        let entries = self.stored(2).iter();
+        let entries = entries.filter_map(|entry| entry.downcast().map(TargetEntry::expr));
+        let columns = entries.take(partitioned::plan::columns(&numbers));
+        let keys = partitioned::plan::text_columns(columns.map(|column| View::as_ptr(column)));
+        (keys, partitioned::plan::entries(&numbers) - keys)
     }
 
     /// The keys and aggregates, and how many of them are keys.
@@ -87,6 +105,9 @@ impl<'p> Below<'p> {
 
     /// The operator that makes the values of a key distinct. The keys are in the order of their clauses.
     fn equality(&self, key: usize) -> Option<pg_sys::Oid> {
+        if self.is_window {
+            return Some(TEXT_EQUALITY);
+        }
         let query = self.root.parse()?;
         let clauses = match query.groupClause().is_empty() {
             true => query.distinctClause(),
@@ -95,8 +116,11 @@ impl<'p> Below<'p> {
         clauses.get(key).map(|clause| clause.eqop())
     }
 
-    /// The conditions of HAVING, which the planner has turned into a list.
+    /// The conditions of HAVING, which the planner has turned into a list, or those on results of window functions.
     fn having(&self) -> List<'p, Expr<'p>> {
+        if self.is_window {
+            return partitioned::offer::conditions(self.root);
+        }
         let having = self.root.parse().and_then(Query::havingQual);
         having.and_then(Expr::as_nodes).unwrap_or(List::EMPTY)
     }
@@ -106,6 +130,14 @@ impl<'p> Below<'p> {
 fn as_groups(path: Path<'_>) -> Option<CustomPath<'_>> {
     let aggregation = callbacks::path_of::<AggregateState>(path);
     aggregation.or_else(|| callbacks::path_of::<NestedState>(path))
+}
+
+/// The path as one that returns rows with SQL's own window functions, if it is one.
+fn as_window(path: Path<'_>) -> Option<CustomPath<'_>> {
+    let window = callbacks::path_of::<WindowState>(path)?;
+    let stored = window.custom_private().get(0).and_then(Expr::as_nodes);
+    let numbers = numbers_of(stored.unwrap_or(List::EMPTY).get(0));
+    (numbers.first() == Some(&partitioned::plan::PARTITIONED)).then_some(window)
 }
 
 /// Offers to aggregate the groups of a sub-select. Nothing happens if the relation is no such sub-select.

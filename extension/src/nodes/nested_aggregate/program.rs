@@ -9,20 +9,20 @@ use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::vector::{Evaluation, narrow};
 
+use super::finished::Finished;
 use super::group_lanes::GroupLanes;
 use super::outputs::{Outputs, over_entries};
 use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::engine::plan::EnginePlan;
-use crate::nodes::engine::results::Groups;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
 use crate::pg::tree::{Expr, Expression, List, Node, View, plan_field, plan_node};
 use crate::vectors::prune::predicates;
 
 /// The aggregation.
 pub struct Program {
-    /// The conditions of HAVING below.
+    /// The conditions of HAVING below, or those on results of window functions.
     having: Vec<Predicate>,
     pub aggregation: Aggregation,
     /// The shapes of the keys and of the aggregates.
@@ -97,7 +97,7 @@ impl Program {
         &mut self,
         groups: Range<usize>,
         lanes: &mut GroupLanes,
-        below: &Groups,
+        below: &dyn Finished,
     ) -> Evaluation<usize> {
         let rows = groups.len();
         lanes.fill(groups, below);

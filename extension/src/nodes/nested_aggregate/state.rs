@@ -98,15 +98,17 @@ impl NestedState {
     /// Aggregates the groups below. `None`: the groups there or here exceed their memory limit.
     fn aggregate(&mut self, node: ExecNode<'_>) -> Translation<Option<Groups>> {
         let Some(below) = Below::of(node) else {
-            return Err("no aggregation below".into());
+            return Err("no aggregation and no window function below".into());
         };
         let plan = EnginePlan::of(node.plan());
-        let keys = EnginePlan::of(below.plan()).keys.len();
-        let outputs = Outputs::of_plan(plan.index, below.plan(), keys);
-        let Some(groups) = below.groups() else {
+        let outputs = Outputs::of_plan(plan.index, below.plan(), below.keys());
+        let Some(groups) = below.finished() else {
             return Ok(None);
         };
         let mut program = Program::of(&plan, &outputs, node, below.plan())?;
+        let grouped = program.grouped.iter();
+        // The values have their numbers before these are read.
+        let values = grouped.map(|key| groups.key_datums(*key)).collect();
         let mut lanes = GroupLanes::new(&outputs, &program.wanted, groups);
         let limit = plan.has_stand_in.then(stand_in::memory_limit);
         let (count, mut passed) = (groups.count(), 0);
@@ -123,8 +125,6 @@ impl NestedState {
         below.count(passed, count - passed);
         program.aggregation.finish();
         self.groups = program.aggregation.groups();
-        let grouped = program.grouped.iter();
-        let values = grouped.map(|key| groups.key_datums(*key)).collect();
         let shapes = (program.keys, program.shapes);
         let memory = lasting_memory(node);
         let groups = Groups::new(program.aggregation, shapes, values, memory, None);

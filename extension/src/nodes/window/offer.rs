@@ -1,11 +1,12 @@
-//! Offers `LanesWindow`.
+//! Offers `LanesWindow`: for functions of this extension, and for SQL's own by [`partitioned`].
 //!
-//! The node returns rows in the order of time, and its path says so: a Sort above it is needed only for another order.
+//! For functions of this extension the node returns rows in the order of time, and its path says so: a Sort above it is needed only for another order.
 
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
-use super::plan::WindowFunction;
+use super::partitioned;
+use super::plan::{self, WindowFunction};
 use super::state::WindowState;
 use crate::custom_scan::callbacks;
 use crate::custom_scan::node::Planned;
@@ -29,8 +30,7 @@ const UP_TO_ROW: u32 = pg_sys::FRAMEOPTION_ROWS
     | pg_sys::FRAMEOPTION_START_UNBOUNDED_PRECEDING
     | pg_sys::FRAMEOPTION_END_CURRENT_ROW;
 
-/// Offers to compute the window functions of a query on one table. Nothing happens if none of them is one of this
-/// extension.
+/// Offers to compute the window functions of a query on one table.
 ///
 /// # Errors
 /// The reason why the node cannot compute them.
@@ -46,14 +46,8 @@ pub unsafe fn offer(
     unsafe {
         let stage = pg_sys::UpperRelationKind::UPPERREL_WINDOW;
         let target = (*root).upper_targets[stage as usize];
-        let (columns, calls) = leaves((*target).exprs);
+        let leaves = leaves((*target).exprs);
         let function = |call: &*mut pg_sys::Node| &*call.cast::<pg_sys::WindowFunc>();
-        if !calls
-            .iter()
-            .any(|call| WindowFunction::of(function(call)).is_some())
-        {
-            return Ok(());
-        }
         if (*(*root).parse).hasTargetSRFs {
             return Err("a set-returning function".into());
         }
@@ -61,13 +55,18 @@ pub unsafe fn offer(
             return Err("a lateral reference".into());
         }
         let mut translator = Translator::new(Scalars::Unknown);
-        let filters = filters(root, input, &mut translator)?;
-        for column in &columns {
+        for column in &leaves.columns {
             if (**column).type_ != pg_sys::NodeTag::T_Var {
                 return Err("a column that is an expression".into());
             }
             translator.attribute(crate::pg::tree::plan_node((*column).cast()))?;
         }
+        let mut calls = leaves.calls.iter();
+        if !calls.any(|call| WindowFunction::of(function(call)).is_some()) {
+            return partitioned::offer::offer(root, input, output, leaves);
+        }
+        let Leaves { columns, calls } = leaves;
+        let filters = filters(root, input, &mut translator)?;
         let reference = function(&calls[0]).winref;
         for call in &calls {
             if function(call).winref != reference {
@@ -116,7 +115,8 @@ pub unsafe fn offer(
         }
         entries.push(row_of(&hidden));
         let counts = [columns.len(), calls.len(), filters.len(), keys.len()];
-        let mut numbers: Vec<i32> = counts.iter().map(|count| *count as i32).collect();
+        let mut numbers = vec![plan::BY_TIME];
+        numbers.extend(counts.iter().map(|count| *count as i32));
         numbers.push(i32::from(plain == UP_TO_PEERS));
         let data = PrivateData {
             index: (*input).relid,
@@ -137,7 +137,12 @@ const LEAVES: i32 = (pg_sys::PVC_INCLUDE_WINDOWFUNCS
     | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
 
 /// The columns and the window functions of a target list, each once.
-unsafe fn leaves(targets: *mut pg_sys::List) -> (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>) {
+pub struct Leaves {
+    pub columns: Vec<*mut pg_sys::Node>,
+    pub calls: Vec<*mut pg_sys::Node>,
+}
+
+unsafe fn leaves(targets: *mut pg_sys::List) -> Leaves {
     let (mut columns, mut calls) = (Vec::new(), Vec::new());
     // SAFETY: the planner's expressions are live.
     unsafe {
@@ -153,11 +158,17 @@ unsafe fn leaves(targets: *mut pg_sys::List) -> (Vec<*mut pg_sys::Node>, Vec<*mu
             }
         }
     }
-    (columns, calls)
+    Leaves { columns, calls }
 }
 
 /// The conditions on the table, all of which the engine can check.
-unsafe fn filters(
+///
+/// # Errors
+/// The engine cannot check a condition.
+///
+/// # Safety
+/// The planner's structures are live.
+pub unsafe fn filters(
     root: *mut pg_sys::PlannerInfo,
     input: *mut pg_sys::RelOptInfo,
     translator: &mut Translator,
@@ -181,7 +192,13 @@ unsafe fn filters(
 }
 
 /// The expressions of PARTITION BY.
-unsafe fn partition_keys(
+///
+/// # Errors
+/// The engine cannot group by one of them.
+///
+/// # Safety
+/// The planner's structures are live.
+pub unsafe fn partition_keys(
     translator: &mut Translator,
     window: *mut pg_sys::WindowClause,
     targets: *mut pg_sys::List,
@@ -277,7 +294,10 @@ unsafe fn time(
 }
 
 /// A row expression.
-unsafe fn row_of(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
+///
+/// # Safety
+/// The expressions are live.
+pub unsafe fn row_of(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
     // SAFETY: the planner's expressions are live.
     unsafe {
         let row = tree::make::<pg_sys::RowExpr>(pg_sys::NodeTag::T_RowExpr);
@@ -293,4 +313,7 @@ unsafe fn row_of(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
 pub fn plan(planned: &Planned) {
     // SAFETY: the path is one that `offer` made.
     unsafe { planned.take_path_lists() };
+    if partitioned::plan::is_partitioned(planned.plan()) {
+        partitioned::offer::plan(planned);
+    }
 }

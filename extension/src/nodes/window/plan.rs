@@ -2,7 +2,7 @@
 //!
 //! | numbers | custom_exprs | custom_scan_tlist |
 //! |---|---|---|
-//! | counts of columns, functions, conditions and partition keys; whether peers have one average | parameters of all expressions | columns, functions, a row of conditions, partition keys, the time and a column of the table |
+//! | the [kind](BY_TIME) of the plan; counts of columns, functions, conditions and partition keys; whether peers have one average | parameters of all expressions | columns, functions, a row of conditions, partition keys, the time and a column of the table |
 //!
 //! Expressions that the node never returns are in one row expression. So PostgreSQL takes no expression of the query's
 //! target list for one of them. The column at the end, which no accepted target list contains, identifies the table.
@@ -14,6 +14,9 @@ use crate::expressions::lanes_aggregate::is_ours;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::names::function_name;
 use crate::pg::{nodes, tree};
+
+/// The first number of a plan in the order of time.
+pub const BY_TIME: i32 = 0;
 
 /// A window function of this extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +70,7 @@ impl WindowPlan {
     /// The plan that a node stores.
     pub fn of(plan: CustomPlan<'_>) -> WindowPlan {
         let numbers = private_data::numbers(plan);
-        let count = |part: usize| numbers[part] as usize;
+        let count = |part: usize| numbers[1 + part] as usize;
         let mut entries = plan.entries();
         // SAFETY: the last entry is a row expression.
         unsafe {
@@ -109,19 +112,19 @@ impl WindowPlan {
         };
         self.columns.iter().map(column).collect()
     }
+}
 
-    /// The calls as EXPLAIN shows them: without their window, which is the node's own.
-    pub fn shown_calls(&self) -> Vec<*mut pg_sys::Node> {
-        // SAFETY: the plan's calls are live.
-        let shown = |call: &*mut pg_sys::Node| unsafe {
-            let call = &*call.cast::<pg_sys::WindowFunc>();
-            let shown = tree::make::<pg_sys::FuncExpr>(pg_sys::NodeTag::T_FuncExpr);
-            (*shown).funcid = call.winfnoid;
-            (*shown).funcresulttype = call.wintype;
-            (*shown).funcformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-            (*shown).args = call.args;
-            shown.cast()
-        };
-        self.calls.iter().map(shown).collect()
-    }
+/// Calls as EXPLAIN shows them: without their window, which is the node's own.
+pub fn shown_calls(calls: &[*mut pg_sys::Node]) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: the plan's calls are live.
+    let shown = |call: &*mut pg_sys::Node| unsafe {
+        let call = &*call.cast::<pg_sys::WindowFunc>();
+        let shown = tree::make::<pg_sys::FuncExpr>(pg_sys::NodeTag::T_FuncExpr);
+        (*shown).funcid = call.winfnoid;
+        (*shown).funcresulttype = call.wintype;
+        (*shown).funcformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        (*shown).args = call.args;
+        shown.cast()
+    };
+    calls.iter().map(shown).collect()
 }

@@ -4,89 +4,203 @@
 //! first pass: times only ── in order? ──► yes: vectors as they come              ┐
 //!                                    └──► no:  rows sorted by time, then number   ┴──► a state for each partition ──► slots
 //! ```
+//! SQL's own functions are computed for [all rows](super::partitioned) before the first one is returned.
 
 use std::ffi::CStr;
 
 use lanes_columnar::vector::Evaluation;
+use pgrx::pg_sys;
 
 use super::offer;
-use super::plan::WindowPlan;
+use super::partitioned::plan::{DirectedKey, PartitionedPlan, is_partitioned};
+use super::partitioned::results::{PartitionedRows, Reading};
+use super::plan::{WindowPlan, shown_calls};
 use super::row_order::RowOrder;
 use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
-use crate::custom_scan::privilege;
+use crate::custom_scan::{privilege, stand_in};
 use crate::expressions::translate::Translation;
-use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::child::Child;
+use crate::pg::exec::node::{CustomPlan, ExecNode};
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
-use crate::vectors::counters::Counters;
 
 static CALLBACKS: Callbacks = Callbacks::of::<WindowState>();
 
 /// The node's state.
 #[derive(Default)]
 pub struct WindowState {
-    counters: Counters,
-    passed: u64,
-    partitions: usize,
-    bytes: usize,
-    /// Whether the rows had to be sorted by time.
-    is_sorted: bool,
+    reading: Reading,
+}
+
+/// The rows, or the plan that returns them instead.
+pub enum Rows {
+    ByTime(Box<RowOrder>),
+    Partitioned(Box<PartitionedRows>),
+    /// PostgreSQL's own plan.
+    StandIn(Child),
+}
+
+impl Rows {
+    /// The rows with SQL's own functions, if they are in memory.
+    pub fn partitioned(&mut self) -> Option<&mut PartitionedRows> {
+        match self {
+            Rows::Partitioned(rows) => Some(rows),
+            Rows::ByTime(_) | Rows::StandIn(_) => None,
+        }
+    }
 }
 
 impl Node for WindowState {
     const NAME: &'static CStr = c"LanesWindow";
     const CALLBACKS: &'static Callbacks = &CALLBACKS;
-    type Running = RowOrder;
+    type Running = Rows;
+
+    fn stand_in(rows: &Rows) -> Option<Child> {
+        match rows {
+            Rows::StandIn(child) => Some(*child),
+            Rows::ByTime(_) | Rows::Partitioned(_) => None,
+        }
+    }
 
     fn plan(planned: &Planned) {
         offer::plan(planned);
     }
 
     fn begin(&mut self, node: ExecNode<'_>) {
-        privilege::check_execute(WindowPlan::of(node.plan()).expressions());
+        match is_partitioned(node.plan()) {
+            true => privilege::check_execute(PartitionedPlan::of(node.plan()).expressions()),
+            false => privilege::check_execute(WindowPlan::of(node.plan()).expressions()),
+        }
     }
 
-    fn start(&mut self, node: ExecNode<'_>) -> Translation<RowOrder> {
-        RowOrder::begin(node)
+    fn start(&mut self, node: ExecNode<'_>) -> Translation<Rows> {
+        if !is_partitioned(node.plan()) {
+            return Ok(Rows::ByTime(Box::new(RowOrder::begin(node)?)));
+        }
+        if !self.reading.has_handed_over
+            && let Some(rows) = PartitionedRows::begin(node, &mut self.reading)?
+        {
+            return Ok(Rows::Partitioned(Box::new(rows)));
+        }
+        self.reading.has_handed_over = true;
+        Ok(Rows::StandIn(stand_in::begin(node, 0)))
     }
 
     fn next(
         &mut self,
-        running: &mut RowOrder,
-        _node: ExecNode<'_>,
+        rows: &mut Rows,
+        node: ExecNode<'_>,
         row: &mut SlotWriter<'_>,
     ) -> Evaluation<NextRow> {
-        running.write_next(row).map(NextRow::written)
+        Ok(NextRow::written(match rows {
+            Rows::ByTime(order) => order.write_next(row)?,
+            Rows::Partitioned(rows) => rows.write_next(node, row),
+            Rows::StandIn(_) => false,
+        }))
     }
 
-    fn note(&mut self, running: &mut RowOrder) {
-        self.counters = running.input.source.counters();
-        self.passed = running.input.passed;
-        self.partitions = running.input.partitions();
-        self.bytes = running.values.bytes(&running.input);
-        self.is_sorted = running.sorted.is_some();
+    fn note(&mut self, rows: &mut Rows) {
+        if let Rows::ByTime(order) = rows {
+            self.reading = Reading {
+                counters: order.input.source.counters(),
+                passed: order.input.passed,
+                partitions: order.input.partitions(),
+                bytes: order.values.bytes(&order.input),
+                is_sorted: order.sorted.is_some(),
+                has_handed_over: false,
+            };
+        }
     }
 
-    fn end(running: RowOrder) {
-        running.free();
+    fn rewind(rows: &mut Rows, node: ExecNode<'_>) -> bool {
+        match rows {
+            // Equal parameters and an equal snapshot give equal rows.
+            Rows::Partitioned(rows) if node.changed_parameters().is_null() => {
+                rows.rewind();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn end(rows: Rows) {
+        if let Rows::ByTime(order) = rows {
+            order.free();
+        }
     }
 
     fn explain(&self, explain: &Explain) {
-        let plan = WindowPlan::of(explain.plan());
-        explain.table(plan.index);
-        explain.expressions(c"Window Functions", &plan.shown_calls());
-        explain.expressions(c"Partition By", &plan.keys);
-        explain.expressions(c"Order By", &[plan.time]);
-        explain.quals(&plan.quals);
+        match is_partitioned(explain.plan()) {
+            true => explain_partitioned(explain.plan(), explain),
+            false => explain_by_time(explain.plan(), explain),
+        }
         if explain.is_analyze() {
-            self.counters.explain(explain);
-            explain.integer(c"Vector Rows Passed", self.passed);
-            explain.integer(c"Partitions", self.partitions as u64);
-            explain.kilobytes(c"Memory", self.bytes);
-            if self.is_sorted {
-                explain.text(c"Rows Sorted", "as they were out of order");
-            }
+            self.explain_execution(explain);
         }
     }
+}
+
+impl WindowState {
+    fn explain_execution(&self, explain: &Explain) {
+        let reading = &self.reading;
+        reading.counters.explain(explain);
+        explain.integer(c"Vector Rows Passed", reading.passed);
+        explain.integer(c"Partitions", reading.partitions as u64);
+        explain.kilobytes(c"Memory", reading.bytes);
+        if reading.is_sorted {
+            explain.text(c"Rows Sorted", "as they were out of order");
+        }
+        if reading.has_handed_over {
+            explain.text(c"Handed Over", stand_in::ROWS_TOO_LARGE);
+        }
+    }
+}
+
+fn explain_by_time(plan: CustomPlan<'_>, explain: &Explain) {
+    let plan = WindowPlan::of(plan);
+    explain.table(plan.index);
+    explain.expressions(c"Window Functions", &shown_calls(&plan.calls));
+    explain.expressions(c"Partition By", &plan.keys);
+    explain.expressions(c"Order By", &[plan.time]);
+    explain.quals(&plan.quals);
+}
+
+fn explain_partitioned(plan: CustomPlan<'_>, explain: &Explain) {
+    let plan = PartitionedPlan::of(plan);
+    let directed = |keys: &[DirectedKey]| {
+        let expressions: Vec<_> = keys.iter().map(|key| key.expression).collect();
+        let texts = explain.deparse(&expressions).into_iter().zip(keys);
+        let texts: Vec<_> = texts.map(|(text, key)| text + key.direction()).collect();
+        texts.join(", ")
+    };
+    explain.table(plan.index);
+    explain.text(
+        c"Window Functions",
+        &calls_with_filters(&plan.calls, explain),
+    );
+    if !plan.keys.is_empty() {
+        explain.text(c"Partition By", &directed(&plan.keys));
+    }
+    if !plan.orders.is_empty() {
+        explain.text(c"Order By", &directed(&plan.orders));
+    }
+    explain.quals(&plan.quals);
+}
+
+/// Calls with their filters.
+fn calls_with_filters(calls: &[*mut pg_sys::Node], explain: &Explain) -> String {
+    let texts = explain.deparse(&shown_calls(calls)).into_iter().zip(calls);
+    let texts = texts.map(|(text, call)| {
+        // SAFETY: the plan's calls are live window functions.
+        let filter = unsafe { (*call.cast::<pg_sys::WindowFunc>()).aggfilter };
+        match filter.is_null() {
+            true => text,
+            false => {
+                let filter = explain.deparse(&[filter.cast()]).concat();
+                format!("{text} FILTER (WHERE {filter})")
+            }
+        }
+    });
+    texts.collect::<Vec<_>>().join(", ")
 }

@@ -232,6 +232,7 @@ impl<'p> Path<'p> {
                 NodeTag::T_UpperUniquePath => copy_as::<pg_sys::UpperUniquePath>(path),
                 // From PostgreSQL 16 on, DISTINCT ON keys that are all constant is LIMIT 1.
                 NodeTag::T_LimitPath => copy_as::<pg_sys::LimitPath>(path),
+                NodeTag::T_WindowAggPath => copy_as::<pg_sys::WindowAggPath>(path),
                 NodeTag::T_HashPath => copy_as::<pg_sys::HashPath>(path),
                 NodeTag::T_MergePath => copy_as::<pg_sys::MergePath>(path),
                 NodeTag::T_NestPath => copy_as::<pg_sys::NestPath>(path),
@@ -261,6 +262,7 @@ impl<'p> Path<'p> {
                 NodeTag::T_AggPath => below!(AggPath, subpath),
                 NodeTag::T_GroupPath => below!(GroupPath, subpath),
                 NodeTag::T_UpperUniquePath => below!(UpperUniquePath, subpath),
+                NodeTag::T_WindowAggPath => below!(WindowAggPath, subpath),
                 NodeTag::T_SortPath => below!(SortPath, subpath),
                 NodeTag::T_ProjectionPath => below!(ProjectionPath, subpath),
                 NodeTag::T_SubqueryScanPath => below!(SubqueryScanPath, subpath),

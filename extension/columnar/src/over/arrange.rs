@@ -1,0 +1,164 @@
+//! Rows in the order of their partitions, and within each in the order of sort keys.
+//!
+//! ```text
+//! 1  count the rows of each partition; distribute the rows, which keeps their order
+//! 2  did all rows come in the order of the keys? Then each partition is in order
+//! 3  if not, for each partition that is not in order, for each key from the last to the first: NULLs apart, the others by a stable sort
+//! ```
+//! Rows of a time series come in the order of time, so step 3 is rare.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::numbers::NumberColumn;
+use crate::interrupt;
+
+/// A key that rows are ordered by.
+pub struct SortKey {
+    /// The keys by row, as unsigned integers of the wanted order.
+    pub keys: NumberColumn,
+    /// Whether NULL comes before all values.
+    pub nulls_first: bool,
+}
+
+impl SortKey {
+    /// No row yet.
+    pub fn new(nulls_first: bool) -> SortKey {
+        SortKey {
+            keys: NumberColumn::default(),
+            nulls_first,
+        }
+    }
+
+    /// Whether the keys of two rows are equal. NULL equals NULL.
+    #[inline]
+    fn is_equal(&self, a: usize, b: usize) -> bool {
+        self.keys.get(a) == self.keys.get(b)
+    }
+
+    /// The order of two rows.
+    #[inline]
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        match (self.keys.get(a), self.keys.get(b)) {
+            (Some(a), Some(b)) => a.0.cmp(&b.0),
+            (None, None) => Ordering::Equal,
+            (None, Some(_)) if self.nulls_first => Ordering::Less,
+            (Some(_), None) if !self.nulls_first => Ordering::Less,
+            _ => Ordering::Greater,
+        }
+    }
+}
+
+/// Rows in order.
+pub struct Arrangement {
+    /// The row at each position.
+    pub rows: Vec<u32>,
+    /// The first position of each partition, and the end of the last one.
+    starts: Vec<u32>,
+    /// Whether rows of a partition came in another order.
+    pub is_sorted: bool,
+}
+
+impl Arrangement {
+    /// Arranges rows, of which there are fewer than 2^32. Each has the number of its partition;
+    /// `ranks` are the places of the partitions.
+    pub fn new(partitions: &[u32], ranks: &[u32], keys: &[SortKey]) -> Arrangement {
+        let mut starts = vec![0_u32; ranks.len() + 1];
+        for partition in partitions {
+            starts[ranks[*partition as usize] as usize + 1] += 1;
+        }
+        for rank in 0..ranks.len() {
+            starts[rank + 1] += starts[rank];
+        }
+        let mut places = starts.clone();
+        let mut rows = vec![0; partitions.len()];
+        for (row, partition) in partitions.iter().enumerate() {
+            let place = &mut places[ranks[*partition as usize] as usize];
+            rows[*place as usize] = row as u32;
+            *place += 1;
+        }
+        let mut arrangement = Arrangement {
+            rows,
+            starts,
+            is_sorted: false,
+        };
+        arrangement.sort(keys);
+        arrangement
+    }
+
+    /// The positions of each partition.
+    pub fn partitions(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let pairs = self.starts.windows(2);
+        pairs.map(|pair| pair[0] as usize..pair[1] as usize)
+    }
+
+    /// Whether the rows at two positions are equal in these keys.
+    #[inline]
+    pub fn are_peers(&self, keys: &[SortKey], a: usize, b: usize) -> bool {
+        let (a, b) = (self.rows[a] as usize, self.rows[b] as usize);
+        keys.iter().all(|key| key.is_equal(a, b))
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        size_of::<u32>() * (self.rows.capacity() + self.starts.capacity())
+    }
+
+    fn sort(&mut self, keys: &[SortKey]) {
+        if is_in_order(0..self.rows.len(), keys) {
+            return;
+        }
+        let mut room = Room::default();
+        for pair in self.starts.windows(2) {
+            interrupt::check();
+            let rows = &mut self.rows[pair[0] as usize..pair[1] as usize];
+            if is_in_order(rows.iter().map(|row| *row as usize), keys) {
+                continue;
+            }
+            self.is_sorted = true;
+            keys.iter().rev().for_each(|key| room.sort(rows, key));
+        }
+    }
+}
+
+/// Whether rows are in the order of the keys.
+fn is_in_order(rows: impl Iterator<Item = usize> + Clone, keys: &[SortKey]) -> bool {
+    let mut pairs = rows.clone().zip(rows.skip(1));
+    pairs.all(|(a, b)| {
+        let mut orders = keys.iter().map(|key| key.compare(a, b));
+        orders.find(|order| order.is_ne()) != Some(Ordering::Greater)
+    })
+}
+
+/// Room for the rows of a partition.
+#[derive(Default)]
+struct Room {
+    values: Vec<(u64, u32)>,
+    nulls: Vec<u32>,
+}
+
+impl Room {
+    /// Sorts rows by one key. Rows that are equal stay in their order.
+    fn sort(&mut self, rows: &mut [u32], key: &SortKey) {
+        self.values.clear();
+        self.nulls.clear();
+        for row in rows.iter() {
+            match key.keys.get(*row as usize) {
+                Some(value) => self.values.push((value.0, *row)),
+                None => self.nulls.push(*row),
+            }
+        }
+        self.values.sort_by_key(|(value, _)| *value);
+        let (nulls, values) = match key.nulls_first {
+            true => rows.split_at_mut(self.nulls.len()),
+            false => {
+                let (values, nulls) = rows.split_at_mut(self.values.len());
+                (nulls, values)
+            }
+        };
+        nulls.copy_from_slice(&self.nulls);
+        for (place, (_, row)) in values.iter_mut().zip(&self.values) {
+            *place = *row;
+        }
+    }
+}

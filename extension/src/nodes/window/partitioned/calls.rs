@@ -1,0 +1,243 @@
+//! The window functions that are covered, and their frames.
+
+use lanes_columnar::aggregate::extreme::End;
+use lanes_columnar::over::frames::{Bound, Frame};
+use lanes_columnar::over::{Call, Function};
+use lanes_columnar::vector::number::NumberType;
+use pgrx::pg_sys;
+
+use crate::expressions::aggregate_call::end_of;
+use crate::expressions::translate::{Translation, Translator, number_type, strip};
+use crate::pg::names::{function_name, type_name};
+use crate::pg::tree::plan_node;
+use crate::pg::{nodes, ports};
+
+/// How the argument of a call is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// There is none.
+    Nothing,
+    /// A number for each row.
+    Number(NumberType),
+    /// Whether a column has a value.
+    Presence(usize),
+    /// A column, of any type, of another row.
+    Column(usize),
+}
+
+/// The function of a call.
+///
+/// # Errors
+/// The function is not covered, or an argument that has to be a constant is none.
+pub fn function_of(call: &pg_sys::WindowFunc) -> Translation<Function> {
+    use pg_sys::*;
+    let function = call.winfnoid.to_u32();
+    Ok(match function {
+        F_ROW_NUMBER => Function::RowNumber,
+        F_RANK_ => Function::Rank,
+        F_DENSE_RANK_ => Function::DenseRank,
+        F_PERCENT_RANK_ => Function::PercentRank,
+        F_CUME_DIST_ => Function::CumeDist,
+        F_NTILE => Function::Ntile(positive(call, 0)?),
+        F_LAG_ANYELEMENT => Function::Offset(-1),
+        F_LAG_ANYELEMENT_INT4 | F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE => {
+            Function::Offset(-integer(call, 1)?)
+        }
+        F_LEAD_ANYELEMENT => Function::Offset(1),
+        F_LEAD_ANYELEMENT_INT4 | F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE => {
+            Function::Offset(integer(call, 1)?)
+        }
+        F_FIRST_VALUE => Function::First,
+        F_LAST_VALUE => Function::Last,
+        F_NTH_VALUE => Function::Nth(positive(call, 1)?),
+        F_COUNT_ | F_COUNT_ANY => Function::Count,
+        F_SUM_INT2 | F_SUM_INT4 | F_SUM_INT8 | F_SUM_FLOAT4 | F_SUM_FLOAT8 => Function::Sum,
+        F_AVG_INT2 | F_AVG_INT4 | F_AVG_INT8 | F_AVG_FLOAT4 | F_AVG_FLOAT8 => Function::Average,
+        _ => match end_of(function) {
+            Some(End::Minimum) => Function::Minimum,
+            Some(End::Maximum) => Function::Maximum,
+            None => return Err(refused(call)),
+        },
+    })
+}
+
+/// The reason for which a function, with its type of argument, is not covered.
+fn refused(call: &pg_sys::WindowFunc) -> String {
+    let name = function_name(call.winfnoid.to_u32());
+    match call.args.is_null() {
+        true => format!("function {name}"),
+        false => {
+            // SAFETY: the planner's expressions are live.
+            let type_of = unsafe { pg_sys::exprType(argument(call, 0)) };
+            format!("function {name} of type {}", type_name(type_of))
+        }
+    }
+}
+
+/// An argument of a call.
+pub fn argument(call: &pg_sys::WindowFunc, index: i32) -> *mut pg_sys::Node {
+    // SAFETY: the planner's expressions are live, and the function has so many arguments.
+    unsafe { ports::list_nth(call.args, index) }
+}
+
+/// A constant integer that is not NULL.
+fn constant(node: *mut pg_sys::Node, type_of: pg_sys::Oid) -> Option<i64> {
+    // SAFETY: the planner's expressions are live; the cast follows the tag.
+    unsafe {
+        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Const {
+            return None;
+        }
+        let constant = &*node.cast::<pg_sys::Const>();
+        if constant.constisnull || constant.consttype != type_of {
+            return None;
+        }
+        Some(match type_of {
+            pg_sys::INT4OID => i64::from(constant.constvalue.value() as i32),
+            _ => constant.constvalue.value() as i64,
+        })
+    }
+}
+
+fn integer(call: &pg_sys::WindowFunc, index: i32) -> Translation<i64> {
+    let value = constant(argument(call, index), pg_sys::INT4OID);
+    value.ok_or_else(|| {
+        let name = function_name(call.winfnoid.to_u32());
+        format!("an argument of {name} that is no constant")
+    })
+}
+
+fn positive(call: &pg_sys::WindowFunc, index: i32) -> Translation<i64> {
+    let value = integer(call, index)?;
+    match value > 0 {
+        true => Ok(value),
+        // PostgreSQL raises the error.
+        false => Err("an argument that is not positive".into()),
+    }
+}
+
+/// The value that `lag` and `lead` return where there is no row: `Some(None)` is NULL; `None` if it is no constant.
+#[allow(clippy::option_option)]
+pub fn default_of(call: &pg_sys::WindowFunc) -> Option<Option<pg_sys::Datum>> {
+    // SAFETY: the planner's expressions are live; the cast follows the tag.
+    unsafe {
+        let Some(default) = nodes::list::<pg_sys::Node>(call.args).nth(2) else {
+            return Some(None);
+        };
+        if (*default).type_ != pg_sys::NodeTag::T_Const {
+            return None;
+        }
+        let constant = &*default.cast::<pg_sys::Const>();
+        Some((!constant.constisnull).then_some(constant.constvalue))
+    }
+}
+
+/// How the argument of a call is read. The translator takes note of its columns.
+///
+/// # Errors
+/// The engine cannot compute the argument.
+pub fn wanted(
+    translator: &mut Translator,
+    call: &pg_sys::WindowFunc,
+    function: Function,
+) -> Translation<Wanted> {
+    let is_of_row = matches!(
+        function,
+        Function::Offset(_) | Function::First | Function::Last | Function::Nth(_)
+    );
+    let is_aggregate = matches!(
+        function,
+        Function::Count | Function::Sum | Function::Average | Function::Minimum | Function::Maximum
+    );
+    if call.args.is_null() || !(is_of_row || is_aggregate) {
+        return Ok(Wanted::Nothing);
+    }
+    // SAFETY: the planner's expressions are live.
+    unsafe {
+        let x = argument(call, 0);
+        let (expression, column) = (plan_node(x), plan_node(strip(x)));
+        let expr: crate::pg::tree::Expr<'_> = column;
+        if let Some(column) = expr.as_var() {
+            if is_of_row {
+                return Ok(Wanted::Column(translator.attribute(column)?));
+            }
+            if function == Function::Count {
+                return Ok(Wanted::Presence(translator.attribute(column)?));
+            }
+        }
+        let number = translator.value(expression)?.number();
+        match number_type(pg_sys::exprType(x)) == Some(number) {
+            true => Ok(Wanted::Number(number)),
+            false => Err(refused(call)),
+        }
+    }
+}
+
+/// The frame of a window.
+///
+/// # Errors
+/// The frame is not covered.
+pub fn frame_of(window: &pg_sys::WindowClause) -> Translation<Frame> {
+    let options = window.frameOptions as u32;
+    let has = |option: u32| options & option != 0;
+    if has(pg_sys::FRAMEOPTION_EXCLUSION) {
+        return Err("a frame with EXCLUDE".into());
+    }
+    let is_rows = has(pg_sys::FRAMEOPTION_ROWS);
+    let offset = |node| {
+        if !is_rows {
+            return Err("a frame of RANGE or GROUPS with an offset".to_string());
+        }
+        let offset = constant(node, pg_sys::INT8OID).filter(|offset| *offset >= 0);
+        // No partition has so many rows.
+        let offset = offset.map(|offset| offset.min(i64::from(i32::MAX)));
+        offset.ok_or_else(|| "a frame whose offset is no constant".into())
+    };
+    let current = if is_rows { Bound::Row(0) } else { Bound::Peers };
+    let start = if has(pg_sys::FRAMEOPTION_START_UNBOUNDED_PRECEDING) {
+        Bound::Unbounded
+    } else if has(pg_sys::FRAMEOPTION_START_CURRENT_ROW) {
+        current
+    } else if has(pg_sys::FRAMEOPTION_START_OFFSET_PRECEDING) {
+        Bound::Row(-offset(window.startOffset)?)
+    } else {
+        Bound::Row(offset(window.startOffset)?)
+    };
+    let end = if has(pg_sys::FRAMEOPTION_END_UNBOUNDED_FOLLOWING) {
+        Bound::Unbounded
+    } else if has(pg_sys::FRAMEOPTION_END_CURRENT_ROW) {
+        current
+    } else if has(pg_sys::FRAMEOPTION_END_OFFSET_PRECEDING) {
+        Bound::Row(-offset(window.endOffset)?)
+    } else {
+        Bound::Row(offset(window.endOffset)?)
+    };
+    Ok(Frame { start, end })
+}
+
+/// The numbers that a plan stores for a call, beside its function.
+pub fn numbers(call: &Call) -> [i32; 5] {
+    let bound = |bound: Bound| match bound {
+        Bound::Unbounded => (0, 0),
+        Bound::Peers => (1, 0),
+        Bound::Row(offset) => (2, offset as i32),
+    };
+    let (start, end) = (bound(call.frame.start), bound(call.frame.end));
+    [start.0, start.1, end.0, end.1, call.order_keys as i32]
+}
+
+/// The call of a function with the numbers that a plan stores.
+pub fn of_numbers(function: Function, numbers: &[i32]) -> Call {
+    let bound = |kind: i32, offset: i32| match kind {
+        0 => Bound::Unbounded,
+        1 => Bound::Peers,
+        _ => Bound::Row(i64::from(offset)),
+    };
+    Call {
+        function,
+        frame: Frame {
+            start: bound(numbers[0], numbers[1]),
+            end: bound(numbers[2], numbers[3]),
+        },
+        order_keys: numbers[4] as usize,
+    }
+}

@@ -1,0 +1,79 @@
+//! The rows as a nested aggregation reads them: texts are keys, all other columns and the functions are results.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use lanes_columnar::aggregate::Numbers;
+use lanes_columnar::interrupt::Steps;
+use lanes_columnar::vector::number::Scalar;
+use pgrx::pg_sys::Datum;
+
+use super::results::{NumberedText, PartitionedRows};
+use crate::expressions::translate::to_scalar;
+use crate::nodes::nested_aggregate::finished::Finished;
+use crate::pg::datum;
+use crate::pg::exec::memory::ValueLayout;
+
+/// Texts begin with their length.
+const TEXT: ValueLayout = ValueLayout {
+    by_value: false,
+    length: -1,
+};
+
+impl Finished for PartitionedRows {
+    fn count(&self) -> usize {
+        PartitionedRows::count(self)
+    }
+
+    fn key_numbers(&self, key: usize, rows: Range<usize>, out: &mut [u32]) {
+        out.copy_from_slice(&self.texts[key].numbers[rows]);
+    }
+
+    fn key_datums(&mut self, key: usize) -> Vec<Option<Datum>> {
+        if let Some(text) = self.texts.get(key)
+            && text.numbers.len() == PartitionedRows::count(self)
+        {
+            return text.values.clone();
+        }
+        let mut known: HashMap<Option<&[u8]>, u32> = HashMap::new();
+        let (mut datums, mut numbers) = (Vec::new(), Vec::with_capacity(self.count()));
+        let steps = Steps::default();
+        for position in 0..PartitionedRows::count(self) {
+            steps.step();
+            let value = self.entry(position, key);
+            let bytes = value.and_then(|value| TEXT.bytes(value));
+            let bytes = bytes.map(datum::payload_of_item);
+            let number = *known.entry(bytes).or_insert_with(|| {
+                datums.push(value);
+                datums.len() as u32 - 1
+            });
+            numbers.push(number);
+        }
+        self.texts[key] = NumberedText {
+            numbers,
+            values: datums.clone(),
+        };
+        datums
+    }
+
+    fn numbers(&self, result: usize, rows: Range<usize>, out: &mut Numbers<'_>) -> bool {
+        let entry = self.texts.len() + result;
+        for (place, position) in rows.enumerate() {
+            if let Some(value) = self.entry(position, entry) {
+                out.values[place] = value.value() as u64;
+                out.validity[place / 64] |= 1 << (place % 64);
+            }
+        }
+        true
+    }
+
+    fn result(&self, row: usize, result: usize) -> Option<Scalar> {
+        let entry = self.texts.len() + result;
+        let datum = self.entry(row, entry)?;
+        Some(match self.entry_number(entry) {
+            Some(number) => to_scalar(number, datum),
+            // The value is a boolean.
+            None => Scalar(datum.value() as u64 & 1),
+        })
+    }
+}

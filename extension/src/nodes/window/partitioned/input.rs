@@ -1,0 +1,297 @@
+//! The rows of a table that pass its conditions, as columns in memory.
+
+use lanes_columnar::aggregate::{Aggregation, Grouping};
+use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::over::arrange::{Arrangement, SortKey};
+use lanes_columnar::over::numbers::NumberColumn;
+use lanes_columnar::over::{self, Call, Output};
+use lanes_columnar::rows_aside::RowsKept;
+use lanes_columnar::vector::number::NumberType;
+use lanes_columnar::vector::predicate::Predicate;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::Value;
+use lanes_columnar::vector::{Evaluation, narrow};
+use pgrx::pg_sys;
+
+use super::calls::{self, Wanted};
+use super::group_ranks::{self, KeyOrder};
+use super::plan::PartitionedPlan;
+use crate::custom_scan::callbacks;
+use crate::expressions::aggregate_call;
+use crate::expressions::scalar::RunningNode;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::pg::descriptor::Descriptor;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::tree::plan_node;
+use crate::pg::{datum, operands, ports};
+use crate::vectors::counters::Counters;
+use crate::vectors::prune::Filter;
+use crate::vectors::vector_source::VectorSource;
+
+/// Bytes that a row takes while rows are sorted, beside its keys.
+const SORTED_ROW_BYTES: usize = 40;
+
+/// The source of an argument.
+enum Source {
+    Number(Value),
+    Presence(usize),
+    /// All rows: `count(*)` with a FILTER.
+    EachRow,
+}
+
+/// The argument of a call: a column that is read for it alone.
+struct Argument {
+    source: Source,
+    filter: Option<Predicate>,
+    number: NumberType,
+    column: NumberColumn,
+}
+
+/// The rows.
+pub struct PartitionedInput {
+    source: VectorSource,
+    translator: Translator,
+    filter: Filter,
+    groups: Aggregation,
+    key_orders: Vec<KeyOrder>,
+    ids: Vec<u32>,
+    /// The partition of each row.
+    partitions: Vec<u32>,
+    orders: Vec<(Value, bool, SortKey)>,
+    calls: Vec<Call>,
+    /// By call.
+    arguments: Vec<Option<Argument>>,
+    kept: RowsKept,
+    /// Bytes that a row takes once the functions are computed, beside what is counted as it grows.
+    row_bytes: usize,
+}
+
+/// What is left of the rows for their return, by position.
+pub struct Arranged {
+    pub rows: usize,
+    pub is_sorted: bool,
+    pub outputs: Vec<Output>,
+    /// For `lag` and its like over an expression, its values.
+    pub values: Vec<Option<(NumberColumn, NumberType)>>,
+    pub kept: RowsKept,
+    pub partitions: usize,
+}
+
+impl PartitionedInput {
+    /// The input before its first row. `kept` are the attributes of columns that are returned.
+    ///
+    /// # Errors
+    /// The reason why the engine cannot evaluate an expression.
+    pub fn begin(
+        plan: &PartitionedPlan,
+        node: ExecNode<'_>,
+        kept: &[usize],
+    ) -> Translation<PartitionedInput> {
+        let table = callbacks::open_table(node, plan.index);
+        let scalars = Scalars::Evaluated(RunningNode::at(node.plan_state()));
+        let mut translator = Translator::new(scalars);
+        let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+        let (mut keys, mut key_orders) = (Vec::new(), Vec::new());
+        for key in &plan.keys {
+            let (of_groups, shape) =
+                aggregate_call::key(&mut translator, plan_node(key.expression))?;
+            keys.push(of_groups);
+            key_orders.push(KeyOrder {
+                shape,
+                // SAFETY: the plan's expressions are live.
+                collation: unsafe { pg_sys::exprCollation(key.expression) },
+                is_descending: key.is_descending,
+                nulls_first: key.nulls_first,
+            });
+        }
+        let mut orders = Vec::new();
+        for key in &plan.orders {
+            let value = translator.value(plan_node(key.expression))?;
+            orders.push((value, key.is_descending, SortKey::new(key.nulls_first)));
+        }
+        let (mut calls, mut arguments) = (Vec::new(), Vec::new());
+        let mut row_bytes = SORTED_ROW_BYTES;
+        for index in 0..plan.calls.len() {
+            let (expression, call) = plan.call(index)?;
+            let argument = argument(&mut translator, expression, &call)?;
+            let number = argument.as_ref().map_or(NumberType::I64, |a| a.number);
+            row_bytes += Output::row_bytes(call.function, number);
+            arguments.push(argument);
+            calls.push(call);
+        }
+        // SAFETY: the table stays open as long as the node.
+        let kinds = datum::kinds(unsafe { Descriptor::new(table.descriptor()) });
+        let aside: Vec<_> = kept.iter().map(|&kept| (kept, kinds[kept])).collect();
+        let mut attributes = translator.attributes();
+        attributes.extend_from_slice(kept);
+        let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
+        source.want_only(attributes);
+        Ok(PartitionedInput {
+            source,
+            translator,
+            filter,
+            groups: Aggregation::new(keys, Vec::new()),
+            key_orders,
+            ids: vec![0; VECTOR_ROWS],
+            partitions: Vec::new(),
+            orders,
+            calls,
+            arguments,
+            kept: RowsKept::new(&aside),
+            row_bytes,
+        })
+    }
+
+    /// Reads all rows; false if they and the results would take more than so many bytes.
+    ///
+    /// # Errors
+    /// The error that an expression raises.
+    pub fn read(&mut self, limit: usize) -> Evaluation<bool> {
+        loop {
+            ports::CHECK_FOR_INTERRUPTS();
+            let scalars = &self.translator.scalars;
+            let Some(rows) = self.source.next(&mut self.filter, scalars)? else {
+                return Ok(true);
+            };
+            if !self.add(&rows)? || self.bytes() > limit {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Adds the rows of a vector; false if they are too large.
+    fn add(&mut self, rows: &Selection) -> Evaluation<bool> {
+        let frame = self.source.frame(&self.translator.scalars);
+        let (grouping, _) = self.groups.grouping(&frame, rows)?;
+        match grouping {
+            Grouping::One(one) => self.ids[..frame.rows].fill(one),
+            Grouping::Stretches(stretches) => stretches.spread(&mut self.ids[..]),
+            Grouping::Each(ids) => self.ids[..frame.rows].copy_from_slice(&ids[..frame.rows]),
+        }
+        rows.for_each(|row| self.partitions.push(self.ids[row]));
+        for (value, is_descending, key) in &mut self.orders {
+            let operand = value.evaluate(&frame, rows)?;
+            let number = value.number();
+            operands::append_order_keys(number, operand, rows, *is_descending, &mut key.keys);
+        }
+        for argument in self.arguments.iter_mut().flatten() {
+            let mut counted = *rows;
+            if let Some(filter) = &mut argument.filter {
+                narrow(std::slice::from_mut(filter), &frame, &mut counted)?;
+            }
+            let column = &mut argument.column;
+            match &mut argument.source {
+                Source::Number(value) => {
+                    let operand = value.evaluate(&frame, &counted)?;
+                    operands::append(argument.number, operand, rows, &counted, column);
+                }
+                Source::Presence(attribute) => {
+                    push_presence(rows, &frame.present(*attribute, &counted), column);
+                }
+                Source::EachRow => push_presence(rows, &counted, column),
+            }
+        }
+        Ok(self.kept.push(&frame, rows))
+    }
+
+    /// Bytes of memory, including what the functions will take.
+    pub fn bytes(&self) -> usize {
+        let rows = self.partitions.len();
+        let orders = self.orders.iter().map(|(_, _, key)| key.keys.bytes());
+        let arguments = self.arguments.iter().flatten();
+        let arguments = arguments.map(|argument| argument.column.bytes());
+        self.groups.bytes()
+            + self.partitions.capacity() * size_of::<u32>()
+            + rows * self.row_bytes
+            + orders.sum::<usize>()
+            + arguments.sum::<usize>()
+            // The columns are there twice while they are brought into order.
+            + 2 * self.kept.bytes()
+    }
+
+    /// How many rows have passed the conditions.
+    pub fn passed(&self) -> u64 {
+        self.partitions.len() as u64
+    }
+
+    /// What was read.
+    pub fn counters(&self) -> Counters {
+        self.source.counters()
+    }
+
+    /// Ends the scan without a result.
+    pub fn stop(self) {
+        self.source.end();
+    }
+
+    /// Ends the scan, and computes the functions.
+    ///
+    /// # Errors
+    /// A result is out of range.
+    pub fn arrange(self) -> Evaluation<Arranged> {
+        self.source.end();
+        let ranks = match self.key_orders.is_empty() {
+            // Without a row there is no group.
+            true => vec![0],
+            false => group_ranks::ranks(&self.groups, &self.key_orders),
+        };
+        let partitions = self.groups.groups();
+        drop(self.groups);
+        let keys: Vec<SortKey> = self.orders.into_iter().map(|(_, _, key)| key).collect();
+        let order = Arrangement::new(&self.partitions, &ranks, &keys);
+        drop(self.partitions);
+        let (mut outputs, mut values) = (Vec::new(), Vec::new());
+        for (call, argument) in self.calls.iter().zip(self.arguments) {
+            let column = argument.as_ref().map(|a| (&a.column, a.number));
+            let output = over::compute(call, &order, &keys, column)?;
+            let is_of_row = matches!(output, Output::Positions(_));
+            let argument = argument.filter(|_| is_of_row);
+            values.push(argument.map(|a| (a.column.gather(&order.rows), a.number)));
+            outputs.push(output);
+        }
+        Ok(Arranged {
+            rows: order.rows.len(),
+            is_sorted: order.is_sorted,
+            outputs,
+            values,
+            // Rows are returned one after the other, so they are brought into their order only once.
+            kept: self.kept.gather(&order.rows),
+            partitions,
+        })
+    }
+}
+
+/// The argument of a call, if it has a column of its own.
+fn argument(
+    translator: &mut Translator,
+    expression: &pg_sys::WindowFunc,
+    call: &Call,
+) -> Translation<Option<Argument>> {
+    let filter = match expression.aggfilter.is_null() {
+        true => None,
+        false => Some(translator.predicate(plan_node(expression.aggfilter.cast()))?),
+    };
+    let (source, number) = match calls::wanted(translator, expression, call.function)? {
+        Wanted::Number(number) => {
+            let x = plan_node(calls::argument(expression, 0));
+            (Source::Number(translator.value(x)?), number)
+        }
+        Wanted::Presence(attribute) => (Source::Presence(attribute), NumberType::I64),
+        Wanted::Nothing if filter.is_some() => (Source::EachRow, NumberType::I64),
+        Wanted::Nothing | Wanted::Column(_) => return Ok(None),
+    };
+    Ok(Some(Argument {
+        source,
+        filter,
+        number,
+        column: NumberColumn::default(),
+    }))
+}
+
+/// Appends a number for each row that is present, and NULL for the others.
+fn push_presence(rows: &Selection, present: &Selection, column: &mut NumberColumn) {
+    rows.for_each(|row| match present.contains(row) {
+        true => column.push_value(0),
+        false => column.push_null(),
+    });
+}

@@ -1,0 +1,306 @@
+//! The rows with the results of their functions.
+
+use lanes_columnar::over::{Call, Function, NO_ROW, Output};
+use lanes_columnar::vector::number::NumberType;
+use pgrx::pg_sys::{self, Datum};
+
+use super::calls::{self, Wanted};
+use super::conditions::RankCondition;
+use super::input::{Arranged, PartitionedInput};
+use super::plan::PartitionedPlan;
+use crate::custom_scan::stand_in;
+use crate::error;
+use crate::expressions::translate::{Scalars, Translation, Translator, number_type, to_datum};
+use crate::pg::datum::{self, RowOutlet};
+use crate::pg::descriptor::Descriptor;
+use crate::pg::exec::memory::Memory;
+use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::slot::SlotWriter;
+use crate::pg::numeric::Numeric;
+use crate::vectors::counters::Counters;
+
+/// Bytes that rows may take, whatever the setting: rows are numbered by 32 bits.
+const BYTES_MAX: usize = 64 << 30;
+
+/// How the result of a call becomes a datum, and a number if it is one.
+enum Shape {
+    /// A number of a type.
+    Number(NumberType),
+    /// The value of a kept column in another row, or a default; and its type, if that is one of numbers.
+    Column(usize, Option<Datum>, Option<NumberType>),
+    /// The value of an expression in another row, or a default.
+    Expression(Option<Datum>),
+    /// `numeric`, an exact sum.
+    Sum,
+    /// `numeric`, an exact sum divided by a count.
+    Average,
+}
+
+/// The values of a text column, once a nested aggregation has asked for them.
+#[derive(Clone, Default)]
+pub struct NumberedText {
+    /// The number of the value at each position.
+    pub numbers: Vec<u32>,
+    /// The values by their numbers.
+    pub values: Vec<Option<Datum>>,
+}
+
+/// The rows.
+pub struct PartitionedRows {
+    arranged: Arranged,
+    outlet: RowOutlet,
+    /// How many of the kept columns are returned.
+    columns: usize,
+    shapes: Vec<Shape>,
+    /// The types of the columns that are returned, if they are numbers.
+    column_numbers: Vec<Option<NumberType>>,
+    /// Whether datums have to be allocated.
+    has_numerics: bool,
+    conditions: Vec<RankCondition>,
+    /// The columns that are texts, which are first.
+    pub texts: Vec<NumberedText>,
+    next: usize,
+}
+
+/// What is known of the rows, for EXPLAIN.
+#[derive(Default)]
+pub struct Reading {
+    pub counters: Counters,
+    pub passed: u64,
+    pub partitions: usize,
+    pub bytes: usize,
+    pub is_sorted: bool,
+    pub has_handed_over: bool,
+}
+
+impl PartitionedRows {
+    /// Reads the table, and computes the functions. `None`: the rows do not fit into memory.
+    ///
+    /// # Errors
+    /// The reason why the plan cannot be executed.
+    pub fn begin(
+        node: ExecNode<'_>,
+        reading: &mut Reading,
+    ) -> Translation<Option<PartitionedRows>> {
+        let plan = PartitionedPlan::of(node.plan());
+        let (kept, shapes) = kept(&plan)?;
+        let mut input = PartitionedInput::begin(&plan, node, &kept)?;
+        let limit = stand_in::memory_limit().min(BYTES_MAX);
+        let fits = input
+            .read(limit)
+            .unwrap_or_else(|failure| error::evaluation(failure));
+        reading.counters = input.counters();
+        reading.passed = input.passed();
+        reading.bytes = input.bytes();
+        if !fits {
+            input.stop();
+            return Ok(None);
+        }
+        let table = node.range_table(plan.index);
+        let arranged = input
+            .arrange()
+            .unwrap_or_else(|failure| error::evaluation(failure));
+        reading.partitions = arranged.partitions;
+        reading.is_sorted = arranged.is_sorted;
+        // SAFETY: the table stays open as long as the node.
+        let descriptor = unsafe { Descriptor::new(table.descriptor()) };
+        let outlets = datum::outlets(descriptor, &datum::kinds(descriptor));
+        let outlets: Vec<_> = kept.iter().map(|&kept| outlets[kept]).collect();
+        let is_numeric = |shape: &Shape| matches!(shape, Shape::Sum | Shape::Average);
+        Ok(Some(PartitionedRows {
+            outlet: RowOutlet::new(&outlets, arranged.kept.lanes()),
+            columns: plan.columns.len(),
+            column_numbers: column_numbers(&plan),
+            has_numerics: shapes.iter().any(is_numeric),
+            shapes,
+            arranged,
+            conditions: RankCondition::of_plan(node.plan(), plan.columns.len()),
+            texts: vec![NumberedText::default(); plan.text_columns()],
+            next: 0,
+        }))
+    }
+
+    /// Returns to the first row.
+    pub fn rewind(&mut self) {
+        self.next = 0;
+    }
+
+    /// Writes the next row, with values that live as long as the row; false at the end. Columns that the node never
+    /// returns are NULL.
+    pub fn write_next(&mut self, node: ExecNode<'_>, target: &mut SlotWriter<'_>) -> bool {
+        self.skip_failing();
+        if self.next == self.arranged.rows {
+            return false;
+        }
+        for column in 0..self.columns {
+            target.set_pair(column, self.outlet.value(self.next, column));
+        }
+        let memory: Option<Memory> = self.has_numerics.then(|| node.context().memory());
+        for index in 0..self.shapes.len() {
+            let value = match memory {
+                Some(memory) => memory.enter(|| self.datum(self.next, index)),
+                None => self.datum(self.next, index),
+            };
+            target.set(self.columns + index, value);
+        }
+        target.clear_from(self.columns + self.shapes.len());
+        self.next += 1;
+        true
+    }
+
+    /// Goes on to the next row that may pass the conditions on ranks.
+    fn skip_failing(&mut self) {
+        let (outputs, count) = (&self.arranged.outputs, self.arranged.rows);
+        let passes = |position| {
+            let mut conditions = self.conditions.iter();
+            conditions.all(|condition| condition.may_pass(outputs, position))
+        };
+        while !self.conditions.is_empty() && self.next < count && !passes(self.next) {
+            self.next += 1;
+        }
+    }
+
+    /// How many rows there are.
+    pub fn count(&self) -> usize {
+        self.arranged.rows
+    }
+
+    /// An entry at a position: a column, or a result; `None` is NULL.
+    #[inline]
+    pub fn entry(&self, position: usize, entry: usize) -> Option<Datum> {
+        match entry.checked_sub(self.columns) {
+            None => {
+                let (value, is_null) = self.outlet.value(position, entry);
+                (!is_null).then_some(value)
+            }
+            Some(index) => self.datum(position, index),
+        }
+    }
+
+    /// The type of an entry, if it is a number.
+    pub fn entry_number(&self, entry: usize) -> Option<NumberType> {
+        match entry.checked_sub(self.columns) {
+            None => self.column_numbers[entry],
+            Some(index) => self.number_of(index),
+        }
+    }
+
+    /// The type of a call's result, if it is a number.
+    fn number_of(&self, index: usize) -> Option<NumberType> {
+        match &self.shapes[index] {
+            Shape::Number(number) => Some(*number),
+            Shape::Column(_, _, number) => *number,
+            Shape::Expression(_) => {
+                let values = self.arranged.values[index].as_ref();
+                values.map(|(_, number)| *number)
+            }
+            Shape::Sum | Shape::Average => None,
+        }
+    }
+
+    /// The result of a call at a position; `None` is NULL.
+    #[inline]
+    fn datum(&self, position: usize, index: usize) -> Option<Datum> {
+        match (&self.arranged.outputs[index], &self.shapes[index]) {
+            (Output::Numbers(numbers), Shape::Number(number)) => {
+                let scalar = numbers.get(position)?;
+                Some(to_datum(*number, scalar))
+            }
+            (Output::Positions(positions), Shape::Column(column, default, _)) => {
+                match positions[position] {
+                    NO_ROW => *default,
+                    row => {
+                        let (value, is_null) = self.outlet.value(row as usize, *column);
+                        (!is_null).then_some(value)
+                    }
+                }
+            }
+            (Output::Positions(positions), Shape::Expression(default)) => match positions[position]
+            {
+                NO_ROW => *default,
+                row => {
+                    let (values, number) = self.arranged.values[index].as_ref()?;
+                    Some(to_datum(*number, values.get(row as usize)?))
+                }
+            },
+            (Output::Sums(sums), shape) => {
+                let (sum, count) = sums[position];
+                let sum = (count > 0).then(|| Numeric::from_integer(sum))?;
+                Some(match shape {
+                    Shape::Average => {
+                        let count = Numeric::from_integer(count.into());
+                        sum.divided_by(count).datum()
+                    }
+                    _ => sum.datum(),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The types of the columns that are returned, if they are numbers.
+fn column_numbers(plan: &PartitionedPlan) -> Vec<Option<NumberType>> {
+    let columns = plan.columns.iter();
+    // SAFETY: the plan's expressions are live.
+    columns
+        .map(|column| number_type(unsafe { pg_sys::exprType(*column) }))
+        .collect()
+}
+
+/// The attributes that are kept by rows, those that are returned first, and the shapes of the results.
+fn kept(plan: &PartitionedPlan) -> Translation<(Vec<usize>, Vec<Shape>)> {
+    // SAFETY: `offer` accepts only Vars as columns.
+    let attribute = |column: &*mut pg_sys::Node| unsafe {
+        (*column.cast::<pg_sys::Var>()).varattno as usize - 1
+    };
+    let mut kept: Vec<usize> = plan.columns.iter().map(attribute).collect();
+    let mut translator = Translator::new(Scalars::Unknown);
+    let mut shapes = Vec::new();
+    for index in 0..plan.calls.len() {
+        let (expression, call) = plan.call(index)?;
+        let wanted = calls::wanted(&mut translator, expression, call.function)?;
+        let default = || match call.function {
+            Function::Offset(_) => calls::default_of(expression).flatten(),
+            _ => None,
+        };
+        shapes.push(match wanted {
+            Wanted::Column(attribute) => {
+                let known = kept.iter().position(|known| *known == attribute);
+                let column = known.unwrap_or_else(|| {
+                    kept.push(attribute);
+                    kept.len() - 1
+                });
+                // SAFETY: the plan's expressions are live.
+                let number = number_type(unsafe { pg_sys::exprType(plan.calls[index]) });
+                Shape::Column(column, default(), number)
+            }
+            Wanted::Number(number) => of_number(&call, number, default()),
+            Wanted::Presence(_) | Wanted::Nothing => Shape::Number(rank_type(call.function)),
+        });
+    }
+    Ok((kept, shapes))
+}
+
+/// The shape of the result of a function of a number.
+fn of_number(call: &Call, number: NumberType, default: Option<Datum>) -> Shape {
+    use NumberType::{F64, I64};
+    match (call.function, number) {
+        (Function::Minimum | Function::Maximum, _) => Shape::Number(number),
+        (Function::Sum, I64) => Shape::Sum,
+        (Function::Sum, _) if number.is_float() => Shape::Number(number),
+        (Function::Average, _) if number.is_float() => Shape::Number(F64),
+        (Function::Average, _) => Shape::Average,
+        (Function::Sum | Function::Count, _) => Shape::Number(I64),
+        _ => Shape::Expression(default),
+    }
+}
+
+/// The type of a rank or a count.
+fn rank_type(function: Function) -> NumberType {
+    match function {
+        Function::PercentRank | Function::CumeDist => NumberType::F64,
+        Function::Ntile(_) => NumberType::I32,
+        _ => NumberType::I64,
+    }
+}
