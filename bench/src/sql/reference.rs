@@ -4,7 +4,7 @@
 
 use crate::sql::answer::{Answer, Value};
 use crate::sql::generate::{Data, SYMBOLS, symbol};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The price that the row `filter` compares with: half of the trades are above it.
 pub const PRICE_THRESHOLD: f64 = 100.0;
@@ -18,6 +18,11 @@ pub const EMA_SPAN: f64 = 100.0;
 pub const WINDOW_HALF: i64 = 500_000;
 /// The width of the row `bucket`, in microseconds.
 pub const BUCKET_WIDTH: i64 = 60_000_000;
+
+/// The most trades that an average of the row `moving` is of.
+pub const MOVING_ROWS: usize = 20;
+/// How many trades of each symbol the row `best` returns.
+pub const BEST_ROWS: usize = 3;
 
 /// A parameter of a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +64,8 @@ pub fn answer(name: &str, data: &Data) -> Option<Answer> {
         "minutes" => Some(minutes(data)),
         "many_groups" => Some(many_groups(data)),
         "lag" => Some(lag(data)),
+        "moving" => Some(moving(data)),
+        "best" => Some(best(data)),
         "zero" => Some(vec![vec![Value::Integer(0)]]),
         _ => None,
     }
@@ -285,6 +292,41 @@ fn lag(data: &Data) -> Answer {
     vec![vec![sum.or_null(count)]]
 }
 
+/// Computes the sum of the averages of each trade's price and those of the trades of its symbol
+/// before it, at most so many in all.
+fn moving(data: &Data) -> Answer {
+    let mut before = vec![VecDeque::new(); usize::from(SYMBOLS)];
+    let mut sum = Sum::default();
+    for (sym, price) in data.trades.sym.iter().zip(&data.trades.price) {
+        let prices = &mut before[usize::from(*sym)];
+        if prices.len() == MOVING_ROWS {
+            prices.pop_front();
+        }
+        prices.push_back(*price);
+        let mut total = Sum::default();
+        prices.iter().for_each(|price| total.add(*price));
+        sum.add(total.total() / prices.len() as f64);
+    }
+    vec![vec![sum.or_null(data.trades.ts.len() as i64)]]
+}
+
+/// Computes the sum of the best prices of each symbol, and how many they are.
+fn best(data: &Data) -> Answer {
+    let mut prices = vec![Vec::new(); usize::from(SYMBOLS)];
+    for (sym, price) in data.trades.sym.iter().zip(&data.trades.price) {
+        prices[usize::from(*sym)].push(*price);
+    }
+    let (mut sum, mut count) = (Sum::default(), 0);
+    for prices in &mut prices {
+        prices.sort_by(|a, b| b.total_cmp(a));
+        for price in prices.iter().take(BEST_ROWS) {
+            sum.add(*price);
+            count += 1;
+        }
+    }
+    vec![vec![sum.or_null(count), Value::Integer(count)]]
+}
+
 fn events_max(data: &Data) -> Answer {
     let longest = data.events.duration.iter().copied().reduce(f32::max);
     vec![vec![longest.map_or(Value::Null, |longest| {
@@ -406,6 +448,13 @@ mod tests {
         assert_eq!(START % MINUTE, 0);
         assert_eq!(bucket[0], [Integer(START), Float(254.0 / 3.0)]);
         assert_eq!(bucket[1], [Integer(START + MINUTE), Float(105.0)]);
+    }
+
+    #[test]
+    fn moving_averages_and_best_prices_are_those_of_each_symbol() {
+        let averages = 101.0 + 50.0 + 102.0 + 103.0;
+        assert_eq!(moving(&tiny()), [[Float(averages)]]);
+        assert_eq!(best(&tiny()), [[Float(359.0), Integer(4)]]);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | [`queries`] | random queries |
 //! | [`nested`] | random aggregations of aggregations |
 //! | [`outer_joins`] | random joins with `t` on the null side, and stars |
+//! | [`windows`] | random window functions |
 //! | [`sessions`] | a session per side, their answers, and the comparison of answers |
 //!
 //! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`];
@@ -27,6 +28,7 @@ mod queries;
 mod sessions;
 mod tables;
 mod values;
+mod windows;
 
 use lanes_support::budget::Budget;
 use lanes_support::cluster::{Builder, Cluster};
