@@ -4,7 +4,7 @@
 //! blocks      every block has one owner at most, lies in the file, and is not listed as free
 //! runs        every run is in order and can be decoded; every zone is the zone of its rows
 //! parts       segments lie within their part; a place map has one place for each row that is kept
-//! tombstones  every tombstone names rows that the table has; a row is deleted once at most
+//! tombstones  every tombstone names rows that the table has or had; a row is deleted once at most
 //! indexes     every visible row has its entry; no entry names a row that the table never had
 //! ```
 //!
@@ -88,7 +88,7 @@ fn check_table(
     if let Some(content) = &reader.content {
         runs::check(&reader, content, remote, &mut findings);
         parts::check(table, content, &mut findings);
-        tombstones::check(content, &mut findings);
+        tombstones::check(table, content, &mut findings);
     }
     drop(reader);
     if indexes && !is_standby {

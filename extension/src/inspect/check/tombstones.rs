@@ -1,13 +1,15 @@
 //! Tombstones: the rows that they name.
 
 use super::Findings;
+use crate::pg::table::OpenTable;
+use crate::storage::directory;
 use crate::storage::tombstone::{FLAG_MOVED, Tombstone, kind};
 use crate::table::reader::Content;
 use crate::table::visibility::{XidStatus, xid_status};
 
-/// Checks that tombstones name rows of the table. They were read before the rows, so their rows are all there.
-pub fn check(content: &Content, findings: &mut Findings) {
-    let end = content.runs.end_row();
+/// Checks that tombstones name rows that the table has or had. Row numbers only grow, and tombstones are read first.
+pub fn check(table: OpenTable<'_>, content: &Content, findings: &mut Findings) {
+    let end = directory::next_row(table);
     for (row, list) in content.tombstones.borrow().range(0, u64::MAX) {
         let mut add = |problem: String| findings.add(format!("tombstones of row {row}"), problem);
         if row >= end {
@@ -20,7 +22,7 @@ pub fn check(content: &Content, findings: &mut Findings) {
             let has_version = tombstone.kind == kind::UPDATE && tombstone.flags & FLAG_MOVED == 0;
             if has_version && counts(tombstone) && tombstone.next_row >= end {
                 add(format!(
-                    "its next version is row {}, which does not exist",
+                    "its next version is row {}, which the table never had",
                     tombstone.next_row
                 ));
             }
