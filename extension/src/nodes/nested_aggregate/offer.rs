@@ -83,7 +83,7 @@ impl<'p> Below<'p> {
         let entries = self.stored(2).iter();
         let entries = entries.filter_map(|entry| entry.downcast().map(TargetEntry::expr));
         let columns = entries.take(partitioned::plan::columns(&numbers));
-        let keys = partitioned::plan::text_columns(columns.map(|column| View::as_ptr(column)));
+        let keys = partitioned::plan::text_columns(columns.map(View::as_ptr));
         (keys, partitioned::plan::entries(&numbers) - keys)
     }
 
