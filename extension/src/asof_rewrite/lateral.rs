@@ -6,8 +6,8 @@
 //! the nearest: SELECT <columns> FROM (<backward, time> UNION ALL <forward, time>)
 //!              ORDER BY lanes.asof_distance(time, left), time LIMIT 1
 //! ```
-//! Among equal times the order of arrival decides, which is the order of `ctid`: in a lanes table the row number, in a heap
-//! table the row's position. The rows of other sides have no order of arrival.
+//! Among equal times the order of arrival decides, which is the order of `ctid`: in a lanes table the row number, in
+//! a heap table the row's position. The rows of other sides have no order of arrival.
 
 use std::ffi::CStr;
 
@@ -38,9 +38,9 @@ impl<'p> RightSide<'p> {
     }
 }
 
-/// The sub-select that returns the match for a row of the left side: the right-hand side of `JOIN LATERAL … ON true`. Its
-/// columns are the columns of the right side's entry in their places, so references to them need no change. The right
-/// side's entry is not used otherwise afterwards.
+/// The sub-select that returns the match for a row of the left side: the right-hand side of `JOIN LATERAL … ON true`.
+/// Its columns are the columns of the right side's entry in their places, so references to them need no change. The
+/// right side's entry is not used otherwise afterwards.
 pub fn sub_select<'p>(side: RightSide<'p>, asof: &Asof<'p>, residual: &[Expr<'p>]) -> Query<'p> {
     match &asof.looks[..] {
         [look] => candidates(side, asof, look, residual, false),
@@ -48,8 +48,8 @@ pub fn sub_select<'p>(side: RightSide<'p>, asof: &Asof<'p>, residual: &[Expr<'p>
     }
 }
 
-/// The candidate of one search, one level below the parent, optionally with its time as the last column. Every expression
-/// is copied, so that nothing is shared.
+/// The candidate of one search, one level below the parent, optionally with its time as the last column. Every
+/// expression is copied, so that nothing is shared.
 fn candidates<'p>(
     side: RightSide<'p>,
     asof: &Asof<'p>,

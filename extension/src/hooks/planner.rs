@@ -1,5 +1,5 @@
-//! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF joins.
-//! Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require).
+//! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
+//! joins. Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require).
 
 use super::require;
 use crate::asof_rewrite::{marker, rewrite};

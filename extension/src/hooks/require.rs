@@ -1,5 +1,5 @@
-//! `lanes.vectorize = require`. With that setting, a query fails unless its finished plan reads each lanes table by nodes
-//! of this library that have no reasons.
+//! `lanes.vectorize = require`. With that setting, a query fails unless its finished plan reads each lanes table by
+//! nodes of this library that have no reasons.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 

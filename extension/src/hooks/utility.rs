@@ -28,8 +28,8 @@ pub fn register() {
 /// What is done around utility statements.
 struct Statements;
 
-/// What remains to be done after the statement. It borrows from the statement's memory, because an error may jump over the
-/// frame that holds it.
+/// What remains to be done after the statement. It borrows from the statement's memory, because an error may jump
+/// over the frame that holds it.
 #[derive(Clone, Copy)]
 enum Afterwards {
     Nothing,
@@ -166,8 +166,8 @@ impl Plan {
         others
     }
 
-    /// `ALTER TABLE … SET / RESET (…)`. PostgreSQL checks all stored parameters again, so this extension's are set aside
-    /// during the statement.
+    /// `ALTER TABLE … SET / RESET (…)`. PostgreSQL checks all stored parameters again, so this extension's are set
+    /// aside during the statement.
     fn alter_table(
         &mut self,
         planned: PlannedStmt<'static>,

@@ -13,12 +13,12 @@
 //! | `LanesHashJoin` | an equality join with something smaller | [`engine::plan`] | [`hash_join::state`] |
 //! | `LanesHashLatest` | `DISTINCT ON` over such a join | [`hash_join::latest_plan`] | [`hash_join::latest_state`] |
 //!
-//! Each folder's `offer` says what the node covers and why it does not cover the rest, its plan what the executor needs,
-//! and its state how rows are produced, what EXPLAIN prints, and how a rescan, parallel workers and the end work. The
-//! trait [`Node`](crate::custom_scan::node::Node) is the frame of all states.
+//! Each folder's `offer` says what the node covers and why it does not cover the rest, its plan what the executor
+//! needs, and its state how rows are produced, what EXPLAIN prints, and how a rescan, parallel workers and the end
+//! work. The trait [`Node`](crate::custom_scan::node::Node) is the frame of all states.
 //!
-//! Data flows from [`vectors`](crate::vectors) through [`joins`](crate::joins) into the nodes. A node uses another node's
-//! plan and state only as its child.
+//! Data flows from [`vectors`](crate::vectors) through [`joins`](crate::joins) into the nodes. A node uses another
+//! node's plan and state only as its child.
 
 pub mod aggregate;
 pub mod asof;

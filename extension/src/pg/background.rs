@@ -55,8 +55,8 @@ pub fn override_setting(name: &CStr, value: &CStr) {
     unsafe { pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source) };
 }
 
-/// Aborts the transaction of a worker after an ERROR at the top, as core does: locks, pins and memory of the transaction
-/// go with it.
+/// Aborts the transaction of a worker after an ERROR at the top, as core does: locks, pins and memory of the
+/// transaction go with it.
 pub fn abort_transaction() {
     // SAFETY: nothing of the transaction is in use at the top.
     unsafe { pg_sys::AbortCurrentTransaction() };

@@ -1,8 +1,9 @@
 //! Small WAL-logged changes of pages: a few bytes whose places the caller knows.
 //!
-//! They are generic WAL records, as those of [`PageChange`](super::page::PageChange), and the same code of PostgreSQL replays
-//! them. PostgreSQL's functions that write such records copy each page and compare it with the copy, byte by byte, to find
-//! out what has changed. Here the record is written from what the caller says, so it costs as much as its bytes.
+//! They are generic WAL records, as those of [`PageChange`](super::page::PageChange), and the same code of PostgreSQL
+//! replays them. PostgreSQL's functions that write such records copy each page and compare it with the copy, byte by
+//! byte, to find out what has changed. Here the record is written from what the caller says, so it costs as much as
+//! its bytes.
 
 use std::marker::PhantomData;
 
@@ -17,8 +18,8 @@ const PAGES_MAX: usize = 2;
 /// Offset and length of a fragment, before its bytes.
 const FRAGMENT_HEAD: usize = 4;
 
-/// One atomic, WAL-logged change of up to two locked pages. The pages change in [`ByteChange::finish`]; dropping the value
-/// earlier discards the change.
+/// One atomic, WAL-logged change of up to two locked pages. The pages change in [`ByteChange::finish`]; dropping the
+/// value earlier discards the change.
 pub struct ByteChange<'a> {
     table: OpenTable<'a>,
     pages: [Option<Fragments>; PAGES_MAX],
@@ -41,8 +42,8 @@ impl<'a> ByteChange<'a> {
         }
     }
 
-    /// Puts bytes at a place of a page that is exclusively locked, and stays so until the change is finished. In the end
-    /// all that is not zero lies outside the hole between `pd_lower` and `pd_upper`.
+    /// Puts bytes at a place of a page that is exclusively locked, and stays so until the change is finished. In the
+    /// end all that is not zero lies outside the hole between `pd_lower` and `pd_upper`.
     pub fn put(&mut self, page: &'a LockedPage, at: usize, bytes: &[u8]) {
         assert!(
             page.is_exclusive() && at + bytes.len() <= BLCKSZ,

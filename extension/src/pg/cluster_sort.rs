@@ -57,14 +57,15 @@ impl<'a> ClusterSort<'a> {
 
     /// Adds a row of lanes of the table's row type.
     pub fn put(&mut self, outlet: &RowOutlet, place: usize, origin: RowOrigin) {
-        // SAFETY: the arrays have an element for each attribute; the lanes hold the row while it is copied, and the sort
-        // copies the tuple.
+        // SAFETY: the arrays have an element for each attribute; the lanes hold the row while it is copied, and the
+        // sort copies the tuple.
         unsafe {
             let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
             outlet.read(place, 0, self.values.len(), values, nulls);
             let tuple = pg_sys::heap_form_tuple((*self.table.as_ptr()).rd_att, values, nulls);
             let header = &mut *(*tuple).t_data;
-            // A new tuple is a value of a row type. It becomes a tuple of a table, as heap makes it before it inserts it.
+            // A new tuple is a value of a row type. It becomes a tuple of a table, as heap makes it before it inserts
+            // it.
             header.t_infomask &= !(pg_sys::HEAP_XACT_MASK as u16);
             header.t_infomask2 &= !(pg_sys::HEAP2_XACT_MASK as u16);
             header.t_infomask |= pg_sys::HEAP_XMAX_INVALID as u16;
@@ -131,7 +132,8 @@ impl ClusterSort<'_> {
 impl Drop for ClusterSort<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: made in `begin`; after an ERROR the memory context frees it, and its files go with the transaction.
+            // SAFETY: made in `begin`; after an ERROR the memory context frees it, and its files go with the
+            // transaction.
             unsafe { pg_sys::tuplesort_end(self.state) }
         }
     }

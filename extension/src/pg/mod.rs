@@ -19,10 +19,11 @@
 //! | [`malloc`] | memory that is kept for the next batch |
 //! | [`temporary_file`] | temporary files of a query |
 //!
-//! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So values
-//! of this folder are dropped while an ERROR passes. By then PostgreSQL has reset its interrupt holdoff count, and releasing
-//! a lightweight lock would make that count wrap around. While the thread panics, guards therefore leave pins, locks and
-//! open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they release them.
+//! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So
+//! values of this folder are dropped while an ERROR passes. By then PostgreSQL has reset its interrupt holdoff count,
+//! and releasing a lightweight lock would make that count wrap around. While the thread panics, guards therefore
+//! leave pins, locks and open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they
+//! release them.
 
 pub mod background;
 pub mod byte_change;

@@ -29,8 +29,8 @@ pub fn tables_in<'p>(root: PlannerInfo<'p>, relations: Relids<'p>) -> Relids<'p>
     }
 }
 
-/// Replaces the outer joins below a column by those that `renumbered` returns, without those that have no new index. The
-/// column's set of joins is its own.
+/// Replaces the outer joins below a column by those that `renumbered` returns, without those that have no new index.
+/// The column's set of joins is its own.
 #[cfg_attr(feature = "pg15", allow(unused_variables))]
 pub fn renumber(variable: Var<'_>, renumbered: impl Fn(i32) -> Option<i32>) {
     #[cfg(not(feature = "pg15"))]

@@ -51,8 +51,8 @@ pub const AT_EXTENT_COUNT: usize = 84;
 pub const AT_EXTENTS: usize = 88;
 
 thread_local! {
-    /// The file that this backend found to have blocks last. It has some until the transaction ends, unless this backend
-    /// itself truncates it.
+    /// The file that this backend found to have blocks last. It has some until the transaction ends, unless this
+    /// backend itself truncates it.
     static WRITTEN: Cell<Option<Locator>> = const { Cell::new(None) };
 }
 

@@ -7,8 +7,8 @@
 //! | 32 | 8 | number of the page's first entry among all that the chain ever had |
 //! | 40 | 32 each | entries, up to `pd_lower` |
 //!
-//! The numbers tell which tombstones came before their rows were sealed, and so numbered anew: those that did say nothing
-//! of the row that has the number now.
+//! The numbers tell which tombstones came before their rows were sealed, and so numbered anew: those that did say
+//! nothing of the row that has the number now.
 //!
 //! Entry: row (8), next version's row (8), xmax (4), cmax (4), kind (2), lock mode (2), flags (4).
 //!
@@ -254,8 +254,8 @@ impl Tombstones {
         shared
     }
 
-    /// Reads what was added since; the tail page, if the caller has it locked, from the caller's bytes. Whether anything
-    /// was.
+    /// Reads what was added since; the tail page, if the caller has it locked, from the caller's bytes. Whether
+    /// anything was.
     pub fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta, tail: Option<&Tail>) -> bool {
         let before = self.position;
         self.used = USES.with(|uses| {

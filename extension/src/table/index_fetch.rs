@@ -13,8 +13,8 @@ use crate::pg::table::OpenTable;
 /// A fetch under way: of an index scan, or of the check of a constraint.
 pub struct IndexFetch<'a> {
     table: OpenTable<'a>,
-    /// The scan that serves all rows under an MVCC snapshot: everything that the snapshot sees was in the table when the
-    /// scan began.
+    /// The scan that serves all rows under an MVCC snapshot: everything that the snapshot sees was in the table when
+    /// the scan began.
     scan: Option<Scan<'a>>,
     /// The oldest transaction that some snapshot may not see, as of when it was first asked for.
     horizon: Option<u32>,
@@ -75,8 +75,8 @@ impl<'a> IndexFetch<'a> {
         }
     }
 
-    /// The same under a snapshot that sees what is there by now. Most rows are found to be gone or not to be seen, which takes
-    /// no scan.
+    /// The same under a snapshot that sees what is there by now. Most rows are found to be gone or not to be seen,
+    /// which takes no scan.
     fn fetch_current(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
         row_numbers::keep_if_changing(table);

@@ -1,10 +1,11 @@
 //! Tables that this backend has open, kept from row to row.
 //!
-//! A statement that changes or checks rows one by one opens its table for each of them. It nearly always finds the table
-//! as it was, but for what the statement itself has added.
+//! A statement that changes or checks rows one by one opens its table for each of them. It nearly always finds the
+//! table as it was, but for what the statement itself has added.
 //!
-//! What is kept of a table holds as long as its metapage names the same generation. Then only the ends of its chains are
-//! looked at. It is kept until the outermost execution or the transaction ends, because it pins the table in the arena.
+//! What is kept of a table holds as long as its metapage names the same generation. Then only the ends of its chains
+//! are looked at. It is kept until the outermost execution or the transaction ends, because it pins the table in the
+//! arena.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -59,8 +60,8 @@ pub struct Indexes {
 /// Where runs are appended to a table.
 #[derive(Clone)]
 pub struct End {
-    /// The metapage of some moment since the table is kept. By now the directory's last page may be a later one, and the
-    /// page that it was may belong to another chain.
+    /// The metapage of some moment since the table is kept. By now the directory's last page may be a later one, and
+    /// the page that it was may belong to another chain.
     pub meta: Meta,
     /// The arena's table, where there is one.
     pub cached: Option<Relation<ArenaLocks>>,
@@ -175,8 +176,8 @@ pub fn note_end(table: OpenTable<'_>, end: Option<End>) {
     });
 }
 
-/// Forgets all tables: no execution is under way, a transaction has ended, or files were truncated. Aborts may call it at
-/// any time, so it neither raises errors nor allocates.
+/// Forgets all tables: no execution is under way, a transaction has ended, or files were truncated. Aborts may call
+/// it at any time, so it neither raises errors nor allocates.
 pub fn forget() {
     metapage::forget_written();
     let _ = KEPT.try_with(|kept| kept.try_borrow_mut().map(|mut kept| kept.clear()));

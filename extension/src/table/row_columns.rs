@@ -1,5 +1,5 @@
-//! Rows of slots as columns. What it takes to make them is kept for the next row: a statement that writes row by row would
-//! spend a good part of its time on memory.
+//! Rows of slots as columns. What it takes to make them is kept for the next row: a statement that writes row by row
+//! would spend a good part of its time on memory.
 
 use std::cell::Cell;
 use std::rc::Rc;

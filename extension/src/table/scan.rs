@@ -208,9 +208,9 @@ impl<'a> Scan<'a> {
         };
     }
 
-    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end. Sealed ones
-    /// that are ruled out, or taken in, by what their parts' indexes say are left without being read. What is to be read of the
-    /// window has to be [filled](Scan::fill) first.
+    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end. Sealed
+    /// ones that are ruled out, or taken in, by what their parts' indexes say are left without being read. What is to
+    /// be read of the window has to be [filled](Scan::fill) first.
     pub fn next_window(
         &mut self,
         forward: bool,
@@ -238,8 +238,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Makes the rows at some places of the window that is open ready to be read in some attributes. `None`: in all that are
-    /// looked at.
+    /// Makes the rows at some places of the window that is open ready to be read in some attributes. `None`: in all
+    /// that are looked at.
     pub fn fill(&mut self, places: std::ops::Range<usize>, attributes: Option<&[usize]>) {
         if let Place::In(open) = &mut self.place {
             open.window.fill(places, attributes);
@@ -268,8 +268,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible. What is to be read of
-    /// them has to be [filled](Scan::fill) first.
+    /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible. What is to be
+    /// read of them has to be [filled](Scan::fill) first.
     pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
         let bounds = std::mem::replace(&mut self.bounds, (from, to));
         let open = self.open_segment(segment_of(from), None, Wanted::Few);
@@ -329,7 +329,8 @@ impl<'a> Scan<'a> {
         run.is_some()
     }
 
-    /// Stores a row of a run. Of sealed rows that the arena does not have decoded, one vector of each column is decoded.
+    /// Stores a row of a run. Of sealed rows that the arena does not have decoded, one vector of each column is
+    /// decoded.
     fn store_near(&mut self, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
         let mut near = match self.near.take() {
             Some(near) if near.rows.contains(&row) => near,

@@ -8,8 +8,8 @@
 //! indexes     every visible row has its entry; no entry names a row that the table never had
 //! ```
 //!
-//! The check holds the lock that VACUUM and sealing take, so nothing is freed or moved meanwhile. Queries and writers go
-//! on. Whatever is read later than a row's transaction is at least as new as the row, and each check relies on the
+//! The check holds the lock that VACUUM and sealing take, so nothing is freed or moved meanwhile. Queries and writers
+//! go on. Whatever is read later than a row's transaction is at least as new as the row, and each check relies on the
 //! order in which it reads.
 //!
 //! Damage that keeps the table from being opened is an ERROR, as it is for a query: of the metapage, of a page of a

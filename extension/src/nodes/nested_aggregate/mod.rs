@@ -20,8 +20,9 @@
 //! | [`group_lanes`] | finished groups as lanes |
 //! | [`program`] | the aggregation as the engine executes it |
 //!
-//! The rows of `LanesWindow` with SQL's own window functions are aggregated in the same way: their texts
-//! are keys, which need not be distinct together, and each other column and each function is an entry. Where the comments speak of groups below, these rows are meant as well.
+//! The rows of `LanesWindow` with SQL's own window functions are aggregated in the same way: their texts are keys,
+//! which need not be distinct together, and each other column and each function is an entry. Where the comments speak
+//! of groups below, these rows are meant as well.
 //!
 //! An *entry* is a key or an aggregate of the aggregation below, in the order of its `custom_scan_tlist`: keys, then
 //! aggregates. The groups below are the rows of a table whose columns are the entries. So the engine uses the same
@@ -36,8 +37,8 @@
 //! - Expressions of the sub-select's list are evaluated where they are used. They are not volatile, and they are never
 //!   evaluated for a group that HAVING removes.
 //!
-//! Failures: errors of expressions are PostgreSQL's. Where a key or aggregate has a type that no lane has, the node is not
-//! offered.
+//! Failures: errors of expressions are PostgreSQL's. Where a key or aggregate has a type that no lane has, the node
+//! is not offered.
 
 pub mod below;
 pub mod finished;

@@ -73,8 +73,8 @@ impl<'p> Below<'p> {
         stored.and_then(Expr::as_nodes).unwrap_or(List::EMPTY)
     }
 
-    /// How many keys and aggregates there are. The texts of a window are keys, its other columns and its functions count
-    /// as aggregates.
+    /// How many keys and aggregates there are. The texts of a window are keys, its other columns and its functions
+    /// count as aggregates.
     fn counts(&self) -> (usize, usize) {
         let numbers = numbers_of(self.stored(0).get(0));
         if !self.is_window {

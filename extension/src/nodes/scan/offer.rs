@@ -7,8 +7,8 @@ use crate::pg::tree::{CustomPath, List, Node, PlannerInfo, RelOptInfo};
 use crate::planner::quals::{Quals, VECTOR_SHARE};
 use crate::planner::selectivity;
 
-/// The path of a scan of a lanes table by one process with conditions of the table, and the pages that it is expected to
-/// read.
+/// The path of a scan of a lanes table by one process with conditions of the table, and the pages that it is expected
+/// to read.
 pub fn scan_path<'p>(
     root: PlannerInfo<'p>,
     relation: RelOptInfo<'p>,

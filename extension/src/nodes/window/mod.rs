@@ -1,5 +1,5 @@
-//! `LanesWindow`: the rows of a table with window functions. `lanes.ema`, `lanes.delta` and `lanes.rate` are computed in
-//! the order of time; SQL's own functions are computed partition by partition, in [`partitioned`].
+//! `LanesWindow`: the rows of a table with window functions. `lanes.ema`, `lanes.delta` and `lanes.rate` are computed
+//! in the order of time; SQL's own functions are computed partition by partition, in [`partitioned`].
 //!
 //! ```text
 //! offer ── path ──► plan ──► input: vectors, partitions, arguments ──► values: a state for each function and partition
@@ -15,7 +15,8 @@
 //! | [`row_order`] | the order in which rows are processed and returned |
 //! | [`rows`] | rows that are put aside |
 //!
-//! Invariant: in the order of time, the functions process the rows of a partition in the order of time, and rows of equal times in row order.
+//! Invariant: in the order of time, the functions process the rows of a partition in the order of time, and rows of
+//! equal times in row order.
 
 pub mod input;
 pub mod offer;

@@ -1,6 +1,7 @@
 //! Offers `LanesWindow`: for functions of this extension, and for SQL's own by [`partitioned`].
 //!
-//! For functions of this extension the node returns rows in the order of time, and its path says so: a Sort above it is needed only for another order.
+//! For functions of this extension the node returns rows in the order of time, and its path says so: a Sort above it
+//! is needed only for another order.
 
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;

@@ -5,8 +5,8 @@
 //! and none are decoded.
 //!
 //! A *bitmap scan* must read nothing ahead. Up to PostgreSQL 17 the executor itself asks for the blocks that a bitmap
-//! names to be read ahead. The blocks of a lanes table's tuple ids are virtual ones ([`crate::table::tid`]), mostly past
-//! the end of its file, and PostgreSQL raises an ERROR where a block lies past the file's last segment of 1 GB.
+//! names to be read ahead. The blocks of a lanes table's tuple ids are virtual ones ([`crate::table::tid`]), mostly
+//! past the end of its file, and PostgreSQL raises an ERROR where a block lies past the file's last segment of 1 GB.
 
 use std::ffi::c_void;
 
@@ -39,8 +39,8 @@ pub unsafe fn adjust(query: *const pg_sys::QueryDesc) {
 }
 
 unsafe extern "C-unwind" fn visit(state: *mut pg_sys::PlanState, argument: *mut c_void) -> bool {
-    // SAFETY: the walker passes live states, and casts follow tags. The table of a scan is open; that of a scan which is
-    // only explained may not be.
+    // SAFETY: the walker passes live states, and casts follow tags. The table of a scan is open; that of a scan which
+    // is only explained may not be.
     unsafe {
         let is_of_lanes = |scan: *const pg_sys::ScanState| {
             let relation = (*scan).ss_currentRelation;

@@ -214,8 +214,8 @@ impl RunningNode {
     /// until the node starts again.
     pub fn evaluate(self, expr: Expr<'_>) -> Option<TypedDatum> {
         let plan = self.0;
-        // SAFETY: a node in execution; the expression is part of its plan and lives as long. The switch back also happens
-        // when an ERROR passes, because PostgreSQL resets the current context.
+        // SAFETY: a node in execution; the expression is part of its plan and lives as long. The switch back also
+        // happens when an ERROR passes, because PostgreSQL resets the current context.
         unsafe {
             let scalars = Scalars::of(plan);
             let state = scalars.state(expr.as_ptr().cast(), plan);

@@ -68,8 +68,8 @@ impl QueryTable {
 
     /// A virtual slot for rows of these columns of the table, counted from 1, in the current memory context.
     pub fn new_slot_of(self, columns: &[i16]) -> Slot {
-        // SAFETY: the columns are the table's, and the new descriptor, which lives as long as the slot, has an entry for
-        // each.
+        // SAFETY: the columns are the table's, and the new descriptor, which lives as long as the slot, has an entry
+        // for each.
         unsafe {
             let descriptor = pg_sys::CreateTemplateTupleDesc(columns.len() as i32);
             for (place, &column) in columns.iter().enumerate() {
@@ -118,7 +118,8 @@ impl OwnTable {
     }
 }
 
-/// A scan of all visible rows of a table, slot by slot. It owns nothing that needs dropping, so an ERROR may jump over it.
+/// A scan of all visible rows of a table, slot by slot. It owns nothing that needs dropping, so an ERROR may jump
+/// over it.
 #[derive(Clone, Copy)]
 pub struct SlotScan {
     table: OwnTable,

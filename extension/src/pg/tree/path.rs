@@ -221,7 +221,8 @@ impl<'p> Path<'p> {
         path
     }
 
-    /// A copy of a path that groups or joins rows, or gathers such rows from workers; `None` for any other kind of path.
+    /// A copy of a path that groups or joins rows, or gathers such rows from workers; `None` for any other kind of
+    /// path.
     pub fn copy_of_result(self) -> Option<Path<'p>> {
         let path = self.as_ptr();
         // SAFETY: a live path, whose structure follows from its tag.

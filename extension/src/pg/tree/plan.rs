@@ -82,8 +82,8 @@ impl QueryDesc<'_> {
 }
 
 impl<'p> Plan<'p> {
-    /// The range-table index of the table, if the node is one of PostgreSQL's own that read a table from its first row to
-    /// its last, or by the places of rows.
+    /// The range-table index of the table, if the node is one of PostgreSQL's own that read a table from its first
+    /// row to its last, or by the places of rows.
     pub fn table_scanned(self) -> Option<u32> {
         let is_scan = matches!(
             self.tag(),

@@ -162,7 +162,8 @@ impl<'p> Expr<'p> {
 
     /// The elements, if the node is a list of nodes.
     pub fn as_nodes(self) -> Option<List<'p, Expr<'p>>> {
-        // SAFETY: a live list of pointers. PostgreSQL and this extension put nodes into lists that are nodes themselves.
+        // SAFETY: a live list of pointers. PostgreSQL and this extension put nodes into lists that are nodes
+        // themselves.
         (self.tag() == NodeTag::T_List).then(|| unsafe { Field::of(self.as_ptr().cast()) })
     }
 

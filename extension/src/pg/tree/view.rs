@@ -80,8 +80,8 @@ macro_rules! nullable_fields {
 }
 pub(crate) use nullable_fields;
 
-/// Declares views: `View of Structure { fields copied; } { pointers as views; } { fields to set; } { pointers to set; }`.
-/// The last part may be missing.
+/// Declares views: `View of Structure { fields copied; } { pointers as views; } { fields to set; } { pointers to set;
+/// }`. The last part may be missing.
 macro_rules! views {
     ($(
         $(#[$meta:meta])*

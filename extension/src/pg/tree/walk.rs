@@ -37,7 +37,8 @@ pub type Replacer<'a, 'p> = dyn FnMut(Expr<'p>) -> Option<Expr<'p>> + 'a;
 /// A copy of an expression in which some parts are replaced.
 pub fn replaced<'p>(expr: Expr<'p>, replacer: &mut Replacer<'_, 'p>) -> Expr<'p> {
     let mut panic: Option<Box<dyn Any + Send>> = None;
-    // SAFETY: the tree lives for 'p. No panic crosses the C frames: it ends the copying, and is raised again afterwards.
+    // SAFETY: the tree lives for 'p. No panic crosses the C frames: it ends the copying, and is raised again
+    // afterwards.
     let copy = unsafe {
         raw::replaced(expr.as_ptr(), &mut |node| {
             if panic.is_some() {

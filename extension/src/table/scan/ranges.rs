@@ -86,8 +86,8 @@ pub fn visible_ranges(
 /// Deleted rows among those of a scan from which on it looks for runs that are gone.
 const DELETED_MIN: usize = 32;
 
-/// Notes which runs of one row nobody will see any more, by the transactions that deleted their rows. Later scans then pass them
-/// quickly: a row that is updated again and again leaves many until the next VACUUM.
+/// Notes which runs of one row nobody will see any more, by the transactions that deleted their rows. Later scans
+/// then pass them quickly: a row that is updated again and again leaves many until the next VACUUM.
 fn learn_gone(table: OpenTable<'_>, runs: &mut Runs, deleted: &[(usize, u32)]) {
     if deleted.len() < DELETED_MIN {
         return;

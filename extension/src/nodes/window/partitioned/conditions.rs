@@ -1,7 +1,7 @@
 //! Conditions on ranks, which are checked before a row is written.
 //!
-//! PostgreSQL leaves conditions such as `row_number() OVER … <= 3` to the node. They remain conditions of the plan, too:
-//! most rows fail them, and here that costs no slot.
+//! PostgreSQL leaves conditions such as `row_number() OVER … <= 3` to the node. They remain conditions of the plan,
+//! too: most rows fail them, and here that costs no slot.
 
 use lanes_columnar::over::Output;
 use lanes_simd::Comparison;
