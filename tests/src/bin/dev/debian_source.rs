@@ -32,10 +32,9 @@ pub fn debian_source(package: &str, wanted: &[&str]) -> Result<PathBuf> {
         place::make_folder(&work.join(part))?;
     }
     write_lists(&work.join("sources"))?;
-    run(apt(&work).args(["-qq", "update"]))?;
-    run(apt(&work)
-        .args(["-qq", "source", "--download-only", package])
-        .current_dir(&work))?;
+    run(apt("apt-get", &work).args(["-qq", "update"]))?;
+    let found = run(apt("apt-cache", &work).args(["showsrc", "--only-source", package]))?;
+    download(&work, package, &versions_in(&found))?;
     let archive = archive_in(&work)?;
     let mut unpack = Command::new("tar");
     unpack.arg("-C").arg(work.join("source")).arg("-xf");
@@ -48,9 +47,39 @@ pub fn debian_source(package: &str, wanted: &[&str]) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns the command of apt with lists and a cache of our own.
-fn apt(work: &Path) -> Command {
-    let mut command = Command::new("apt-get");
+/// Downloads the newest version that can be had: a mirror may list versions that it does not keep.
+fn download(work: &Path, package: &str, versions: &[String]) -> Result<()> {
+    let mut failure = Error::Other(format!("apt lists no source of {package}"));
+    for version in versions {
+        let wanted = format!("{package}={version}");
+        let mut command = apt("apt-get", work);
+        command.args(["-qq", "source", "--download-only", &wanted]);
+        match run(command.current_dir(work)) {
+            Ok(_) => return Ok(()),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Returns the versions in the output of `apt-cache showsrc`, the newest first.
+fn versions_in(found: &str) -> Vec<String> {
+    let versions = found
+        .lines()
+        .filter_map(|line| line.strip_prefix("Version: "));
+    let mut versions: Vec<String> = versions.map(str::to_owned).collect();
+    let numbers = |version: &String| -> Vec<u64> {
+        let parts = version.split(|c: char| !c.is_ascii_digit());
+        parts.filter_map(|part| part.parse().ok()).collect()
+    };
+    versions.sort_by_key(|version| std::cmp::Reverse(numbers(version)));
+    versions.dedup();
+    versions
+}
+
+/// Returns a program of apt with lists and a cache of our own.
+fn apt(program: &str, work: &Path) -> Command {
+    let mut command = Command::new(program);
     let option = |name: &str, value: &Path| format!("{name}={}", value.display());
     for text in [
         option("Dir::Etc::SourceList", Path::new("/dev/null")),
@@ -105,6 +134,12 @@ fn archive_in(work: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_version_is_first() {
+        let found = "Package: a\nVersion: 15.9-0\n\nVersion: 15.20-0\nVersion: 15.9-0\n";
+        assert_eq!(versions_in(found), ["15.20-0", "15.9-0"]);
+    }
 
     #[test]
     fn both_formats_of_lists_name_sources() {
