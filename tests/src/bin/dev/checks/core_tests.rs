@@ -33,16 +33,16 @@ const LIBRARIES: [&str; 3] = [
 ];
 /// PostgreSQL 15 has 217 tests. A run of fewer says nothing.
 const TESTS_MIN: usize = 200;
-/// Settings of the database that the runner of the tests makes by itself otherwise.
-const DATABASE: &str = "\
-CREATE DATABASE regression TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C';
-ALTER DATABASE regression SET lc_messages = 'C';
-ALTER DATABASE regression SET lc_monetary = 'C';
-ALTER DATABASE regression SET lc_numeric = 'C';
-ALTER DATABASE regression SET lc_time = 'C';
-ALTER DATABASE regression SET bytea_output = 'hex';
-ALTER DATABASE regression SET timezone_abbreviations = 'Default';
-";
+/// The database, as the runner of the tests makes it by itself otherwise.
+const DATABASE: &str = "CREATE DATABASE regression TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'";
+const SETTINGS: [(&str, &str); 6] = [
+    ("lc_messages", "C"),
+    ("lc_monetary", "C"),
+    ("lc_numeric", "C"),
+    ("lc_time", "C"),
+    ("bytea_output", "hex"),
+    ("timezone_abbreviations", "Default"),
+];
 
 /// Runs the tests with both access methods and compares them.
 pub fn check() -> Result<Vec<Outcome>> {
@@ -109,21 +109,22 @@ fn run_with(method: &str, source: &Path, folder: &Path) -> Result<()> {
     copy_for(&account, source, &work)?;
     compile_libraries(&postgres, &work)?;
     cluster.psql("postgres", DATABASE)?;
-    if method == "lanes" {
-        cluster.psql(
-            "regression",
-            "CREATE EXTENSION lanes;
-             ALTER DATABASE regression SET default_table_access_method = lanes;
-             ALTER DATABASE regression SET lanes.vectorize = off;",
-        )?;
+    let set = |name: &str, value: &str| {
+        let statement = format!("ALTER DATABASE regression SET {name} = {value}");
+        cluster.psql("postgres", &statement)
+    };
+    for (name, value) in SETTINGS {
+        set(name, &format!("'{value}'"))?;
     }
-    cluster.psql(
-        "postgres",
-        &format!(
-            "ALTER SYSTEM SET dynamic_library_path = '{}:$libdir'; SELECT pg_reload_conf();",
-            work.display()
-        ),
+    set(
+        "dynamic_library_path",
+        &format!("'{}:$libdir'", work.display()),
     )?;
+    if method == "lanes" {
+        cluster.psql("regression", "CREATE EXTENSION lanes")?;
+        set("default_table_access_method", "lanes")?;
+        set("lanes.vectorize", "off")?;
+    }
     let tests = work.join("src/test/regress");
     let mut command = account.command(postgres.test_program("regress/pg_regress")?);
     command
