@@ -104,6 +104,8 @@ fn run_with(method: &str, source: &Path, folder: &Path) -> Result<()> {
         .setting("max_prepared_transactions", "4")
         .setting("max_parallel_workers", "8")
         .setting("lanes.arena_size", "256MB")
+        // The tests provoke warnings, which are failures in the log of other clusters.
+        .setting("log_min_messages", "error")
         .start()?;
     let work = cluster.folder().join("core");
     copy_for(&account, source, &work)?;
