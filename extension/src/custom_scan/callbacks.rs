@@ -162,7 +162,7 @@ pub fn open_table(node: ExecNode<'_>, index: u32) -> QueryTable {
 
 /// Memory that lives until the node starts again.
 pub fn lasting_memory(node: ExecNode<'_>) -> Memory {
-    RunningNode::at(node.plan_state()).memory()
+    RunningNode::of(node).memory()
 }
 
 /// Rescans children of a node.

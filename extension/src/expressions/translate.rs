@@ -47,7 +47,7 @@ pub enum Scalars {
 impl Scalars {
     /// The scalars of a node that has started.
     pub fn of(node: ExecNode<'_>) -> Scalars {
-        Scalars::Evaluated(RunningNode::at(node.plan_state()))
+        Scalars::Evaluated(RunningNode::of(node))
     }
 }
 

@@ -20,7 +20,7 @@ pub fn register() {
     hooks::on_end(ended);
 }
 
-/// What is done around an execution.
+/// The executor's hook of this extension: pending rows and spare memory begin and end with an execution.
 struct Execution;
 
 impl ExecutorHook for Execution {

@@ -23,7 +23,7 @@ use crate::planner::quals::split_quals;
 use crate::planner::reasons::{self, About};
 use crate::vectorize::{self, Vectorize};
 
-/// What the planner's hooks offer.
+/// The path hooks of this extension: they offer its nodes to the planner.
 pub struct Paths;
 
 impl PathHooks for Paths {
@@ -145,7 +145,7 @@ fn offer_distinct<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelO
         return;
     };
     if query.hasAggs() || query.hasWindowFuncs() || !query.groupClause().is_empty() {
-        // What is distinct are no rows of the table.
+        // DISTINCT applies to aggregated rows here, not to rows of the table.
         return;
     }
     let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;

@@ -15,7 +15,7 @@ pub fn register() {
     hooks::on_abort(reasons::abandon);
 }
 
-/// What is done around planning.
+/// The planner's hook of this extension: it rewrites ASOF joins before planning, and collects reasons.
 struct Planning;
 
 impl PlannerHook for Planning {

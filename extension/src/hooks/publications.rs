@@ -57,7 +57,7 @@ static INCLUDED: Statement = Statement::changing(
     &[pg_sys::BuiltinOid::TEXTOID, pg_sys::BuiltinOid::OIDOID],
 );
 
-/// What a statement may publish. It borrows from the statement and owns nothing, because an error of the statement
+/// The tables that a statement may publish. It borrows from the statement and owns nothing, because an error of the statement
 /// jumps over the frame that holds it.
 #[derive(Clone, Copy)]
 pub enum Suspect<'p> {

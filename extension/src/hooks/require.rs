@@ -32,7 +32,8 @@ pub fn check(planned: PlannedStmt<'_>) {
     if vectorize::vectorize() != Vectorize::Require {
         return;
     }
-    let subplans = planned.subplans().iter();
+    // The planner leaves null in place of a subplan that it did without.
+    let subplans = planned.subplans().present();
     for plan in planned.planTree().into_iter().chain(subplans) {
         check_plan(plan, planned);
     }

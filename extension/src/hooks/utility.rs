@@ -25,10 +25,10 @@ pub fn register() {
     hooks::chain_utility::<Statements>();
 }
 
-/// What is done around utility statements.
+/// The utility hook of this extension: it handles table options and checks publications.
 struct Statements;
 
-/// What remains to be done after the statement. It borrows from the statement's memory, because an error may jump
+/// The work that remains after the statement. It borrows from the statement's memory, because an error may jump
 /// over the frame that holds it.
 #[derive(Clone, Copy)]
 enum Afterwards {
@@ -52,7 +52,7 @@ enum Afterwards {
     },
 }
 
-/// What is done after a statement.
+/// The work that a statement leaves for after its execution.
 #[derive(Clone, Copy)]
 struct Plan {
     afterwards: Afterwards,
@@ -173,7 +173,7 @@ impl Plan {
         planned: PlannedStmt<'static>,
         original: AlterTableStmt<'static>,
     ) -> Option<PlannedStmt<'static>> {
-        if !original.cmds().iter().any(sets_parameters) {
+        if !original.cmds().iter().any(AlterTableCmd::sets_parameters) {
             return None;
         }
         let table = find(original.relation());
@@ -190,7 +190,7 @@ impl Plan {
         for command in alter
             .cmds()
             .iter()
-            .filter(|command| sets_parameters(*command))
+            .filter(|command| command.sets_parameters())
         {
             let (ours, others) = table_options::split(command.parameters());
             let target = match command.subtype() {
@@ -305,11 +305,4 @@ fn refuse_setting(commands: List<'_, AlterTableCmd<'_>>) {
             table_options::refuse_elsewhere(command.parameters());
         }
     }
-}
-
-fn sets_parameters(command: AlterTableCmd<'_>) -> bool {
-    matches!(
-        command.subtype(),
-        pg_sys::AlterTableType::AT_SetRelOptions | pg_sys::AlterTableType::AT_ResetRelOptions
-    )
 }

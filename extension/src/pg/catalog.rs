@@ -137,12 +137,13 @@ pub fn function_result(function: Oid) -> Oid {
 pub fn on_change(cache: pg_sys::SysCacheIdentifier::Type, changed: fn()) {
     unsafe extern "C-unwind" fn run(changed: pg_sys::Datum, _: i32, _: u32) {
         // SAFETY: the datum is the function that was registered below.
-        let changed: fn() = unsafe { std::mem::transmute(changed.value()) };
+        let changed: fn() =
+            unsafe { std::mem::transmute(changed.cast_mut_ptr::<std::ffi::c_void>()) };
         changed();
     }
     // SAFETY: PostgreSQL keeps the function with the datum, which it only hands back.
     unsafe {
-        let changed = pg_sys::Datum::from(changed as usize);
+        let changed = pg_sys::Datum::from(changed as *mut std::ffi::c_void);
         pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(run), changed);
     }
 }

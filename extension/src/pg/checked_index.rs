@@ -61,7 +61,7 @@ impl Drop for CheckedIndexes<'_> {
     }
 }
 
-/// What is done with each entry's tuple id.
+/// A function that takes the tuple id of each entry.
 type Visit<'f> = &'f mut dyn FnMut(&pg_sys::ItemPointerData);
 
 impl<'a> CheckedIndex<'a> {

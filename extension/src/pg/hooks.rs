@@ -16,6 +16,17 @@ use super::tree::{
     plan_field, plan_node,
 };
 
+/// Puts a callback before the one that a hook has.
+macro_rules! chain {
+    ($hook:ident, $previous:ident, $callback:expr) => {
+        // SAFETY: the process has one thread.
+        unsafe {
+            $previous = pg_sys::$hook;
+            pg_sys::$hook = Some($callback);
+        }
+    };
+}
+
 static mut PREVIOUS_RELATION: pg_sys::set_rel_pathlist_hook_type = None;
 static mut PREVIOUS_JOIN: pg_sys::set_join_pathlist_hook_type = None;
 static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
@@ -24,7 +35,7 @@ static mut PREVIOUS_EXECUTOR: pg_sys::ExecutorRun_hook_type = None;
 static mut PREVIOUS_UTILITY: pg_sys::ProcessUtility_hook_type = None;
 
 unsafe extern "C-unwind" {
-    // Called without the bindings' error boundary: see the module.
+    // Called without the bindings' error boundary, so that an ERROR keeps its position and context.
     #[link_name = "standard_planner"]
     fn standard_planner(
         query: *mut pg_sys::Query,
@@ -52,7 +63,7 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// What is done when the planner has collected paths. The planner's structures live as long as a call.
+/// Hooks that run when the planner has collected paths. The planner's structures live as long as a call.
 pub trait PathHooks {
     /// A table or another entry of FROM has its paths.
     fn relation<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, entry: RangeTblEntry<'p>);
@@ -77,15 +88,13 @@ pub trait PathHooks {
 
 /// Installs the planner's hooks for paths, once a process.
 pub fn chain_paths<H: PathHooks>() {
-    // SAFETY: the process has one thread.
-    unsafe {
-        PREVIOUS_RELATION = pg_sys::set_rel_pathlist_hook;
-        pg_sys::set_rel_pathlist_hook = Some(relation_paths::<H>);
-        PREVIOUS_JOIN = pg_sys::set_join_pathlist_hook;
-        pg_sys::set_join_pathlist_hook = Some(join_paths::<H>);
-        PREVIOUS_UPPER = pg_sys::create_upper_paths_hook;
-        pg_sys::create_upper_paths_hook = Some(upper_paths::<H>);
-    }
+    chain!(
+        set_rel_pathlist_hook,
+        PREVIOUS_RELATION,
+        relation_paths::<H>
+    );
+    chain!(set_join_pathlist_hook, PREVIOUS_JOIN, join_paths::<H>);
+    chain!(create_upper_paths_hook, PREVIOUS_UPPER, upper_paths::<H>);
 }
 
 #[pg_guard]
@@ -149,7 +158,7 @@ unsafe extern "C-unwind" fn upper_paths<H: PathHooks>(
     }
 }
 
-/// What is done around the planning of a query.
+/// A hook that runs before and after the planning of a query.
 pub trait PlannerHook {
     /// Before: returns the query to plan, which is the given one or a copy of it. The options are those of a cursor,
     /// `CURSOR_OPT_…`.
@@ -161,11 +170,7 @@ pub trait PlannerHook {
 
 /// Installs the planner's hook, once a process.
 pub fn chain_planner<H: PlannerHook>() {
-    // SAFETY: the process has one thread.
-    unsafe {
-        PREVIOUS_PLANNER = pg_sys::planner_hook;
-        pg_sys::planner_hook = Some(planner::<H>);
-    }
+    chain!(planner_hook, PREVIOUS_PLANNER, planner::<H>);
 }
 
 unsafe extern "C-unwind" fn planner<H: PlannerHook>(
@@ -184,7 +189,7 @@ unsafe extern "C-unwind" fn planner<H: PlannerHook>(
     }
 }
 
-/// What is done around the execution of a query.
+/// A hook that runs before and after the execution of a query.
 pub trait ExecutorHook {
     /// Before, outside of which executions may be under way. The depth that it returns is passed on.
     fn before(query: QueryDesc<'_>) -> usize;
@@ -195,11 +200,7 @@ pub trait ExecutorHook {
 
 /// Installs the executor's hook, once a process.
 pub fn chain_executor<H: ExecutorHook>() {
-    // SAFETY: the process has one thread.
-    unsafe {
-        PREVIOUS_EXECUTOR = pg_sys::ExecutorRun_hook;
-        pg_sys::ExecutorRun_hook = Some(executor_run::<H>);
-    }
+    chain!(ExecutorRun_hook, PREVIOUS_EXECUTOR, executor_run::<H>);
 }
 
 unsafe extern "C-unwind" fn executor_run<H: ExecutorHook>(
@@ -221,9 +222,9 @@ unsafe extern "C-unwind" fn executor_run<H: ExecutorHook>(
     }
 }
 
-/// What is done around a statement that needs no plan.
+/// A hook that runs before and after a statement that needs no plan.
 pub trait UtilityHook {
-    /// What remains to be done after the statement. It owns nothing, because an error may jump over it.
+    /// The work that remains after the statement. It owns nothing, because an error may jump over it.
     type Plan: Copy;
 
     /// Before: returns the statement to execute, which is the given one or a copy of it.
@@ -235,11 +236,7 @@ pub trait UtilityHook {
 
 /// Installs the hook of utility statements, once a process.
 pub fn chain_utility<H: UtilityHook>() {
-    // SAFETY: the process has one thread.
-    unsafe {
-        PREVIOUS_UTILITY = pg_sys::ProcessUtility_hook;
-        pg_sys::ProcessUtility_hook = Some(process_utility::<H>);
-    }
+    chain!(ProcessUtility_hook, PREVIOUS_UTILITY, process_utility::<H>);
 }
 
 unsafe extern "C-unwind" fn process_utility<H: UtilityHook>(
@@ -305,7 +302,8 @@ unsafe extern "C-unwind" fn subtransaction_ended(
     aborted: *mut std::ffi::c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        // SAFETY: as above; the aborting subtransaction is still the current one.
+        // SAFETY: the argument is the function that `on_abort` registered; the aborting subtransaction is still the
+        // current one.
         unsafe {
             let aborted: fn(i32) = std::mem::transmute(aborted);
             aborted(pg_sys::GetCurrentTransactionNestLevel());

@@ -30,13 +30,6 @@ pub struct Snapshot<'a> {
     lives: PhantomData<&'a pg_sys::SnapshotData>,
 }
 
-/// Calls `work` with the snapshot of the statement that is being executed.
-pub fn with_active<T>(work: impl FnOnce(Snapshot<'_>) -> T) -> T {
-    // SAFETY: the active snapshot outlives whatever the statement calls.
-    let active = unsafe { Snapshot::new(pg_sys::GetActiveSnapshot()) };
-    work(active.expect("a statement is being executed"))
-}
-
 impl<'a> Snapshot<'a> {
     /// `None` for a null snapshot.
     ///

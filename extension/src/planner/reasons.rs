@@ -53,16 +53,22 @@ fn planning() -> u64 {
     UNDER_WAY.with_borrow(|under_way| under_way.last().map_or(0, |planning| planning.number))
 }
 
-/// Drops plannings that began at this nest level of transactions or deeper, and their reasons.
+/// Drops plannings that began at this nest level of transactions or deeper, and their reasons. Aborts call it at any
+/// time, so it does not panic.
 pub fn abandon(nest_level: i32) {
     let outlives = |planning: &Planning| planning.nest_level < nest_level;
-    UNDER_WAY.with_borrow_mut(|under_way| {
+    let outer = UNDER_WAY.with(|under_way| {
+        let mut under_way = under_way.try_borrow_mut().ok()?;
         while under_way.last().is_some_and(|planning| !outlives(planning)) {
             under_way.pop();
         }
+        Some(under_way.last().map_or(0, |planning| planning.number))
     });
-    let outer = planning();
-    NOTED.with_borrow_mut(|noted| noted.retain(|n| n.planning <= outer));
+    NOTED.with(|noted| {
+        if let (Some(outer), Ok(mut noted)) = (outer, noted.try_borrow_mut()) {
+            noted.retain(|n| n.planning <= outer);
+        }
+    });
 }
 
 /// Notes why something about a table is not vectorised.

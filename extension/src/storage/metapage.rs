@@ -75,7 +75,7 @@ pub struct Meta {
     pub part_tail: u32,
     /// Row numbers mean the same as long as this does.
     pub sealings: u64,
-    /// What the planner is told of index-only scans depends on it, and nothing else.
+    /// The file's length at the end of the last VACUUM. Only the planner's cost of index-only scans depends on it.
     pub vacuumed_blocks: u32,
 }
 

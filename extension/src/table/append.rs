@@ -78,6 +78,7 @@ impl<'a> PreparedRun<'a> {
     /// Writes its data pages, if it needs any of its own and has none.
     pub fn write_pages(&mut self) {
         if !self.is_ready() {
+            // The table gets its first pages before those of a run.
             kept::end(self.table);
             self.space = Some(SpaceLock::share(self.table));
             let blocks = extent::allocate(self.table, data_page::blocks_for(self.image.len()));

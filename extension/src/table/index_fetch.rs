@@ -9,6 +9,7 @@ use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, tid};
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
+use crate::storage::directory::FLAG_SEALED;
 
 /// A fetch under way: of an index scan, or of the check of a constraint.
 pub struct IndexFetch<'a> {
@@ -57,7 +58,7 @@ impl<'a> IndexFetch<'a> {
         }
     }
 
-    /// The same under an MVCC snapshot.
+    /// Stores the row with an entry number, if an MVCC snapshot sees it.
     fn fetch_seen(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
         let scan = self.scan.get_or_insert_with(|| {
@@ -75,21 +76,27 @@ impl<'a> IndexFetch<'a> {
         }
     }
 
-    /// The same under a snapshot that sees what is there by now. Most rows are found to be gone or not to be seen,
+    /// Stores the row with an entry number, if it is there by now, as a snapshot that is not MVCC sees it. Most rows are found to be gone or not to be seen,
     /// which takes no scan.
     fn fetch_current(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
         row_numbers::keep_if_changing(table);
         pending_rows::flush_table(table.oid());
         let extent = Extent::Row(number);
-        let Some(mut content) = Reader::open_to(table, table.descriptor(), extent).content else {
+        let mut reader = Reader::open_to(table, table.descriptor(), extent);
+        let Some(mut content) = reader.content.take() else {
             return Found::Nothing;
         };
         let row = entry_numbers::row_of(table, &content, number);
-        if row.is_none_or(|row| one_row::visible_row(&mut content, snapshot, row).is_none()) {
+        let run = row.and_then(|row| one_row::visible_row(&mut content, snapshot, row));
+        let (Some(row), Some(run)) = (row, run) else {
             return unseen(table, &content, number, &mut self.horizon);
+        };
+        if run.flags & FLAG_SEALED == 0 {
+            one_row::store_row(&reader, &content, &run, row, slot);
+            return Found::Row;
         }
-        drop(content);
+        // A scan decodes one vector of a sealed segment, not all of it.
         let mut scan = Scan::begin(table, Some(snapshot));
         match scan.row_of_entry(number) {
             Some(row) if scan.store_row(row, slot) => Found::Row,

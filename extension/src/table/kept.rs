@@ -3,7 +3,7 @@
 //! A statement that changes or checks rows one by one opens its table for each of them. It nearly always finds the
 //! table as it was, but for what the statement itself has added.
 //!
-//! What is kept of a table holds as long as its metapage names the same generation. Then only the ends of its chains
+//! A kept table is valid as long as its metapage names the same generation. Then only the ends of its chains
 //! are looked at. It is kept until the outermost execution or the transaction ends, because it pins the table in the
 //! arena.
 
@@ -40,7 +40,7 @@ struct Kept {
     end: Option<End>,
 }
 
-/// What is kept of a table is of the table as long as this stays the same.
+/// The identity of a kept table. The kept table is valid as long as this stays the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
     changes: u64,
@@ -49,7 +49,7 @@ struct State {
     descriptor: usize,
 }
 
-/// What matters of a table's indexes to those who write rows.
+/// Facts about a table's indexes that writers of rows need.
 #[derive(Clone)]
 pub struct Indexes {
     pub any: bool,

@@ -44,7 +44,7 @@ const HEAP_ROW_BYTES: usize = 28;
 /// The pages that PostgreSQL assumes of a table that was neither vacuumed nor analysed: it may grow soon.
 const UNKNOWN_PAGES: f64 = 10.0;
 
-/// What the planner assumes of a table.
+/// The planner's assumptions about a table.
 pub struct Estimate {
     pub pages: u32,
     pub rows: f64,

@@ -225,7 +225,7 @@ fn signed_body<T: Integer>(values: &[T], valid: Option<&[u64]>, zone: Zone) -> Z
     }
 }
 
-/// What [`signed_body`] makes of one value.
+/// The zone of one integer, as [`signed_body`] computes it.
 fn single_signed<T: Integer>(value: T, zone: Zone) -> Zone {
     let value = value.widen();
     Zone {
@@ -238,7 +238,7 @@ fn single_signed<T: Integer>(value: T, zone: Zone) -> Zone {
     }
 }
 
-/// What [`floats_body`] makes of one value.
+/// The zone of one float, as [`floats_body`] computes it.
 fn single_float<T: Float>(value: T, zone: Zone) -> Zone {
     let is_infinite = value.magnitude() == T::INFINITY;
     let value = value.widen();

@@ -11,7 +11,7 @@ use crate::pg::ports::CHECK_FOR_INTERRUPTS;
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_INLINE};
 use crate::storage::metapage::{META_BLOCK, Meta};
-use crate::storage::part::Parts;
+use crate::storage::part::{self, Parts};
 use crate::storage::{data_page, extent, part_image, tombstone};
 
 /// Finds blocks that have two owners, lie past the file's end, or have an owner and are listed as free.
@@ -53,7 +53,7 @@ fn claim_directory(table: OpenTable<'_>, meta: &Meta, owned: &mut OwnedBlocks<'_
             if run.flags & (FLAG_DEAD | FLAG_INLINE) == 0 {
                 let owner = format!("the run at row {}", run.first_row);
                 let blocks = data_page::blocks_for(run.bytes as usize);
-                owned.claim(run.block, blocks, &owner);
+                claim_data(table, run.block, blocks, &owner, owned);
             }
         }
         true
@@ -73,20 +73,40 @@ fn claim_tombstones(table: OpenTable<'_>, meta: &Meta, owned: &mut OwnedBlocks<'
 /// Parts that later ones cover keep their blocks until they are dead. A later part may have taken them over, so they
 /// are not looked at.
 fn claim_parts(table: OpenTable<'_>, meta: &Meta, owned: &mut OwnedBlocks<'_>) {
-    crate::storage::part::walk(table, meta, |block, _| {
+    part::walk(table, meta, |block, _| {
         owned.claim(block, 1, "the parts");
     });
     for part in Parts::of(table, meta).live() {
         let entry = &part.entry;
         let owner = format!("the part at row {}", entry.first_row);
         let stream = data_page::blocks_for(entry.bytes as usize);
-        owned.claim(entry.block, stream, &owner);
+        claim_data(table, entry.block, stream, &owner, owned);
         if entry.is_remote() {
             continue;
         }
         for segment in &part.index(table).segments {
             let own = part_image::own_bytes(entry, segment.bytes);
-            owned.claim(segment.block, data_page::blocks_for(own), &owner);
+            let own = data_page::blocks_for(own);
+            claim_data(table, segment.block, own, &owner, owned);
+        }
+    }
+}
+
+/// Claims data pages. A damaged entry may name any number of blocks, so it is compared with the file first, which may
+/// have grown since other blocks were claimed.
+fn claim_data(
+    table: OpenTable<'_>,
+    first: u32,
+    blocks: u32,
+    owner: &str,
+    owned: &mut OwnedBlocks<'_>,
+) {
+    let (end, length) = (first.saturating_add(blocks), table.blocks());
+    match end <= length {
+        true => owned.claim(first, blocks, owner),
+        false => {
+            let problem = format!("it ends at block {end}, but the file has {length} blocks");
+            owned.findings.add(owner, problem);
         }
     }
 }

@@ -74,11 +74,11 @@ fn check_table(
         true => pg_sys::AccessShareLock,
         false => pg_sys::ShareUpdateExclusiveLock,
     };
+    // Before the table is locked: the lock keeps VACUUM out.
+    table_catalog::check_owner(target);
     let opened = OpenedTable::open(target, lock);
     let table = opened.get();
     super::check_readable(table, "lanes.check()");
-    // It locks VACUUM out.
-    table_catalog::check_owner(target);
     pending_rows::flush_table(target);
     let mut findings = Findings::default();
     if !is_standby {

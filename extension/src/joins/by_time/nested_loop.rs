@@ -26,7 +26,7 @@ pub struct Joining<'p> {
     pub inner: RelOptInfo<'p>,
     /// The kind of join: INNER, LEFT and so on.
     pub kind: pg_sys::JoinType::Type,
-    /// What else the planner knows of the join.
+    /// The planner's further knowledge of the join.
     pub extra: JoinPathExtraData<'p>,
 }
 

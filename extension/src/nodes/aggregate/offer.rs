@@ -43,7 +43,7 @@ fn rows_cost(sides: &Sides<'_>) -> Option<f64> {
     sides_of_path(path.below_projections()).map(|_| path.total_cost())
 }
 
-/// What is aggregated: a table, or its join by time, or its hash join.
+/// The input of an aggregation: a table, or its join by time, or its hash join.
 pub struct Input<'a, 'p> {
     /// The planner.
     pub root: PlannerInfo<'p>,
@@ -294,7 +294,7 @@ fn calls<'p>(
     Ok((calls, keeps_values))
 }
 
-/// What is aggregated, with all that its groups and aggregates need.
+/// The input of an aggregation, with the expressions of its groups and aggregates.
 struct Aggregated<'a, 'p> {
     root: PlannerInfo<'p>,
     relation: RelOptInfo<'p>,

@@ -55,7 +55,7 @@ pub fn offer(join: &Joining<'_>) -> bool {
     if cost.bytes > memory * MEMORY_FACTOR {
         return false;
     }
-    // What a hash join would pay to write its batches and read them again.
+    // A hash join would pay this to write its batches and read them again.
     let excess = (cost.bytes - memory).max(0.0);
     cost.build += 2.0 * server::seq_page_cost() * excess / f64::from(pg_sys::BLCKSZ);
     let path = callbacks::new_path::<AsofState>(join.joined, join.joined.reltarget());

@@ -30,15 +30,10 @@ pub fn offer(join: &Joining<'_>) {
     if vectorize::vectorize() == Vectorize::Off || !server::enable_hashjoin() {
         return;
     }
-    let Joining {
-        root,
-        joined,
-        outer,
-        inner,
-        kind,
-        extra,
-    } = *join;
-    let Some(sides) = Sides::of(root, joined, outer, inner, kind, extra.restrictlist()) else {
+    let (root, joined) = (join.root, join.joined);
+    let conditions = join.extra.restrictlist();
+    let sides = Sides::of(root, joined, join.outer, join.inner, join.kind, conditions);
+    let Some(sides) = sides else {
         return;
     };
     // The planner finds a star in each order of its joins. Once it was offered, it has replaced the plans that could

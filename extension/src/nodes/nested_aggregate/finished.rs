@@ -1,4 +1,4 @@
-//! What a nested aggregation reads: finished groups, or rows with window functions.
+//! The input of a nested aggregation: finished groups, or rows with window functions.
 
 use std::ops::Range;
 

@@ -123,7 +123,7 @@ impl WindowInput {
         // SAFETY: the plan's expressions are live.
         unsafe {
             let mut translator = Translator::new(Scalars::Evaluated(
-                crate::expressions::scalar::RunningNode::at(node.plan_state()),
+                crate::expressions::scalar::RunningNode::of(node),
             ));
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let time = translator.value(crate::pg::tree::plan_node(plan.time.cast()))?;

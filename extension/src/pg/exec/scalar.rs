@@ -7,11 +7,12 @@ use pgrx::pg_sys;
 
 use super::condition_test::Room;
 use super::memory::Memory;
-use crate::pg::nodes;
+use super::node::ExecNode;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 use crate::pg::tree::{Expr, View};
 use crate::pg::typed_datum::TypedDatum;
+use crate::pg::{nodes, ports};
 
 /// The state of a node's expressions; all zero at first.
 #[repr(C)]
@@ -161,11 +162,10 @@ pub unsafe fn initialised(
 pub struct RunningNode(*mut pg_sys::PlanState);
 
 impl RunningNode {
-    /// A node of this library that has started, by its state. The result, and all that is translated with it, is used
+    /// A node of this library that has started. The result, and all that is translated with it, is used
     /// until the node starts again at most.
-    pub fn at(plan: *mut pg_sys::PlanState) -> RunningNode {
-        assert!(!plan.is_null());
-        RunningNode(plan)
+    pub fn of(node: ExecNode<'_>) -> RunningNode {
+        RunningNode(node.plan_state())
     }
 
     /// The node's state.
@@ -203,8 +203,14 @@ impl RunningNode {
 
     /// Whether a parameter, of those that the executor sets, is the result of a subquery that has not run yet.
     pub fn awaits_subquery(self, parameter: i32) -> bool {
-        // SAFETY: the query's array has an element for each of its parameters.
+        // SAFETY: the query's array has an element for each of its parameters, among which this one is.
         unsafe {
+            let planned = (*(*self.0).state).es_plannedstmt;
+            let count = ports::list_length((*planned).paramExecTypes);
+            assert!(
+                (0..count).contains(&parameter),
+                "the query has {count} parameters"
+            );
             let values = (*(*self.0).state).es_param_exec_vals;
             !(*values.add(parameter as usize)).execPlan.is_null()
         }

@@ -113,13 +113,18 @@ impl<'p, T: View<'p>> List<'p, T> {
         self.get(0)
     }
 
-    /// The elements in order.
+    /// The elements in order, up to a null element.
     #[inline]
     pub fn iter(self) -> Elements<'p, T> {
         Elements {
             list: self,
             next: 0,
         }
+    }
+
+    /// The elements in order, without those that are null.
+    pub fn present(self) -> impl Iterator<Item = T> {
+        (0..self.len()).filter_map(move |index| self.get(index))
     }
 
     /// Replaces an element, counted from 0. The list must not be shared.
@@ -162,7 +167,7 @@ impl<'p, T: View<'p>> Iterator for Elements<'p, T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.list.len().saturating_sub(self.next);
-        (left, Some(left))
+        (0, Some(left))
     }
 }
 
@@ -185,12 +190,10 @@ super::view::nullable_fields!(Integers: pg_sys::List, Oids: pg_sys::List);
 impl<'p> Integers<'p> {
     /// A new list in the current memory context.
     pub fn new(elements: impl IntoIterator<Item = i32>) -> Integers<'p> {
-        let append = |list, element| {
-            // SAFETY: a list of integers, or none yet.
-            unsafe { pg_sys::lappend_int(list, element) }
-        };
+        // SAFETY: a list of integers, or none yet.
+        let append = |list, element| unsafe { pg_sys::lappend_int(list, element) };
         Integers {
-            raw: elements.into_iter().fold(std::ptr::null_mut(), append),
+            raw: made(elements, append),
             lifetime: PhantomData,
         }
     }
@@ -210,12 +213,10 @@ impl<'p> Integers<'p> {
 impl<'p> Oids<'p> {
     /// A new list in the current memory context.
     pub fn new(elements: impl IntoIterator<Item = Oid>) -> Oids<'p> {
-        let append = |list, element| {
-            // SAFETY: a list of OIDs, or none yet.
-            unsafe { pg_sys::lappend_oid(list, element) }
-        };
+        // SAFETY: a list of OIDs, or none yet.
+        let append = |list, element| unsafe { pg_sys::lappend_oid(list, element) };
         Oids {
-            raw: elements.into_iter().fold(std::ptr::null_mut(), append),
+            raw: made(elements, append),
             lifetime: PhantomData,
         }
     }
@@ -225,6 +226,14 @@ impl<'p> Oids<'p> {
         // SAFETY: null, or a live list of OIDs.
         cells(self.raw).map(|cell| unsafe { cell.oid_value })
     }
+}
+
+/// A new list in the current memory context, by one of PostgreSQL's functions that append.
+fn made<T>(
+    elements: impl IntoIterator<Item = T>,
+    append: impl Fn(*mut pg_sys::List, T) -> *mut pg_sys::List,
+) -> *mut pg_sys::List {
+    elements.into_iter().fold(std::ptr::null_mut(), append)
 }
 
 /// The cells of a list, which is null or live.

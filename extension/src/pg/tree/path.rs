@@ -46,7 +46,7 @@ views! {
         set_parameters = param_info: Option<ParamPathInfo<'p>>;
     }
 
-    /// What a path takes from the other side of a nested loop.
+    /// The parameters that a path takes from the other side of a nested loop.
     ParamPathInfo of ParamPathInfo {
         ppi_rows: f64;
     } {
@@ -159,7 +159,7 @@ impl<'p> PlannerInfo<'p> {
         }
     }
 
-    /// What a path of a table takes from other tables, which its relation depends on: `get_baserel_parampathinfo`.
+    /// The parameters that a path of a table takes from other tables, which its relation depends on: `get_baserel_parampathinfo`.
     pub fn parameters_of(self, relation: RelOptInfo<'p>) -> Option<ParamPathInfo<'p>> {
         let (root, relation) = (self.as_ptr(), relation.as_ptr());
         // SAFETY: live structures; null if it depends on none.
@@ -179,7 +179,7 @@ impl<'p> RelOptInfo<'p> {
 
     /// Offers a path that one of several processes executes.
     pub fn add_partial_path(self, path: CustomPath<'p>) {
-        // SAFETY: as above.
+        // SAFETY: live structures; the path begins as every path does.
         unsafe { pg_sys::add_partial_path(self.as_ptr(), path.as_ptr().cast()) }
     }
 

@@ -99,7 +99,7 @@ views! {
         pk_eclass: Option<EquivalenceClass<'p>>;
     } {}
 
-    /// What the planner knows of a join while it looks for paths.
+    /// The planner's knowledge of a join while it looks for paths.
     JoinPathExtraData of JoinPathExtraData {} {
         restrictlist: List<'p, RestrictInfo<'p>>;
     } {}
@@ -160,10 +160,11 @@ impl<'p> PlannerInfo<'p> {
         // SAFETY: the array has as many elements as `simple_rel_array_size` says; elements may be null.
         unsafe {
             let root = self.as_ptr();
-            if index as i32 >= (*root).simple_rel_array_size {
+            let array = (*root).simple_rte_array;
+            if array.is_null() || index >= (*root).simple_rel_array_size as u32 {
                 return None;
             }
-            Field::of(*(*root).simple_rte_array.add(index as usize))
+            Field::of(*array.add(index as usize))
         }
     }
 
@@ -172,10 +173,11 @@ impl<'p> PlannerInfo<'p> {
         // SAFETY: the array has as many elements as its size says; elements may be null.
         unsafe {
             let root = self.as_ptr();
-            if (*root).simple_rel_array.is_null() || index as i32 >= (*root).simple_rel_array_size {
+            let array = (*root).simple_rel_array;
+            if array.is_null() || index >= (*root).simple_rel_array_size as u32 {
                 return None;
             }
-            Field::of(*(*root).simple_rel_array.add(index as usize))
+            Field::of(*array.add(index as usize))
         }
     }
 
@@ -267,7 +269,7 @@ impl<'p> EquivalenceClass<'p> {
             let class = &*self.as_ptr();
             let place = relation.relid();
             let has_list =
-                !class.ec_childmembers.is_null() && (place as i32) < class.ec_childmembers_size;
+                !class.ec_childmembers.is_null() && place < class.ec_childmembers_size as u32;
             has_list.then(|| Field::of(*class.ec_childmembers.add(place as usize)))
         };
         #[cfg(not(feature = "pg18"))]

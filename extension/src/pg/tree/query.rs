@@ -218,7 +218,7 @@ impl<'p> RangeTblRef<'p> {
 impl<'p> FromExpr<'p> {
     /// The clause as a node of a join tree.
     pub fn as_join_tree(self) -> JoinTree<'p> {
-        // SAFETY: as above.
+        // SAFETY: the node lives for 'p, and every node begins with its tag.
         unsafe { JoinTree::at(self.as_ptr().cast()) }
     }
 }

@@ -91,7 +91,7 @@ pub unsafe fn walk_expression(node: *mut pg_sys::Node, visitor: &mut Visitor<'_>
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| step(node, context)) }
 }
 
-/// What stands for a node in a copy; `None`: a copy of the node, with its parts replaced.
+/// The replacement of a node in a copy; `None`: a copy of the node, with its parts replaced.
 ///
 /// As a [`Visitor`], it must not raise an ERROR, panic or hold anything that needs dropping.
 pub type Replacer<'a> = dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node> + 'a;

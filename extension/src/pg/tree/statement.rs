@@ -130,13 +130,17 @@ impl RangeVar<'_> {
 }
 
 impl<'p> AlterTableCmd<'p> {
-    /// The parameters that SET and RESET name.
-    pub fn parameters(self) -> Definitions<'p> {
-        let sets = matches!(
+    /// Whether the subcommand sets or resets parameters.
+    pub fn sets_parameters(self) -> bool {
+        matches!(
             self.subtype(),
             pg_sys::AlterTableType::AT_SetRelOptions | pg_sys::AlterTableType::AT_ResetRelOptions
-        );
-        match sets {
+        )
+    }
+
+    /// The parameters that SET and RESET name.
+    pub fn parameters(self) -> Definitions<'p> {
+        match self.sets_parameters() {
             // SAFETY: such a subcommand has a list of them, or null.
             true => unsafe { Field::of((*self.as_ptr()).def.cast()) },
             false => Definitions::empty(),
@@ -145,6 +149,7 @@ impl<'p> AlterTableCmd<'p> {
 
     /// Replaces the parameters that SET and RESET name.
     pub fn set_parameters(self, parameters: Definitions<'p>) {
+        assert!(self.sets_parameters(), "only SET and RESET name parameters");
         // SAFETY: a live subcommand, of which no view lends a reference.
         unsafe { (*self.as_ptr()).def = parameters.as_ptr().cast() }
     }

@@ -130,7 +130,7 @@ impl<'p, T: View<'p>> List<'p, T> {
 impl<'p> Integers<'p> {
     /// The list as a node.
     pub fn as_node(self) -> Option<Expr<'p>> {
-        // SAFETY: as above.
+        // SAFETY: null, or a live list, which begins with a tag.
         unsafe { Field::of(self.raw().cast()) }
     }
 }
@@ -138,7 +138,7 @@ impl<'p> Integers<'p> {
 impl<'p> Oids<'p> {
     /// The list as a node.
     pub fn as_node(self) -> Option<Expr<'p>> {
-        // SAFETY: as above.
+        // SAFETY: null, or a live list, which begins with a tag.
         unsafe { Field::of(self.raw().cast()) }
     }
 }
@@ -154,8 +154,8 @@ impl<'p> Expr<'p> {
     /// The elements, if the node is a list of nodes of this kind.
     pub fn as_list<V: Tagged<'p>>(self) -> Option<List<'p, V>> {
         let all = self.as_nodes()?;
-        // SAFETY: a live list, whose elements have the tag of this structure.
-        all.iter()
+        // SAFETY: a live list, whose elements are null or have the tag of this structure.
+        all.present()
             .all(|node| node.tag() == V::TAG)
             .then(|| unsafe { Field::of(all.as_ptr()) })
     }

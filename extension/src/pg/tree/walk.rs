@@ -31,7 +31,7 @@ pub fn query<'p>(query: Query<'p>, visitor: &mut Visitor<'_, 'p>) -> bool {
     })
 }
 
-/// What stands for a node in a copy; `None`: a copy of the node, with its parts replaced.
+/// The replacement of a node in a copy; `None`: a copy of the node, with its parts replaced.
 pub type Replacer<'a, 'p> = dyn FnMut(Expr<'p>) -> Option<Expr<'p>> + 'a;
 
 /// A copy of an expression in which some parts are replaced.

@@ -66,7 +66,7 @@ pub struct PartitionedInput {
     row_bytes: usize,
 }
 
-/// What is left of the rows for their return, by position.
+/// The parts of the rows that are needed to return them, by position.
 pub struct Arranged {
     pub rows: usize,
     pub is_sorted: bool,
@@ -88,7 +88,7 @@ impl PartitionedInput {
         kept: &[usize],
     ) -> Translation<PartitionedInput> {
         let table = callbacks::open_table(node, plan.index);
-        let scalars = Scalars::Evaluated(RunningNode::at(node.plan_state()));
+        let scalars = Scalars::Evaluated(RunningNode::of(node));
         let mut translator = Translator::new(scalars);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let (mut keys, mut key_orders) = (Vec::new(), Vec::new());
@@ -214,7 +214,7 @@ impl PartitionedInput {
         self.partitions.len() as u64
     }
 
-    /// What was read.
+    /// The rows that were read.
     pub fn counters(&self) -> Counters {
         self.source.counters()
     }

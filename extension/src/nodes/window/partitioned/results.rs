@@ -62,7 +62,7 @@ pub struct PartitionedRows {
     next: usize,
 }
 
-/// What is known of the rows, for EXPLAIN.
+/// Facts about the rows, for EXPLAIN.
 #[derive(Default)]
 pub struct Reading {
     pub counters: Counters,

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What the tests need of the source: themselves, and the modules that they load.
+/// The folders of the source that are needed: the tests, and the modules that they load.
 const WANTED: [&str; 2] = ["src/test/regress", "contrib/spi"];
 /// C files that tests load as libraries.
 const LIBRARIES: [&str; 3] = [
