@@ -1,5 +1,5 @@
-//! Conditions on the results of window functions that the planner leaves to the node that computes them. Their place
-//! differs between versions.
+//! Conditions on the results of window functions that the planner leaves to the node that computes them. PostgreSQL 15
+//! and 16 keep them with the window. From 17 on they are with the function, and the node is not offered.
 
 use pgrx::pg_sys;
 

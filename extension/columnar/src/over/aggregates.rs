@@ -81,7 +81,9 @@ pub fn aggregate(
                 _ => Ordering::Greater,
             };
             with_number!(number, T => {
-                run.slide(&mut Extreme::<T>::new(column, wanted, &mut results))?;
+                let is_growing = call.frame.start == frames::Bound::Unbounded;
+                let mut extreme = Extreme::<T>::new(column, wanted, is_growing, &mut results);
+                run.slide(&mut extreme)?;
             });
         }
         _ => run.slide(&mut Counted::new(Some(column), &mut results))?,
@@ -357,15 +359,23 @@ impl<T: Number> Sliding for Means<'_, T> {
 struct Extreme<'a, T> {
     column: &'a NumberColumn,
     wanted: Ordering,
+    /// Whether no row leaves the frame before its partition ends.
+    is_growing: bool,
     queue: VecDeque<(usize, T)>,
     results: &'a mut NumberColumn,
 }
 
 impl<'a, T: Number> Extreme<'a, T> {
-    fn new(column: &'a NumberColumn, wanted: Ordering, results: &'a mut NumberColumn) -> Self {
+    fn new(
+        column: &'a NumberColumn,
+        wanted: Ordering,
+        is_growing: bool,
+        results: &'a mut NumberColumn,
+    ) -> Self {
         Extreme {
             column,
             wanted,
+            is_growing,
             queue: VecDeque::new(),
             results,
         }
@@ -387,7 +397,10 @@ impl<T: Number> Sliding for Extreme<'_, T> {
         {
             self.queue.pop_back();
         }
-        self.queue.push_back((position, value));
+        // Where no row leaves, a worse one never becomes the first.
+        if !(self.is_growing && !self.queue.is_empty()) {
+            self.queue.push_back((position, value));
+        }
         Ok(())
     }
 

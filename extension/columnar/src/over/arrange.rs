@@ -99,11 +99,6 @@ impl Arrangement {
         keys.iter().all(|key| key.is_equal(a, b))
     }
 
-    /// Bytes of memory in use.
-    pub fn bytes(&self) -> usize {
-        size_of::<u32>() * (self.rows.capacity() + self.starts.capacity())
-    }
-
     fn sort(&mut self, keys: &[SortKey]) {
         if is_in_order(0..self.rows.len(), keys) {
             return;

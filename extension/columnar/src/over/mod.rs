@@ -104,6 +104,8 @@ impl Output {
             Function::Offset(_) | Function::First | Function::Last | Function::Nth(_) => {
                 size_of::<u32>()
             }
+            // A moving frame may wait with each of its rows.
+            Function::Minimum | Function::Maximum => size_of::<u64>() + size_of::<(usize, u64)>(),
             _ => size_of::<u64>(),
         };
         // The argument, in the order of positions.

@@ -71,12 +71,6 @@ impl NumberColumn {
         !self.nulls.is_empty() && bits::get(&self.nulls, row)
     }
 
-    /// The bits of a row; any bits if it is NULL.
-    #[inline]
-    pub fn bits(&self, row: usize) -> u64 {
-        self.values[row]
-    }
-
     /// The number of a row; `None` is NULL.
     #[inline]
     pub fn get(&self, row: usize) -> Option<Scalar> {

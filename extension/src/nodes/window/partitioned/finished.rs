@@ -72,7 +72,7 @@ impl Finished for PartitionedRows {
         let datum = self.entry(row, entry)?;
         Some(match self.entry_number(entry) {
             Some(number) => to_scalar(number, datum),
-            // The value is a boolean.
+            // `Outputs::check` admits no other type without a number.
             None => Scalar(datum.value() as u64 & 1),
         })
     }

@@ -1,4 +1,4 @@
-//! What the plan stores.
+//! The plan of `LanesWindow` for SQL's own window functions, as lists of numbers and expressions.
 //!
 //! | numbers | custom_exprs | custom_scan_tlist |
 //! |---|---|---|
