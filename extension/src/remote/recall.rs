@@ -118,7 +118,7 @@ pub fn ask_ahead(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) {
         && let Ok(expected) = expected_of(table, run)
     {
         let now = transaction::now();
-        requests::post(&key, &expected, now + AHEAD_LEASE);
+        requests::post(&key, &expected, now + AHEAD_LEASE, || cold_cache::has(&key));
         remember_asked(key);
     }
 }

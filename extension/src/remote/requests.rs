@@ -1,10 +1,14 @@
 //! Which segments backends are waiting for: a table in shared memory.
 //!
 //! ```text
-//! free → wanted → taken ─┬→ free     supplied: the image is in the cold cache; or nobody wants it any more
-//!          ▲        │    └→ failed   with a reason, until it is wanted again
-//!          └────────┘  not answered for TAKEN_MAX
+//! free → checked → wanted → taken ─┬→ free     supplied: the image is in the cold cache; or nobody wants it any more
+//!           │        ▲        │    └→ failed   with a reason; checked again when it is asked for again
+//!           ▼        └────────┘  not answered for TAKEN_MAX
+//!          free    the image had come meanwhile
 //! ```
+//!
+//! The backend that posts a request looks into the cold cache once more before gateways see it. The answer to an earlier
+//! request may have come between its first look and its post: without the second look a segment would be brought twice.
 //!
 //! A request is wanted until some time, which those who wait for it put off as long as they wait. So one whose askers are
 //! gone, however they went, runs out by itself, and nobody has to take anything back. A table that is full of requests that
@@ -30,9 +34,18 @@ const REASON_BYTES_MAX: usize = 240;
 #[repr(u32)]
 enum State {
     Free,
+    /// Its asker looks into the cold cache once more.
+    Checked,
     Wanted,
     Taken,
     Failed,
+}
+
+impl State {
+    /// Whether somebody waits for an answer.
+    fn is_open(self) -> bool {
+        matches!(self, State::Checked | State::Wanted | State::Taken)
+    }
 }
 
 /// Why there is no image.
@@ -51,7 +64,7 @@ pub enum Cause {
 struct Place {
     key: Key,
     wanted_until: i64,
-    /// When it was taken, or when it failed.
+    /// When its asker began to look, when it was taken, or when it failed.
     since: i64,
     state: State,
     cause: Cause,
@@ -62,11 +75,12 @@ struct Place {
 }
 
 impl Place {
-    /// Whether it is of this database, and nobody has taken it or its taker has not answered.
+    /// Whether it is of this database and free to take. It is also free when the asker who looks, or the gateway that took
+    /// it, has been silent for too long.
     fn is_due(&self, database: u32, now: i64) -> bool {
         let is_open = match self.state {
             State::Wanted => true,
-            State::Taken => self.since + TAKEN_MAX < now,
+            State::Checked | State::Taken => self.since + TAKEN_MAX < now,
             State::Free | State::Failed => false,
         };
         is_open && self.key.database == database && self.wanted_until >= now
@@ -124,6 +138,17 @@ pub fn register() {
     REQUESTS.add();
 }
 
+/// What a backend does after it has posted or joined a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// Look into the cold cache once more, then offer the request.
+    Look,
+    /// Wake the gateways: they may have slept while nobody wanted it.
+    Wake,
+    /// Another backend has offered it.
+    Wait,
+}
+
 /// What became of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -139,7 +164,7 @@ fn find(places: &[Place], key: &Key) -> Option<usize> {
         .position(|place| place.state != State::Free && place.key == *key)
 }
 
-/// Posts a request or joins the one that there is; its place, and whether gateways should be told. `None`: no place.
+/// Posts a request or joins the one that there is. Returns its place and what the caller does next; `None`: no place.
 /// A failure from before `asked_at` is forgotten.
 fn want(
     places: &mut [Place],
@@ -147,13 +172,14 @@ fn want(
     expected: &Expected,
     now: i64,
     (asked_at, until): (i64, i64),
-) -> Option<(usize, bool)> {
+) -> Option<(usize, Next)> {
     let (index, is_new) = match find(places, key) {
         Some(index) => {
             let place = &mut places[index];
             let is_again = place.state == State::Failed && place.since < asked_at;
             if is_again {
-                place.state = State::Wanted;
+                place.state = State::Checked;
+                place.since = now;
             }
             (index, is_again)
         }
@@ -164,7 +190,8 @@ fn want(
             places[index] = Place {
                 key: *key,
                 expected: *expected,
-                state: State::Wanted,
+                state: State::Checked,
+                since: now,
                 ..FREE
             };
             (index, true)
@@ -174,7 +201,21 @@ fn want(
     // Whom an old request's gateway has forgotten may have waited for nobody meanwhile.
     let has_run_out = place.wanted_until < now;
     place.wanted_until = place.wanted_until.max(until);
-    Some((index, is_new || has_run_out))
+    let next = match (is_new, has_run_out) {
+        (true, _) => Next::Look,
+        (false, true) => Next::Wake,
+        (false, false) => Next::Wait,
+    };
+    Some((index, next))
+}
+
+/// Offers a request to gateways that its asker has looked for in vain.
+fn offer(places: &mut [Place], key: &Key) {
+    if let Some(index) = find(places, key)
+        && places[index].state == State::Checked
+    {
+        places[index].state = State::Wanted;
+    }
 }
 
 /// Takes requests of a database that nobody has taken, or whose taker has not answered.
@@ -190,13 +231,30 @@ fn take(places: &mut [Place], database: u32, now: i64) -> Vec<Key> {
     keys
 }
 
-/// Posts a request that is wanted until `until`, without waiting.
-pub fn post(key: &Key, expected: &Expected, until: i64) {
+/// Posts a request that is wanted until `until`, without waiting. `is_there` looks into the cold cache, as in [`ask`].
+pub fn post(key: &Key, expected: &Expected, until: i64, is_there: impl FnOnce() -> bool) {
     let now = now();
     let posted = with_places(|places| want(places, key, expected, now, (now, until)));
-    if let Some((_, true)) = posted {
-        wake_gateways();
+    if let Some((_, next)) = posted {
+        go_on(key, next, is_there);
     }
+}
+
+/// Does what [`want`] told. False: the image is in the cold cache, and the request is taken back.
+fn go_on(key: &Key, next: Next, is_there: impl FnOnce() -> bool) -> bool {
+    match next {
+        Next::Look if is_there() => {
+            supplied(key);
+            return false;
+        }
+        Next::Look => {
+            with_places(|places| offer(places, key));
+            wake_gateways();
+        }
+        Next::Wake => wake_gateways(),
+        Next::Wait => {}
+    }
+    true
 }
 
 /// Posts a request, and waits until there is an answer or `wait_max` microseconds have passed. `is_there` is asked once
@@ -217,17 +275,13 @@ pub fn ask(
         want(places, key, expected, now, (asked_at, now + LEASE))
     });
     let wait = wait_max.clamp(1_000, LOOK_EVERY) / 1_000;
-    let Some((index, is_new)) = posted else {
+    let Some((index, next)) = posted else {
         // Until places are free.
         waiters().posted.sleep(20.min(wait));
         return Answer::Look;
     };
-    if is_new {
-        if is_there() {
-            supplied(key);
-            return Answer::Look;
-        }
-        wake_gateways();
+    if !go_on(key, next, is_there) {
+        return Answer::Look;
     }
     let answered = &waiters().answered[index];
     answered.prepare_to_sleep();
@@ -253,7 +307,7 @@ pub fn ask(
 fn is_unanswered(index: usize, key: &Key) -> bool {
     with_places(|places| {
         let place = &places[index];
-        place.key == *key && matches!(place.state, State::Wanted | State::Taken)
+        place.key == *key && place.state.is_open()
     })
 }
 
@@ -295,7 +349,7 @@ fn wait_until(wait_max: i64, mut is_over: impl FnMut(&mut [Place], i64) -> bool)
 pub fn expected(key: &Key) -> Option<Expected> {
     with_places(|places| {
         let place = &places[find(places, key)?];
-        matches!(place.state, State::Wanted | State::Taken).then_some(place.expected)
+        place.state.is_open().then_some(place.expected)
     })
 }
 
@@ -361,12 +415,13 @@ mod tests {
         let mut places = [FREE; 4];
         assert_eq!(
             want(&mut places, &key(1), &NINE, 100, (100, 20_000_000)),
-            Some((0, true))
+            Some((0, Next::Look))
         );
         assert_eq!(
             want(&mut places, &key(1), &NINE, 100, (100, 20_000_000)),
-            Some((0, false))
+            Some((0, Next::Wait))
         );
+        offer(&mut places, &key(1));
         assert_eq!(take(&mut places, 6, 100), []);
         assert_eq!(take(&mut places, 5, 100), [key(1)]);
         assert_eq!(take(&mut places, 5, 100 + TAKEN_MAX), []);
@@ -381,8 +436,22 @@ mod tests {
         assert_eq!(take(&mut places, 5, 201), []);
         assert_eq!(
             want(&mut places, &key(2), &NINE, 201, (201, 300)),
-            Some((0, true))
+            Some((0, Next::Look))
         );
+    }
+
+    #[test]
+    fn gateways_see_a_request_after_its_asker_has_looked() {
+        let mut places = [FREE; 2];
+        want(&mut places, &key(1), &NINE, 100, (100, 90_000_000));
+        assert_eq!(take(&mut places, 5, 100), []);
+        offer(&mut places, &key(1));
+        assert_eq!(take(&mut places, 5, 100), [key(1)]);
+        // An asker that is gone holds up nobody for long.
+        want(&mut places, &key(2), &NINE, 100, (100, 90_000_000));
+        assert_eq!(take(&mut places, 5, 100 + TAKEN_MAX), []);
+        places[0].state = State::Free;
+        assert_eq!(take(&mut places, 5, 101 + TAKEN_MAX), [key(2)]);
     }
 
     #[test]
@@ -409,13 +478,13 @@ mod tests {
         places[0].since = 150;
         assert_eq!(
             want(&mut places, &key(1), &NINE, 160, (100, 500)),
-            Some((0, false))
+            Some((0, Next::Wait))
         );
         assert_eq!(places[0].state, State::Failed);
         assert_eq!(
             want(&mut places, &key(1), &NINE, 160, (160, 500)),
-            Some((0, true))
+            Some((0, Next::Look))
         );
-        assert_eq!(places[0].state, State::Wanted);
+        assert_eq!(places[0].state, State::Checked);
     }
 }

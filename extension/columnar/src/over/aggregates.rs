@@ -398,7 +398,7 @@ impl<T: Number> Sliding for Extreme<'_, T> {
             self.queue.pop_back();
         }
         // Where no row leaves, a worse one never becomes the first.
-        if !(self.is_growing && !self.queue.is_empty()) {
+        if !self.is_growing || self.queue.is_empty() {
             self.queue.push_back((position, value));
         }
         Ok(())
