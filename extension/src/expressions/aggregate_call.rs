@@ -12,6 +12,7 @@ use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
 use super::lanes_aggregate::{self, Arrival, Ordered};
+use super::transition_state::TransitionState;
 use super::translate::{Translation, Translator, number_type, text_column};
 use super::uuid_quals::uuid_column;
 use super::{bucket_call, epoch_bucket, percentile};
@@ -37,6 +38,8 @@ pub enum Shape {
     NumericAverage,
     /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.
     Moment(Moment),
+    /// What a worker hands over instead of a result.
+    State(TransitionState),
 }
 
 /// What is computed from count, sum and squares.
@@ -91,6 +94,71 @@ pub fn aggregate(
         accumulator,
     };
     Ok((aggregate, shape))
+}
+
+/// The aggregate whose transition state a [partial](Aggref::is_partial) call returns, and how the state becomes a datum.
+/// PostgreSQL keeps one state for the calls of a query that have the same transition function and the same arguments.
+///
+/// # Errors
+/// Why the engine cannot compute the state.
+pub fn partial(
+    translator: &mut Translator,
+    call: Aggref<'_>,
+    calls: &[Aggref<'_>],
+) -> Translation<(Aggregate, Shape)> {
+    let (aggregate, shape) = aggregate(translator, call, Arrival::InOrder)?;
+    let function = call.aggfnoid().to_u32();
+    let Some(state) = TransitionState::of(function) else {
+        // The state of a count, a sum, an extreme or a truth is its result.
+        let is_result = matches!(shape, Shape::BigInt | Shape::Number(_) | Shape::Truth);
+        if is_result && !keeps_values(call) && !lanes_aggregate::is_ours(call.aggfnoid()) {
+            return Ok((aggregate, shape));
+        }
+        return Err(format!("aggregate {} by workers", function_name(function)));
+    };
+    let has_variance = || {
+        let mut others = calls
+            .iter()
+            .filter(|other| other.aggtransno() == call.aggtransno());
+        others.any(|other| spread_of(other.aggfnoid().to_u32()).is_some())
+    };
+    let accumulator: Box<dyn Accumulator> = match (state, function) {
+        // The state of a sum has a count too.
+        (TransitionState::IntegerSum, _) => {
+            Box::new(IntegerSums::<i64>::new(IntegerResult::Average))
+        }
+        // An average needs no squares; a variance with the same state does.
+        (TransitionState::Floats, pg_sys::F_AVG_FLOAT4) => {
+            Box::new(Moments::<f32>::new(has_variance()))
+        }
+        (TransitionState::Floats, pg_sys::F_AVG_FLOAT8) => {
+            Box::new(Moments::<f64>::new(has_variance()))
+        }
+        _ => aggregate.accumulator,
+    };
+    let aggregate = Aggregate {
+        accumulator,
+        ..aggregate
+    };
+    Ok((aggregate, Shape::State(state)))
+}
+
+/// Whether zone maps hold the result of an aggregate of all rows.
+pub fn is_in_zone_maps(call: Aggref<'_>) -> bool {
+    use pg_sys::{
+        F_AVG_INT2, F_AVG_INT4, F_AVG_INT8, F_COUNT_, F_COUNT_ANY, F_SUM_INT2, F_SUM_INT4,
+        F_SUM_INT8,
+    };
+    let function = call.aggfnoid().to_u32();
+    let is_held = match function {
+        F_COUNT_ | F_COUNT_ANY => true,
+        F_SUM_INT2 | F_SUM_INT4 | F_SUM_INT8 => true,
+        F_AVG_INT2 | F_AVG_INT4 | F_AVG_INT8 => true,
+        _ => end_of(function).is_some(),
+    };
+    let mut arguments = call.args().iter().map(TargetEntry::expr);
+    let has_columns = arguments.all(|argument| argument.as_var().is_some());
+    is_held && has_columns && call.aggfilter().is_none() && !is_distinct(call)
 }
 
 /// Whether only distinct values count, and it makes a difference.

@@ -7,7 +7,7 @@ use lanes_columnar::vector::value::Value;
 use pgrx::pg_sys;
 
 use super::aggregate_call::KeyShape;
-use super::buckets::{self, Clock, FunctionBuckets, Reach};
+use super::buckets::{self, BucketKey, Clock, FunctionBuckets, Reach};
 use super::translate::{Constant, Scalars, Translation, Translator, number_type, to_scalar};
 use crate::functions::bucket::{Bucket, BucketError, Parts};
 use crate::pg::catalog;
@@ -44,6 +44,29 @@ impl Function {
         }
     }
 }
+
+/// The bucket that an expression is, if its width is a constant.
+pub fn bucket_key(expr: Expr<'_>) -> Option<BucketKey<'_>> {
+    let call = expr.stripped().as_func()?;
+    let function = Function::of(call.funcid())?;
+    let mut arguments = call.args().iter();
+    let (width, time) = (arguments.next()?.as_const()?.value()?, arguments.next()?);
+    let is_date = time.type_of() == pg_sys::DATEOID;
+    let parts = match (function, width.interval()) {
+        (Function::Truncate, _) => buckets::unit_parts(&width.bytes()?)?,
+        (_, Some(interval)) => Parts {
+            months: interval.month,
+            days: interval.day,
+            micros: interval.time,
+        },
+        (_, None) => return None,
+    };
+    let width = parts.estimated_micros() / if is_date { DAY } else { 1.0 };
+    (width > 0.0).then_some(BucketKey { time, width })
+}
+
+/// A day in microseconds.
+const DAY: f64 = 86_400e6;
 
 /// The index of the argument that is the time.
 const TIME: usize = 1;

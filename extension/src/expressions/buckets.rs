@@ -19,6 +19,7 @@ use pgrx::pg_sys::Datum;
 use crate::functions::bucket::{Bucket as BucketOf, Parts};
 use crate::pg::exec::function_call::FunctionCall;
 use crate::pg::time_zone::TimeZone;
+use crate::pg::tree::Expr;
 
 /// How far a bucket reaches from its start.
 #[derive(Debug)]
@@ -184,9 +185,28 @@ impl Buckets for FunctionBuckets {
     }
 }
 
+/// A key that is a time bucket.
+pub struct BucketKey<'p> {
+    /// The time.
+    pub time: Expr<'p>,
+    /// The width in microseconds, or in days if the time is a date.
+    pub width: f64,
+}
+
 /// How far the buckets of `date_trunc(unit, …)` reach on the clock of a zone; without one, on the clock of times without
 /// a zone.
 pub fn reach_of_unit(unit: &[u8], zone: Option<TimeZone>) -> Reach {
+    let Some(width) = unit_parts(unit) else {
+        return Reach::Point;
+    };
+    match BucketOf::timestamps(width, None) {
+        Ok(labels) => Reach::Clock(Clock::new(labels, zone)),
+        Err(_) => Reach::Point,
+    }
+}
+
+/// The width of a unit that `date_trunc` takes; `None` for units that have no width here.
+pub fn unit_parts(unit: &[u8]) -> Option<Parts> {
     let unit = String::from_utf8_lossy(unit).to_lowercase();
     let (months, days, micros) = match unit.as_str() {
         "microseconds" => (0, 0, 1),
@@ -199,17 +219,13 @@ pub fn reach_of_unit(unit: &[u8], zone: Option<TimeZone>) -> Reach {
         "month" => (1, 0, 0),
         "quarter" => (3, 0, 0),
         "year" => (12, 0, 0),
-        _ => return Reach::Point,
+        _ => return None,
     };
-    let width = Parts {
+    Some(Parts {
         months,
         days,
         micros,
-    };
-    match BucketOf::timestamps(width, None) {
-        Ok(labels) => Reach::Clock(Clock::new(labels, zone)),
-        Err(_) => Reach::Point,
-    }
+    })
 }
 
 /// How far the buckets of `date_bin` reach: it counts a day as 24 hours, and rejects months.

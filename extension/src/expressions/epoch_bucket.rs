@@ -14,6 +14,7 @@ use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys::{self, Datum};
 
 use super::aggregate_call::KeyShape;
+use super::buckets::BucketKey;
 use super::translate::{Translation, Translator};
 use crate::pg::exec::memory::scratch;
 use crate::pg::numeric::{self, Numeric, Time};
@@ -78,6 +79,18 @@ pub fn key(translator: &mut Translator, expr: Expr<'_>) -> Translation<Option<(K
     };
     let key = Key::Bucket(time, Box::new(buckets));
     Ok(Some((key, KeyShape::Epoch(parts.factor))))
+}
+
+/// The bucket that such an expression is, for estimates.
+pub fn bucket_key(expr: Expr<'_>) -> Option<BucketKey<'_>> {
+    let parts = Parts::of(expr)?;
+    let micros = microseconds(&parts.divisor.to_text())? as f64;
+    let width = match parts.source {
+        Source::Date => micros / DAY as f64,
+        Source::Timestamp | Source::Zoned => micros,
+    };
+    let time = parts.time;
+    Some(BucketKey { time, width })
 }
 
 /// `floor(extract('epoch' from time) / divisor) [* factor]`

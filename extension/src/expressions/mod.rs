@@ -21,7 +21,7 @@
 //! | [`lanes_aggregate`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
-//! | [`result_datum`] | datums of results |
+//! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
 //! | [`joined_columns`], [`condition_code`] | columns and condition codes that a join adds |
 //!
 //! Invariants:
@@ -45,6 +45,7 @@ pub mod scalar;
 pub mod sort_key;
 pub mod text_quals;
 pub mod time_sort;
+pub mod transition_state;
 pub mod translate;
 pub mod uuid_quals;
 pub mod value_quals;

@@ -13,6 +13,7 @@ use crate::pg::numeric::Numeric;
 /// The datum of an aggregate's result, in the current memory context; `None` is NULL.
 pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
     match (answer, shape) {
+        (answer, Shape::State(state)) => state.datum(answer),
         (Answer::Null, _) => None,
         (Answer::Count(count), _) => Some(Datum::from(count as i64)),
         (Answer::Integer(sum), Shape::BigInt) => Some(Datum::from(sum as i64)),

@@ -42,6 +42,14 @@ pub struct Parts {
     pub micros: i64,
 }
 
+impl Parts {
+    /// The length in microseconds, with months of 30 days, for estimates.
+    pub fn estimated_micros(&self) -> f64 {
+        let days = f64::from(self.months) * 30.0 + f64::from(self.days);
+        days * 86_400e6 + self.micros as f64
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Buckets of `width` units. One starts at `phase`, which is in `0..width`.

@@ -35,6 +35,42 @@ pub fn stored_definitions(relation: pg_sys::Oid) -> Definitions<'static> {
     }
 }
 
+/// The ends of the histogram of a column of dates or times, as integers, if ANALYZE has made one.
+pub fn histogram_ends(relation: pg_sys::Oid, attribute: i16) -> Option<(f64, f64)> {
+    let cache = pg_sys::SysCacheIdentifier::STATRELATTINH as i32;
+    let kind = pg_sys::STATISTIC_KIND_HISTOGRAM as i32;
+    let wanted = pg_sys::ATTSTATSSLOT_VALUES as i32;
+    let mut slot = pg_sys::AttStatsSlot::default();
+    // SAFETY: the tuple is live until it is released; the slot is a copy that is freed after its ends are read, and has
+    // as many values as it says.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache3(cache, relation.into(), attribute.into(), false.into());
+        if tuple.is_null() {
+            return None;
+        }
+        let any = pg_sys::InvalidOid;
+        let is_found = pg_sys::get_attstatsslot(&raw mut slot, tuple, kind, any, wanted);
+        pg_sys::ReleaseSysCache(tuple);
+        if !is_found {
+            return None;
+        }
+        let end = |index: i32| {
+            let datum = *slot.values.add(index as usize);
+            match slot.valuetype {
+                pg_sys::DATEOID => Some(f64::from(datum.value() as i32)),
+                pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Some(datum.value() as i64 as f64),
+                _ => None,
+            }
+        };
+        let ends = match slot.nvalues {
+            0 => None,
+            count => end(0).zip(end(count - 1)),
+        };
+        pg_sys::free_attstatsslot(&raw mut slot);
+        ends
+    }
+}
+
 /// Sets (or, with `reset`, removes) definitions in `pg_class.reloptions`, and makes the change visible. The caller owns
 /// the table and has locked it.
 pub fn store_definitions(relation: pg_sys::Oid, definitions: Definitions<'_>, reset: bool) {

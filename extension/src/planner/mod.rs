@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! hooks/paths ──► lanes_table ──► quals (which are vectorised; in what order) ──► nodes' offers
-//!                                   │ reasons why not                │ costs: selectivity
+//!                                   │ reasons why not                │ costs: selectivity, bucket_groups
 //!                                   ▼                                ▼
 //!                                 reasons ──► EXPLAIN, lanes.vectorize = require
 //! lateral sub-selects ──► time_match, window_match (by time_condition) ──► joins by time
@@ -12,6 +12,7 @@
 //! Invariants: nothing here changes the planner's structures, and all results are about structures that live as long as
 //! the planning.
 
+pub mod bucket_groups;
 pub mod lanes_table;
 pub mod quals;
 pub mod reasons;

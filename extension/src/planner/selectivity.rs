@@ -43,7 +43,7 @@ pub fn of<'p, T: Node<'p>>(
 }
 
 /// Whether a qual compares a column itself, counted from 0, with something.
-fn compares_column(qual: Expr<'_>, attribute: usize) -> bool {
+pub fn compares_column(qual: Expr<'_>, attribute: usize) -> bool {
     let operands = match qual.kind() {
         Kind::RestrictInfo(qual) => return compares_column(qual.clause(), attribute),
         Kind::OpExpr(operation) => operation.args(),

@@ -16,7 +16,8 @@
 //!
 //! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`];
 //! everything else is equal to the letter. Half of the rounds run in a time zone with daylight
-//! saving. In some rounds there is little memory, so that groups wait in temporary files.
+//! saving. In some rounds there is little memory, so that groups wait in temporary files, and in some
+//! the vectorised side has workers.
 //!
 //! `LANES_SEED` replays a run; `LANES_ROUNDS` sets the number of tables.
 
@@ -62,6 +63,7 @@ fn run(builder: Builder, test: &str, rounds: u32) {
         let zone = ["UTC", "Europe/Berlin"][round as usize % 2];
         sessions.set_zone(zone);
         sessions.set_memory(*[64, 4_096].choose(&mut random).unwrap());
+        sessions.set_workers(random.random());
         for _ in 0..QUERIES {
             let query = queries::query(&mut random);
             if let Err(difference) = sessions.compare(&query) {
@@ -78,9 +80,10 @@ fn run(builder: Builder, test: &str, rounds: u32) {
         let _: u64 = random.random();
     }
     println!(
-        "{test}: {} queries agree, {} of them completely vectorised (seed {seed})",
+        "{test}: {} queries agree, {} of them completely vectorised, {} grouped by workers (seed {seed})",
         rounds * QUERIES,
-        sessions.vectorised
+        sessions.vectorised,
+        sessions.by_workers
     );
 }
 

@@ -26,11 +26,26 @@ enum Answer {
     Lost(String),
 }
 
+impl Answer {
+    /// Whether this is a plan of groups that several processes compute.
+    fn is_by_workers(&self) -> bool {
+        let Answer::Rows(lines) = self else {
+            return false;
+        };
+        let mut lines = lines.iter().flatten().flatten();
+        lines.any(|line| line.contains("Parallel Custom Scan (LanesAggregate)"))
+    }
+}
+
 /// The sessions on heap, on lanes row by row, and on lanes vectorised.
 pub struct Sessions {
     sides: [(&'static str, Client); 3],
     /// The number of queries that also ran under `lanes.vectorize = require`.
     pub vectorised: u32,
+    /// The number of queries whose groups several processes computed.
+    pub by_workers: u32,
+    /// Whether workers are as cheap as they can be on the vectorised side.
+    has_workers: bool,
 }
 
 impl Sessions {
@@ -55,6 +70,8 @@ impl Sessions {
         Sessions {
             sides,
             vectorised: 0,
+            by_workers: 0,
+            has_workers: false,
         }
     }
 
@@ -73,6 +90,20 @@ impl Sessions {
             let set = format!("SET work_mem = '{kilobytes}kB'; SET hash_mem_multiplier = 1");
             client.batch_execute(&set).unwrap();
         }
+    }
+
+    /// Makes the vectorised side start workers wherever it can, or nowhere.
+    pub fn set_workers(&mut self, has_workers: bool) {
+        self.has_workers = has_workers;
+        let [.., (_, client)] = &mut self.sides;
+        let settings = match has_workers {
+            true => {
+                "SET max_parallel_workers_per_gather = 2; SET min_parallel_table_scan_size = 0; \
+                 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0"
+            }
+            false => "SET max_parallel_workers_per_gather = 0",
+        };
+        client.batch_execute(settings).unwrap();
     }
 
     /// Runs a query on all sides. A difference is an error.
@@ -101,7 +132,12 @@ impl Sessions {
                     (Answer::Rows(a), Answer::Rows(b)) => {
                         same_rows(a, b, &types[number], query.ordered)
                     }
-                    (Answer::Error(..), Answer::Error(..)) if query.any_error => true,
+                    // Of several errors, the one that a worker meets first is raised.
+                    (Answer::Error(..), Answer::Error(..))
+                        if query.any_error || self.has_workers =>
+                    {
+                        true
+                    }
                     (a, b) => a == b,
                 };
                 if !agree {
@@ -112,6 +148,8 @@ impl Sessions {
             }
         }
         let [.., (_, client)] = &mut self.sides;
+        let plan = answer(client, &format!("EXPLAIN {}", query.statements[0]));
+        self.by_workers += u32::from(plan.is_by_workers());
         let explain = format!(
             "SET lanes.vectorize = require; EXPLAIN {}; ",
             query.statements[0]

@@ -8,6 +8,8 @@
 //! | module | content |
 //! |---|---|
 //! | [`offer`] | offers the node to the planner, with its costs |
+//! | [`workers`] | offers the node to several processes, whose groups PostgreSQL combines |
+//! | [`shared`] | what these processes share |
 //! | [`state`] | the node under execution |
 //! | [`program`] | the whole query as the engine executes it |
 //! | [`zone_runs`] | sealed runs that are aggregated by their zone maps alone |
@@ -15,6 +17,8 @@
 
 pub mod offer;
 pub mod program;
+pub mod shared;
 pub mod state;
 pub mod undecoded;
+pub mod workers;
 pub mod zone_runs;

@@ -3,6 +3,7 @@
 use pgrx::pg_sys;
 
 use super::state::AggregateState;
+use super::workers;
 use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::aggregate_call::{self, KeyShape};
 use crate::expressions::lanes_aggregate::Arrival;
@@ -21,6 +22,7 @@ use crate::pg::tree::{
     SortGroupClause, View, plan_node, walk,
 };
 use crate::planner;
+use crate::planner::bucket_groups;
 use crate::planner::quals::{VECTOR_SHARE, quals};
 
 /// Grouping joined rows by vectors costs at most this share of returning them. Where few rows are expected, the costs are
@@ -117,7 +119,7 @@ pub fn offer<'p>(
         join,
         hash_join,
     };
-    input.estimate(path, output, filters, keys.len() + calls.len());
+    let cost = input.estimate(path, output, filters, (keys, calls.len()));
     // Without keys there is one group, which is small unless an aggregate keeps its values.
     let is_small = keys.is_empty() && !keeps_values;
     let stand_in = match is_small && input.is_divisible() {
@@ -154,6 +156,21 @@ pub fn offer<'p>(
     };
     path.set_private(stored.stored());
     output.add_path(path);
+    let is_alone = join.is_none() && hash_join.is_none();
+    if is_alone && stage == pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
+        let alone = workers::Alone {
+            root,
+            relation,
+            output,
+            keys,
+            filters,
+            cost,
+        };
+        // One process does what workers cannot.
+        if let Err(reason) = workers::offer(&alone) {
+            pgrx::debug1!("aggregation by workers: {reason}");
+        }
+    }
     Ok(())
 }
 
@@ -308,22 +325,24 @@ impl<'p> Aggregated<'_, 'p> {
         self.join.is_none() && self.hash_join.is_none_or(|join| join.plan.is_divisible())
     }
 
-    /// Estimates the rows and the cost of a path, whose children are the small sides of a hash join, if there is one. Each
-    /// row costs the evaluation of so many terms: keys and aggregates.
+    /// Estimates the rows and the cost of a path, and returns the cost of its rows before there are groups. The path's
+    /// children are the small sides of a hash join, if there is one. Each row costs the evaluation of the keys and of so many
+    /// calls of aggregates.
     fn estimate(
         &self,
         path: CustomPath<'p>,
         output: RelOptInfo<'p>,
         filters: List<'p, Expr<'p>>,
-        terms: usize,
-    ) {
+        (keys, calls): (List<'p, Expr<'p>>, usize),
+    ) -> f64 {
+        let terms = keys.len() + calls;
         let (root, input) = (self.root, self.relation);
         let operator = server::cpu_operator_cost();
         let base = path.as_path();
         base.set_parallel_safe(
             self.join.is_none() && self.hash_join.is_none() && output.consider_parallel(),
         );
-        let rows = output.expected_rows();
+        let rows = bucket_groups::expected(root, input, keys, output.expected_rows());
         base.set_rows(rows);
         let target = base.pathtarget();
         let width = |target: Option<PathTarget<'_>>| target.map_or(0, |target| target.width());
@@ -364,6 +383,7 @@ impl<'p> Aggregated<'_, 'p> {
         }
         base.set_startup_cost(startup);
         base.set_total_cost(total);
+        read
     }
 }
 

@@ -95,7 +95,10 @@ impl Grouping {
             grouping.key_shapes.push(shape);
         }
         for call in &plan.calls {
-            let (aggregate, shape) = aggregate_call::aggregate(translator, *call, arrival)?;
+            let (aggregate, shape) = match call.is_partial() {
+                true => aggregate_call::partial(translator, *call, &plan.calls)?,
+                false => aggregate_call::aggregate(translator, *call, arrival)?,
+            };
             grouping.zones_wanted.extend(aggregate.zone_attribute());
             grouping.aggregates.push(aggregate);
             grouping.shapes.push(shape);

@@ -6,8 +6,9 @@ use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::{Evaluation, EvaluationError};
 
 use super::program::Program;
+use super::shared::{OfWorkers, SharedAggregation};
 use crate::custom_scan::callbacks::{self, Callbacks, lasting_memory, open_table};
-use crate::custom_scan::node::{NextRow, Node, Planned};
+use crate::custom_scan::node::{NextRow, Node, ParallelNode, Planned};
 use crate::custom_scan::{privilege, stand_in};
 use crate::error;
 use crate::expressions::lanes_aggregate::Arrival;
@@ -19,13 +20,14 @@ use crate::nodes::engine::waiting_rows::{self, WaitingRows};
 use crate::pg::exec::child::Child;
 use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
+use crate::pg::exec::parallel::{self, SharedState};
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
 use crate::table::pending_rows;
 use crate::vectors::counters::Counters;
 use crate::vectors::vector_source::VectorSource;
 
-static CALLBACKS: Callbacks = Callbacks::of::<AggregateState>();
+static CALLBACKS: Callbacks = Callbacks::of_parallel::<AggregateState>();
 
 /// The node's state.
 #[derive(Default)]
@@ -49,6 +51,9 @@ pub struct AggregateState {
     /// The parts in which groups were aggregated, and the bytes that rows took in temporary files meanwhile.
     batches: u64,
     written_bytes: u64,
+    /// What the processes of a parallel aggregation share.
+    shared: Option<SharedState<SharedAggregation>>,
+    of_workers: OfWorkers,
 }
 
 /// The outcome of reading the table.
@@ -146,23 +151,56 @@ impl Node for AggregateState {
     }
 }
 
+impl ParallelNode for AggregateState {
+    type Shared = SharedAggregation;
+
+    fn attach(&mut self, shared: SharedState<SharedAggregation>) {
+        self.shared = Some(shared);
+    }
+
+    fn restart(shared: &SharedAggregation) {
+        shared.restart();
+    }
+
+    /// A worker reports what it did; the leader collects the reports.
+    fn detach(&mut self) {
+        let Some(shared) = self.shared.take() else {
+            return;
+        };
+        if parallel::is_worker() {
+            shared.report(&OfWorkers {
+                counters: self.counters,
+                passed: self.passed,
+                groups: self.groups as u64,
+                segments_by_zones: self.segments_by_zones,
+                vectors_by_zones: self.vectors_by_zones,
+            });
+        } else {
+            self.of_workers.add(&shared.collect());
+        }
+    }
+}
+
 impl AggregateState {
     fn explain_execution(&self, explain: &Explain) {
-        self.counters.explain(explain);
+        let of_workers = &self.of_workers;
+        self.counters.plus(&of_workers.counters).explain(explain);
         if let Some((counters, algorithm)) = &self.join {
             counters.explain_joined(algorithm, explain);
         }
         if let Some(join) = &self.hash_join {
             join.explain(explain);
         }
-        explain.integer(c"Vector Rows Passed", self.passed);
-        if self.segments_by_zones > 0 {
-            explain.integer(c"Segments Answered By Zone Maps", self.segments_by_zones);
+        explain.integer(c"Vector Rows Passed", self.passed + of_workers.passed);
+        let segments = self.segments_by_zones + of_workers.segments_by_zones;
+        if segments > 0 {
+            explain.integer(c"Segments Answered By Zone Maps", segments);
         }
-        if self.vectors_by_zones > 0 {
-            explain.integer(c"Vectors Answered By Zone Maps", self.vectors_by_zones);
+        let vectors = self.vectors_by_zones + of_workers.vectors_by_zones;
+        if vectors > 0 {
+            explain.integer(c"Vectors Answered By Zone Maps", vectors);
         }
-        explain.integer(c"Groups", self.groups as u64);
+        explain.integer(c"Groups", self.groups as u64 + of_workers.groups);
         explain.kilobytes(c"Memory", self.bytes);
         if self.batches > 1 {
             explain.integer(c"Batches", self.batches);
@@ -185,6 +223,9 @@ impl AggregateState {
         };
         let mut source = VectorSource::begin(table, program.take_zones_wanted());
         source.want_only(program.translator.attributes());
+        if let Some(shared) = &self.shared {
+            source.share(shared.lasting().segments());
+        }
         let scalars = std::mem::take(&mut program.translator.scalars);
         let can_wait = !self.keeps_groups && program.can_wait(&plan);
         let limit = (plan.has_stand_in && !can_wait).then(stand_in::memory_limit);

@@ -34,6 +34,10 @@ pub fn plan_engine(planned: &Planned) {
 /// As [`plan_engine`], for an aggregation: the node evaluates HAVING.
 pub fn plan_aggregation(planned: &Planned) {
     plan_engine(planned);
+    if planned.path.as_path().parallel_aware() {
+        // The node that combines the groups of several processes evaluates HAVING.
+        return;
+    }
     let having = planned.root.parse().and_then(Query::havingQual);
     // The planner has turned it into a list.
     let having = having.and_then(Expr::as_nodes);

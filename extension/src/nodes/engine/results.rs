@@ -58,12 +58,12 @@ impl Results {
         }
     }
 
-    /// Returns to the first group. False if parameters have changed, groups are not in memory any more, or another plan
-    /// returns them. Equal parameters and an equal snapshot give equal groups.
+    /// Returns to the first group. False if parameters have changed, groups are not in memory any more, another plan
+    /// returns them, or the node shares the table with other processes. Otherwise equal parameters and an equal snapshot
+    /// give equal groups.
     pub fn rewind(&mut self, node: ExecNode<'_>) -> bool {
-        let groups = self
-            .groups()
-            .filter(|_| node.changed_parameters().is_null());
+        let is_equal = node.changed_parameters().is_null() && !node.plan().is_parallel_aware();
+        let groups = self.groups().filter(|_| is_equal);
         let is_rewound = groups.is_some();
         groups.into_iter().for_each(|groups| groups.next = 0);
         is_rewound

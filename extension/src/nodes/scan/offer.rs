@@ -43,6 +43,14 @@ pub fn scan_path<'p>(
     (path, pages)
 }
 
+/// How many processes do the work of a plan with so many workers, the leader's share included.
+pub fn processes(workers: i32) -> f64 {
+    // PostgreSQL's own estimate: the leader has less time the more workers it receives rows from.
+    let leader = 1.0 - 0.3 * f64::from(workers);
+    let takes_part = server::parallel_leader_participation() && leader > 0.0;
+    f64::from(workers) + if takes_part { leader } else { 0.0 }
+}
+
 /// Offers a scan by several processes, each of which takes segments. `scan` is the path for one process, which reads
 /// this many pages.
 pub fn offer_parallel_scan<'p>(relation: RelOptInfo<'p>, scan: CustomPath<'p>, pages: f64) {
@@ -54,10 +62,7 @@ pub fn offer_parallel_scan<'p>(relation: RelOptInfo<'p>, scan: CustomPath<'p>, p
         return;
     }
     let path = scan.shallow_copy();
-    // PostgreSQL's own estimate: the leader has less time the more workers it receives rows from.
-    let leader = 1.0 - 0.3 * f64::from(workers);
-    let takes_part = server::parallel_leader_participation() && leader > 0.0;
-    let processes = f64::from(workers) + if takes_part { leader } else { 0.0 };
+    let processes = processes(workers);
     let reading = pages * server::seq_page_cost() * 0.1;
     let base = path.as_path();
     let computing = base.total_cost() - base.startup_cost() - reading;

@@ -233,6 +233,12 @@ impl<'a> CustomPlan<'a> {
         }
     }
 
+    /// Whether several processes execute the plan, each of which returns a part of the rows.
+    pub fn is_parallel_aware(self) -> bool {
+        // SAFETY: `of` was promised a live plan.
+        unsafe { self.scan.as_ref().scan.plan.parallel_aware }
+    }
+
     /// A plan that is being made.
     pub fn of_view(scan: CustomScan<'a>) -> CustomPlan<'a> {
         // SAFETY: a view's structure is live.

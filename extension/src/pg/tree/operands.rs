@@ -53,6 +53,7 @@ views! {
         aggstar: bool;
         agglevelsup: u32;
         aggsplit: pg_sys::AggSplit::Type;
+        aggtransno: i32;
         location: i32;
     } {
         aggdirectargs: List<'p, Expr<'p>>;
@@ -251,6 +252,11 @@ impl<'p> Aggref<'p> {
             call.aggsplit = pg_sys::AggSplit::AGGSPLIT_SIMPLE;
         }
         copy
+    }
+
+    /// Whether the call returns a state that PostgreSQL combines with other states of the group.
+    pub fn is_partial(self) -> bool {
+        self.aggsplit() == pg_sys::AggSplit::AGGSPLIT_INITIAL_SERIAL
     }
 
     /// Whether the call is of an ordinary aggregate: neither an ordered-set nor a hypothetical-set one.

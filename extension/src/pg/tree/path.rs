@@ -7,6 +7,7 @@ use pgrx::pg_sys::{self, NodeTag};
 use super::expression::Expr;
 use super::list::List;
 use super::planner::{JoinPathExtraData, PathKey, PlannerInfo, RelOptInfo, Relids, RestrictInfo};
+use super::query::SortGroupClause;
 use super::raw;
 use super::tag::Node;
 use super::view::{Field, View, views};
@@ -159,6 +160,72 @@ impl<'p> PlannerInfo<'p> {
         }
     }
 
+    /// A path that receives the rows of several processes, each of which executes a partial path: `create_gather_path`.
+    pub fn gathered(self, relation: RelOptInfo<'p>, partial: Path<'p>) -> Path<'p> {
+        let (root, relation, below) = (self.as_ptr(), relation.as_ptr(), partial.as_ptr());
+        let mut rows = partial.rows() * f64::from(partial.parallel_workers());
+        // SAFETY: live structures; the path begins as every path does.
+        unsafe {
+            let target = (*below).pathtarget;
+            let none = std::ptr::null_mut();
+            let path =
+                pg_sys::create_gather_path(root, relation, below, target, none, &raw mut rows);
+            Path::at(path.cast())
+        }
+    }
+
+    /// The clauses of GROUP BY that groups depend on.
+    fn grouping_clauses(self) -> List<'p, SortGroupClause<'p>> {
+        // SAFETY: a live planner, with a query.
+        unsafe {
+            #[cfg(feature = "pg15")]
+            return Field::of((*(*self.as_ptr()).parse).groupClause);
+            // From PostgreSQL 16 on, the planner leaves out columns that have one value.
+            #[cfg(not(feature = "pg15"))]
+            return Field::of((*self.as_ptr()).processed_groupClause);
+        }
+    }
+
+    /// A path that combines the transition states of so many calls of aggregates and returns the query's groups:
+    /// `create_agg_path`.
+    pub fn finalised(
+        self,
+        output: RelOptInfo<'p>,
+        states: Path<'p>,
+        calls: usize,
+        groups: f64,
+    ) -> Option<Path<'p>> {
+        let (query, target) = (self.parse()?, output.reltarget()?);
+        let keys = self.grouping_clauses();
+        let root = self.as_ptr();
+        let split = pg_sys::AggSplit::AGGSPLIT_FINAL_DESERIAL;
+        let strategy = match keys.is_empty() {
+            true => pg_sys::AggStrategy::AGG_PLAIN,
+            false => pg_sys::AggStrategy::AGG_HASHED,
+        };
+        let having = query.havingQual().and_then(Expr::as_nodes);
+        let operator = f64::from(calls as u32) * crate::pg::server::cpu_operator_cost();
+        let mut costs = pg_sys::AggClauseCosts::default();
+        costs.transCost.per_tuple = operator;
+        costs.finalCost.per_tuple = operator;
+        // SAFETY: live structures; the planner has turned HAVING into a list; the path begins as every path does.
+        unsafe {
+            let path = pg_sys::create_agg_path(
+                root,
+                output.as_ptr(),
+                states.as_ptr(),
+                target.as_ptr(),
+                strategy,
+                split,
+                keys.as_ptr(),
+                having.unwrap_or(List::<Expr<'p>>::EMPTY).as_ptr(),
+                &raw const costs,
+                groups,
+            );
+            Some(Path::at(path.cast()))
+        }
+    }
+
     /// The parameters that a path of a table takes from other tables, which its relation depends on: `get_baserel_parampathinfo`.
     pub fn parameters_of(self, relation: RelOptInfo<'p>) -> Option<ParamPathInfo<'p>> {
         let (root, relation) = (self.as_ptr(), relation.as_ptr());
@@ -173,8 +240,13 @@ impl<'p> PlannerInfo<'p> {
 impl<'p> RelOptInfo<'p> {
     /// Offers a path; the planner keeps it if no other is better, and frees those that it beats.
     pub fn add_path(self, path: CustomPath<'p>) {
-        // SAFETY: live structures; the path begins as every path does.
-        unsafe { pg_sys::add_path(self.as_ptr(), path.as_ptr().cast()) }
+        self.add_any_path(path.as_path());
+    }
+
+    /// As [`Self::add_path`], for a path of PostgreSQL's.
+    pub fn add_any_path(self, path: Path<'p>) {
+        // SAFETY: live structures.
+        unsafe { pg_sys::add_path(self.as_ptr(), path.as_ptr()) }
     }
 
     /// Offers a path that one of several processes executes.

@@ -194,6 +194,21 @@ impl<'p> PlannerInfo<'p> {
         unsafe { Field::of((*self.as_ptr()).upper_targets[stage as usize]) }
     }
 
+    /// The relation of a step above joins that has paths for the rows of these relations, once the planner has looked
+    /// for such paths.
+    pub fn upper_relation(
+        self,
+        stage: pg_sys::UpperRelationKind::Type,
+        relids: Relids<'p>,
+    ) -> Option<RelOptInfo<'p>> {
+        // SAFETY: a live planner; the lists hold relations.
+        let relations: List<'p, RelOptInfo<'p>> =
+            unsafe { Field::of((*self.as_ptr()).upper_rels[stage as usize]) };
+        relations
+            .iter()
+            .find(|relation| relation.relids().equals(relids))
+    }
+
     /// Whether rows are locked or changed: then rows that have changed meanwhile are joined once more, one at a time.
     pub fn locks_rows(self) -> bool {
         !self.rowMarks().is_empty()
@@ -210,6 +225,16 @@ impl<'p> PlannerInfo<'p> {
                 pg_sys::JoinType::JOIN_INNER,
                 std::ptr::null_mut(),
             )
+        }
+    }
+
+    /// How many groups these expressions make of so many rows: `estimate_num_groups`.
+    pub fn groups_of(self, keys: List<'p, Expr<'p>>, rows: f64) -> f64 {
+        let none = std::ptr::null_mut();
+        // SAFETY: live structures; neither grouping sets nor a report are asked for.
+        unsafe {
+            let (root, keys) = (self.as_ptr(), keys.as_ptr());
+            pg_sys::estimate_num_groups(root, keys, rows, none, std::ptr::null_mut())
         }
     }
 

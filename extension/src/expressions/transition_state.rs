@@ -1,0 +1,138 @@
+//! The transition states of PostgreSQL's aggregates, as workers hand them over.
+//!
+//! Workers of a parallel aggregation return a state for each of their groups, and PostgreSQL's `Finalize Aggregate`
+//! combines them. A state that PostgreSQL keeps as `internal` travels in the form that its serialisation function writes:
+//!
+//! ```text
+//! count: int64 │ the sum of the numbers [│ the sum of their squares]       all in network byte order
+//! sum: digits int32 │ weight int32 │ sign int32 │ scale int32 │ digit int16 …      digits to the base of 10,000
+//! ```
+
+use lanes_columnar::aggregate::Answer;
+use pgrx::IntoDatum;
+use pgrx::pg_sys::{self, Datum};
+
+/// A transition state that is not the aggregate's result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TransitionState {
+    /// `int8[]` of count and sum.
+    CountAndSum,
+    /// `float8[]` of count, sum, and sum of squares of differences from the mean.
+    Floats,
+    /// `internal`: count and sum of integers.
+    IntegerSum,
+    /// `internal`: count, sum and sum of squares of integers.
+    IntegerMoments,
+}
+
+impl TransitionState {
+    /// The state of an aggregate, by its OID. `None` for an aggregate whose state is its result, and for aggregates that
+    /// have no state here.
+    pub fn of(function: u32) -> Option<TransitionState> {
+        use TransitionState::*;
+        use pg_sys::*;
+        Some(match function {
+            F_AVG_INT2 | F_AVG_INT4 => CountAndSum,
+            F_SUM_INT8 | F_AVG_INT8 => IntegerSum,
+            F_AVG_FLOAT4 | F_AVG_FLOAT8 => Floats,
+            F_VAR_POP_FLOAT4 | F_VAR_POP_FLOAT8 | F_VAR_SAMP_FLOAT4 | F_VAR_SAMP_FLOAT8
+            | F_VARIANCE_FLOAT4 | F_VARIANCE_FLOAT8 | F_STDDEV_POP_FLOAT4 | F_STDDEV_POP_FLOAT8
+            | F_STDDEV_SAMP_FLOAT4 | F_STDDEV_SAMP_FLOAT8 | F_STDDEV_FLOAT4 | F_STDDEV_FLOAT8 => {
+                Floats
+            }
+            F_VAR_POP_INT2 | F_VAR_POP_INT4 | F_VAR_SAMP_INT2 | F_VAR_SAMP_INT4
+            | F_VARIANCE_INT2 | F_VARIANCE_INT4 | F_STDDEV_POP_INT2 | F_STDDEV_POP_INT4
+            | F_STDDEV_SAMP_INT2 | F_STDDEV_SAMP_INT4 | F_STDDEV_INT2 | F_STDDEV_INT4 => {
+                IntegerMoments
+            }
+            _ => return None,
+        })
+    }
+
+    /// The datum of a group's state, in the current memory context. `None` is NULL, as of a group without numbers.
+    pub fn datum(self, answer: Answer) -> Option<Datum> {
+        match (self, answer) {
+            (TransitionState::CountAndSum, Answer::Average { count, sum }) => {
+                // PostgreSQL adds in 64 bits too.
+                vec![count as i64, sum as i64].into_datum()
+            }
+            (TransitionState::CountAndSum, _) => vec![0_i64; 2].into_datum(),
+            (
+                TransitionState::Floats,
+                Answer::Moments {
+                    count,
+                    sum,
+                    squares,
+                },
+            ) => vec![count, sum, squares].into_datum(),
+            (TransitionState::Floats, _) => vec![0.0_f64; 3].into_datum(),
+            (TransitionState::IntegerSum, Answer::Average { count, sum }) => {
+                serialised(count, &[sum]).into_datum()
+            }
+            (
+                TransitionState::IntegerMoments,
+                Answer::IntegerMoments {
+                    count,
+                    sum,
+                    squares,
+                },
+            ) => serialised(count, &[sum, squares]).into_datum(),
+            (TransitionState::IntegerSum | TransitionState::IntegerMoments, _) => None,
+        }
+    }
+}
+
+/// A state of integers as `int8_avg_serialize` and `numeric_poly_serialize` write it.
+fn serialised(count: u64, sums: &[i128]) -> Vec<u8> {
+    let mut bytes = count.to_be_bytes().to_vec();
+    for sum in sums {
+        push_numeric(&mut bytes, *sum);
+    }
+    bytes
+}
+
+/// An integer as `numericvar_serialize` writes it.
+fn push_numeric(bytes: &mut Vec<u8>, value: i128) {
+    /// The sign of a negative number.
+    const NEGATIVE: i32 = 0x4000;
+    const BASE: u128 = 10_000;
+    let (mut digits, mut rest) = (Vec::new(), value.unsigned_abs());
+    while rest > 0 {
+        digits.push((rest % BASE) as i16);
+        rest /= BASE;
+    }
+    let count = digits.len() as i32;
+    let weight = (count - 1).max(0);
+    let sign = if value < 0 { NEGATIVE } else { 0 };
+    for field in [count, weight, sign, 0] {
+        bytes.extend(field.to_be_bytes());
+    }
+    for digit in digits.iter().rev() {
+        bytes.extend(digit.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_written_as_digits_to_the_base_of_ten_thousand() {
+        let numeric = |value| {
+            let mut bytes = Vec::new();
+            push_numeric(&mut bytes, value);
+            bytes
+        };
+        assert_eq!(numeric(0), [0; 16]);
+        assert_eq!(
+            numeric(-10_002),
+            [
+                0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 1, 0, 2
+            ]
+        );
+        let most = numeric(i128::MIN);
+        assert_eq!(most[..8], [0, 0, 0, 10, 0, 0, 0, 9]);
+        assert_eq!(most.len(), 16 + 20);
+        assert_eq!(serialised(3, &[0])[..8], [0, 0, 0, 0, 0, 0, 0, 3]);
+    }
+}
