@@ -20,6 +20,9 @@
 //!    allowed: see [`relocate`] and [`shorten`].
 //! 10. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen,
 //!     statistics, VERBOSE.
+//!
+//! `pg_stat_progress_vacuum` names step 1 `scanning heap`, steps 2 to 6 `vacuuming heap`, 7 and 10 `performing final
+//! cleanup`, 8 `vacuuming indexes` and 9 `truncating heap`.
 
 use std::collections::HashMap;
 
@@ -30,6 +33,7 @@ use super::{relocate, seal, upkeep};
 use crate::pg::index::VacuumedIndexes;
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
+use crate::pg::progress::{VacuumPhase, VacuumProgress};
 use crate::pg::table::OpenTable;
 use crate::storage::chain::Chain;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
@@ -100,9 +104,13 @@ pub fn vacuum(
 ) {
     let horizon = table.oldest_non_removable_xid();
     let mut report = Report::begin(table, audience, horizon);
+    let blocks = table.blocks();
+    let progress = VacuumProgress::begin(table.oid(), blocks);
     let mut unlinked = Vec::new();
     if let Some(meta) = Meta::load(table) {
         let plan = plan(table, &meta, horizon);
+        progress.scanned(blocks);
+        progress.enter(VacuumPhase::Vacuuming);
         report.rows_live = plan.rows_live;
         report.rows_dead = plan.rows_dead;
         if let Some(oldest) = plan
@@ -128,16 +136,21 @@ pub fn vacuum(
             reclaim::sweep(table, &meta, &unlinked);
         }
     }
+    progress.vacuumed(blocks);
+    progress.enter(VacuumPhase::FinalCleanup);
     // After that, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
     report.sealed = upkeep::seal(table, false);
+    progress.enter(VacuumPhase::Indexes);
     let indexes = VacuumedIndexes::open(table);
     report.has_indexes = !indexes.is_empty();
     if report.has_indexes && cleans_indexes {
         // Entry numbers are never given to other rows, so nothing depends on when entries go.
         let is_gone = fate::gone_entries(table, horizon);
         report.entries_removed = indexes.clean(report.rows_live, is_gone);
+        progress.cleaned_indexes();
     }
     drop(indexes);
+    progress.enter(VacuumPhase::Truncating);
     let mut is_changed = report.sealed.parts > 0;
     if let Some(effort) = effort {
         is_changed |= relocate::move_down(table, &unlinked, effort);
@@ -148,6 +161,7 @@ pub fn vacuum(
     if let Some(effort) = effort {
         shorten::shorten(table, &unlinked, effort);
     }
+    progress.enter(VacuumPhase::FinalCleanup);
     report.send(table);
 }
 

@@ -18,6 +18,7 @@
 //! | [`server`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
 //! | [`malloc`] | memory that is kept for the next batch |
 //! | [`temporary_file`] | temporary files of a query |
+//! | [`progress`] | the views of long commands' progress |
 //!
 //! Errors. An ERROR in a `pg_sys` function arrives as a Rust panic, which `#[pg_guard]` turns back into the ERROR. So
 //! values of this folder are dropped while an ERROR passes. By then PostgreSQL has reset its interrupt holdoff count,
@@ -58,6 +59,7 @@ pub mod outer_joins;
 pub mod page;
 pub mod permission;
 pub mod ports;
+pub mod progress;
 #[cfg(feature = "pg15")]
 mod room;
 pub mod server;

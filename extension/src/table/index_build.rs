@@ -14,6 +14,7 @@ use super::tid;
 use crate::error;
 use crate::pg::index::{EntryMaker, EntrySink, FoundEntries};
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
+use crate::pg::progress::BuildProgress;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 
@@ -21,14 +22,22 @@ use crate::pg::table::OpenTable;
 const INTERRUPT_ROWS: u64 = 4096;
 
 /// Passes the entries of the rows of a scan to an index; how many rows are alive. `sees_all` says that the scan
-/// returns rows of every fate; otherwise all that it returns are alive.
+/// returns rows of every fate; otherwise all that it returns are alive. `is_reported` says that
+/// `pg_stat_progress_create_index` shows how far the scan has come.
 pub fn build<'a>(
     scan: &mut Scan<'a>,
     sees_all: bool,
     maker: &mut EntryMaker<'a>,
     sink: &EntrySink,
+    is_reported: bool,
 ) -> f64 {
     let table = scan.reader.table;
+    let end_row = scan
+        .reader
+        .content
+        .as_ref()
+        .map_or(0, |content| content.runs.end_row());
+    let progress = is_reported.then(|| BuildProgress::begin(table.blocks(), end_row));
     let horizon = table.oldest_non_removable_xid();
     let (mut numbers, mut run) = (EntryNumbers::default(), None);
     let (mut alive, mut seen) = (0u64, 0u64);
@@ -36,6 +45,9 @@ pub fn build<'a>(
         seen += 1;
         if seen % INTERRUPT_ROWS == 0 {
             CHECK_FOR_INTERRUPTS();
+            if let (Some(progress), Some(row)) = (&progress, tid::to_row(&maker.slot().tid())) {
+                progress.at(row);
+            }
         }
         let (Some(row), Some(content)) = (tid::to_row(&maker.slot().tid()), &scan.reader.content)
         else {
@@ -53,6 +65,9 @@ pub fn build<'a>(
             let id = tid::from_row(numbers.of_row(table, content, row));
             sink.take(&mut entry, id, fate == Fate::Alive);
         }
+    }
+    if let Some(progress) = progress {
+        progress.end();
     }
     alive as f64
 }

@@ -128,7 +128,7 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
     info: *mut pg_sys::IndexInfo,
     _allow_sync: bool,
     _any_visible: bool,
-    _progress: bool,
+    progress: bool,
     _start: pg_sys::BlockNumber,
     _blocks: pg_sys::BlockNumber,
     callback: pg_sys::IndexBuildCallback,
@@ -145,16 +145,27 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
         let mut maker = EntryMaker::begin(table, index, info);
         let sees_all = !(*info).ii_Concurrent;
         let alive = if !shared.is_null() {
-            let alive =
-                index_build::build(ScanState::of(shared).scan(), sees_all, &mut maker, &sink);
+            let alive = index_build::build(
+                ScanState::of(shared).scan(),
+                sees_all,
+                &mut maker,
+                &sink,
+                progress,
+            );
             ports::table_endscan(shared);
             alive
         } else if sees_all {
-            index_build::build(&mut Scan::begin(table, None), true, &mut maker, &sink)
+            index_build::build(
+                &mut Scan::begin(table, None),
+                true,
+                &mut maker,
+                &sink,
+                progress,
+            )
         } else {
             let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
             let mut scan = Scan::begin(table, Snapshot::new(snapshot));
-            let alive = index_build::build(&mut scan, false, &mut maker, &sink);
+            let alive = index_build::build(&mut scan, false, &mut maker, &sink, progress);
             drop(scan);
             pg_sys::UnregisterSnapshot(snapshot);
             alive

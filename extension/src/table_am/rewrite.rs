@@ -10,8 +10,8 @@ use lanes_columnar::column::Column;
 
 use crate::pg::cluster_sort::{ClusterSort, RowOrigin};
 use crate::pg::datum::RowIntake;
-use crate::pg::ports;
 use crate::pg::table::OpenTable;
+use crate::pg::{ports, progress};
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
@@ -21,6 +21,9 @@ use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
 use crate::table::{insert, pending_rows};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
+
+/// Rows between two reports of progress.
+const REPORT_ROWS: u64 = 4096;
 
 /// Rows kept and dropped.
 #[derive(Default)]
@@ -74,8 +77,9 @@ pub fn copy(
         kept_tombstones: Vec::new(),
         sort,
     };
+    progress::copying(source.blocks());
     copier.copy_all(&content, horizon, &mut counts);
-    copier.copy_sorted();
+    copier.copy_sorted(&counts);
     copier.flush();
     copier.write_tombstones();
     counts
@@ -169,24 +173,38 @@ impl Copier<'_> {
                 }
                 memory = view.into_memory().unwrap_or_default();
                 from = to;
+                let written = if self.sort.is_some() {
+                    0.0
+                } else {
+                    counts.kept
+                };
+                progress::copied_rows((counts.kept + counts.removed) as u64, written as u64);
                 ports::CHECK_FOR_INTERRUPTS();
             }
         }
     }
 
     /// Gathers the rows that were sorted.
-    fn copy_sorted(&mut self) {
+    fn copy_sorted(&mut self, counts: &Counts) {
         let Some(mut sort) = self.sort.take() else {
             return;
         };
+        progress::sorting();
         sort.sort();
+        progress::writing_sorted();
+        let (mut written, read) = (0, counts.kept + counts.removed);
         while let Some(origin) = sort.advance() {
             let flags = if origin.is_frozen { FLAG_FROZEN } else { 0 };
             self.start_row((origin.xmin, origin.cmin, flags));
             sort.push_current(&mut self.intake, &mut self.columns);
             self.rows.push(origin.row);
+            written += 1;
+            if written % REPORT_ROWS == 0 {
+                progress::copied_rows(read as u64, written);
+            }
             ports::CHECK_FOR_INTERRUPTS();
         }
+        progress::copied_rows(read as u64, written);
     }
 
     /// Whether a row moves to the new file. Its deletion moves along if some snapshot may not see it.
