@@ -107,21 +107,22 @@ fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
     add(Path::new(place::GATEWAY_PROGRAM), &program, 0o755)
 }
 
-/// Builds the extension for another installation than the default one, and lays it out. The builds
-/// have a target folder of their own, because each replaces the library.
-fn build_extension(postgres: &Postgres) -> Result<()> {
-    let (major, folder) = (&postgres.major, place::target().join("versions"));
+/// Builds the extension for an installation, and lays it out. The builds for others than the default
+/// one have a target folder of their own, because each replaces the library.
+pub fn build_extension(postgres: &Postgres) -> Result<()> {
+    let (major, mut folder) = (&postgres.major, place::target());
+    let mut command = cargo();
+    command.args(["build", "--locked", "--release", "--package", "lanes"]);
+    if !postgres.is_default() {
+        folder = folder.join("versions");
+        command
+            .args(["--no-default-features", "--features", &format!("pg{major}")])
+            .env("CARGO_TARGET_DIR", &folder)
+            .env("PGRX_PG_CONFIG_PATH", postgres.pg_config());
+    }
     steps::step(
         &format!("building the extension for PostgreSQL {major}"),
-        || {
-            run_visibly(
-                cargo()
-                    .args(["build", "--locked", "--release", "--package", "lanes"])
-                    .args(["--no-default-features", "--features", &format!("pg{major}")])
-                    .env("CARGO_TARGET_DIR", &folder)
-                    .env("PGRX_PG_CONFIG_PATH", postgres.pg_config()),
-            )
-        },
+        || run_visibly(&mut command),
     )?;
     lay_out_extension(postgres, &folder)
 }
