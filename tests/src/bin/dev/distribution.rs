@@ -96,7 +96,7 @@ fn control_text(major: &str, architecture: &str, libc: &str) -> String {
          Architecture: {architecture}\n\
          Section: database\n\
          Priority: optional\n\
-         Maintainer: pg_lanes <pg_lanes@localhost>\n\
+         Maintainer: pg_lanes contributors\n\
          Depends: postgresql-{major}, libc6 (>= {libc}), libgcc-s1, libstdc++6\n\
          Description: telemetry and ticks as columns in PostgreSQL {major}\n \
          The extension lanes: a columnar table access method, joins by time, and PromQL in SQL.\n"

@@ -107,14 +107,15 @@ fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
     add(Path::new(place::GATEWAY_PROGRAM), &program, 0o755)
 }
 
-/// Builds the extension for an installation, and lays it out. The builds for others than the default
-/// one have a target folder of their own, because each replaces the library.
+/// Builds the extension for an installation, and lays it out. The builds for another one than the
+/// default have a target folder for each major version: in a common one each would replace the
+/// library, and Cargo would compile it again at every change of the version.
 pub fn build_extension(postgres: &Postgres) -> Result<()> {
     let (major, mut folder) = (&postgres.major, place::target());
     let mut command = cargo();
     command.args(["build", "--locked", "--release", "--package", "lanes"]);
     if !postgres.is_default() {
-        folder = folder.join("versions");
+        folder = folder.join("versions").join(major);
         command
             .args(["--no-default-features", "--features", &format!("pg{major}")])
             .env("CARGO_TARGET_DIR", &folder)

