@@ -5,8 +5,8 @@
 //! | `postgresql-<major>-lanes_<version>-1_<architecture>.deb` | the extension for a version of PostgreSQL, at the places of Debian's packages |
 //! | `lanes-<version>.tar.gz` | the committed sources, with `META.json` for PGXN |
 
-use crate::packages::{self, Purpose};
-use crate::product::build_extension;
+use crate::packages::Purpose;
+use crate::product::{build, build_extension};
 use crate::steps::step;
 use crate::versions::{MAJORS, installation};
 use lanes_support::error::{Error, Result};
@@ -23,15 +23,15 @@ const LICENCE: &str = "LICENSE";
 
 /// Builds all packages and the archive of the sources, and returns their files.
 pub fn make() -> Result<Vec<PathBuf>> {
-    packages::install(Purpose::Test)?;
+    let default = Postgres::debian();
+    build(Purpose::Test, &default)?;
     let folder = place::target().join("distribution");
     place::make_folder(&folder)?;
-    let mut made = vec![
-        sources(&folder)?,
-        debian_package(&Postgres::debian(), &folder)?,
-    ];
+    let mut made = vec![sources(&folder)?, debian_package(&default, &folder)?];
     for major in MAJORS {
-        made.push(debian_package(&installation(major)?, &folder)?);
+        let postgres = installation(major)?;
+        build_extension(&postgres)?;
+        made.push(debian_package(&postgres, &folder)?);
     }
     Ok(made)
 }
@@ -51,10 +51,9 @@ fn sources(folder: &Path) -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// Builds the extension for an installation, and makes a package for Debian's or the PostgreSQL
-/// project's packages of the same major version.
+/// Makes a package of the extension that was built for an installation. It is for Debian's or the
+/// PostgreSQL project's packages of the same major version.
 fn debian_package(built_for: &Postgres, folder: &Path) -> Result<PathBuf> {
-    build_extension(built_for)?;
     let target = Postgres::debian_of(&built_for.major);
     let architecture = answer("dpkg", &["--print-architecture"])?;
     let name = format!("postgresql-{}-lanes", target.major);

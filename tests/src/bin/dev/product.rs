@@ -82,7 +82,7 @@ pub fn stage(root: &Path) -> Result<()> {
 }
 
 /// Installs missing packages, builds gateway and extension, and lays out the package.
-fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
+pub fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
     packages::install(purpose)?;
     let gateway = [
         "build",
@@ -107,23 +107,23 @@ fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
     add(Path::new(place::GATEWAY_PROGRAM), &program, 0o755)
 }
 
-/// Builds the extension for an installation, and lays it out. The builds for another one than the
-/// default have a target folder for each major version: in a common one each would replace the
-/// library, and Cargo would compile it again at every change of the version.
+/// Builds the extension for another installation than the default one, and lays it out. The builds
+/// have a target folder for each major version: in a common one each would replace the library, and
+/// Cargo would compile it again at every change of the version.
 pub fn build_extension(postgres: &Postgres) -> Result<()> {
-    let (major, mut folder) = (&postgres.major, place::target());
-    let mut command = cargo();
-    command.args(["build", "--locked", "--release", "--package", "lanes"]);
-    if !postgres.is_default() {
-        folder = folder.join("versions").join(major);
-        command
-            .args(["--no-default-features", "--features", &format!("pg{major}")])
-            .env("CARGO_TARGET_DIR", &folder)
-            .env("PGRX_PG_CONFIG_PATH", postgres.pg_config());
-    }
+    let major = &postgres.major;
+    let folder = place::target().join("versions").join(major);
     steps::step(
         &format!("building the extension for PostgreSQL {major}"),
-        || run_visibly(&mut command),
+        || {
+            run_visibly(
+                cargo()
+                    .args(["build", "--locked", "--release", "--package", "lanes"])
+                    .args(["--no-default-features", "--features", &format!("pg{major}")])
+                    .env("CARGO_TARGET_DIR", &folder)
+                    .env("PGRX_PG_CONFIG_PATH", postgres.pg_config()),
+            )
+        },
     )?;
     lay_out_extension(postgres, &folder)
 }
