@@ -1,7 +1,7 @@
 # Every target calls the developer tool. Cargo builds the tool in seconds, and the tool installs and
 # builds the rest. `cargo dev help` lists its commands.
 
-.PHONY: run demo psql test test-long setup bench bench-sql fmt
+.PHONY: run demo psql test test-long setup package bench bench-sql fmt
 
 # The first build of the tool prints nothing and takes a minute.
 DEV = @[ -e target/release/dev ] || echo "==> building the developer tool"; cargo dev
@@ -23,6 +23,9 @@ test-long: ## all tests with large budgets, then random tests and fuzzing for MI
 
 setup: ## install missing packages, build, install the extension
 	$(DEV) setup
+
+package: ## a .deb of the extension for each of PostgreSQL 15 to 18, and an archive of the sources, in target/distribution
+	$(DEV) package
 
 bench: ## the short form of all benchmarks in less than 15 minutes; others by ARGS="events --only json"; see ARGS=--help
 	$(DEV) bench $(ARGS)

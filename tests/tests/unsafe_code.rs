@@ -34,7 +34,6 @@ const LISTED: &[(&str, &str)] = &[
     ("nodes/window/partitioned/plan.rs", "has no views yet"),
     ("nodes/window/partitioned/results.rs", "has no views yet"),
     ("nodes/window/plan.rs", "has no views yet"),
-    ("nodes/window/state.rs", "has no views yet"),
     ("table_am/bitmap.rs", "callbacks of the access method"),
     ("table_am/index.rs", "callbacks of the access method"),
     ("table_am/routine.rs", "callbacks of the access method"),

@@ -14,12 +14,14 @@ use pgrx::pg_sys;
 use super::node::Planned;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::tree::{
-    Expr, Expression, Integers, List, Node, RelabelType, RestrictInfo, TargetEntry, Var, View,
-    make, plan_field, plan_node, walk,
+    CustomScan, Expr, Expression, Integers, List, Node, RelabelType, RestrictInfo, TargetEntry,
+    Var, View, make, plan_field, plan_node, walk,
 };
 use crate::planner::quals;
 use crate::planner::reasons::{self, About};
 
+/// The place of the node's own nodes in `custom_private`.
+const NODES: usize = 1;
 /// The place of the reasons in `custom_private`.
 const REASONS: usize = 2;
 
@@ -138,7 +140,14 @@ pub fn numbers_of(stored: Option<Expr<'_>>) -> Vec<i32> {
 
 /// The nodes that a plan stores.
 pub fn nodes(plan: CustomPlan<'_>) -> *mut pg_sys::List {
-    list_of(part(plan, 1))
+    list_of(part(plan, NODES))
+}
+
+/// Replaces the nodes that a plan stores.
+pub fn set_nodes<'p>(plan: CustomScan<'p>, nodes: List<'p, Expr<'p>>) {
+    if let Some(nodes) = nodes.as_node() {
+        plan.custom_private().set(NODES, nodes);
+    }
 }
 
 /// The reasons that a plan stores, as strings.

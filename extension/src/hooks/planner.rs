@@ -1,8 +1,10 @@
 //! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
-//! joins. Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require).
+//! joins. Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require). After
+//! planning it makes window functions [printable](crate::nodes::window::finished).
 
 use super::require;
 use crate::asof_rewrite::{marker, rewrite};
+use crate::nodes::window::finished;
 use crate::pg::hooks::{self, PlannerHook};
 use crate::pg::transaction;
 use crate::pg::tree::{PlannedStmt, Query};
@@ -27,6 +29,7 @@ impl PlannerHook for Planning {
 
     fn after(planned: Option<PlannedStmt<'_>>) {
         if let Some(planned) = planned {
+            finished::finish(planned);
             require::check(planned);
         }
         reasons::end();

@@ -20,9 +20,7 @@ use crate::nodes::top_n::state::TopNState;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::texts_of;
 use crate::pg::names;
-use crate::pg::tree::{
-    Append, CustomScan, MergeAppend, Node as _, Plan, PlannedStmt, SubqueryScan,
-};
+use crate::pg::tree::{CustomScan, Node as _, Plan, PlannedStmt};
 use crate::planner::lanes_table::is_lanes_table;
 use crate::planner::reasons::all_reasons;
 use crate::vectorize::{self, Vectorize};
@@ -51,22 +49,13 @@ fn check_plan<'p>(plan: Plan<'p>, planned: PlannedStmt<'p>) {
             fail(relid, all_reasons("read by a scan of PostgreSQL's own"));
         }
     }
-    let mut below: Vec<Plan<'p>> = [plan.lefttree(), plan.righttree()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let mut below = plan.inputs();
     if let Some(scan) = plan.downcast::<CustomScan<'p>>() {
         let (index, reasons, children) = reasons_of(scan);
         if !reasons.is_empty() {
             fail(table(index), reasons.join("; "));
         }
         below.extend(scan.custom_plans().iter().take(children));
-    } else if let Some(append) = plan.downcast::<Append<'p>>() {
-        below.extend(append.appendplans());
-    } else if let Some(append) = plan.downcast::<MergeAppend<'p>>() {
-        below.extend(append.mergeplans());
-    } else if let Some(scan) = plan.downcast::<SubqueryScan<'p>>() {
-        below.extend(scan.subplan());
     }
     for plan in below {
         check_plan(plan, planned);

@@ -60,7 +60,7 @@ pub fn register() {
         ops.copyslot = Some(copy_slot);
         ops.copy_heap_tuple = Some(copy_heap_tuple);
         ops.copy_minimal_tuple = Some(copy_minimal_tuple);
-        #[cfg(feature = "pg18")]
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
         {
             ops.is_current_xact_tuple = Some(is_current_xact_tuple);
         }
@@ -301,7 +301,7 @@ unsafe extern "C-unwind" fn get_system_attribute(
 }
 
 /// Whether the current transaction wrote the slot's row. Older versions ask for `xmin`.
-#[cfg(feature = "pg18")]
+#[cfg(any(feature = "pg17", feature = "pg18"))]
 #[pg_guard]
 unsafe extern "C-unwind" fn is_current_xact_tuple(slot: *mut pg_sys::TupleTableSlot) -> bool {
     // SAFETY: a filled slot of ours.

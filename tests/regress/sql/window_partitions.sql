@@ -73,6 +73,8 @@ SELECT count(r), count(*) FILTER (WHERE (k, n, id) < (before_k, before_n, before
 EXPLAIN (COSTS OFF) SELECT k, id FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY ts DESC, id) AS place FROM l) s WHERE place <= 2;
 SELECT k, id, place FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY ts DESC, id) AS place FROM l) s WHERE place <= 2;
 SELECT k, id FROM (SELECT k, id, rank() OVER (PARTITION BY k ORDER BY n) AS place FROM l) s WHERE place < 2 AND id < 1000;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT id FROM (SELECT id, row_number() OVER w AS place, count(*) OVER w AS c FROM l WINDOW w AS (PARTITION BY u ORDER BY id)) s WHERE 2 >= place AND c < 3;
+SELECT id FROM (SELECT id, row_number() OVER w AS place, count(*) OVER w AS c FROM l WINDOW w AS (PARTITION BY u ORDER BY id)) s WHERE 2 >= place AND c < 3 ORDER BY id;
 SELECT k, count(d), sum(d) FROM (SELECT k, n - lag(n) OVER (PARTITION BY k ORDER BY id) AS d FROM l) s GROUP BY k ORDER BY k;
 EXPLAIN (COSTS OFF) SELECT count(d), sum(d), max(place) FROM (SELECT n - lag(n) OVER w AS d, row_number() OVER w AS place FROM l WINDOW w AS (PARTITION BY k ORDER BY id)) q;
 SELECT differing('SELECT s, count(d), sum(d), max(place), bool_or(high) FROM (SELECT s, n - lag(n) OVER w AS d, row_number() OVER w AS place, n > 500 AS high FROM %t WINDOW w AS (PARTITION BY k ORDER BY id)) q GROUP BY s');

@@ -36,7 +36,12 @@ impl Postgres {
 
     /// Returns the default installation, whether or not it exists.
     pub fn debian() -> Postgres {
-        let major = DEFAULT_MAJOR;
+        Postgres::debian_of(DEFAULT_MAJOR)
+    }
+
+    /// Returns the installation of a major version from Debian's packages or those of the PostgreSQL
+    /// project, whether or not it exists.
+    pub fn debian_of(major: &str) -> Postgres {
         let installed = PathBuf::from(format!("/usr/lib/postgresql/{major}"));
         Postgres {
             major: major.to_owned(),

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`offer`] | offers the node to the planner, with its costs |
 //! | [`plan`] | what the plan stores |
+//! | [`finished`] | the calls of finished plans, as EXPLAIN of every version can print them |
 //! | [`state`] | the node under execution |
 //! | [`input`] | the rows that pass the conditions, with the arguments of the functions |
 //! | [`values`] | the functions with their states and results |
@@ -18,6 +19,7 @@
 //! Invariant: in the order of time, the functions process the rows of a partition in the order of time, and rows of
 //! equal times in row order.
 
+pub mod finished;
 pub mod input;
 pub mod offer;
 pub mod partitioned;

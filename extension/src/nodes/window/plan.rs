@@ -1,8 +1,8 @@
 //! What the plan of `LanesWindow` stores.
 //!
-//! | numbers | custom_exprs | custom_scan_tlist |
-//! |---|---|---|
-//! | the [kind](BY_TIME) of the plan; counts of columns, functions, conditions and partition keys; whether peers have one average | parameters of all expressions | columns, functions, a row of conditions, partition keys, the time and a column of the table |
+//! | numbers | nodes | custom_exprs | custom_scan_tlist |
+//! |---|---|---|---|
+//! | the [kind](BY_TIME) of the plan; counts of columns, functions, conditions and partition keys; whether peers have one average | none, or the functions [set aside](super::finished) | parameters of all expressions | columns, functions, a row of conditions, partition keys, the time and a column of the table |
 //!
 //! Expressions that the node never returns are in one row expression. So PostgreSQL takes no expression of the query's
 //! target list for one of them. The column at the end, which no accepted target list contains, identifies the table.
@@ -13,7 +13,7 @@ use crate::custom_scan::private_data::{self, table_of};
 use crate::expressions::lanes_aggregate::is_ours;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::names::function_name;
-use crate::pg::{nodes, tree};
+use crate::pg::{nodes, windows};
 
 /// The first number of a plan in the order of time.
 pub const BY_TIME: i32 = 0;
@@ -75,7 +75,7 @@ impl WindowPlan {
         // SAFETY: the last entry is a row expression.
         unsafe {
             let columns = entries.by_ref().take(count(0)).collect();
-            let calls = entries.by_ref().take(count(1)).collect();
+            let calls = calls_of(plan, entries.by_ref().take(count(1)));
             let hidden = entries.next().expect("the row is last");
             let mut hidden = nodes::list((*hidden.cast::<pg_sys::RowExpr>()).args);
             let quals = hidden.by_ref().take(count(2)).collect();
@@ -114,17 +114,20 @@ impl WindowPlan {
     }
 }
 
-/// Calls as EXPLAIN shows them: without their window, which is the node's own.
+/// The calls of a plan. In a plan that [`super::finished`] has changed, the entries only show them.
+pub fn calls_of(
+    plan: CustomPlan<'_>,
+    entries: impl Iterator<Item = *mut pg_sys::Node>,
+) -> Vec<*mut pg_sys::Node> {
+    let entries = entries.collect();
+    let aside: Vec<_> = nodes::plan_list(private_data::nodes(plan)).collect();
+    match aside.is_empty() {
+        true => entries,
+        false => aside,
+    }
+}
+
+/// Calls as EXPLAIN shows them.
 pub fn shown_calls(calls: &[*mut pg_sys::Node]) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: the plan's calls are live.
-    let shown = |call: &*mut pg_sys::Node| unsafe {
-        let call = &*call.cast::<pg_sys::WindowFunc>();
-        let shown = tree::make::<pg_sys::FuncExpr>(pg_sys::NodeTag::T_FuncExpr);
-        (*shown).funcid = call.winfnoid;
-        (*shown).funcresulttype = call.wintype;
-        (*shown).funcformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-        (*shown).args = call.args;
-        shown.cast()
-    };
-    calls.iter().map(shown).collect()
+    calls.iter().copied().map(windows::without_window).collect()
 }

@@ -9,7 +9,6 @@
 use std::ffi::CStr;
 
 use lanes_columnar::vector::Evaluation;
-use pgrx::pg_sys;
 
 use super::offer;
 use super::partitioned::plan::{DirectedKey, PartitionedPlan, is_partitioned};
@@ -175,10 +174,7 @@ fn explain_partitioned(plan: CustomPlan<'_>, explain: &Explain) {
         texts.join(", ")
     };
     explain.table(plan.index);
-    explain.text(
-        c"Window Functions",
-        &calls_with_filters(&plan.calls, explain),
-    );
+    explain.expressions(c"Window Functions", &shown_calls(&plan.calls));
     if !plan.keys.is_empty() {
         explain.text(c"Partition By", &directed(&plan.keys));
     }
@@ -186,21 +182,4 @@ fn explain_partitioned(plan: CustomPlan<'_>, explain: &Explain) {
         explain.text(c"Order By", &directed(&plan.orders));
     }
     explain.quals(&plan.quals);
-}
-
-/// Calls with their filters.
-fn calls_with_filters(calls: &[*mut pg_sys::Node], explain: &Explain) -> String {
-    let texts = explain.deparse(&shown_calls(calls)).into_iter().zip(calls);
-    let texts = texts.map(|(text, call)| {
-        // SAFETY: the plan's calls are live window functions.
-        let filter = unsafe { (*call.cast::<pg_sys::WindowFunc>()).aggfilter };
-        match filter.is_null() {
-            true => text,
-            false => {
-                let filter = explain.deparse(&[filter.cast()]).concat();
-                format!("{text} FILTER (WHERE {filter})")
-            }
-        }
-    });
-    texts.collect::<Vec<_>>().join(", ")
 }

@@ -291,4 +291,11 @@ impl<'p> TargetEntry<'p> {
         // SAFETY: the expression of a live target entry is never null and lives as long as the entry.
         unsafe { Expr::at((*self.as_ptr()).expr.cast()) }
     }
+
+    /// Replaces the expression.
+    pub fn set_expr(self, expr: Expr<'p>) {
+        use super::view::View;
+        // SAFETY: a live target entry, of which no view lends a reference; the expression lives as long.
+        unsafe { (*self.as_ptr()).expr = expr.as_ptr().cast() }
+    }
 }

@@ -48,6 +48,7 @@ views! {
     } {
         custom_plans: List<'p, Plan<'p>>;
         custom_private: List<'p, Expr<'p>>;
+        custom_scan_tlist: List<'p, TargetEntry<'p>>;
     } {
         set_flags = flags: u32;
     } {
@@ -82,6 +83,20 @@ impl QueryDesc<'_> {
 }
 
 impl<'p> Plan<'p> {
+    /// The plans whose rows the node reads, without those of a node of this library.
+    pub fn inputs(self) -> Vec<Plan<'p>> {
+        let children = [self.lefttree(), self.righttree()];
+        let mut inputs: Vec<Plan<'p>> = children.into_iter().flatten().collect();
+        if let Some(append) = self.downcast::<Append<'p>>() {
+            inputs.extend(append.appendplans());
+        } else if let Some(append) = self.downcast::<MergeAppend<'p>>() {
+            inputs.extend(append.mergeplans());
+        } else if let Some(scan) = self.downcast::<SubqueryScan<'p>>() {
+            inputs.extend(scan.subplan());
+        }
+        inputs
+    }
+
     /// The range-table index of the table, if the node is one of PostgreSQL's own that read a table from its first
     /// row to its last, or by the places of rows.
     pub fn table_scanned(self) -> Option<u32> {

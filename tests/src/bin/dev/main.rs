@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `packages` | Debian packages, installed without starting a daemon or a system cluster |
+//! | `distribution` | `dev package`: Debian packages and the archive of the sources |
 //! | `debian_source` | sources of Debian packages |
 //! | `product` | gateway and extension: built, laid out for installation, installed |
 //! | `steps` | long steps: the current one, and the time that it took last |
@@ -22,6 +23,7 @@
 mod bench;
 mod checks;
 mod debian_source;
+mod distribution;
 mod home;
 mod kept;
 mod near;
@@ -58,6 +60,8 @@ Usage: cargo dev <command>
   setup                install missing packages, build, install the extension
   stage <folder>       install missing packages, build, lay extension and gateway out below a
                        folder, for images
+  package              make a Debian package of the extension for each of PostgreSQL 15 to 18, and
+                       an archive of the sources for PGXN, in target/distribution
   bench [arguments]    the short form of all benchmarks, or lanes-bench with these arguments; see
                        `cargo dev bench --help`
   bench-sql [options]  time SQL on lanes tables beside heap, DuckDB, Polars and chDB; see
@@ -145,6 +149,11 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
             [folder] => product::stage(std::path::Path::new(folder)),
             _ => Err(Error::Other("`stage` takes one folder".to_owned())),
         },
+        "package" => {
+            let made = distribution::make()?;
+            made.iter().for_each(|file| println!("{}", file.display()));
+            Ok(())
+        }
         "peers" => bench::set_up_peers(),
         "bench" => bench::run(rest),
         "bench-sql" => bench::run_sql(rest),

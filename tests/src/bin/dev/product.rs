@@ -82,7 +82,7 @@ pub fn stage(root: &Path) -> Result<()> {
 }
 
 /// Installs missing packages, builds gateway and extension, and lays out the package.
-fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
+pub fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
     packages::install(purpose)?;
     let gateway = [
         "build",
@@ -108,9 +108,11 @@ fn build(purpose: Purpose, postgres: &Postgres) -> Result<()> {
 }
 
 /// Builds the extension for another installation than the default one, and lays it out. The builds
-/// have a target folder of their own, because each replaces the library.
-fn build_extension(postgres: &Postgres) -> Result<()> {
-    let (major, folder) = (&postgres.major, place::target().join("versions"));
+/// have a target folder for each major version: in a common one each would replace the library, and
+/// Cargo would compile it again at every change of the version.
+pub fn build_extension(postgres: &Postgres) -> Result<()> {
+    let major = &postgres.major;
+    let folder = place::target().join("versions").join(major);
     steps::step(
         &format!("building the extension for PostgreSQL {major}"),
         || {

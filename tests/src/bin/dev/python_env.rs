@@ -45,13 +45,49 @@ pub fn python(folder: &Path, requirements: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// The version of Python whose wheels are unpacked, which every list has.
+const WHEELS_FOR: &str = "3.12";
+
+/// Unpacks the wheels of a list into a folder, unless it has them. Their files are used, and not
+/// their Python, so the version that they are for need not be installed.
+pub fn wheels(folder: &Path, requirements: &Path) -> Result<()> {
+    let made_from = folder.join("requirements.txt");
+    if same_text(requirements, &made_from) {
+        return Ok(());
+    }
+    let python = environment()?;
+    step(
+        &format!("unpacking the wheels of {}", shown(requirements)),
+        || {
+            if folder.exists() {
+                std::fs::remove_dir_all(folder).map_err(Error::file("empty", folder))?;
+            }
+            run_visibly(
+                pip_install(&python)
+                    .args(["--no-deps", "--only-binary", ":all:", "--no-compile"])
+                    .arg("--ignore-requires-python")
+                    .args(["--python-version", WHEELS_FOR, "--target"])
+                    .arg(folder)
+                    .arg("--requirement")
+                    .arg(requirements),
+            )?;
+            std::fs::copy(requirements, &made_from).map_err(Error::file("write", &made_from))?;
+            Ok(())
+        },
+    )
+}
+
 /// Returns a program that the checks use and that is installed as a wheel.
 pub fn tool(name: &str) -> Result<PathBuf> {
-    let python = python(
+    Ok(environment()?.with_file_name(name))
+}
+
+/// Returns the `python` of the environment of the checks' programs.
+fn environment() -> Result<PathBuf> {
+    python(
         &place::target().join("tools/venv"),
         &place::workspace().join("tests/requirements.txt"),
-    )?;
-    Ok(python.with_file_name(name))
+    )
 }
 
 /// Returns a quiet `pip install` of an environment.

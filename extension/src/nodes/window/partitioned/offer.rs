@@ -300,9 +300,6 @@ unsafe fn specify(
         if matches!(function, Function::Offset(_)) && calls::default_of(call).is_none() {
             return Err("a default that is no constant".into());
         }
-        if windows::has_run_condition(call) {
-            return Err("a condition on the result".into());
-        }
         let mut windows = nodes::list::<pg_sys::WindowClause>((*(*root).parse).windowClause);
         let window = windows.find(|window| (**window).winref == call.winref);
         let window = window.ok_or_else(|| "no window".to_string())?;
@@ -327,7 +324,7 @@ pub fn conditions(root: PlannerInfo<'_>) -> List<'_, Expr<'_>> {
         let root = root.as_ptr();
         for window in nodes::list::<pg_sys::WindowClause>((*(*root).parse).windowClause) {
             if is_used(root, window) {
-                for condition in windows::run_conditions(window) {
+                for condition in windows::run_conditions(window, (*root).processed_tlist) {
                     conditions = pg_sys::lappend(conditions, condition.cast());
                 }
             }

@@ -1,8 +1,8 @@
 //! The plan of `LanesWindow` for SQL's own window functions, as lists of numbers and expressions.
 //!
-//! | numbers | custom_exprs | custom_scan_tlist |
-//! |---|---|---|
-//! | the [kind](PARTITIONED) of the plan; counts of columns, functions, conditions, partition keys and order keys; for each key whether it descends and whether NULL is first; the [numbers](calls::numbers) of each call | parameters of all expressions | columns, functions, a row of conditions, partition keys, order keys and a column of the table |
+//! | numbers | nodes | custom_exprs | custom_scan_tlist |
+//! |---|---|---|---|
+//! | the [kind](PARTITIONED) of the plan; counts of columns, functions, conditions, partition keys and order keys; for each key whether it descends and whether NULL is first; the [numbers](calls::numbers) of each call | none, or the functions [set aside](crate::nodes::window::finished) | parameters of all expressions | columns, functions, a row of conditions, partition keys, order keys and a column of the table |
 //!
 //! The last child is PostgreSQL's own plan.
 
@@ -13,6 +13,7 @@ use super::calls;
 use crate::custom_scan::private_data::{self, table_of};
 use crate::expressions::translate::Translation;
 use crate::nodes::nested_aggregate::outputs::is_text;
+use crate::nodes::window::plan::calls_of;
 use crate::pg::exec::node::CustomPlan;
 use crate::pg::{catalog, nodes};
 
@@ -106,7 +107,7 @@ impl PartitionedPlan {
         let count = |part: usize| numbers[1 + part] as usize;
         let mut entries = plan.entries();
         let columns = entries.by_ref().take(count(0)).collect();
-        let calls = entries.by_ref().take(count(1)).collect();
+        let calls = calls_of(plan, entries.by_ref().take(count(1)));
         let hidden = entries.next().expect("the row is last");
         // SAFETY: the last entry is a row expression.
         let mut hidden = unsafe { nodes::list((*hidden.cast::<pg_sys::RowExpr>()).args) };

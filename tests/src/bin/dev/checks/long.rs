@@ -5,6 +5,8 @@
 //! | check | in addition to `dev test` |
 //! |---|---|
 //! | `rust` | the rounds of a long run, the tests on MinIO and with the newest Prometheus, and those of the web page in Chromium |
+//! | `versions` | the suites and the crash tests on PostgreSQL 16, 17 and 18 |
+//! | `packages` | the packages that `make package` makes, and the files in them |
 //! | `containers` | the images of PostgreSQL and the gateway, built from Debian's packages, started by compose and queried |
 //! | `asan` | the engine, the wire format and the kernels under AddressSanitizer |
 //! | `valgrind` | the engine with its kernels under memcheck |
@@ -15,8 +17,8 @@
 use super::outcome::{Outcome, one};
 use super::summary::{Done, totals};
 use super::{
-    Check, checked, containers, finish, formatting, images, lints, page_modules, python_client,
-    rust_tests, set_up_for, suites,
+    Check, checked, containers, finish, formatting, images, lints, made_packages, page_modules,
+    python_client, rust_tests, set_up_for, suites, versions,
 };
 use crate::packages::Purpose;
 use crate::peers;
@@ -61,7 +63,13 @@ const ENGINE: [&str; 8] = [
 ];
 
 /// The checks of a long run that do not have a time limit.
-pub(super) const CHECKS: [Check; 3] = [
+pub(super) const CHECKS: [Check; 4] = [
+    Check {
+        name: "packages",
+        needs_set_up: true,
+        tests: None,
+        run: |_| made_packages::check(),
+    },
     Check {
         name: "containers",
         needs_set_up: true,
@@ -105,6 +113,7 @@ pub fn run(words: &[String]) -> Result<()> {
         checked("rust", rust_tests::long),
         checked("regress", || suites::regress(&[])),
         checked("isolation", || suites::isolation(&[])),
+        checked("versions", versions::long),
         checked("python", python_client::check),
         checked("images", images::files),
         checked("page", page_modules::check),

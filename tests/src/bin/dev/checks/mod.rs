@@ -10,6 +10,7 @@
 //! | `core_tests` | PostgreSQL's own tests with heap and with lanes, compared |
 //! | `plan_text` | the text of plans as PostgreSQL 15 prints it |
 //! | `images` | the container images' files, checked by their own programs |
+//! | `made_packages` | in a long run: the packages that are given to others, made and looked into |
 //! | `containers` | in a long run: the images built, started and queried |
 //! | `page_modules` | the modules of the gateway's page, run by Node |
 //! | `python_client` | the Python client's types and tests |
@@ -25,6 +26,7 @@ mod core_tests;
 mod images;
 mod junit;
 mod long;
+mod made_packages;
 mod outcome;
 mod page_modules;
 mod plan_text;
@@ -138,14 +140,14 @@ const CHECKS: [Check; 10] = [
 ];
 
 /// The checks that `dev test` runs only where they are named.
-const ON_REQUEST: [&str; 2] = ["versions", "core"];
+const ON_REQUEST: [&str; 1] = ["core"];
 
 /// The text of `cargo dev test --help`.
 pub const HELP: &str = "\
 Usage: cargo dev test [check [test ...]] ...
 
-Without arguments, runs the checks fmt, clippy, rust, regress, isolation, images, page and python.
-The checks versions and core run only where they are named.
+Without arguments, runs the checks fmt, clippy, rust, regress, isolation, versions, images, page and
+python. The check core runs only where it is named.
 A word that is no check names a test of the check before it:
 
   cargo dev test regress asof hash_join   two files of tests/regress/sql

@@ -8,7 +8,6 @@
 //! | `rows=13.00 loops=1` | `rows=13 loops=1` |
 //! | lines `Buffers:`, `Planning:`, `Window:`, `Disabled:` | nothing |
 //! | `(ANY (x = (hashed SubPlan 1).col1))` | `(hashed SubPlan 1)` |
-//! | calls of window functions without `OVER (?)` | calls without it, whatever the version |
 //!
 //! A plan is a table of one column:
 //!
@@ -125,8 +124,7 @@ fn row_of_15(row: &str) -> Option<String> {
     if is_new || text == "Planning:" {
         return None;
     }
-    let row = row.replace(" OVER (?)", "");
-    Some(without_any(&with_whole_rows(&row)))
+    Some(without_any(&with_whole_rows(row)))
 }
 
 /// Rounds the number in `rows=13.00 loops=1`.

@@ -1,5 +1,5 @@
-//! The check `versions`: the suites of SQL and of concurrent sessions, and the crash tests, on other
-//! versions of PostgreSQL than the default one.
+//! The check `versions`: the suites of SQL and of concurrent sessions on other versions of
+//! PostgreSQL than the default one. A long run adds the crash tests.
 
 use super::outcome::Outcome;
 use super::{rust_tests, suites};
@@ -7,16 +7,37 @@ use crate::product::set_up_extension;
 use crate::steps::step;
 use crate::versions::{MAJORS, NEWEST, installation};
 use lanes_support::error::Result;
+use lanes_support::installation::Postgres;
 
-/// The program of `tests/tests` that runs on each version, because it depends on PostgreSQL's WAL.
+/// The program of `tests/tests` that a long run adds, because it depends on PostgreSQL's WAL.
 const PROGRAM: &str = "crash";
 
-/// Checks the named versions, or the newest one.
+/// Runs the suites on the named versions, or on the newest one.
 pub fn check(majors: &[String]) -> Result<Vec<Outcome>> {
-    match majors {
-        [] => check_each(&[NEWEST]),
-        _ => check_each(&majors.iter().map(String::as_str).collect::<Vec<_>>()),
+    let named = majors.iter().map(String::as_str);
+    let majors: Vec<&str> = match majors {
+        [] => vec![NEWEST],
+        _ => named.collect(),
+    };
+    let mut outcomes = Vec::new();
+    for major in majors {
+        outcomes.extend(suites_on(major, &installed(major)?)?);
     }
+    Ok(outcomes)
+}
+
+/// Runs the suites and the crash tests on all versions.
+pub fn long() -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    for major in MAJORS {
+        let postgres = installed(major)?;
+        outcomes.extend(suites_on(major, &postgres)?);
+        for mut outcome in rust_tests::program_on(PROGRAM, &postgres)? {
+            outcome.name = format!("PostgreSQL {major}: {}", outcome.name);
+            outcomes.push(outcome);
+        }
+    }
+    Ok(outcomes)
 }
 
 /// Returns the names of the versions.
@@ -24,18 +45,15 @@ pub fn names() -> Result<Vec<String>> {
     Ok(MAJORS.map(str::to_owned).into())
 }
 
-fn check_each(majors: &[&str]) -> Result<Vec<Outcome>> {
-    let mut outcomes = Vec::new();
-    for major in majors {
-        let postgres = installation(major)?;
-        set_up_extension(&postgres)?;
-        outcomes.extend(step(&format!("suites on PostgreSQL {major}"), || {
-            suites::all_on(&postgres)
-        })?);
-        for mut outcome in rust_tests::program_on(PROGRAM, &postgres)? {
-            outcome.name = format!("PostgreSQL {major}: {}", outcome.name);
-            outcomes.push(outcome);
-        }
-    }
-    Ok(outcomes)
+/// Returns the installation of a version, with the extension.
+fn installed(major: &str) -> Result<Postgres> {
+    let postgres = installation(major)?;
+    set_up_extension(&postgres)?;
+    Ok(postgres)
+}
+
+fn suites_on(major: &str, postgres: &Postgres) -> Result<Vec<Outcome>> {
+    step(&format!("suites on PostgreSQL {major}"), || {
+        suites::all_on(postgres)
+    })
 }
