@@ -51,6 +51,46 @@ COMMENT ON FUNCTION lanes.time_bucket(interval, timestamptz) IS
 COMMENT ON FUNCTION lanes.time_bucket(interval, timestamptz, text) IS
     'the start of the bucket of this width that contains a time, on the wall clock of a time zone';
 
+-- Buckets without gaps. The functions are replaced before a query is planned: see extension/src/gapfill_rewrite.
+CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts timestamptz, start timestamptz DEFAULT NULL, finish timestamptz DEFAULT NULL) RETURNS timestamptz
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts timestamp, start timestamp DEFAULT NULL, finish timestamp DEFAULT NULL) RETURNS timestamp
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts date, start date DEFAULT NULL, finish date DEFAULT NULL) RETURNS date
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.time_bucket_gapfill(width bigint, ts bigint, start bigint DEFAULT NULL, finish bigint DEFAULT NULL) RETURNS bigint
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.time_bucket_gapfill(width integer, ts integer, start integer DEFAULT NULL, finish integer DEFAULT NULL) RETURNS integer
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.time_bucket_gapfill(
+    width interval, ts timestamptz, timezone text, start timestamptz DEFAULT NULL, finish timestamptz DEFAULT NULL)
+    RETURNS timestamptz VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.locf(value anyelement) RETURNS anyelement
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.locf(value anyelement, treat_null_as_missing boolean) RETURNS anyelement
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.interpolate(value smallint) RETURNS smallint
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.interpolate(value integer) RETURNS integer
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.interpolate(value bigint) RETURNS bigint
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.interpolate(value real) RETURNS real
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.interpolate(value float8) RETURNS float8
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.interpolate(value numeric) RETURNS numeric
+    VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+CREATE FUNCTION lanes.gapfill(VARIADIC "any") RETURNS boolean
+    IMMUTABLE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
+
+COMMENT ON FUNCTION lanes.time_bucket_gapfill(interval, timestamptz, timestamptz, timestamptz) IS
+    'in GROUP BY: as time_bucket, with a row for each bucket from start to finish, also where there is no data';
+COMMENT ON FUNCTION lanes.locf(anyelement) IS
+    'beside time_bucket_gapfill: the value, and in rows without data the value of the row before';
+COMMENT ON FUNCTION lanes.interpolate(float8) IS
+    'beside time_bucket_gapfill: the value, and in rows without data one between those of the rows before and after';
+
 -- first and last: the value at the smallest and at the largest time. People are not meant to call the functions that make
 -- up an aggregate.
 CREATE FUNCTION lanes.first_last_serialise(internal) RETURNS bytea
