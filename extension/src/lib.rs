@@ -17,6 +17,7 @@ mod custom_scan;
 mod error;
 mod expressions;
 mod functions;
+mod gapfill_rewrite;
 mod gucs;
 mod hooks;
 mod ingest;

@@ -39,7 +39,7 @@
 mod condition;
 mod descend;
 mod join_tree;
-mod lateral;
+pub mod lateral;
 pub mod marker;
 pub mod rewrite;
 pub mod tolerance;

@@ -34,6 +34,8 @@ pub enum Shape {
     Double,
     /// `boolean`.
     Truth,
+    /// `integer[]`.
+    Counts,
     /// `numeric`, an exact sum divided by a count.
     NumericAverage,
     /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.

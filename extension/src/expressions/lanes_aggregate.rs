@@ -3,6 +3,7 @@
 use lanes_columnar::aggregate::edge::Edge;
 use lanes_columnar::aggregate::ema::{Ema, Order};
 use lanes_columnar::aggregate::extreme::End;
+use lanes_columnar::aggregate::histogram::{Buckets, Histogram};
 use lanes_columnar::aggregate::weighted::Weighted;
 use lanes_columnar::aggregate::{Accumulator, Argument};
 use lanes_columnar::vector::Weight;
@@ -12,13 +13,18 @@ use lanes_columnar::with_number;
 use lanes_simd::Comparison;
 
 use super::aggregate_call::{Parts, Shape};
+use super::over_time;
 use super::time_sort::TupleSort;
 use super::translate::{Translation, Translator};
+use crate::pg::call;
 use crate::pg::names::function_name;
 use crate::pg::ports;
-use crate::pg::tree::{Aggref, Expr};
+use crate::pg::tree::{Aggref, Const, Expr};
 
 pub use crate::pg::catalog::is_lanes_function as is_ours;
+
+/// Histograms with more buckets are left to PostgreSQL: one vector may bring so many groups as it has rows.
+const HISTOGRAM_BUCKETS_MAX: i32 = 1_000;
 
 /// In which order an aggregate with ORDER BY receives its rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,8 +39,8 @@ pub enum Arrival {
 /// The ORDER BY of a call.
 pub struct Ordered<'p> {
     /// The keys, and whether each is ascending with NULL last, in the type's own order.
-    keys: Vec<(Expr<'p>, bool)>,
-    arrival: Arrival,
+    pub(super) keys: Vec<(Expr<'p>, bool)>,
+    pub(super) arrival: Arrival,
 }
 
 impl<'p> Ordered<'p> {
@@ -53,8 +59,9 @@ impl<'p> Ordered<'p> {
 
     /// Whether the engine respects the order: there is none, or the aggregate uses it.
     pub fn is_respected(&self, call: Aggref<'_>) -> bool {
-        self.keys.is_empty()
-            || is_ours(call.aggfnoid()) && function_name(call.aggfnoid().to_u32()) != "vwap"
+        let name = || function_name(call.aggfnoid().to_u32());
+        let is_used = || !matches!(name().as_str(), "vwap" | "histogram");
+        self.keys.is_empty() || is_ours(call.aggfnoid()) && is_used()
     }
 }
 
@@ -76,6 +83,12 @@ pub fn parts(
         }
         (true, "vwap", [price, volume, ..]) => vwap(translator, *price, *volume),
         (true, "ema", [x, weight, ..]) => ema(translator, *x, *weight, ordered),
+        (true, "counter_increase" | "counter_rate" | "time_weight", _) => {
+            over_time::parts(translator, &name, arguments, ordered)
+        }
+        (true, "histogram", [x, low, high, buckets]) => {
+            histogram(translator, *x, [*low, *high, *buckets])
+        }
         _ => Err(format!("aggregate {name}")),
     }
 }
@@ -152,4 +165,27 @@ fn ema(
     let ema = Box::new(Ema::new(weight, order));
     let shape = Shape::Number(NumberType::F64);
     Ok((Argument::Timed(x, parameter, time), ema, shape))
+}
+
+/// `histogram(x, low, high, buckets)` with buckets that are the same in all rows.
+fn histogram(
+    translator: &mut Translator,
+    x: Expr<'_>,
+    [low, high, buckets]: [Expr<'_>; 3],
+) -> Translation<Parts> {
+    let constant = |expr: Expr<'_>| {
+        let constant = expr.stripped().as_const().and_then(Const::value);
+        constant.ok_or("a histogram whose buckets are not constants")
+    };
+    let (low, high) = (constant(low)?, constant(high)?);
+    let (low, high) = (call::float8(low.datum()), call::float8(high.datum()));
+    let count = call::int4(constant(buckets)?.datum());
+    let buckets = Buckets::new(low, high, count).filter(|_| count <= HISTOGRAM_BUCKETS_MAX);
+    let buckets = buckets.ok_or("a histogram of illegal or many buckets")?;
+    let x = translator.value(x)?;
+    if x.number() != NumberType::F64 {
+        return Err("a histogram of another type".into());
+    }
+    let histogram = Box::new(Histogram::new(buckets));
+    Ok((Argument::Number(x), histogram, Shape::Counts))
 }

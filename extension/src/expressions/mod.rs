@@ -4,7 +4,7 @@
 //! Expr ──► translate ──► numbers: translate, number_functions
 //!              │         conditions: predicate, text_quals, uuid_quals, value_quals
 //!              ▼
-//!          aggregate_call ──► lanes_aggregate, percentile; keys of groups: buckets, epoch_bucket
+//!          aggregate_call ──► lanes_aggregate, over_time, percentile; keys of groups: buckets, epoch_bucket
 //!                                                    │
 //!                            datums ◄── result_datum ◄── (engine)
 //! ```
@@ -18,7 +18,7 @@
 //! | [`number_functions`] | PostgreSQL's functions of numbers, by OID |
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
 //! | [`aggregate_call`] | calls of aggregates, and keys of groups |
-//! | [`lanes_aggregate`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
+//! | [`lanes_aggregate`], [`over_time`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
 //! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
@@ -38,6 +38,7 @@ pub mod joined_columns;
 pub mod lanes_aggregate;
 pub mod like_test;
 pub mod number_functions;
+pub mod over_time;
 pub mod percentile;
 pub mod predicate;
 pub mod result_datum;

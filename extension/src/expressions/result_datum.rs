@@ -1,12 +1,15 @@
 //! The engine's results as datums, computed as the final functions of PostgreSQL's aggregates compute them.
 
 use lanes_columnar::aggregate::{Answer, KeyValue};
+use lanes_columnar::vector::EvaluationError;
 use lanes_columnar::vector::number::Scalar;
+use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use super::aggregate_call::{KeyShape, Moment, Shape};
 use super::epoch_bucket;
 use super::translate::to_datum;
+use crate::error;
 use crate::functions::float8;
 use crate::pg::numeric::Numeric;
 
@@ -22,6 +25,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
         (Answer::Number(scalar), _) => Some(Datum::from(scalar.0 as usize)),
         (Answer::Quotient(dividend, divisor), _) => Some(double(float8::divide(dividend, divisor))),
         (Answer::Truth(truth), _) => Some(Datum::from(truth)),
+        (Answer::OutOfRange, _) => error::evaluation(EvaluationError::FloatOverflow),
         (Answer::Average { count, sum }, _) => {
             let (sum, count) = (
                 Numeric::from_integer(sum),
@@ -55,8 +59,18 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
             true => None,
             false => Some(exact_variance(count, sum, squares, sample, root)),
         },
-        (Answer::Moments { .. } | Answer::IntegerMoments { .. }, _) => None,
+        // A list is in the accumulator: see `integers`.
+        (Answer::Moments { .. } | Answer::IntegerMoments { .. } | Answer::List, _) => None,
     }
+}
+
+/// The array of integers that counts are, in the current memory context.
+pub fn integers(counts: &[u32]) -> Option<Datum> {
+    let count = |count: &u32| {
+        let count = i32::try_from(*count);
+        count.unwrap_or_else(|_| error::evaluation(EvaluationError::IntegerOutOfRange(4)))
+    };
+    counts.iter().map(count).collect::<Vec<i32>>().into_datum()
 }
 
 /// The scalar of a result that is a number or a boolean; `None` is NULL.

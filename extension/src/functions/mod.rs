@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`bucket`], [`bucket_zone`], [`zone_clock`], [`float8`] | arithmetic, which uses PostgreSQL only to raise errors |
 //! | [`time_bucket`] | functions of one row |
-//! | [`first_last`], [`vwap`], [`ema`] | aggregates |
+//! | [`first_last`], [`vwap`], [`ema`], [`over_time`], [`histogram`], [`candlestick`] | aggregates |
 //! | [`delta`] | window functions |
 //!
 //! `sql/functions.sql` declares the functions.
@@ -24,10 +24,13 @@ use crate::pg::call::Call;
 
 pub mod bucket;
 pub mod bucket_zone;
+pub mod candlestick;
 pub mod delta;
 pub mod ema;
 pub mod first_last;
 pub mod float8;
+pub mod histogram;
+pub mod over_time;
 pub mod time_bucket;
 pub mod vwap;
 pub mod zone_clock;

@@ -13,7 +13,7 @@ use crate::joins::by_time::nested_loop::Joining;
 use crate::labels::narrow;
 use crate::nodes::aggregate::offer::Input;
 use crate::nodes::{
-    aggregate, asof, hash_join, latest, nested_aggregate, scan, time_join, top_n, window,
+    aggregate, asof, gapfill, hash_join, latest, nested_aggregate, scan, time_join, top_n, window,
 };
 use crate::pg::hooks::PathHooks;
 use crate::pg::server;
@@ -29,6 +29,7 @@ pub struct Paths;
 impl PathHooks for Paths {
     fn relation<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, entry: RangeTblEntry<'p>) {
         narrow::narrow(relation, entry);
+        gapfill::offer::offer(root, relation, entry);
         if vectorize::vectorize() != Vectorize::Off
             && lanes_table::is_lanes_scan(relation, Some(entry))
         {

@@ -1,9 +1,10 @@
 //! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
-//! joins. Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require). After
-//! planning it makes window functions [printable](crate::nodes::window::finished).
+//! joins and queries with filled gaps. Around planning it collects reasons, which `lanes.vectorize = require` then
+//! [checks](super::require). After planning it makes window functions [printable](crate::nodes::window::finished).
 
 use super::require;
 use crate::asof_rewrite::{marker, rewrite};
+use crate::gapfill_rewrite;
 use crate::nodes::window::finished;
 use crate::pg::hooks::{self, PlannerHook};
 use crate::pg::transaction;
@@ -22,7 +23,7 @@ struct Planning;
 
 impl PlannerHook for Planning {
     fn before(query: Query<'_>, options: u32) -> Query<'_> {
-        let query = without_markers(query);
+        let query = without_gaps(without_markers(query));
         reasons::begin(options, transaction::nest_level());
         query
     }
@@ -33,6 +34,15 @@ impl PlannerHook for Planning {
             require::check(planned);
         }
         reasons::end();
+    }
+}
+
+fn without_gaps(query: Query<'_>) -> Query<'_> {
+    match gapfill_rewrite::functions::functions() {
+        Some(functions) if gapfill_rewrite::rewrite::has_call(&functions, query) => {
+            gapfill_rewrite::rewrite::rewritten(&functions, query)
+        }
+        _ => query,
     }
 }
 

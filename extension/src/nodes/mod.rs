@@ -11,6 +11,7 @@
 //! | `LanesTimeJoin` | an ASOF or window join of a lanes table | [`engine::plan`] | [`time_join::state`] |
 //! | `LanesAsofJoin` | an ASOF join of any left side | [`asof::plan`] | [`asof::state`] |
 //! | `LanesHashJoin` | an equality join with something smaller | [`engine::plan`] | [`hash_join::state`] |
+//! | `LanesGapfill` | `GROUP BY lanes.time_bucket_gapfill(…)` of any table | [`gapfill::plan`] | [`gapfill::state`] |
 //! | `LanesHashLatest` | `DISTINCT ON` over such a join | [`hash_join::latest_plan`] | [`hash_join::latest_state`] |
 //!
 //! Each folder's `offer` says what the node covers and why it does not cover the rest, its plan what the executor
@@ -23,6 +24,7 @@
 pub mod aggregate;
 pub mod asof;
 pub mod engine;
+pub mod gapfill;
 pub mod hash_join;
 pub mod latest;
 pub mod nested_aggregate;
@@ -44,5 +46,6 @@ pub fn register() {
     register_node::<time_join::state::JoinState>();
     register_node::<asof::state::AsofState>();
     register_node::<hash_join::state::HashJoinState>();
+    register_node::<gapfill::state::GapfillState>();
     register_node::<hash_join::latest_state::LatestJoinState>();
 }

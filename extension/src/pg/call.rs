@@ -8,6 +8,7 @@ use std::mem::size_of;
 use pgrx::pg_sys;
 
 use super::call_ports as ports;
+use super::tree::{Aggref, plan_node};
 use super::typed_datum::TypedDatum;
 
 /// The arguments and surroundings of one call.
@@ -43,6 +44,12 @@ impl Call {
             let argument = &*(*self.info).args.as_ptr().add(index);
             (!argument.isnull).then_some(argument.value)
         }
+    }
+
+    /// Whether the call has this argument, NULL or not.
+    pub fn has_argument(&self, index: usize) -> bool {
+        // SAFETY: a live call.
+        unsafe { index < (*self.info).nargs as usize }
     }
 
     /// An argument of type float8.
@@ -160,6 +167,52 @@ impl Call {
     pub fn aggregate_memory(&self) -> Option<pg_sys::MemoryContext> {
         // SAFETY: a live call.
         unsafe { ports::AggCheckCallContext(self.info) }
+    }
+
+    /// Whether the aggregate that calls is one over a window, whose result is asked for again and again.
+    pub fn is_in_window(&self) -> bool {
+        // SAFETY: a live call; a node's tag says what it is.
+        unsafe {
+            let context = (*self.info).context;
+            !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_WindowAggState
+        }
+    }
+
+    /// Has `callback` called with `argument` before the memory of the aggregate is reset, unless an ERROR ends the query.
+    /// Over a window, or outside an aggregation, it is an ERROR.
+    pub fn at_end_of_aggregate(
+        &self,
+        callback: unsafe extern "C-unwind" fn(pg_sys::Datum),
+        argument: pg_sys::Datum,
+    ) {
+        // SAFETY: a live call.
+        unsafe { pg_sys::AggRegisterCallback(self.info, Some(callback), argument) }
+    }
+
+    /// The call of the aggregate that this call belongs to, as the plan has it; `None` outside an aggregation.
+    pub fn aggregate(&self) -> Option<Aggref<'_>> {
+        // SAFETY: a live call. The plan lives longer.
+        let aggregate = unsafe { pg_sys::AggGetAggref(self.info) };
+        (!aggregate.is_null()).then(|| plan_node(aggregate))
+    }
+
+    /// A row of the composite type that SQL declares as the result.
+    pub fn composite(&self, values: &[Option<pg_sys::Datum>]) -> Option<pg_sys::Datum> {
+        let mut descriptor = std::ptr::null_mut();
+        let mut plain: Vec<pg_sys::Datum> = values
+            .iter()
+            .map(|v| v.unwrap_or(pg_sys::Datum::null()))
+            .collect();
+        let mut nulls: Vec<bool> = values.iter().map(Option::is_none).collect();
+        // SAFETY: a live call; the descriptor has as many columns as there are values, which is checked.
+        unsafe {
+            pg_sys::get_call_result_type(self.info, std::ptr::null_mut(), &mut descriptor);
+            if descriptor.is_null() || (*descriptor).natts as usize != values.len() {
+                return None;
+            }
+            let tuple = pg_sys::heap_form_tuple(descriptor, plain.as_mut_ptr(), nulls.as_mut_ptr());
+            Some(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+        }
     }
 
     /// The current memory context.

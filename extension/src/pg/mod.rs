@@ -12,7 +12,7 @@
 //! | [`index`] | indexes of tables: their entries, and cleaning them up |
 //! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
-//! | [`call`], [`kept_value`] | calls of SQL functions, and values that aggregates keep |
+//! | [`call`], [`kept_value`], [`kept_rows`] | calls of SQL functions; values and rows that aggregates keep |
 //! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
 //! | [`statement`] | this extension's own SQL statements |
 //! | [`server`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
@@ -46,6 +46,7 @@ pub mod explain;
 pub mod fresh;
 pub mod hooks;
 pub mod index;
+pub mod kept_rows;
 pub mod kept_value;
 pub mod kind;
 pub mod lane_buffer;

@@ -45,3 +45,17 @@ pub fn adopt(parent: Query<'_>, query: Query<'_>) {
         }
     }
 }
+
+/// Takes the records of permissions from a query whose entries have moved with a copy of them.
+#[cfg(feature = "pg15")]
+pub fn forget(_query: Query<'_>) {
+    // The records are part of the entries.
+}
+
+/// Takes the records of permissions from a query whose entries have moved with a copy of them.
+#[cfg(not(feature = "pg15"))]
+pub fn forget(query: Query<'_>) {
+    use super::tree::View;
+    // SAFETY: a live query, of which no view lends a reference.
+    unsafe { (*query.as_ptr()).rteperminfos = std::ptr::null_mut() }
+}

@@ -60,6 +60,14 @@ impl TypedDatum {
         unsafe { pg_sys::get_typlen(self.type_of) }
     }
 
+    /// A value that a column of type numeric contains.
+    pub fn of_numeric(datum: Datum) -> TypedDatum {
+        TypedDatum {
+            datum,
+            type_of: pg_sys::NUMERICOID,
+        }
+    }
+
     /// The value in the text form of its type.
     pub fn to_text(self) -> String {
         let (mut output, mut is_varlena) = (pg_sys::InvalidOid, false);

@@ -67,7 +67,8 @@ pub fn call(w: &mut Writer<'_>) -> String {
             format!("{name} WITHIN GROUP (ORDER BY {column}{direction})")
         }
         21 => format!("sum({}.n)", w.alias),
-        17 | 18 => format!("count(DISTINCT {})", w.one(&[&name, &number])),
+        18 => over_time(w, &format!("{float}::float8")),
+        17 => format!("count(DISTINCT {})", w.one(&[&name, &number])),
         19 => {
             let function = w.one(&["sum", "avg", "min", "max", "count"]);
             format!("{function}(DISTINCT {})", w.one(&[&number, &float]))
@@ -80,6 +81,21 @@ pub fn call(w: &mut Writer<'_>) -> String {
         return format!("{call} FILTER (WHERE {filter})");
     }
     call
+}
+
+/// Returns a call of an aggregate in the order of time, or of a histogram.
+fn over_time(w: &mut Writer<'_>, float: &str) -> String {
+    let alias = w.alias;
+    let order = match w.random.random_bool(0.2) {
+        true => format!(" ORDER BY {alias}.uq"),
+        false => String::new(),
+    };
+    match w.one(&["increase", "rate", "locf", "linear", "histogram"]) {
+        "locf" => format!("lanes.time_weight({float}, {alias}.uq{order})"),
+        "linear" => format!("lanes.time_weight({float}, {alias}.uq, 'linear'{order})"),
+        "histogram" => format!("lanes.histogram({float}, -10.5, 300, 7)"),
+        name => format!("lanes.counter_{name}({float}, {alias}.uq{order})"),
+    }
 }
 
 pub fn calls(w: &mut Writer<'_>) -> String {

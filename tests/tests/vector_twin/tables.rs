@@ -33,7 +33,8 @@ pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> 
         // Columns that were added later return their default for earlier rows.
         let late = random
             .random_bool(0.3)
-            .then(|| COLUMNS.choose(random).unwrap());
+            .then(|| COLUMNS.choose(random).unwrap())
+            .filter(|column| column.may_be_late());
         let columns: Vec<String> = std::iter::once("id int".to_owned())
             .chain(
                 COLUMNS

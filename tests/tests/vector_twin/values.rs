@@ -222,6 +222,17 @@ pub const COLUMNS: &[Column] = &[
             "2026-03-28T21:00:00.5Z",
         ],
     },
+    // No two rows have the same time, so aggregates in the order of time have one answer.
+    Column {
+        name: "uq",
+        ty: "timestamptz",
+        kind: Kind::Time,
+        styles: &[
+            "timestamptz '2026-03-28 20:00Z' + g * interval '13 s'",
+            "timestamptz '2026-03-28 20:00Z' + (g * 7919 % 1000003) * interval '1 s'",
+        ],
+        literals: &["2026-03-28T21:00:00Z", "infinity"],
+    },
     Column {
         name: "uu",
         ty: "uuid",
@@ -259,6 +270,11 @@ impl Column {
     /// Returns any column.
     pub fn any(random: &mut Random) -> Column {
         *COLUMNS.choose(random).unwrap()
+    }
+
+    /// Whether rows that were there before the column may have one value, its default.
+    pub fn may_be_late(self) -> bool {
+        self.name != "uq"
     }
 
     /// Returns any column of a kind.

@@ -51,6 +51,10 @@ pub enum Answer {
     Quotient(f64, f64),
     /// A truth.
     Truth(bool),
+    /// A number too large for its type.
+    OutOfRange,
+    /// What [`Accumulator::list`] returns.
+    List,
     /// Count and exact sum: of an average of integers.
     Average {
         /// Numbers that were added.
@@ -154,6 +158,11 @@ pub trait Accumulator {
 
     /// The result for a group.
     fn answer(&self, group: usize) -> Answer;
+
+    /// The result for a group whose [`answer`](Self::answer) is [`Answer::List`].
+    fn list(&self, _group: usize) -> &[u32] {
+        &[]
+    }
 
     /// Writes the results for some groups one after the other. False, and nothing is written, if some result may be neither a
     /// number nor a count.

@@ -17,7 +17,8 @@
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
-//!   [`edge`], [`weighted`], [`ema`], [`logic`], [`percentile`] are those states: one element a group, side by side.
+//!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`], [`percentile`] are those states: one element a
+//!   group, side by side.
 //! - [`zone_answer`]: whole vectors, and whole sealed stretches, taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
@@ -42,6 +43,7 @@ pub mod edge;
 pub mod ema;
 pub mod extreme;
 pub mod group;
+pub mod histogram;
 pub mod key;
 mod key_hash;
 pub(crate) mod key_values;
@@ -49,6 +51,7 @@ mod known;
 pub mod logic;
 pub mod moments;
 mod number_ids;
+pub mod over_time;
 pub(crate) mod pairs;
 pub mod percentile;
 mod repeated_times;
@@ -308,6 +311,11 @@ impl Aggregation {
     /// The answer of an aggregate for a group.
     pub fn answer(&self, group: usize, aggregate: usize) -> Answer {
         self.aggregates[aggregate].accumulator.answer(group)
+    }
+
+    /// The answer of an aggregate for a group for which it is [`Answer::List`].
+    pub fn list(&self, group: usize, aggregate: usize) -> &[u32] {
+        self.aggregates[aggregate].accumulator.list(group)
     }
 
     /// The answers of an aggregate for some groups, as [`Accumulator::numbers`] writes them; false if it does not.

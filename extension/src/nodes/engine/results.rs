@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lanes_columnar::aggregate::{Aggregation, KeyValue, Numbers};
+use lanes_columnar::aggregate::{Aggregation, Answer, KeyValue, Numbers};
 use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
@@ -160,13 +160,20 @@ impl Groups {
         for index in 0..row.width() {
             let value = match index.checked_sub(self.keys.len()) {
                 None => self.key_datum(self.aggregation.key_number(group, index), index),
-                Some(aggregate) => self.shapes.get(aggregate).and_then(|shape| {
-                    result_datum::datum(self.aggregation.answer(group, aggregate), *shape)
-                }),
+                Some(aggregate) => self.answer_datum(group, aggregate),
             };
             row.set(index, value);
         }
         true
+    }
+
+    /// The result of an aggregate for a group; `None` also if there is no such aggregate.
+    fn answer_datum(&self, group: usize, aggregate: usize) -> Option<pg_sys::Datum> {
+        let shape = self.shapes.get(aggregate)?;
+        match self.aggregation.answer(group, aggregate) {
+            Answer::List => result_datum::integers(self.aggregation.list(group, aggregate)),
+            answer => result_datum::datum(answer, *shape),
+        }
     }
 
     /// The value of a key that has this number.

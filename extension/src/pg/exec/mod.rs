@@ -24,6 +24,7 @@
 
 pub mod child;
 pub mod condition_test;
+pub mod equality;
 pub mod expression;
 pub mod function_call;
 pub mod hashed_type;

@@ -45,6 +45,30 @@ pub fn text<'p>(bytes: &[u8]) -> Expr<'p> {
     }
 }
 
+/// A text that is NULL.
+pub fn null_text<'p>() -> Expr<'p> {
+    let (text, collation) = (pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID);
+    // SAFETY: allocates a node.
+    unsafe { Expr::at(pg_sys::makeNullConst(text, -1, collation).cast()) }
+}
+
+/// An expression converted to a type as by CAST; `None` if there is no such conversion.
+pub fn cast<'p>(expr: Expr<'p>, type_of: Oid) -> Option<Expr<'p>> {
+    // SAFETY: a live expression, which the caller does not use any more; no parse state is needed for messages.
+    unsafe {
+        Field::of(pg_sys::coerce_to_target_type(
+            std::ptr::null_mut(),
+            expr.as_ptr(),
+            expr.type_of(),
+            type_of,
+            -1,
+            pg_sys::CoercionContext::COERCION_EXPLICIT,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CAST,
+            -1,
+        ))
+    }
+}
+
 /// `ARRAY[…]` of texts.
 pub fn text_array<'p>(elements: List<'p, Expr<'p>>) -> ArrayExpr<'p> {
     // SAFETY: the tag is that of the structure, and the fields are set as the parser sets them.

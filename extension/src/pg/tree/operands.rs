@@ -200,6 +200,19 @@ views! {
     }
 }
 
+impl<'p> TargetEntry<'p> {
+    /// Takes over which table's column another target is.
+    pub fn take_origin(self, other: TargetEntry<'_>) {
+        use super::view::View;
+        // SAFETY: two live targets, of which no view lends a reference.
+        unsafe {
+            let (to, from) = (self.as_ptr(), other.as_ptr());
+            (*to).resorigtbl = (*from).resorigtbl;
+            (*to).resorigcol = (*from).resorigcol;
+        }
+    }
+}
+
 impl<'p> Var<'p> {
     /// The range-table index of the column's table, or one of the special indexes of plans, such as `INDEX_VAR`.
     #[inline]

@@ -249,6 +249,16 @@ impl<'p> RelOptInfo<'p> {
         unsafe { pg_sys::add_path(self.as_ptr(), path.as_ptr()) }
     }
 
+    /// Makes a path the only one.
+    pub fn keep_only(self, path: CustomPath<'p>) {
+        let paths = List::new([path.as_path()]);
+        // SAFETY: a live relation, of which no view lends a reference.
+        unsafe {
+            (*self.as_ptr()).pathlist = paths.as_ptr();
+            (*self.as_ptr()).partial_pathlist = std::ptr::null_mut();
+        }
+    }
+
     /// Offers a path that one of several processes executes.
     pub fn add_partial_path(self, path: CustomPath<'p>) {
         // SAFETY: live structures; the path begins as every path does.
@@ -392,6 +402,24 @@ impl<'p> CustomPath<'p> {
     pub fn take_estimates(self, other: CustomPath<'p>) {
         // SAFETY: two live paths.
         unsafe { (*self.as_ptr()).path = (*other.as_ptr()).path }
+    }
+}
+
+impl<'p> SubqueryScanPath<'p> {
+    /// The path as any path.
+    pub fn as_path(self) -> Path<'p> {
+        // SAFETY: a live path, which begins with this structure.
+        unsafe { Path::at(self.as_ptr().cast()) }
+    }
+
+    /// A copy of the path that returns other columns of the sub-select.
+    pub fn returning(self, target: PathTarget<'p>) -> Path<'p> {
+        // SAFETY: a live path of this structure; nobody else knows the copy.
+        unsafe {
+            let copy = copy_as::<pg_sys::SubqueryScanPath>(self.as_ptr().cast());
+            (*copy).pathtarget = target.as_ptr();
+            Path::at(copy)
+        }
     }
 }
 

@@ -50,6 +50,7 @@ views! {
         set_targets = targetList: List<'p, TargetEntry<'p>>;
         set_sort_clause = sortClause: List<'p, SortGroupClause<'p>>;
         set_limit_count = limitCount: Option<Expr<'p>>;
+        set_limit_offset = limitOffset: Option<Expr<'p>>;
         set_set_operations = setOperations: Option<SetOperationStmt<'p>>;
     }
 
@@ -239,6 +240,54 @@ impl<'p> Query<'p> {
     pub fn outputs(self) -> impl Iterator<Item = TargetEntry<'p>> {
         let targets = self.targetList().iter();
         targets.filter(|target| !target.resjunk())
+    }
+
+    /// Takes away all that comes after HAVING, which is replaced.
+    pub fn become_aggregation(self, having: Option<Expr<'p>>) {
+        let none: *mut pg_sys::List = std::ptr::null_mut();
+        // SAFETY: a live query, of which no view lends a reference; the condition lives as long.
+        unsafe {
+            let query = &mut *self.as_ptr();
+            query.havingQual = Field::raw(having);
+            (query.windowClause, query.distinctClause) = (none, none);
+            (query.limitCount, query.limitOffset) = (none.cast(), none.cast());
+            (query.hasWindowFuncs, query.hasDistinctOn) = (false, false);
+            (query.hasTargetSRFs, query.hasForUpdate) = (false, false);
+        }
+    }
+
+    /// Takes away all that comes before the select list: common tables, groups and HAVING.
+    pub fn become_outer(self) {
+        let none: *mut pg_sys::List = std::ptr::null_mut();
+        // SAFETY: a live query, of which no view lends a reference.
+        unsafe {
+            let query = &mut *self.as_ptr();
+            (query.cteList, query.groupClause, query.havingQual) = (none, none, none.cast());
+            (query.hasAggs, query.groupDistinct) = (false, false);
+            (query.hasModifyingCTE, query.hasRecursive) = (false, false);
+            query.constraintDeps = none;
+        }
+    }
+
+    /// Replaces references to grouping expressions by these, as versions before 18 have them.
+    #[cfg(not(feature = "pg18"))]
+    pub fn flatten_group_entry(self) {}
+
+    /// Replaces references to grouping expressions by these, as versions before 18 have them.
+    #[cfg(feature = "pg18")]
+    pub fn flatten_group_entry(self) {
+        // SAFETY: a live query, of which no view lends a reference; the functions copy what they change.
+        unsafe {
+            let query = self.as_ptr();
+            if (*query).hasGroupRTE {
+                let none = std::ptr::null_mut();
+                let targets = (*query).targetList.cast();
+                (*query).targetList = pg_sys::flatten_group_exprs(none, query, targets).cast();
+                let having = (*query).havingQual;
+                (*query).havingQual = pg_sys::flatten_group_exprs(none, query, having);
+                (*query).hasGroupRTE = false;
+            }
+        }
     }
 
     /// Adds to the levels of references that lead at least `least` levels out of the query: `IncrementVarSublevelsUp`.
