@@ -382,7 +382,9 @@ mod tests {
         let rows = [(0, 1.0), (1, f64::INFINITY)];
         assert_eq!(number(counter(&rows).increase()), f64::INFINITY);
         let mut weight = TimeWeight::new(Between::Linear);
-        [0, 1, 2].into_iter().for_each(|time| weight.push(time, f64::MAX));
+        [0, 1, 2]
+            .into_iter()
+            .for_each(|time| weight.push(time, f64::MAX));
         assert_eq!(weight.average(), Answer::OutOfRange);
     }
 
