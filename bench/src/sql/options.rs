@@ -10,8 +10,9 @@ use std::time::Duration;
 pub const FULL_ROWS: usize = 1_000_000;
 
 /// The systems in the order in which they run.
-pub const SYSTEMS: [&str; 7] = [
+pub const SYSTEMS: [&str; 8] = [
     "lanes",
+    "lanes-parallel",
     "heap",
     "heap-parallel",
     "duckdb-1",

@@ -108,7 +108,7 @@ impl Run<'_> {
     fn postgres(&mut self) -> Result<()> {
         let options = self.options;
         let (lanes, heap) = (
-            options.has_system("lanes"),
+            options.has_system("lanes") || options.has_system("lanes-parallel"),
             options.has_system("heap") || options.has_system("heap-parallel"),
         );
         if !lanes && !heap {
@@ -137,6 +137,11 @@ impl Run<'_> {
         };
         for (system, engine) in [
             (plain("lanes", Kind::Ours, ON_LANES, 0), Engine::Lanes),
+            // As many processes as the peers have threads.
+            (
+                plain("lanes-parallel", Kind::Ours, ON_LANES, 1),
+                Engine::Lanes,
+            ),
             (plain("heap", Kind::Peer, ON_HEAP, 0), Engine::Heap),
             (plain("heap-parallel", Kind::Peer, ON_HEAP, 2), Engine::Heap),
         ] {

@@ -98,8 +98,9 @@ pub fn aggregate(
     Ok((aggregate, shape))
 }
 
-/// The aggregate whose transition state a [partial](Aggref::is_partial) call returns, and how the state becomes a datum.
-/// PostgreSQL keeps one state for the calls of a query that have the same transition function and the same arguments.
+/// The aggregate whose transition state a [partial](Aggref::is_partial) call returns, and how the state becomes a
+/// datum. PostgreSQL keeps one state for the calls of a query that have the same transition function and the same
+/// arguments.
 ///
 /// # Errors
 /// Why the engine cannot compute the state.

@@ -1,7 +1,8 @@
 //! The transition states of PostgreSQL's aggregates, as workers hand them over.
 //!
 //! Workers of a parallel aggregation return a state for each of their groups, and PostgreSQL's `Finalize Aggregate`
-//! combines them. A state that PostgreSQL keeps as `internal` travels in the form that its serialisation function writes:
+//! combines them. A state that PostgreSQL keeps as `internal` travels in the form that its serialisation function
+//! writes:
 //!
 //! ```text
 //! count: int64 │ the sum of the numbers [│ the sum of their squares]       all in network byte order
@@ -26,8 +27,8 @@ pub enum TransitionState {
 }
 
 impl TransitionState {
-    /// The state of an aggregate, by its OID. `None` for an aggregate whose state is its result, and for aggregates that
-    /// have no state here.
+    /// The state of an aggregate, by its OID. `None` for an aggregate whose state is its result, and for aggregates
+    /// that have no state here.
     pub fn of(function: u32) -> Option<TransitionState> {
         use TransitionState::*;
         use pg_sys::*;

@@ -1,14 +1,16 @@
 //! `lanes.counter_increase(value, ts)`, `lanes.counter_rate(value, ts)` and `lanes.time_weight(value, ts [, method])`:
 //! aggregates of numbers in the order of their times.
 //!
-//! [`lanes_columnar::aggregate::over_time`] defines what they compute, and which rows count. Rows may come in any order:
+//! [`lanes_columnar::aggregate::over_time`] defines what they compute, and which rows count. Rows may come in any
+//! order:
 //!
 //! ```text
 //! row ──► later than all before? ── yes ──► the running series ──────────────────► result, if all came in order
 //!   └───► kept rows (memory, then a sort) ──► in order ──► a series of its own ──► result, otherwise
 //! ```
-//! Rows are not kept if the call has an ORDER BY that puts them in order. Over a window they are kept up to `work_mem`; a
-//! frame of more rows must come in order. Partial states are not combined, because their rows interleave.
+//! Rows are not kept if the call has an ORDER BY that puts them in order. Over a window they are kept up to
+//! `work_mem`; a frame of more rows must come in order. Partial states are not combined, because their rows
+//! interleave.
 
 use lanes_columnar::aggregate::Answer;
 use lanes_columnar::aggregate::over_time::{Between, Counter, Series, TimeWeight, is_counted};

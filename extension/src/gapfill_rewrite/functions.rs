@@ -48,7 +48,7 @@ impl Functions {
 }
 
 /// The types of times that have buckets, and of the widths of these.
-const TIMES: [(Oid, Oid); 5] = [
+pub const TIMES: [(Oid, Oid); 5] = [
     (pg_sys::TIMESTAMPTZOID, pg_sys::INTERVALOID),
     (pg_sys::TIMESTAMPOID, pg_sys::INTERVALOID),
     (pg_sys::DATEOID, pg_sys::INTERVALOID),
@@ -131,6 +131,6 @@ fn called() -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "lanes.time_bucket_gapfill, lanes.locf and lanes.interpolate cannot be called by themselves",
-        USE,
+        format!("{USE} In a SQL function, declare it VOLATILE."),
     )
 }

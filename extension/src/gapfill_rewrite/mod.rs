@@ -1,4 +1,5 @@
-//! Rewrites queries that group by `lanes.time_bucket_gapfill`, which returns a row for each bucket, also where there is no data.
+//! Rewrites queries that group by `lanes.time_bucket_gapfill`, which returns a row for each bucket, also where
+//! there is no data.
 //!
 //! ```text
 //! SELECT time_bucket_gapfill('1 h', ts) AS hour, sym, locf(avg(x)) + 1        SELECT g.hour, g.sym, g.filled + 1
@@ -24,8 +25,8 @@
 //! Invariants:
 //! - The last column of the sub-select is a call of `lanes.gapfill`, which nobody evaluates: its arguments are what the
 //!   node has to know.
-//! - Both queries have an OFFSET of zero, if no other. So PostgreSQL neither merges them nor moves conditions of an outer
-//!   query into them: a condition on buckets must see the rows that were added.
+//! - Both queries have an OFFSET of zero, if no other. So PostgreSQL neither merges them nor moves conditions of an
+//!   outer query into them: a condition on buckets must see the rows that were added.
 //! - A rewritten query calls none of the functions; a call that is left over is an error.
 
 mod columns;

@@ -1,7 +1,8 @@
 //! Where the buckets of a query with filled gaps begin and end.
 //!
-//! An argument of `lanes.time_bucket_gapfill` that is given decides. Otherwise the conditions of WHERE do that are joined by
-//! AND and compare the time itself with something that is the same in all rows. Of several bounds, the narrowest counts.
+//! An argument of `lanes.time_bucket_gapfill` that is given decides. Otherwise the conditions of WHERE do that are
+//! joined by AND and compare the time itself with something that is the same in all rows. Of several bounds, the
+//! narrowest counts.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -137,6 +138,9 @@ fn bound_of<'p>(condition: Expr<'p>, time: Expr<'p>) -> Option<(Bound, Expr<'p>)
     if !is_same_in_all_rows(limit) || limit.is_volatile() {
         return None;
     }
+    if !converts_exactly(limit.type_of(), time.type_of()) {
+        return None;
+    }
     let family = catalog::btree_family(time.type_of());
     let strategy = catalog::strategy(operation.opno(), family) as u32;
     let bound = match (strategy, is_left) {
@@ -156,6 +160,22 @@ fn bound_of<'p>(condition: Expr<'p>, time: Expr<'p>) -> Option<(Bound, Expr<'p>)
         bound,
         make::cast(make::copy(limit), catalog::base_type(time.type_of()))?,
     ))
+}
+
+/// Whether a limit keeps its meaning when it is converted to the type of the time: no part of it is lost, and all its
+/// values are in range.
+fn converts_exactly(from: pg_sys::Oid, to: pg_sys::Oid) -> bool {
+    use pg_sys::*;
+    let (from, to) = (catalog::base_type(from), catalog::base_type(to));
+    from == to
+        || matches!(
+            (from, to),
+            (DATEOID, TIMESTAMPOID | TIMESTAMPTZOID)
+                | (TIMESTAMPOID, TIMESTAMPTZOID)
+                | (TIMESTAMPTZOID, TIMESTAMPOID)
+                | (INT2OID, INT4OID | INT8OID)
+                | (INT4OID, INT8OID)
+        )
 }
 
 /// Whether an expression contains neither columns of any query nor sub-selects nor aggregates.

@@ -1,5 +1,5 @@
-//! Finds queries that group by `lanes.time_bucket_gapfill`, and divides each into a sub-select that aggregates and an outer
-//! query over it.
+//! Finds queries that group by `lanes.time_bucket_gapfill`, and divides each into a sub-select that aggregates and
+//! an outer query over it.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -7,7 +7,7 @@ use super::columns::Columns;
 use super::functions::{self, Function, Functions};
 use crate::asof_rewrite::lateral::sub_select_entry;
 use crate::error;
-use crate::pg::tree::{Kind, List, Query, SortGroupClause, make, walk};
+use crate::pg::tree::{Expr, Kind, List, Query, SortGroupClause, make, walk};
 use crate::pg::{catalog, permission};
 
 /// Whether a query calls one of the functions.
@@ -62,9 +62,36 @@ fn rewrite(functions: &Functions, query: Query<'_>) {
     for query in inner {
         rewrite(functions, query);
     }
-    query.flatten_group_entry();
+    if has_own_call(functions, query) {
+        query.flatten_group_entry();
+    }
     if let Some(columns) = Columns::of_keys(functions, query) {
         divide(query, columns);
+    }
+}
+
+/// Whether a query itself calls one of the functions, not only a query in it.
+fn has_own_call(functions: &Functions, query: Query<'_>) -> bool {
+    walk::query(query, &mut |node, depth| {
+        depth == 0 && functions.of(node).is_some()
+    })
+}
+
+/// Refuses common tables that would be out of place once the query is divided: they move to the sub-select.
+fn refuse_common_tables(query: Query<'_>) {
+    if query.hasModifyingCTE() {
+        error::refuse(
+            "lanes.time_bucket_gapfill cannot be used in a query whose WITH changes rows",
+            "Fill the gaps in a sub-select: WITH … SELECT * FROM (SELECT lanes.time_bucket_gapfill(…) …) AS filled.",
+        );
+    }
+    let limits = [query.limitCount(), query.limitOffset()];
+    let has_sub_select = limits.into_iter().flatten().any(Expr::has_subplan);
+    if has_sub_select && !query.cteList().is_empty() {
+        error::refuse(
+            "lanes.time_bucket_gapfill cannot be used with both WITH and a sub-select in LIMIT or OFFSET",
+            "Fill the gaps in a sub-select, and limit the rows of the query around it.",
+        );
     }
 }
 
@@ -76,6 +103,7 @@ fn divide<'p>(query: Query<'p>, mut columns: Columns<'_, 'p>) {
             "Write a query for each set, and combine them by UNION ALL.",
         );
     }
+    refuse_common_tables(query);
     let inner = make::copy(query);
     let mut outer_targets = List::EMPTY;
     for target in query.targetList() {

@@ -7,6 +7,10 @@
 //! | 2 | the time zone, or NULL |
 //! | 3 … | the bounds, all of the type of the buckets |
 
+use pgrx::pg_sys;
+
+use super::functions::TIMES;
+use crate::pg::catalog;
 use crate::pg::tree::{Expr, FuncExpr, Query, TargetEntry};
 
 /// What a column of a row that is added contains.
@@ -108,6 +112,36 @@ pub fn call_in(query: Query<'_>) -> Option<FuncExpr<'_>> {
     let call = call.as_func()?;
     let is_ours = super::range::spec_function() == call.funcid();
     (is_ours && call.args().len() > 3).then_some(call)
+}
+
+/// Whether a call fits the sub-select that it ends. Users may write calls too, and the node reads values as the call
+/// says, so that it must be true of them: there is one bucket, of a type of times, and width, zone and bounds are of the
+/// types that go with it.
+pub fn fits(query: Query<'_>, call: FuncExpr<'_>) -> bool {
+    let Some(letters) = letters(call) else {
+        return false;
+    };
+    let (roles, bounds) = decode(&letters);
+    let targets = query.targetList();
+    let mut buckets = roles
+        .iter()
+        .zip(targets)
+        .filter(|(role, _)| **role == Role::Bucket);
+    let (Some((_, bucket)), None) = (buckets.next(), buckets.next()) else {
+        return false;
+    };
+    let type_of = |expr: Expr<'_>| catalog::base_type(expr.type_of());
+    let time = type_of(bucket.expr());
+    let types: Vec<_> = call.args().iter().map(type_of).collect();
+    let Some((width, of_bounds)) = types.get(1).zip(types.get(3..)) else {
+        return false;
+    };
+    let fits_buckets = TIMES.contains(&(time, *width)) && types[2] == pg_sys::TEXTOID;
+    let are_all_known = roles.len() + bounds.len() + 1 == letters.len();
+    let fits_columns = are_all_known && roles.len() + 1 == targets.len();
+    let fits_bounds =
+        bounds.len() == of_bounds.len() && of_bounds.iter().all(|bound| *bound == time);
+    fits_buckets && fits_columns && fits_bounds
 }
 
 /// The letters in a call.

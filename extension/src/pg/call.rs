@@ -178,8 +178,8 @@ impl Call {
         }
     }
 
-    /// Has `callback` called with `argument` before the memory of the aggregate is reset, unless an ERROR ends the query.
-    /// Over a window, or outside an aggregation, it is an ERROR.
+    /// Has `callback` called with `argument` before the memory of the aggregate is reset, unless an ERROR ends the
+    /// query. Over a window, or outside an aggregation, it is an ERROR.
     pub fn at_end_of_aggregate(
         &self,
         callback: unsafe extern "C-unwind" fn(pg_sys::Datum),

@@ -1,7 +1,8 @@
 //! Rows of a time and a number that an aggregate's state keeps, to go through them in the order of time.
 //!
-//! Rows are in the aggregate's memory until they take `work_mem`. From then on they go to PostgreSQL's sort, which uses
-//! temporary files. The sort is freed with the rows, or when the aggregation ends or starts again without asking for them.
+//! Rows are in the aggregate's memory until they take `work_mem`. From then on they go to PostgreSQL's sort, which
+//! uses temporary files. The sort is freed with the rows, or when the aggregation ends or starts again without
+//! asking for them.
 
 use pgrx::pg_sys;
 
@@ -141,8 +142,8 @@ impl KeptRows {
         unsafe { std::slice::from_raw_parts_mut(self.rows, self.count) }
     }
 
-    /// Hands out all rows in the order of time, and those of equal times in the order in which they came. Rows of a sort
-    /// are gone afterwards.
+    /// Hands out all rows in the order of time, and those of equal times in the order in which they came. Rows of a
+    /// sort are gone afterwards.
     pub fn in_order(
         &mut self,
         call: &Call,

@@ -7,8 +7,9 @@
 //!          free    the image had come meanwhile
 //! ```
 //!
-//! The backend that posts a request looks into the cold cache once more before gateways see it. The answer to an earlier
-//! request may have come between its first look and its post: without the second look a segment would be brought twice.
+//! The backend that posts a request looks into the cold cache once more before gateways see it. The answer to an
+//! earlier request may have come between its first look and its post: without the second look a segment would be
+//! brought twice.
 //!
 //! A request is wanted until some time, which those who wait for it put off as long as they wait. So one whose askers are
 //! gone, however they went, runs out by itself, and nobody has to take anything back. A table that is full of requests that
@@ -75,8 +76,8 @@ struct Place {
 }
 
 impl Place {
-    /// Whether it is of this database and free to take. It is also free when the asker who looks, or the gateway that took
-    /// it, has been silent for too long.
+    /// Whether it is of this database and free to take. It is also free when the asker who looks, or the gateway
+    /// that took it, has been silent for too long.
     fn is_due(&self, database: u32, now: i64) -> bool {
         let is_open = match self.state {
             State::Wanted => true,

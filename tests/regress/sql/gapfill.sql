@@ -72,4 +72,15 @@ SELECT time_bucket_gapfill('1 hour', ts), locf(interpolate(avg(x))) FROM l WHERE
 SELECT time_bucket_gapfill('1 hour', ts), k, avg(x) FROM l WHERE ts > '2026-01-01' AND ts < '2026-01-02' GROUP BY ROLLUP (1, 2);
 SELECT time_bucket_gapfill('1 hour', ts), count(*) FROM l WHERE ts > '2026-01-01' AND ts < '2026-01-02' GROUP BY 1 HAVING locf(avg(x)) > 1;
 SELECT time_bucket_gapfill('1 hour', ts), (SELECT 1) FROM l WHERE ts > '2026-01-01' AND ts < '2026-01-02' GROUP BY 1;
+WITH n AS (SELECT 2 AS n) SELECT time_bucket_gapfill('1 hour', ts), count(*) FROM l WHERE ts > '2026-01-01' AND ts < '2026-01-02' GROUP BY 1 LIMIT (SELECT n FROM n);
+WITH gone AS (DELETE FROM h WHERE k = 'b' RETURNING ts) SELECT time_bucket_gapfill('1 hour', ts), count(*) FROM gone WHERE ts > '2026-01-01' AND ts < '2026-01-02' GROUP BY 1;
+-- A limit without WITH; keys that are several rows; limits of another type.
+SELECT time_bucket_gapfill('1 hour', ts) AS hour, count(*) FROM l WHERE ts >= '2026-01-01' AND ts < '2026-01-02' AND k = 'a' GROUP BY 1 ORDER BY 1 LIMIT (SELECT 2);
+SELECT time_bucket_gapfill('1 hour', ts) AS hour, unnest(ARRAY[1, 2]) AS n, sum(i) FROM l WHERE ts >= '2026-01-01' AND ts < '2026-01-01 02:00' AND k = 'a' GROUP BY 1, 2 ORDER BY 2, 1;
+SELECT time_bucket_gapfill('1 day', ts::date) FROM l WHERE ts::date >= '2026-01-01' AND ts::date < timestamp '2026-01-02 12:00' GROUP BY 1;
+-- A call of lanes.gapfill that does not fit its sub-select fills nothing.
+SELECT x FROM (SELECT max(k) AS x, lanes.gapfill('b sf'::text, interval '1 us', NULL::text, 140000000000000::int8, 140000000000001::int8) FROM h OFFSET 0) g;
+SELECT x FROM (SELECT max(i) AS x, lanes.gapfill('b sf'::text, interval '1 us', NULL::text, 1::int8, 3::int8) FROM h OFFSET 0) g;
+SELECT x FROM (SELECT max(ts) AS x, lanes.gapfill('b sf'::text, 1, NULL::text, 'x'::text, 'y'::text) FROM h OFFSET 0) g;
+SELECT x FROM (SELECT max(ts) AS x, lanes.gapfill('bb sf'::text, interval '1 us', NULL::text, now(), now()) FROM h OFFSET 0) g;
 DROP VIEW hours; DROP TABLE l, h, kept, m;

@@ -49,6 +49,10 @@ SELECT same('SELECT lanes.time_bucket(''1 day'', ts) AS day, s, avg(id) FROM l G
 SELECT same('SELECT floor(extract(epoch FROM ts) / 3600) * 3600 AS hour, max(f) FROM l GROUP BY 1');
 SELECT same('SELECT k FROM l GROUP BY k');
 SELECT same('SELECT k, s, sum(f) FROM l WHERE k = 3 GROUP BY k, s');
+-- A key of one value, with a row and without.
+SELECT same('SELECT k, count(*), sum(f) FROM l WHERE k = 3 GROUP BY k');
+SELECT same('SELECT k, count(*), sum(f) FROM l WHERE k = -3 GROUP BY k');
+SELECT k, count(*), sum(f) FROM l WHERE k = -3 GROUP BY k;
 SELECT same('SELECT sum(id) + count(*) * 2, k + 1 FROM l GROUP BY k ORDER BY sum(id) DESC LIMIT 3');
 SELECT same('SELECT DISTINCT sum(id) % 3 FROM l GROUP BY s');
 -- The planner knows how many buckets of a width there are.

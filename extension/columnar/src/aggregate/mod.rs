@@ -17,8 +17,8 @@
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
-//!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`], [`percentile`] are those states: one element a
-//!   group, side by side.
+//!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`], [`percentile`] are those states: one
+//!   element a group, side by side.
 //! - [`zone_answer`]: whole vectors, and whole sealed stretches, taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!

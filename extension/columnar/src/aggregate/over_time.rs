@@ -1,4 +1,5 @@
-//! Aggregates of numbers in the order of their times: `lanes.counter_increase`, `lanes.counter_rate`, `lanes.time_weight`.
+//! Aggregates of numbers in the order of their times: `lanes.counter_increase`, `lanes.counter_rate`,
+//! `lanes.time_weight`.
 //!
 //! [`Counter`] and [`TimeWeight`] are the states of one group. The row-by-row functions use them too, so both forms
 //! compute the same bits. [`OverTime`] has a state for each group. Its rows come in one of two ways:

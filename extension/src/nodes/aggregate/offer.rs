@@ -325,9 +325,9 @@ impl<'p> Aggregated<'_, 'p> {
         self.join.is_none() && self.hash_join.is_none_or(|join| join.plan.is_divisible())
     }
 
-    /// Estimates the rows and the cost of a path, and returns the cost of its rows before there are groups. The path's
-    /// children are the small sides of a hash join, if there is one. Each row costs the evaluation of the keys and of so many
-    /// calls of aggregates.
+    /// Estimates the rows and the cost of a path, and returns the cost of its rows before there are groups. The
+    /// path's children are the small sides of a hash join, if there is one. Each row costs the evaluation of the
+    /// keys and of so many calls of aggregates.
     fn estimate(
         &self,
         path: CustomPath<'p>,

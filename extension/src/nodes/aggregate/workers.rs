@@ -11,8 +11,8 @@
 //! A node in a worker may write rows to temporary files as one process does, since PostgreSQL's combination does not
 //! need all states of a group at the same time.
 //!
-//! Not offered: aggregates without a [transition state](TransitionState) here (those that keep values or need the order of
-//! rows, and this extension's own), and joins.
+//! Not offered: aggregates without a [transition state](TransitionState) here (those that keep values or need the
+//! order of rows, and this extension's own), and joins.
 //!
 //! [`TransitionState`]: crate::expressions::transition_state::TransitionState
 
@@ -57,7 +57,8 @@ pub struct Alone<'p> {
 pub fn offer(alone: &Alone<'_>) -> Translation<()> {
     let Alone { root, output, .. } = *alone;
     let stage = pg_sys::UpperRelationKind::UPPERREL_PARTIAL_GROUP_AGG;
-    // PostgreSQL makes this relation if all aggregates have states that can be combined, and workers may scan the table.
+    // PostgreSQL makes this relation if all aggregates have states that can be combined, and workers may scan the
+    // table.
     let states = root.upper_relation(stage, output.relids());
     let partial = alone.relation.partial_pathlist().first();
     let (Some(states), Some(scan)) = (states, partial) else {

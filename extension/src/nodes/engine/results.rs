@@ -58,9 +58,9 @@ impl Results {
         }
     }
 
-    /// Returns to the first group. False if parameters have changed, groups are not in memory any more, another plan
-    /// returns them, or the node shares the table with other processes. Otherwise equal parameters and an equal snapshot
-    /// give equal groups.
+    /// Returns to the first group. False if parameters have changed, groups are not in memory any more, another
+    /// plan returns them, or the node shares the table with other processes. Otherwise equal parameters and an
+    /// equal snapshot give equal groups.
     pub fn rewind(&mut self, node: ExecNode<'_>) -> bool {
         let is_equal = node.changed_parameters().is_null() && !node.plan().is_parallel_aware();
         let groups = self.groups().filter(|_| is_equal);

@@ -16,8 +16,9 @@
 //! *Memory.* The node keeps two rows: the last one that it returned and the next one of its input. Their values are
 //! copied. Rows are added one at a time.
 //!
-//! *Rows out of range.* Rows of the input are never dropped. Those whose bucket is before the first one or after the last
-//! one are returned in their places, and so are those whose bucket is infinite or NULL, which are followed by no gap.
+//! *Rows out of range.* Rows of the input are never dropped. Those whose bucket is before the first one or after
+//! the last one are returned in their places, and so are those whose bucket is infinite or NULL, which are followed
+//! by no gap.
 //!
 //! *No input.* Without other keys there is one group, which has all buckets; with other keys there is none.
 

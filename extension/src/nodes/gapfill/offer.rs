@@ -20,6 +20,7 @@ pub fn offer<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, entry: RangeTb
     let Some((query, call)) = entry
         .subquery()
         .and_then(|query| Some((query, spec::call_in(query)?)))
+        .filter(|(query, call)| spec::fits(*query, *call))
     else {
         return;
     };

@@ -36,8 +36,8 @@ pub struct Run {
     bucket: usize,
     steps: Steps,
     range: Range,
-    /// The last row of the current group that was returned, with the values that later rows take over; and the next row of
-    /// the input.
+    /// The last row of the current group that was returned, with the values that later rows take over; and the next
+    /// row of the input.
     before: Kept,
     ahead: Kept,
     /// Whether there are such rows.

@@ -199,9 +199,11 @@ impl<'p> PlannerInfo<'p> {
         let keys = self.grouping_clauses();
         let root = self.as_ptr();
         let split = pg_sys::AggSplit::AGGSPLIT_FINAL_DESERIAL;
-        let strategy = match keys.is_empty() {
-            true => pg_sys::AggStrategy::AGG_PLAIN,
-            false => pg_sys::AggStrategy::AGG_HASHED,
+        // Where each key has one value, there is one group if there are rows. Rows are sorted by no key in any order.
+        let strategy = match (query.groupClause().is_empty(), keys.is_empty()) {
+            (true, _) => pg_sys::AggStrategy::AGG_PLAIN,
+            (false, true) => pg_sys::AggStrategy::AGG_SORTED,
+            (false, false) => pg_sys::AggStrategy::AGG_HASHED,
         };
         let having = query.havingQual().and_then(Expr::as_nodes);
         let operator = f64::from(calls as u32) * crate::pg::server::cpu_operator_cost();

@@ -252,7 +252,7 @@ impl<'p> Query<'p> {
             (query.windowClause, query.distinctClause) = (none, none);
             (query.limitCount, query.limitOffset) = (none.cast(), none.cast());
             (query.hasWindowFuncs, query.hasDistinctOn) = (false, false);
-            (query.hasTargetSRFs, query.hasForUpdate) = (false, false);
+            query.hasForUpdate = false;
         }
     }
 
@@ -264,7 +264,7 @@ impl<'p> Query<'p> {
             let query = &mut *self.as_ptr();
             (query.cteList, query.groupClause, query.havingQual) = (none, none, none.cast());
             (query.hasAggs, query.groupDistinct) = (false, false);
-            (query.hasModifyingCTE, query.hasRecursive) = (false, false);
+            query.hasRecursive = false;
             query.constraintDeps = none;
         }
     }

@@ -88,7 +88,9 @@ fn make_executable(installation: &Path) -> Result<()> {
 /// Puts the default installation's psql, which works with all servers, in the place of one that does
 /// not run. That of the wheel with PostgreSQL 17 crashes.
 fn mend_psql(psql: &Path) -> Result<()> {
-    if run(Command::new(psql).arg("--version")).is_ok() {
+    // A crash may leave a core dump in the current folder.
+    let folder = std::env::temp_dir();
+    if run(Command::new(psql).arg("--version").current_dir(folder)).is_ok() {
         return Ok(());
     }
     std::fs::remove_file(psql).map_err(Error::file("remove", psql))?;
