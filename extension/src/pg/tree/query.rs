@@ -273,7 +273,8 @@ impl<'p> Query<'p> {
     #[cfg(not(feature = "pg18"))]
     pub fn flatten_group_entry(self) {}
 
-    /// Replaces references to grouping expressions by these, as versions before 18 have them.
+    /// Replaces references to grouping expressions by these, as versions before 18 have them. Nothing refers to the entry of
+    /// grouping expressions any more, so it is emptied.
     #[cfg(feature = "pg18")]
     pub fn flatten_group_entry(self) {
         // SAFETY: a live query, of which no view lends a reference; the functions copy what they change.
@@ -286,6 +287,12 @@ impl<'p> Query<'p> {
                 let having = (*query).havingQual;
                 (*query).havingQual = pg_sys::flatten_group_exprs(none, query, having);
                 (*query).hasGroupRTE = false;
+                for entry in self.rtable() {
+                    let entry = entry.as_ptr();
+                    if (*entry).rtekind == pg_sys::RTEKind::RTE_GROUP {
+                        (*entry).groupexprs = std::ptr::null_mut();
+                    }
+                }
             }
         }
     }
