@@ -4,7 +4,7 @@ CREATE TABLE l (ts timestamptz, k text, x float8, i int) USING lanes;
 INSERT INTO l VALUES ('2026-01-01 00:10', 'a', 1, 10), ('2026-01-01 00:50', 'a', 3, 20), ('2026-01-01 03:00', 'a', 8, 40), ('2026-01-01 04:30', 'a', NULL, NULL),
   ('2026-01-01 02:00', 'b', 5, 7), ('2026-01-01 09:00', 'b', 6, 9), ('2025-12-31 22:00', 'b', 1, 1), (NULL, 'b', 99, 99), ('2026-01-01 01:00', NULL, 4, 4);
 CREATE TABLE h USING heap AS TABLE l;
-EXPLAIN (COSTS OFF) SELECT time_bucket_gapfill('1 hour', ts) AS hour, k, locf(avg(x)) FROM l WHERE ts >= '2026-01-01' AND ts < '2026-01-01 06:00' GROUP BY hour, k ORDER BY hour, k LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT time_bucket_gapfill('1 hour', ts) AS hour, k, locf(avg(x)) FROM l WHERE ts >= '2026-01-01' AND ts < '2026-01-01 06:00' GROUP BY k, hour ORDER BY hour, k LIMIT 3;
 EXPLAIN (COSTS OFF) SELECT time_bucket_gapfill('1 hour', ts) AS hour, k, locf(avg(x)) FROM h WHERE ts >= '2026-01-01' AND ts < '2026-01-01 06:00' GROUP BY hour, k;
 -- A group by time alone, and the same by hand.
 SELECT time_bucket_gapfill('1 hour', ts) AS hour, avg(x), count(*), locf(avg(x)), interpolate(avg(x)) FROM l WHERE k = 'a' AND ts >= '2026-01-01' AND ts < '2026-01-01 06:00' GROUP BY hour ORDER BY hour;
