@@ -24,7 +24,7 @@ test-long: ## all tests with large budgets, then random tests and fuzzing for MI
 setup: ## install missing packages, build, install the extension
 	$(DEV) setup
 
-package: ## a .deb of the extension for each of PostgreSQL 15 to 18, and an archive of the sources, in target/distribution
+package: ## a .deb for each of PostgreSQL 15 to 18, and an archive of the sources, in target/distribution
 	$(DEV) package
 
 bench: ## the short form of all benchmarks in less than 15 minutes; others by ARGS="events --only json"; see ARGS=--help

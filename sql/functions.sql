@@ -1,5 +1,5 @@
--- Functions over times and values, for any table: time_bucket and xbar, first and last, vwap, ema, counters, time_weight,
--- histogram, candlestick, delta, rate.
+-- Functions over times and values, for any table: time_bucket and xbar, first and last, vwap, ema, counters,
+-- time_weight, histogram, candlestick, delta, rate.
 --
 -- With `lanes` in search_path, queries find them without the schema, as Grafana and SQL written for other time-series
 -- databases call them. No other schema gets any object.
@@ -52,15 +52,24 @@ COMMENT ON FUNCTION lanes.time_bucket(interval, timestamptz, text) IS
     'the start of the bucket of this width that contains a time, on the wall clock of a time zone';
 
 -- Buckets without gaps. The functions are replaced before a query is planned: see extension/src/gapfill_rewrite.
-CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts timestamptz, start timestamptz DEFAULT NULL, finish timestamptz DEFAULT NULL) RETURNS timestamptz
+CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts timestamptz,
+    start timestamptz DEFAULT NULL, finish timestamptz DEFAULT NULL)
+    RETURNS timestamptz
     VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
-CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts timestamp, start timestamp DEFAULT NULL, finish timestamp DEFAULT NULL) RETURNS timestamp
+CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts timestamp,
+    start timestamp DEFAULT NULL, finish timestamp DEFAULT NULL)
+    RETURNS timestamp
     VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
-CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts date, start date DEFAULT NULL, finish date DEFAULT NULL) RETURNS date
+CREATE FUNCTION lanes.time_bucket_gapfill(width interval, ts date, start date DEFAULT NULL, finish date DEFAULT NULL)
+    RETURNS date
     VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
-CREATE FUNCTION lanes.time_bucket_gapfill(width bigint, ts bigint, start bigint DEFAULT NULL, finish bigint DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION lanes.time_bucket_gapfill(width bigint, ts bigint,
+    start bigint DEFAULT NULL, finish bigint DEFAULT NULL)
+    RETURNS bigint
     VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
-CREATE FUNCTION lanes.time_bucket_gapfill(width integer, ts integer, start integer DEFAULT NULL, finish integer DEFAULT NULL) RETURNS integer
+CREATE FUNCTION lanes.time_bucket_gapfill(width integer, ts integer,
+    start integer DEFAULT NULL, finish integer DEFAULT NULL)
+    RETURNS integer
     VOLATILE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_gapfill_marker';
 CREATE FUNCTION lanes.time_bucket_gapfill(
     width interval, ts timestamptz, timezone text, start timestamptz DEFAULT NULL, finish timestamptz DEFAULT NULL)
@@ -242,7 +251,8 @@ CREATE AGGREGATE lanes.time_weight(value float8, ts timestamp, method text) (
     sfunc = lanes.time_weight_transition, stype = internal, finalfunc = lanes.time_weight_final, parallel = safe);
 
 -- Histograms. People are not meant to call the functions that make up an aggregate.
-CREATE FUNCTION lanes.histogram_transition(internal, value float8, min float8, max float8, buckets integer) RETURNS internal
+CREATE FUNCTION lanes.histogram_transition(internal, value float8, min float8, max float8, buckets integer)
+    RETURNS internal
     IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_histogram_transition';
 CREATE FUNCTION lanes.histogram_combine(internal, internal) RETURNS internal
     IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_histogram_combine';

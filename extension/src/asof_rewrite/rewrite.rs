@@ -7,11 +7,11 @@ use super::lateral::{self, RightSide};
 use super::marker::{self, Functions, Marker};
 use super::{condition, join_tree};
 use crate::error;
-use crate::pg::tree::{Expr, JoinExpr, JoinKind, JoinTree, Kind, Query, make, walk};
+use crate::pg::tree::{Expr, JoinExpr, JoinKind, JoinTree, Query, make, walk};
 
 /// Whether a query contains a marker.
 pub fn has_marker(functions: &Functions, query: Query<'_>) -> bool {
-    walk::query(query, &mut |node, _| functions.marker(node).is_some())
+    walk::found(query, |node| functions.marker(node)).is_some()
 }
 
 /// A copy of a query in which joins with markers are rewritten. A marker in any other place is an error.
@@ -19,12 +19,7 @@ pub fn rewritten<'p>(functions: &Functions, query: Query<'p>) -> Query<'p> {
     // The copy shares nothing, neither with the caller nor within itself.
     let query = make::copy(query);
     rewrite(functions, query);
-    let mut left_over = None;
-    walk::query(query, &mut |node, _| {
-        left_over = functions.marker(node);
-        left_over.is_some()
-    });
-    if let Some(marker) = left_over {
+    if let Some(marker) = walk::found(query, |node| functions.marker(node)) {
         misplaced(marker);
     }
     query
@@ -46,16 +41,7 @@ fn rewrite(functions: &Functions, query: Query<'_>) {
     if let Some(from) = query.jointree() {
         rewrite_joins(functions, query, from.as_join_tree());
     }
-    let mut inner = Vec::new();
-    walk::query(query, &mut |node, depth| {
-        if depth == 0
-            && let Kind::Query(query) = node.kind()
-        {
-            inner.push(query);
-        }
-        false
-    });
-    for query in inner {
+    for query in walk::inner_queries(query) {
         rewrite(functions, query);
     }
 }

@@ -120,7 +120,8 @@ fn look_up() -> Functions {
 }
 
 /// The hint that shows how the functions are used.
-pub const USE: &str = "Write: SELECT lanes.time_bucket_gapfill('1 hour', ts) AS hour, lanes.locf(avg(x)) FROM t WHERE ts >= … AND ts < … GROUP BY hour.";
+pub const USE: &str = "Write: SELECT lanes.time_bucket_gapfill('1 hour', ts) AS hour, lanes.locf(avg(x)) FROM t \
+    WHERE ts >= … AND ts < … GROUP BY hour.";
 
 crate::sql_callables! {
     lanes_gapfill_marker, pg_finfo_lanes_gapfill_marker => |_| called();

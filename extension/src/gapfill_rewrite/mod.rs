@@ -2,12 +2,14 @@
 //! there is no data.
 //!
 //! ```text
-//! SELECT time_bucket_gapfill('1 h', ts) AS hour, sym, locf(avg(x)) + 1        SELECT g.hour, g.sym, g.filled + 1
-//!   FROM t WHERE ts >= now() - interval '1 day' AND ts < now()           ──►    FROM (SELECT time_bucket('1 h', ts) AS hour, sym,
-//!   GROUP BY hour, sym HAVING … ORDER BY hour LIMIT 5                                   avg(x) AS filled, gapfill(…)
-//!                                                                                 FROM t WHERE … GROUP BY hour, sym HAVING …
-//!                                                                                 ORDER BY sym, hour OFFSET 0) g
-//!                                                                               ORDER BY hour LIMIT 5
+//! SELECT time_bucket_gapfill('1 h', ts) AS hour, sym, locf(avg(x)) + 1
+//!   FROM t WHERE ts >= … AND ts < … GROUP BY hour, sym HAVING … ORDER BY hour LIMIT 5
+//!      │
+//!      ▼
+//! SELECT g.hour, g.sym, g.filled + 1
+//!   FROM (SELECT time_bucket('1 h', ts) AS hour, sym, avg(x) AS filled, gapfill(…)
+//!           FROM t WHERE ts >= … AND ts < … GROUP BY hour, sym HAVING … ORDER BY sym, hour OFFSET 0) g
+//!   ORDER BY hour LIMIT 5
 //! ```
 //! The sub-select is an ordinary aggregation, so every plan of one is open to it, `LanesAggregate` included. It returns
 //! its groups in the order of the other keys and then of the bucket. The planner puts the node

@@ -45,7 +45,10 @@ impl<'p> Arguments<'p> {
             true => (third, fourth, fifth),
             false => (None, third, fourth),
         };
-        let is_given = |argument: &Expr<'_>| !matches!(argument.stripped().kind(), Kind::Const(constant) if constant.constisnull());
+        let is_given = |argument: &Expr<'_>| {
+            let constant = argument.stripped().as_const();
+            constant.is_none_or(|constant| !constant.constisnull())
+        };
         let arguments = Arguments {
             width,
             time,
@@ -67,15 +70,9 @@ impl<'p> Arguments<'p> {
     pub fn bucket_call(self) -> Expr<'p> {
         let mut arguments = vec![self.width, self.time];
         arguments.extend(self.zone);
-        let types: Vec<_> = arguments
-            .iter()
-            .map(|argument| argument.type_of())
-            .collect();
-        let mut types = types;
         // The types of the arguments may be domains over those of the function.
-        types
-            .iter_mut()
-            .for_each(|type_of| *type_of = catalog::base_type(*type_of));
+        let base_type = |argument: &Expr<'_>| catalog::base_type(argument.type_of());
+        let types: Vec<_> = arguments.iter().map(base_type).collect();
         let function = catalog::lanes_function(c"time_bucket", &types);
         let arguments: Vec<_> = arguments.into_iter().map(make::copy).collect();
         make::call(function, catalog::function_result(function), &arguments)

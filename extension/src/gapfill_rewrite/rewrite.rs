@@ -7,12 +7,12 @@ use super::columns::Columns;
 use super::functions::{self, Function, Functions};
 use crate::asof_rewrite::lateral::sub_select_entry;
 use crate::error;
-use crate::pg::tree::{Expr, Kind, List, Query, SortGroupClause, make, walk};
+use crate::pg::tree::{Expr, List, Query, SortGroupClause, make, walk};
 use crate::pg::{catalog, permission};
 
 /// Whether a query calls one of the functions.
 pub fn has_call(functions: &Functions, query: Query<'_>) -> bool {
-    walk::query(query, &mut |node, _| functions.of(node).is_some())
+    walk::found(query, |node| functions.of(node)).is_some()
 }
 
 /// A copy of a query in which those that fill gaps are divided. A call in any other place is an error.
@@ -20,12 +20,7 @@ pub fn rewritten<'p>(functions: &Functions, query: Query<'p>) -> Query<'p> {
     // The copy shares nothing, neither with the caller nor within itself.
     let query = make::copy(query);
     rewrite(functions, query);
-    let mut left_over = None;
-    walk::query(query, &mut |node, _| {
-        left_over = functions.of(node);
-        left_over.is_some()
-    });
-    if let Some(function) = left_over {
+    if let Some(function) = walk::found(query, |node| functions.of(node)) {
         misplaced(function);
     }
     query
@@ -50,16 +45,7 @@ fn misplaced(function: Function) -> ! {
 
 /// Rewrites the queries in a query, then the query itself.
 fn rewrite(functions: &Functions, query: Query<'_>) {
-    let mut inner = Vec::new();
-    walk::query(query, &mut |node, depth| {
-        if depth == 0
-            && let Kind::Query(query) = node.kind()
-        {
-            inner.push(query);
-        }
-        false
-    });
-    for query in inner {
+    for query in walk::inner_queries(query) {
         rewrite(functions, query);
     }
     if has_own_call(functions, query) {

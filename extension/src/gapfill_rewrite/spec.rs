@@ -114,9 +114,9 @@ pub fn call_in(query: Query<'_>) -> Option<FuncExpr<'_>> {
     (is_ours && call.args().len() > 3).then_some(call)
 }
 
-/// Whether a call fits the sub-select that it ends. Users may write calls too, and the node reads values as the call
-/// says, so that it must be true of them: there is one bucket, of a type of times, and width, zone and bounds are of the
-/// types that go with it.
+/// Whether a call fits the sub-select that it ends. Users may write calls too, and the node reads values as the
+/// call says, so that it must be true of them: there is one bucket, of a type of times, and width, zone and bounds
+/// are of the types that go with it.
 pub fn fits(query: Query<'_>, call: FuncExpr<'_>) -> bool {
     let Some(letters) = letters(call) else {
         return false;

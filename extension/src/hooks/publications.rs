@@ -57,8 +57,8 @@ static INCLUDED: Statement = Statement::changing(
     &[pg_sys::BuiltinOid::TEXTOID, pg_sys::BuiltinOid::OIDOID],
 );
 
-/// The tables that a statement may publish. It borrows from the statement and owns nothing, because an error of the statement
-/// jumps over the frame that holds it.
+/// The tables that a statement may publish. It borrows from the statement and owns nothing, because an error of the
+/// statement jumps over the frame that holds it.
 #[derive(Clone, Copy)]
 pub enum Suspect<'p> {
     Nothing,

@@ -95,16 +95,17 @@ impl KeptRows {
         };
         let mut values = RowValues::new(3);
         values.nulls.fill(false);
-        for row in self.in_memory().iter() {
+        let mut number = self.sorted;
+        for row in self.in_memory() {
             values.values.copy_from_slice(&[
                 pg_sys::Datum::from(row.time),
-                pg_sys::Datum::from(self.sorted),
+                pg_sys::Datum::from(number),
                 float8_datum(row.x),
             ]);
             sort.put(&values);
-            self.sorted += 1;
+            number += 1;
         }
-        self.count = 0;
+        (self.sorted, self.count) = (number, 0);
     }
 
     /// Makes a sort in the aggregate's memory. It has nothing to drop but what its own end frees.
@@ -134,11 +135,11 @@ impl KeptRows {
     }
 
     /// The rows in memory.
-    fn in_memory<'a>(&self) -> &'a mut [Row] {
+    fn in_memory(&mut self) -> &mut [Row] {
         if self.rows.is_null() {
             return &mut [];
         }
-        // SAFETY: so many rows are written, and the aggregate's memory outlives the call that goes through them.
+        // SAFETY: so many rows are written, and the state that has this value lives in the same memory.
         unsafe { std::slice::from_raw_parts_mut(self.rows, self.count) }
     }
 

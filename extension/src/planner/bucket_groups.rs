@@ -38,6 +38,9 @@ pub fn expected<'p>(
 fn buckets_of<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, key: Expr<'p>) -> Option<f64> {
     let bucket = bucket_call::bucket_key(key).or_else(|| epoch_bucket::bucket_key(key))?;
     let column = bucket.time.stripped().as_var()?;
+    if u32::try_from(column.varno()) != Ok(relation.relid()) {
+        return None;
+    }
     let table = root.entry(relation.relid())?.relid();
     let (first, last) = table_catalog::histogram_ends(table, column.varattno())?;
     let attribute = usize::try_from(column.varattno()).ok()?.checked_sub(1)?;

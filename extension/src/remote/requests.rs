@@ -241,7 +241,7 @@ pub fn post(key: &Key, expected: &Expected, until: i64, is_there: impl FnOnce() 
     }
 }
 
-/// Does what [`want`] told. False: the image is in the cold cache, and the request is taken back.
+/// Takes the step that [`want`] returned. False: the image is in the cold cache, and the request is taken back.
 fn go_on(key: &Key, next: Next, is_there: impl FnOnce() -> bool) -> bool {
     match next {
         Next::Look if is_there() => {

@@ -13,8 +13,8 @@ use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::table::OpenTable;
 
-/// Recomputes the free extents and notes the file's length; returns how many blocks are free. Pages that this VACUUM has just unlinked may still be
-/// stood on and are not free yet. The caller is the table's only VACUUM.
+/// Recomputes the free extents and notes the file's length; returns how many blocks are free. Pages that this
+/// VACUUM has just unlinked may still be stood on and are not free yet. The caller is the table's only VACUUM.
 pub fn sweep(table: OpenTable<'_>, meta: &Meta, unlinked: &[u32]) -> u64 {
     // Parts change under the caller's lock only.
     let parts = blocks_of_parts(table, meta);

@@ -76,8 +76,8 @@ impl<'a> IndexFetch<'a> {
         }
     }
 
-    /// Stores the row with an entry number, if it is there by now, as a snapshot that is not MVCC sees it. Most rows are found to be gone or not to be seen,
-    /// which takes no scan.
+    /// Stores the row with an entry number, if it is there by now, as a snapshot that is not MVCC sees it. Most
+    /// rows are found to be gone or not to be seen, which takes no scan.
     fn fetch_current(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
         row_numbers::keep_if_changing(table);

@@ -22,7 +22,7 @@ const SECOND_MICROS: f64 = 1e6;
 
 /// The state of one group.
 pub trait Series: Copy {
-    /// The same series before its first row.
+    /// A series of this kind that has no row yet.
     fn emptied(&self) -> Self;
 
     /// Adds the row that follows, at a finite time in microseconds.

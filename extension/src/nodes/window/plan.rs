@@ -1,8 +1,10 @@
 //! What the plan of `LanesWindow` stores.
 //!
-//! | numbers | nodes | custom_exprs | custom_scan_tlist |
-//! |---|---|---|---|
-//! | the [kind](BY_TIME) of the plan; counts of columns, functions, conditions and partition keys; whether peers have one average | none, or the functions [set aside](super::finished) | parameters of all expressions | columns, functions, a row of conditions, partition keys, the time and a column of the table |
+//! - numbers: the [kind](BY_TIME) of the plan; counts of columns, functions, conditions and partition keys; whether
+//!   peers have one average
+//! - nodes: none, or the functions [set aside](super::finished)
+//! - `custom_exprs`: parameters of all expressions
+//! - `custom_scan_tlist`: columns, functions, a row of conditions, partition keys, the time and a column of the table
 //!
 //! Expressions that the node never returns are in one row expression. So PostgreSQL takes no expression of the query's
 //! target list for one of them. The column at the end, which no accepted target list contains, identifies the table.

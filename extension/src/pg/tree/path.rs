@@ -11,6 +11,7 @@ use super::query::SortGroupClause;
 use super::raw;
 use super::tag::Node;
 use super::view::{Field, View, views};
+use crate::pg::server;
 
 views! {
     /// The columns of a path's rows.
@@ -206,7 +207,7 @@ impl<'p> PlannerInfo<'p> {
             (false, false) => pg_sys::AggStrategy::AGG_HASHED,
         };
         let having = query.havingQual().and_then(Expr::as_nodes);
-        let operator = f64::from(calls as u32) * crate::pg::server::cpu_operator_cost();
+        let operator = calls as f64 * server::cpu_operator_cost();
         let mut costs = pg_sys::AggClauseCosts::default();
         costs.transCost.per_tuple = operator;
         costs.finalCost.per_tuple = operator;
@@ -228,7 +229,8 @@ impl<'p> PlannerInfo<'p> {
         }
     }
 
-    /// The parameters that a path of a table takes from other tables, which its relation depends on: `get_baserel_parampathinfo`.
+    /// The parameters that a path of a table takes from other tables, which its relation depends on:
+    /// `get_baserel_parampathinfo`.
     pub fn parameters_of(self, relation: RelOptInfo<'p>) -> Option<ParamPathInfo<'p>> {
         let (root, relation) = (self.as_ptr(), relation.as_ptr());
         // SAFETY: live structures; null if it depends on none.

@@ -273,8 +273,8 @@ impl<'p> Query<'p> {
     #[cfg(not(feature = "pg18"))]
     pub fn flatten_group_entry(self) {}
 
-    /// Replaces references to grouping expressions by these, as versions before 18 have them. Nothing refers to the entry of
-    /// grouping expressions any more, so it is emptied.
+    /// Replaces references to grouping expressions by these, as versions before 18 have them. Nothing refers to the
+    /// entry of grouping expressions any more, so it is emptied.
     #[cfg(feature = "pg18")]
     pub fn flatten_group_entry(self) {
         // SAFETY: a live query, of which no view lends a reference; the functions copy what they change.

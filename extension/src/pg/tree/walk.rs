@@ -31,6 +31,30 @@ pub fn query<'p>(query: Query<'p>, visitor: &mut Visitor<'_, 'p>) -> bool {
     })
 }
 
+/// The first result that `find` gives for a node of a query, at any depth.
+pub fn found<'p, T>(tree: Query<'p>, mut find: impl FnMut(Expr<'p>) -> Option<T>) -> Option<T> {
+    let mut found = None;
+    query(tree, &mut |node, _| {
+        found = find(node);
+        found.is_some()
+    });
+    found
+}
+
+/// The queries in a query, without those in them.
+pub fn inner_queries(tree: Query<'_>) -> Vec<Query<'_>> {
+    let mut inner = Vec::new();
+    query(tree, &mut |node, depth| {
+        if depth == 0
+            && let Kind::Query(query) = node.kind()
+        {
+            inner.push(query);
+        }
+        false
+    });
+    inner
+}
+
 /// The replacement of a node in a copy; `None`: a copy of the node, with its parts replaced.
 pub type Replacer<'a, 'p> = dyn FnMut(Expr<'p>) -> Option<Expr<'p>> + 'a;
 

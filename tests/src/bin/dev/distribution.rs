@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `postgresql-<major>-lanes_<version>-1_<architecture>.deb` | the extension for a version of PostgreSQL, at the places of Debian's packages |
+//! | `postgresql-<major>-lanes_<version>-1_<architecture>.deb` | the extension for one version, as Debian lays it out |
 //! | `lanes-<version>.tar.gz` | the committed sources, with `META.json` for PGXN |
 
 use crate::packages::Purpose;

@@ -1,8 +1,10 @@
 //! The plan of `LanesWindow` for SQL's own window functions, as lists of numbers and expressions.
 //!
-//! | numbers | nodes | custom_exprs | custom_scan_tlist |
-//! |---|---|---|---|
-//! | the [kind](PARTITIONED) of the plan; counts of columns, functions, conditions, partition keys and order keys; for each key whether it descends and whether NULL is first; the [numbers](calls::numbers) of each call | none, or the functions [set aside](crate::nodes::window::finished) | parameters of all expressions | columns, functions, a row of conditions, partition keys, order keys and a column of the table |
+//! - numbers: the [kind](PARTITIONED) of the plan; counts of columns, functions, conditions, partition keys and order
+//!   keys; for each key whether it descends and whether NULL is first; the [numbers](calls::numbers) of each call
+//! - nodes: none, or the functions [set aside](crate::nodes::window::finished)
+//! - `custom_exprs`: parameters of all expressions
+//! - `custom_scan_tlist`: columns, functions, a row of conditions, partition keys, order keys and a column of the table
 //!
 //! The last child is PostgreSQL's own plan.
 
