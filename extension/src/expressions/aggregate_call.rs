@@ -42,6 +42,8 @@ pub enum Shape {
     Moment(Moment),
     /// What a worker hands over instead of a result.
     State(TransitionState),
+    /// A value of the aggregate's own type.
+    Datum,
 }
 
 /// What is computed from count, sum and squares.
@@ -80,9 +82,10 @@ pub fn aggregate(
     let (argument, accumulator, shape) = match (is_percentile, &arguments[..]) {
         (true, [value, ..]) => percentile::parts(translator, call, *value)?,
         (true, []) => return Err(format!("aggregate {}", name())),
-        (false, _) => builtin(translator, call, &arguments, &ordered)?,
+        (false, _) => builtin_or_rows(translator, call, &arguments, &ordered)?,
     };
     let argument = match (is_distinct(call), &arguments[..]) {
+        (_, _) if matches!(argument, Argument::Rows) => argument,
         (false, _) => argument,
         (true, [value]) if !lanes_aggregate::is_ours(call.aggfnoid()) => {
             let (key, _) = key(translator, *value)?;
@@ -111,6 +114,9 @@ pub fn partial(
 ) -> Translation<(Aggregate, Shape)> {
     let (aggregate, shape) = aggregate(translator, call, Arrival::InOrder)?;
     let function = call.aggfnoid().to_u32();
+    if matches!(aggregate.argument, Argument::Rows) {
+        return Err(format!("aggregate {} by workers", function_name(function)));
+    }
     let Some(state) = TransitionState::of(function) else {
         // The state of a count, a sum, an extreme or a truth is its result.
         let is_result = matches!(shape, Shape::BigInt | Shape::Number(_) | Shape::Truth);
@@ -180,6 +186,24 @@ pub fn keeps_values(call: Aggref<'_>) -> bool {
 
 /// The argument of an aggregate, its states, and how its result becomes a datum.
 pub type Parts = (Argument, Box<dyn Accumulator>, Shape);
+
+/// A call of an aggregate that the engine computes or, failing that, one whose states PostgreSQL computes.
+fn builtin_or_rows(
+    translator: &mut Translator,
+    call: Aggref<'_>,
+    arguments: &[Expr<'_>],
+    ordered: &Ordered<'_>,
+) -> Translation<Parts> {
+    let before = translator.progress();
+    builtin(translator, call, arguments, ordered).or_else(|reason| {
+        if !translator.has_row_functions {
+            return Err(reason);
+        }
+        translator.go_back(before);
+        let parts = translator.row_aggregate(call, arguments);
+        parts.map_err(|_| reason)
+    })
+}
 
 /// A call of an aggregate of PostgreSQL's or, failing that, of this extension's.
 fn builtin(

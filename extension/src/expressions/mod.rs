@@ -32,6 +32,7 @@
 pub mod aggregate_call;
 pub mod bucket_call;
 pub mod buckets;
+pub mod choices;
 pub mod condition_code;
 pub mod epoch_bucket;
 pub mod joined_columns;
@@ -42,6 +43,7 @@ pub mod over_time;
 pub mod percentile;
 pub mod predicate;
 pub mod result_datum;
+pub mod row_function;
 pub mod scalar;
 pub mod sort_key;
 pub mod text_quals;

@@ -19,6 +19,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
         (answer, Shape::State(state)) => state.datum(answer),
         (Answer::Null, _) => None,
         (Answer::Count(count), _) => Some(Datum::from(count as i64)),
+        (Answer::Bits(bits), _) => Some(Datum::from(bits as usize)),
         (Answer::Integer(sum), Shape::BigInt) => Some(Datum::from(sum as i64)),
         (Answer::Integer(sum), _) => Some(Numeric::from_integer(sum).datum()),
         (Answer::Number(scalar), Shape::Number(number)) => Some(to_datum(number, scalar)),

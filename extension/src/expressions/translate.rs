@@ -63,6 +63,10 @@ pub struct Translator {
     pub asks_by_value: bool,
     /// The number of conditions that PostgreSQL evaluates.
     pub by_value: usize,
+    /// Whether PostgreSQL may evaluate [expressions for rows](super::row_function).
+    pub(super) has_row_functions: bool,
+    /// Whether an expression may be a number although its columns are NULL.
+    has_choices: bool,
 }
 
 /// Attributes that expressions use, and how often.
@@ -113,6 +117,8 @@ impl Translator {
             asked: RefCell::default(),
             asks_by_value: true,
             by_value: 0,
+            has_row_functions: false,
+            has_choices: true,
         }
     }
 
@@ -237,7 +243,7 @@ impl Translator {
         let output = self.output(column)?;
         let computed = self.joined.iter().flat_map(|joined| &joined.computed);
         if let Some((_, expression)) = computed.into_iter().find(|(place, _)| *place == output) {
-            return self.value(*expression);
+            return self.strict_value(*expression);
         }
         match &mut self.joined {
             Some(joined) if joined.columns.get(output) == Some(&Some(number)) => {
@@ -312,10 +318,33 @@ impl Translator {
             let scalar = value.map(|value| to_scalar(number, value.datum()));
             return Ok(Value::Scalar(number, self.scalar(scalar)));
         }
+        let before = self.progress();
+        self.vector_value(expr, number).or_else(|reason| {
+            if !self.has_row_functions {
+                return Err(reason);
+            }
+            self.go_back(before);
+            self.row_number(expr, number).map_err(|_| reason)
+        })
+    }
+
+    /// An expression that is NULL in a row without joined columns, because the join computes it below itself.
+    fn strict_value(&mut self, expr: Expr<'_>) -> Translation<Value> {
+        let before = (self.has_row_functions, self.has_choices);
+        (self.has_row_functions, self.has_choices) = (false, false);
+        let value = self.value(expr);
+        (self.has_row_functions, self.has_choices) = before;
+        value
+    }
+
+    /// An expression that the engine has, with columns.
+    fn vector_value(&mut self, expr: Expr<'_>, number: NumberType) -> Translation<Value> {
         match expr.kind() {
             Kind::Var(column) => self.column(column, number),
             Kind::OpExpr(operation) => self.operation(operation.opfuncid(), operation.args()),
             Kind::FuncExpr(call) => self.operation(call.funcid(), call.args()),
+            Kind::CaseExpr(case) if self.has_choices => self.case(case, number),
+            Kind::CoalesceExpr(coalesce) if self.has_choices => self.coalesce(coalesce, number),
             _ => Err(describe(expr)),
         }
     }

@@ -31,22 +31,32 @@ impl Translator {
             return Ok(condition);
         }
         let before = self.progress();
-        self.vector_predicate(expr).or_else(|reason| {
+        // A condition on one column is evaluated once for each value, which is cheaper than a part of it for each row.
+        let has_row_functions = std::mem::take(&mut self.has_row_functions);
+        let found = self.vector_predicate(expr).or_else(|reason| {
             let Some(column) = self.only_column(expr) else {
                 return Err(reason);
             };
-            self.go_back(before);
+            self.go_back(before.clone());
             self.by_value(expr, column)
+        });
+        self.has_row_functions = has_row_functions;
+        found.or_else(|reason| {
+            if !has_row_functions {
+                return Err(reason);
+            }
+            self.go_back(before);
+            self.row_truth(expr).map_err(|_| reason)
         })
     }
 
     /// The attributes used and the number of scalars so far.
-    fn progress(&self) -> (Asked, usize) {
+    pub(super) fn progress(&self) -> (Asked, usize) {
         (self.asked(), self.scalars.len())
     }
 
     /// Undoes all translations since [`progress`](Self::progress) was called.
-    fn go_back(&mut self, (asked, scalars): (Asked, usize)) {
+    pub(super) fn go_back(&mut self, (asked, scalars): (Asked, usize)) {
         *self.asked.borrow_mut() = asked;
         self.scalars.truncate(scalars);
     }

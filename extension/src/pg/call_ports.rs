@@ -19,7 +19,7 @@ unsafe extern "C-unwind" {
         is_null: *mut bool,
     ) -> pg_sys::Datum;
     #[link_name = "datumCopy"]
-    fn datum_copy(value: pg_sys::Datum, by_value: bool, length: c_int) -> pg_sys::Datum;
+    pub(super) fn datum_copy(value: pg_sys::Datum, by_value: bool, length: c_int) -> pg_sys::Datum;
     #[link_name = "datumGetSize"]
     fn datum_size(value: pg_sys::Datum, by_value: bool, length: c_int) -> usize;
     #[link_name = "datumEstimateSpace"]

@@ -26,6 +26,7 @@
 //! leave pins, locks and open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they
 //! release them.
 
+pub mod aggregate_catalog;
 pub mod background;
 pub mod byte_change;
 pub mod call;

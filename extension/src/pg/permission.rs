@@ -20,6 +20,18 @@ pub fn check_execute(function: Oid, is_aggregate: bool) {
     }
 }
 
+/// Raises PostgreSQL's error if a role may not execute a function.
+pub fn check_execute_by(function: Oid, role: Oid) {
+    // SAFETY: look-ups inside a transaction; the name is null if there is no such function, as the error allows.
+    unsafe {
+        let granted = ports::function_aclcheck(function, role);
+        if granted != pg_sys::AclResult::ACLCHECK_OK {
+            let kind = pg_sys::ObjectType::OBJECT_FUNCTION;
+            pg_sys::aclcheck_error(granted, kind, pg_sys::get_func_name(function));
+        }
+    }
+}
+
 /// Copies to `query`, whose entries came from `parent`, the records by which their permissions are checked.
 #[cfg(feature = "pg15")]
 pub fn adopt(_parent: Query<'_>, _query: Query<'_>) {

@@ -210,7 +210,7 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 ALTER TABLE small SET (parallel_workers = 0);
 CREATE FUNCTION odd_anywhere(x int) RETURNS bool IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN x % 2 = 1; END $$;
-EXPLAIN (COSTS OFF) SELECT max(note) FROM l WHERE odd_anywhere(tag) AND tag NOT IN (SELECT id FROM small WHERE region = 'eu');
+EXPLAIN (COSTS OFF) SELECT max(note || random()) FROM l WHERE odd_anywhere(tag) AND tag NOT IN (SELECT id FROM small WHERE region = 'eu');
 SELECT max(note), count(*) FROM l WHERE odd_anywhere(tag) AND tag NOT IN (SELECT id FROM small WHERE region = 'eu');
 SELECT max(note), count(*) FROM h WHERE odd_anywhere(tag) AND tag NOT IN (SELECT id FROM small WHERE region = 'eu');
 EXPLAIN (COSTS OFF) SELECT max(note) FROM l WHERE odd(tag);

@@ -44,7 +44,7 @@ SELECT sum(price) FROM m;
 SELECT count(DISTINCT upper(host)) FROM m;
 SELECT string_agg(host, ',' ORDER BY host) FROM m;
 SELECT host, ok, count(*) FROM m GROUP BY GROUPING SETS ((host), (ok));
-SELECT price, count(*) FROM m GROUP BY price;
+SELECT count(*) FROM (SELECT price, count(*) FROM m GROUP BY price) prices;
 SELECT xmin FROM m;
 SELECT count(*) FROM m TABLESAMPLE SYSTEM (10);
 SELECT count(*) FROM m WHERE CASE WHEN n = 0 THEN ok ELSE 1 / n = 1 END;

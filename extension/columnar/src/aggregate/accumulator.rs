@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::stretches::Stretches;
 use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
 use crate::vector::number::Scalar;
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -55,6 +56,8 @@ pub enum Answer {
     OutOfRange,
     /// What [`Accumulator::list`] returns.
     List,
+    /// The bits of a value whose type the accumulator's owner knows.
+    Bits(u64),
     /// Count and exact sum: of an average of integers.
     Average {
         /// Numbers that were added.
@@ -112,6 +115,20 @@ pub trait Accumulator {
         _selection: &Selection,
     ) -> Evaluation<bool> {
         Ok(false)
+    }
+
+    /// Adds the selected rows of a frame, which the accumulator reads itself: the argument is
+    /// [`Argument::Rows`](super::Argument::Rows). The grouping has no stretches.
+    ///
+    /// # Errors
+    /// Those of the aggregate.
+    fn add_rows(
+        &mut self,
+        _grouping: &Grouping<'_>,
+        _frame: &Frame<'_>,
+        _selection: &Selection,
+    ) -> Evaluation<()> {
+        unreachable!("an accumulator of arguments")
     }
 
     /// The states, if they are nothing but the numbers of rows: then [`Input::Nothing`] need not be added row by row.

@@ -94,6 +94,8 @@ pub enum Argument {
     Pair(Value, Value),
     /// A number, a parameter, and a time where the order of rows is asked for.
     Timed(Value, Value, Option<Value>),
+    /// Whole rows, which the accumulator reads itself.
+    Rows,
     /// One of the above, each value of which counts once in a group.
     Distinct(Box<Distinct>),
 }
@@ -336,6 +338,11 @@ impl Aggregation {
 }
 
 impl Aggregate {
+    /// Whether its states read whole rows, and so may be of any size.
+    pub fn takes_rows(&self) -> bool {
+        matches!(self.argument, Argument::Rows)
+    }
+
     /// The values that groups have had, if each value counts once.
     fn seen(&mut self) -> Option<&mut Seen> {
         match &mut self.argument {
@@ -426,6 +433,10 @@ impl Aggregate {
                     None => Operand::Null,
                 };
                 Input::Timed(x, parameter, time)
+            }
+            Argument::Rows => {
+                let grouping = spread.each(grouping);
+                return self.accumulator.add_rows(&grouping, frame, chosen);
             }
         };
         if chosen.is_empty() {

@@ -14,12 +14,14 @@
 //!   scan.
 //! - [`value`]: expressions with a number for each row: columns, constants, arithmetic,
 //!   conversions.
-//! - `conversion`: conversions between number types.
+//! - `conversion`: conversions between number types. [`choice`]: `CASE` and `COALESCE`. `row_numbers`: results that
+//!   are written row by row.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
 //! - `text_predicate`: tests of text. [`text_search`]: tests that call no function for most texts.
 //!   `bytes16_predicate`: tests of UUIDs.
 //! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
-//!   `truth_memo`: their results.
+//!   `truth_memo`: their results. [`external_value`]: functions of several columns that are computed outside of this
+//!   crate.
 //! - [`item_list`]: a list of items that serves as the dictionary of computed lanes.
 //! - [`text`]: dictionary codes: items, results that are kept from segment to segment, tests of
 //!   items.
@@ -32,13 +34,16 @@
 //! They are raised only for selected rows whose operands are not NULL.
 
 mod bytes16_predicate;
+pub mod choice;
 mod conversion;
 pub mod external_predicate;
+pub mod external_value;
 pub mod frame;
 pub mod item_list;
 pub mod members;
 pub mod number;
 pub mod predicate;
+mod row_numbers;
 pub mod selection;
 pub mod text;
 mod text_predicate;

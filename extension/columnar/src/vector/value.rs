@@ -1,6 +1,8 @@
 //! Expressions with a number for each row.
 
+use super::choice::Choice;
 use super::conversion::convert;
+use super::external_value::ExternalValue;
 use super::frame::Frame;
 use super::number::{Number, NumberType, Operation, Scalar};
 use super::selection::Selection;
@@ -50,6 +52,10 @@ pub enum Value {
     Round(Rounding, Box<Value>, Box<Buffer>),
     /// A joined column, by its index in [`Frame::joined`].
     Joined(NumberType, usize),
+    /// The first of several values whose condition holds.
+    Choice(Box<Choice>),
+    /// A function that is computed outside of this crate.
+    External(Box<ExternalValue>),
 }
 
 /// The numbers of a vector.
@@ -151,6 +157,8 @@ impl Value {
         match self {
             Value::Shift(..) => NumberType::I64,
             Value::Round(..) => NumberType::F64,
+            Value::Choice(choice) => choice.number(),
+            Value::External(value) => value.number(),
             Value::Column(number, _)
             | Value::Scalar(number, _)
             | Value::Arithmetic(number, ..)
@@ -207,6 +215,8 @@ impl Value {
                 })
             }
             Value::Joined(_, index) => Ok(frame.joined[*index]),
+            Value::Choice(choice) => choice.evaluate(frame, selection),
+            Value::External(value) => Ok(value.evaluate(frame, selection)),
         }
     }
 }

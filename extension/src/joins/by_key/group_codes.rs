@@ -4,8 +4,6 @@
 //! row. The engine groups by the codes, and the values are looked up when the groups are
 //! returned. Where rows are known to have the same value, only the first of them is evaluated.
 
-use std::collections::HashMap;
-
 use lanes_columnar::join::equal::SmallKey;
 use lanes_columnar::join::key_codes::KeyCodes;
 use lanes_columnar::join::series::SeriesColumn;
@@ -17,9 +15,8 @@ use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
 use crate::custom_scan::callbacks::lasting_memory;
 use crate::expressions::condition_code;
-use crate::pg::exec::hashed_type::HashedType;
-use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
+use crate::pg::exec::value_codes::ValueCodes;
 
 /// Marks a row whose code is not known yet.
 const UNKNOWN: u64 = u64::MAX;
@@ -68,9 +65,8 @@ impl Alike {
 /// The codes of one expression.
 pub struct GroupCodes {
     expression: SmallExpression,
-    hashed_type: HashedType,
-    /// Memory that values are copied to. It lives until the node is restarted.
-    memory: Memory,
+    /// The codes of the values.
+    of_values: ValueCodes,
     /// The code of each small row of the batch.
     codes: SeriesColumn,
     /// The number of rows in the batch that may still be found and have no code yet.
@@ -82,10 +78,6 @@ pub struct GroupCodes {
     alike: Alike,
     /// Codes by the number that rows with the same value share.
     by_number: Vec<u64>,
-    null: Option<u32>,
-    /// Codes by the hashes of their values.
-    by_hash: HashMap<u32, Vec<u32>>,
-    values: Vec<Option<pg_sys::Datum>>,
 }
 
 impl GroupCodes {
@@ -98,17 +90,13 @@ impl GroupCodes {
     ) -> GroupCodes {
         GroupCodes {
             expression: SmallExpression::of(expression, plan, keys, node),
-            hashed_type: HashedType::of(expression),
-            memory: lasting_memory(node),
+            of_values: ValueCodes::new(expression, lasting_memory(node)),
             codes: SeriesColumn::new(NumberType::I64),
             unknown: 0,
             never: None,
             outputs: plan.places_in_dimension(expression),
             alike: Alike::No,
             by_number: Vec::new(),
-            null: None,
-            by_hash: HashMap::new(),
-            values: Vec::new(),
         }
     }
 
@@ -126,7 +114,7 @@ impl GroupCodes {
             (condition_code::NULL, None),
         ];
         for (code, value) in values {
-            let given = u64::from(codes.code(value));
+            let given = u64::from(codes.of_values.code(value));
             debug_assert_eq!(given, code);
         }
         codes
@@ -163,7 +151,7 @@ impl GroupCodes {
             return;
         }
         let value = self.expression.value(row, small);
-        let code = u64::from(self.code(value));
+        let code = u64::from(self.of_values.code(value));
         self.expression.reset();
         self.codes.values[row as usize] = code;
         if let Some(number) = number {
@@ -173,37 +161,13 @@ impl GroupCodes {
         }
     }
 
-    /// The code of a value. A new value gets the next code.
-    fn code(&mut self, value: Option<pg_sys::Datum>) -> u32 {
-        let next = self.values.len() as u32;
-        let Some(value) = value else {
-            return *self.null.get_or_insert_with(|| {
-                self.values.push(None);
-                next
-            });
-        };
-        let hashed_type = self.hashed_type;
-        let codes = self.by_hash.entry(hashed_type.hash(value)).or_default();
-        for &code in codes.iter() {
-            if let Some(known) = self.values[code as usize]
-                && hashed_type.are_equal(known, value)
-            {
-                return code;
-            }
-        }
-        codes.push(next);
-        let copy = self.memory.copy(value, hashed_type.layout());
-        self.values.push(Some(copy));
-        next
-    }
-
     /// The codes by the rows of the batch.
     pub fn codes(&self) -> &SeriesColumn {
         &self.codes
     }
 
     /// The values by code; `None` is NULL.
-    pub fn values(self) -> Vec<Option<pg_sys::Datum>> {
-        self.values
+    pub fn values(mut self) -> Vec<Option<pg_sys::Datum>> {
+        self.of_values.take_values()
     }
 }

@@ -7,6 +7,7 @@ use super::workers;
 use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::aggregate_call::{self, KeyShape};
 use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_key::{conditions, equal_columns};
@@ -99,10 +100,13 @@ pub fn offer<'p>(
             translator.predicate(*qual)?;
         }
     }
-    let shapes = shapes(&mut translator, hash_join, &evaluated)?;
+    let mut by_code = KeysByCode::default();
+    let clauses = grouped.iter().map(|(clause, _)| *clause).zip(&evaluated);
+    let shapes = shapes(&mut translator, hash_join, clauses, &mut by_code)?;
     let keys = List::new(grouped.iter().map(|(_, expression)| *expression));
     let order = GroupOrder::wanted(root, keys, &shapes);
     let (calls, keeps_values) = calls(&mut translator, &leaves)?;
+    let keeps_values = keeps_values || !by_code.is_empty();
     ungrouped_columns(exprs.as_node(), keys)?;
     ungrouped_columns(query.havingQual(), keys)?;
 
@@ -164,6 +168,7 @@ pub fn offer<'p>(
             output,
             keys,
             filters,
+            has_codes: !by_code.is_empty(),
             cost,
         };
         // One process does what workers cannot.
@@ -243,7 +248,7 @@ fn translator<'p>(
     index: u32,
     codes: usize,
 ) -> Translation<Translator> {
-    Ok(match (join, hash_join) {
+    let translator = match (join, hash_join) {
         (Some(join), _) => {
             fits_memory(join)?;
             Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index))
@@ -255,23 +260,28 @@ fn translator<'p>(
                 .with_conditions(&conditions)
         }
         (None, None) => Translator::new(Scalars::Unknown),
-    })
+    };
+    Ok(translator.with_row_functions())
 }
 
 /// The shapes of the grouping expressions; `None` for those over a small side of a hash join.
-fn shapes<'p>(
+fn shapes<'a, 'p>(
     translator: &mut Translator,
     hash_join: Option<&HashJoin<'p>>,
-    evaluated: &[Expr<'p>],
-) -> Translation<Vec<Option<KeyShape>>> {
-    let shape = |expression: &Expr<'p>| {
+    evaluated: impl Iterator<Item = (SortGroupClause<'p>, &'a Expr<'p>)>,
+    by_code: &mut KeysByCode,
+) -> Translation<Vec<Option<KeyShape>>>
+where
+    'p: 'a,
+{
+    let shape = |(clause, expression): (SortGroupClause<'p>, &Expr<'p>)| {
         let is_small = hash_join.is_some_and(|join| join.plan.is_small(expression.as_ptr()));
         match is_small {
             true => Ok(None),
-            false => Ok(Some(aggregate_call::key(translator, *expression)?.1)),
+            false => Ok(Some(by_code.key(translator, *expression, Some(clause))?.1)),
         }
     };
-    evaluated.iter().map(shape).collect()
+    evaluated.map(shape).collect()
 }
 
 /// The conditions on a table, all of which the engine can check.
@@ -303,8 +313,8 @@ fn calls<'p>(
     let (mut calls, mut keeps_values) = (List::EMPTY, false);
     for &leaf in leaves {
         if let Some(call) = leaf.downcast::<Aggref<'p>>() {
-            keeps_values |= aggregate_call::keeps_values(call);
-            aggregate_call::aggregate(translator, call, Arrival::InOrder)?;
+            let (aggregate, _) = aggregate_call::aggregate(translator, call, Arrival::InOrder)?;
+            keeps_values |= aggregate_call::keeps_values(call) || aggregate.takes_rows();
             calls.push_new(leaf);
         }
     }

@@ -11,8 +11,10 @@ use pgrx::pg_sys;
 
 use super::undecoded::UndecodedKeys;
 use super::zone_runs::ZoneRuns;
+use crate::custom_scan::callbacks::lasting_memory;
 use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Asked, Scalars, Translation, Translator};
 use crate::joins::by_key::conditions;
 use crate::joins::by_key::stage::{Batch, HashStage};
@@ -45,6 +47,8 @@ pub struct Program {
     /// The attributes that everything but the conditions on the table reads.
     looked_at: Vec<usize>,
     undecoded: UndecodedKeys,
+    /// The keys whose values have codes.
+    by_code: KeysByCode,
     /// Takes in rows when their groups exceed the memory limit.
     pub waiting: Option<WaitingRows>,
 }
@@ -58,6 +62,7 @@ struct Grouping {
     zones_wanted: Vec<usize>,
     /// Keys that may not need their column's values, each with the attribute.
     undecoded: Vec<(usize, usize)>,
+    by_code: KeysByCode,
 }
 
 impl Grouping {
@@ -66,6 +71,7 @@ impl Grouping {
         plan: &EnginePlan,
         translator: &mut Translator,
         arrival: Arrival,
+        by_code: KeysByCode,
     ) -> Translation<Grouping> {
         let mut grouping = Grouping {
             keys: Vec::new(),
@@ -74,6 +80,7 @@ impl Grouping {
             shapes: Vec::new(),
             zones_wanted: Vec::new(),
             undecoded: Vec::new(),
+            by_code,
         };
         let mut codes = 0;
         for node in &plan.keys {
@@ -84,8 +91,8 @@ impl Grouping {
                 codes += 1;
                 continue;
             }
-            let (key, shape) =
-                aggregate_call::key(translator, crate::pg::tree::plan_node((*node).cast()))?;
+            let expression = crate::pg::tree::plan_node((*node).cast());
+            let (key, shape) = grouping.by_code.key(translator, expression, None)?;
             grouping.zones_wanted.extend(key.zone_attribute());
             let attribute = key.zone_attribute().or(key.repeats_attribute());
             let place = grouping.keys.len();
@@ -123,9 +130,10 @@ impl Program {
         });
         let scalars = Scalars::of(node);
         let mut translator = translator(plan, scalars, grouped.len(), &conditions);
+        let by_code = KeysByCode::new(grouped.len() + conditions.len(), lasting_memory(node));
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();
-        let grouping = Grouping::of(plan, &mut translator, arrival)?;
+        let grouping = Grouping::of(plan, &mut translator, arrival, by_code)?;
         let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
         let mut join = None;
         if let Some(plan) = &plan.join {
@@ -169,6 +177,7 @@ impl Program {
             shapes: grouping.shapes,
             zones_wanted: grouping.zones_wanted,
             undecoded: UndecodedKeys::of(grouping.undecoded.into_iter()),
+            by_code: grouping.by_code,
             waiting: None,
         }
     }
@@ -177,7 +186,21 @@ impl Program {
     /// wanted.
     pub fn can_wait(&self, plan: &EnginePlan) -> bool {
         let is_joined = self.join.is_some() || self.hash_join.is_some();
-        !is_joined && plan.order.is_none() && self.aggregation.can_wait()
+        let can_wait = self.by_code.is_empty() && self.aggregation.can_wait();
+        !is_joined && plan.order.is_none() && can_wait
+    }
+
+    /// Bytes that the groups take, with the values of their keys.
+    pub fn bytes(&self) -> usize {
+        self.aggregation.bytes() + self.by_code.bytes()
+    }
+
+    /// Takes the values of keys that have codes: those of a hash join, and those that PostgreSQL computed.
+    pub fn take_values(&mut self) -> Vec<Vec<Option<pg_sys::Datum>>> {
+        let joined = self.hash_join.take();
+        let mut values = joined.map_or(Vec::new(), HashStage::into_values);
+        values.extend(self.by_code.take_values());
+        values
     }
 
     /// The attributes of rows that keys and aggregates read.
@@ -360,11 +383,12 @@ fn translator(
     codes: usize,
     conditions: &[*mut pg_sys::Node],
 ) -> Translator {
-    match (&plan.join, &plan.hash_join) {
+    let translator = match (&plan.join, &plan.hash_join) {
         (Some(join), _) => Translator::of_joined(scalars, join.joined_columns(plan.index)),
         (None, Some(join)) => {
             Translator::of_joined(scalars, join.joined_columns(codes)).with_conditions(conditions)
         }
         (None, None) => Translator::new(scalars),
-    }
+    };
+    translator.with_row_functions()
 }

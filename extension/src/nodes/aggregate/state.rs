@@ -280,8 +280,8 @@ impl AggregateState {
                 }
                 Err(failure) => error::evaluation(failure),
             }
-            if limit.is_some_and(|limit| program.aggregation.bytes() > limit) {
-                self.bytes = program.aggregation.bytes();
+            if limit.is_some_and(|limit| program.bytes() > limit) {
+                self.bytes = program.bytes();
                 self.groups = program.aggregation.groups();
                 self.counters = source.counters();
                 return Some(Outcome::TooLarge);
@@ -312,8 +312,8 @@ impl AggregateState {
         self.groups = program.aggregation.groups();
         self.hash_join = program.hash_join.as_ref().map(HashStage::counters);
         let hash_join_bytes = self.hash_join.map_or(0, |join| join.bytes);
-        self.bytes = program.aggregation.bytes() + program.join_bytes() + hash_join_bytes;
-        let joined = program.hash_join.map_or(Vec::new(), HashStage::into_values);
+        self.bytes = program.bytes() + program.join_bytes() + hash_join_bytes;
+        let joined = program.take_values();
         let shapes = (program.keys, program.shapes);
         let memory = lasting_memory(node);
         let groups = Groups::new(program.aggregation, shapes, joined, memory, plan.order);

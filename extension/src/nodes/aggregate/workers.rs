@@ -46,6 +46,8 @@ pub struct Alone<'p> {
     pub keys: List<'p, Expr<'p>>,
     /// The conditions on the table.
     pub filters: List<'p, Expr<'p>>,
+    /// Whether values of keys have codes, which take memory without limit in a worker.
+    pub has_codes: bool,
     /// The cost of reading the table and of adding its rows to groups.
     pub cost: f64,
 }
@@ -56,6 +58,9 @@ pub struct Alone<'p> {
 /// The reason why workers cannot.
 pub fn offer(alone: &Alone<'_>) -> Translation<()> {
     let Alone { root, output, .. } = *alone;
+    if alone.has_codes {
+        return Err("GROUP BY values that PostgreSQL computes".into());
+    }
     let stage = pg_sys::UpperRelationKind::UPPERREL_PARTIAL_GROUP_AGG;
     // PostgreSQL makes this relation if all aggregates have states that can be combined, and workers may scan the
     // table.
@@ -91,7 +96,7 @@ fn partial_path<'p>(
     let exprs = target.map_or(List::EMPTY, |target| target.exprs());
     ungrouped_columns(exprs.as_node(), alone.keys)?;
     let calls: Vec<Aggref<'_>> = exprs.iter().filter_map(Expr::downcast).collect();
-    let mut translator = Translator::new(Scalars::Unknown);
+    let mut translator = Translator::new(Scalars::Unknown).with_row_functions();
     for call in &calls {
         aggregate_call::partial(&mut translator, *call, &calls)?;
     }

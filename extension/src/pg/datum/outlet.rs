@@ -20,6 +20,30 @@ pub enum Outlet {
     Pointer,
 }
 
+impl Outlet {
+    /// The datum of a row of a lane, and whether it is NULL.
+    ///
+    /// # Safety
+    /// The lane is of the kind that the outlet was made for. It contains the row and is alive and filled there. What a
+    /// pointer refers to lives as long as the lane.
+    #[inline]
+    pub unsafe fn value(self, lane: &Lane, row: usize) -> (pg_sys::Datum, bool) {
+        // SAFETY: this function's contract.
+        unsafe {
+            if matches!(self, Outlet::Null) || lane.is_null(row) {
+                return (pg_sys::Datum::null(), true);
+            }
+            let value = match self {
+                Outlet::Null => pg_sys::Datum::null(),
+                Outlet::Bool => pg_sys::Datum::from(lane.bool(row)),
+                Outlet::Value(width) => by_value(lane.pointer(row), width),
+                Outlet::Pointer => pg_sys::Datum::from(lane.pointer(row).cast_mut()),
+            };
+            (value, false)
+        }
+    }
+}
+
 /// How the values of each attribute of a row become datums.
 pub fn outlets(descriptor: Descriptor<'_>, kinds: &[LaneKind]) -> Vec<Outlet> {
     let outlet = |(attribute, kind): (&super::Attribute, &LaneKind)| match kind {
@@ -79,18 +103,7 @@ impl RowOutlet {
             return (pg_sys::Datum::null(), true);
         };
         // SAFETY: the lanes outlive this, and the row is one of theirs.
-        unsafe {
-            if matches!(outlet, Outlet::Null) || lane.is_null(row) {
-                return (pg_sys::Datum::null(), true);
-            }
-            let value = match outlet {
-                Outlet::Null => pg_sys::Datum::null(),
-                Outlet::Bool => pg_sys::Datum::from(lane.bool(row)),
-                Outlet::Value(width) => by_value(lane.pointer(row), *width),
-                Outlet::Pointer => pg_sys::Datum::from(lane.pointer(row).cast_mut()),
-            };
-            (value, false)
-        }
+        unsafe { outlet.value(lane, row) }
     }
 
     /// The datum of a value that is not in the lanes, NULL or not, where the attribute's type is passed by value; `None`

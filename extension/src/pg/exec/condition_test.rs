@@ -20,17 +20,17 @@ use crate::pg::{nodes, ports};
 unsafe extern "C-unwind" {
     // Called without the bindings' error boundary: the loop over values has one for all of them.
     #[link_name = "MemoryContextReset"]
-    fn reset(context: pg_sys::MemoryContext);
+    pub(super) fn reset(context: pg_sys::MemoryContext);
 }
 
-/// The state of a node's conditions on one column; all zero at first.
+/// The state of a node's conditions on one column, and of its functions of rows; all zero at first.
 #[repr(C)]
 pub struct Room {
-    context: *mut pg_sys::ExprContext,
-    /// A row of the table in which one column at a time is set.
-    slot: *mut pg_sys::TupleTableSlot,
-    /// The number of values that were evaluated.
-    evaluated: u64,
+    pub(super) context: *mut pg_sys::ExprContext,
+    /// A row of the table in which the columns of one expression at a time are set.
+    pub(super) slot: *mut pg_sys::TupleTableSlot,
+    /// The number of values and rows that were evaluated.
+    pub(super) evaluated: u64,
 }
 
 impl Room {
@@ -38,7 +38,7 @@ impl Room {
     ///
     /// # Safety
     /// `plan` is a node in execution whose table is open.
-    unsafe fn open(&mut self, plan: *mut pg_sys::PlanState) -> Result<(), String> {
+    pub(super) unsafe fn open(&mut self, plan: *mut pg_sys::PlanState) -> Result<(), String> {
         // SAFETY: slot and context are allocated in the query's memory.
         unsafe {
             if !self.context.is_null() {

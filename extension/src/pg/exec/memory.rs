@@ -51,6 +51,11 @@ impl Memory {
         unsafe { pg_sys::MemoryContextDelete(self.0) }
     }
 
+    /// The context as PostgreSQL's functions take it.
+    pub fn as_raw(self) -> pg_sys::MemoryContext {
+        self.0
+    }
+
     /// Bytes that the context and its children have allocated.
     pub fn allocated_bytes(self) -> usize {
         // SAFETY: `of` was promised a live context.

@@ -4,9 +4,9 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::list::List;
 use super::operands::{
-    Aggref, ArrayExpr, BoolExpr, BooleanTest, CaseExpr, Const, FuncExpr, GroupingFunc,
-    NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType, ScalarArrayOpExpr, SubPlan,
-    Var, WindowFunc,
+    Aggref, ArrayExpr, BoolExpr, BooleanTest, CaseExpr, CaseWhen, CoalesceExpr, Const, FuncExpr,
+    GroupingFunc, NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType,
+    ScalarArrayOpExpr, SubPlan, Var, WindowFunc,
 };
 use super::planner::{PlannerInfo, RestrictInfo};
 use super::query::{JoinExpr, Query, RangeTblEntry, RangeTblRef};
@@ -58,6 +58,10 @@ pub enum Kind<'p> {
     RelabelType(RelabelType<'p>),
     /// `CASE`.
     CaseExpr(CaseExpr<'p>),
+    /// `WHEN … THEN …` of `CASE`.
+    CaseWhen(CaseWhen<'p>),
+    /// `COALESCE`.
+    CoalesceExpr(CoalesceExpr<'p>),
     /// `ARRAY[…]`.
     ArrayExpr(ArrayExpr<'p>),
     /// `IS [NOT] NULL`.
@@ -102,6 +106,8 @@ impl<'p> Expression<'p> for BoolExpr<'p> {}
 impl<'p> Expression<'p> for SubPlan<'p> {}
 impl<'p> Expression<'p> for RelabelType<'p> {}
 impl<'p> Expression<'p> for ArrayExpr<'p> {}
+impl<'p> Expression<'p> for CaseExpr<'p> {}
+impl<'p> Expression<'p> for CoalesceExpr<'p> {}
 
 impl<'p> Expr<'p> {
     /// What the expression is.
@@ -127,6 +133,8 @@ impl<'p> Expr<'p> {
                 NodeTag::T_SubPlan => Kind::SubPlan(View::at(node.cast())),
                 NodeTag::T_RelabelType => Kind::RelabelType(View::at(node.cast())),
                 NodeTag::T_CaseExpr => Kind::CaseExpr(View::at(node.cast())),
+                NodeTag::T_CaseWhen => Kind::CaseWhen(View::at(node.cast())),
+                NodeTag::T_CoalesceExpr => Kind::CoalesceExpr(View::at(node.cast())),
                 NodeTag::T_ArrayExpr => Kind::ArrayExpr(View::at(node.cast())),
                 NodeTag::T_NullTest => Kind::NullTest(View::at(node.cast())),
                 NodeTag::T_BooleanTest => Kind::BooleanTest(View::at(node.cast())),

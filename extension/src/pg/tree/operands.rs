@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::expression::Expr;
-use super::list::{Integers, List};
+use super::list::{Integers, List, Oids};
 use super::query::SortGroupClause;
 use super::view::views;
 use crate::pg::typed_datum::TypedDatum;
@@ -53,9 +53,11 @@ views! {
         aggstar: bool;
         agglevelsup: u32;
         aggsplit: pg_sys::AggSplit::Type;
+        aggtranstype: Oid;
         aggtransno: i32;
         location: i32;
     } {
+        aggargtypes: Oids<'p>;
         aggdirectargs: List<'p, Expr<'p>>;
         args: List<'p, TargetEntry<'p>>;
         aggorder: List<'p, SortGroupClause<'p>>;
@@ -156,6 +158,19 @@ views! {
         arg: Option<Expr<'p>>;
         args: List<'p, Expr<'p>>;
         defresult: Option<Expr<'p>>;
+    } {}
+
+    /// `WHEN … THEN …` of a [`CaseExpr`].
+    CaseWhen of CaseWhen {} {
+        expr: Option<Expr<'p>>;
+        result: Option<Expr<'p>>;
+    } {}
+
+    /// `COALESCE`.
+    CoalesceExpr of CoalesceExpr {
+        coalescetype: Oid;
+    } {
+        args: List<'p, Expr<'p>>;
     } {}
 
     /// `ARRAY[…]`.

@@ -1,4 +1,4 @@
-//! External tests: the values that are tested, how often, and the results for the rows.
+//! External tests and functions: the values that are tested, how often, and the results for the rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,10 +17,13 @@ use crate::test_support::cases;
 use crate::vector::external_predicate::{
     ExternalPredicate, NEW_VALUES_MIN, Ternary, VALUES_MAX, ValueTest,
 };
-use crate::vector::number::{NumberType, Scalar};
+use crate::vector::external_value::{ExternalValue, RowFunction};
+use crate::vector::frame::Frame;
+use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
 use crate::vector::text::item_payload;
+use crate::vector::value::Value;
 
 /// The value that stands for NULL.
 const OF_NULL: u64 = 0x5555_aaaa_0000_1111;
@@ -189,6 +192,76 @@ proptest! {
                 let told = selection.contains(place).then(|| answer(question(lanes.cell(0, place), None), seed));
                 prop_assert_eq!(truth.yes.contains(place), told == Some(Ternary::True), "row {} after {:?}", place, step);
                 prop_assert_eq!(truth.no.contains(place), told == Some(Ternary::False), "row {} after {:?}", place, step);
+            }
+        }
+    }
+}
+
+/// Computes a number of the cells of a row, and takes down the rows.
+struct Computer {
+    cells: Vec<Vec<Cell>>,
+    rows: Rc<RefCell<Vec<usize>>>,
+}
+
+/// The number of the cells of a row; NULL for some.
+fn computed(cells: &[&Cell]) -> Option<i32> {
+    let sum = cells.iter().fold(1, |sum: u64, cell| {
+        sum.rotate_left(7) ^ question(cell, None)
+    });
+    (!sum.is_multiple_of(3)).then_some(sum as i32)
+}
+
+impl RowFunction for Computer {
+    unsafe fn compute(
+        &mut self,
+        _frame: &Frame<'_>,
+        rows: &Selection,
+        take: &mut dyn FnMut(usize, Option<Scalar>),
+    ) {
+        rows.for_each(|row| {
+            self.rows.borrow_mut().push(row);
+            let cells: Vec<&Cell> = self.cells.iter().map(|column| &column[row]).collect();
+            take(row, computed(&cells).map(Number::to_scalar));
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    /// A function is computed for selected rows only, and once for each code where its only column has codes.
+    #[test]
+    fn functions_of_rows_agree_with_the_twin(
+        attributes in prop::collection::btree_set(any_attribute(), 0..3), seed in any::<u64>(), rows in any_rows(),
+    ) {
+        let lanes = TestLanes::random(seed, rows, 3);
+        let mut source = Source(!seed);
+        let attributes: Vec<usize> = attributes.into_iter().collect();
+        let cell = |attribute: &usize| (0..rows).map(|row| lanes.cell(*attribute, row).clone()).collect();
+        let cells: Vec<Vec<Cell>> = attributes.iter().map(cell).collect();
+        let witnessed = Rc::new(RefCell::new(Vec::new()));
+        let computer = Computer { cells: cells.clone(), rows: witnessed.clone() };
+        let function = ExternalValue::new(NumberType::I32, attributes.clone(), Box::new(computer));
+        let mut value = Value::External(function);
+        for _ in 0..2 {
+            let selection = source.selection(rows);
+            witnessed.borrow_mut().clear();
+            lanes.with_frame(|frame| {
+                let operand = value.evaluate(frame, &selection).unwrap();
+                let valid = operand.valid(&selection);
+                for row in (0..rows).filter(|row| selection.contains(*row)) {
+                    let of_row: Vec<&Cell> = cells.iter().map(|column| &column[row]).collect();
+                    // SAFETY: a row of the vector.
+                    let found = valid.contains(row).then(|| unsafe { operand.get::<i32>(row) });
+                    prop_assert_eq!(found, computed(&of_row), "row {}", row);
+                }
+                Ok(())
+            })?;
+            let rows = witnessed.borrow();
+            prop_assert!(rows.iter().all(|row| selection.contains(*row)), "a row that does not count");
+            if attributes == [CODED] {
+                let cells = rows.iter().map(|row| question(&cells[0][*row], None));
+                prop_assert_eq!(cells.collect::<BTreeSet<_>>().len(), rows.len(), "a code computed twice");
             }
         }
     }

@@ -3,14 +3,15 @@
 //! - [`lanes`]: random lanes, beside the plain list of their values.
 //! - [`bytes16_column`]: columns of 16 bytes.
 //! - [`arithmetic`], [`conversion`]: single operators, at their limits.
-//! - [`number_tree`], [`truth_tree`]: random expressions over random lanes.
+//! - [`number_tree`], [`truth_tree`]: random expressions over random lanes. [`choices`]: `CASE` and `COALESCE` of them.
 //! - [`dictionaries`]: tests of text from segment to segment.
-//! - [`external_values`]: external tests.
+//! - [`external_values`]: external tests, and functions of rows that are computed elsewhere.
 //! - [`shift`]: times plus intervals.
 //! - [`selections`]: the methods of a selection.
 
 mod arithmetic;
 pub(crate) mod bytes16_column;
+mod choices;
 mod conversion;
 pub(crate) mod dictionaries;
 pub(crate) mod external_values;

@@ -1,0 +1,87 @@
+//! `CASE` and `COALESCE` of numbers.
+//!
+//! PostgreSQL evaluates a part without columns only when a row reaches it. The engine evaluates such a part once a scan,
+//! so a choice that contains one that may fail is left to PostgreSQL.
+
+use lanes_columnar::vector::choice::{Choice, Condition};
+use lanes_columnar::vector::number::NumberType;
+use lanes_columnar::vector::value::Value;
+use pgrx::pg_sys::NodeTag;
+
+use super::translate::{Translation, Translator};
+use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, walk};
+
+impl Translator {
+    /// `CASE WHEN … THEN … ELSE … END` of a number type.
+    ///
+    /// # Errors
+    /// The reason why the engine cannot evaluate a branch, or that the branches compare one expression with others.
+    pub(super) fn case(&mut self, case: CaseExpr<'_>, number: NumberType) -> Translation<Value> {
+        if case.arg().is_some() {
+            return Err("CASE of an expression".into());
+        }
+        check_scalars(case.as_expr())?;
+        let mut branches = Vec::new();
+        for branch in case.args() {
+            let Kind::CaseWhen(branch) = branch.kind() else {
+                return Err("CASE".into());
+            };
+            let (Some(condition), Some(result)) = (branch.expr(), branch.result()) else {
+                return Err("CASE".into());
+            };
+            let condition = self.predicate(condition)?;
+            branches.push((Condition::Holds(condition), self.branch(result, number)?));
+        }
+        if let Some(result) = case.defresult() {
+            branches.push((Condition::Always, self.branch(result, number)?));
+        }
+        Ok(Value::Choice(Box::new(Choice::new(number, branches))))
+    }
+
+    /// `COALESCE` of a number type.
+    ///
+    /// # Errors
+    /// The reason why the engine cannot evaluate an argument.
+    pub(super) fn coalesce(
+        &mut self,
+        coalesce: CoalesceExpr<'_>,
+        number: NumberType,
+    ) -> Translation<Value> {
+        check_scalars(coalesce.as_expr())?;
+        let mut branches = Vec::new();
+        for argument in coalesce.args() {
+            branches.push((Condition::IsPresent, self.branch(argument, number)?));
+        }
+        Ok(Value::Choice(Box::new(Choice::new(number, branches))))
+    }
+
+    /// The value of a branch.
+    fn branch(&mut self, expr: Expr<'_>, number: NumberType) -> Translation<Value> {
+        let value = self.value(expr)?;
+        match value.number() == number {
+            true => Ok(value),
+            false => Err("branches of several types".into()),
+        }
+    }
+}
+
+/// Refuses a choice with a part that has no columns and may fail.
+fn check_scalars(choice: Expr<'_>) -> Translation<()> {
+    let has_call = walk::expression(choice, &mut |node, _| {
+        let is_call = matches!(
+            node.kind(),
+            Kind::FuncExpr(_)
+                | Kind::OpExpr(_)
+                | Kind::DistinctExpr(_)
+                | Kind::NullIfExpr(_)
+                | Kind::ScalarArrayOpExpr(_)
+                | Kind::SubPlan(_)
+                | Kind::Other(NodeTag::T_CoerceViaIO | NodeTag::T_ArrayCoerceExpr)
+        );
+        is_call && !node.has_vars()
+    });
+    match has_call {
+        true => Err("a call without columns in a choice".into()),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,552 @@
+//! Aggregates that PostgreSQL computes: its own transition function is called for each row of a vector.
+//!
+//! ```text
+//! selected rows ──► arguments, from lanes or by expressions ──► transition function ──► the state of the row's group
+//!                   └───────────── up to 64 rows within one error boundary ──────────┘
+//! group ──► final function ──► result
+//! ```
+//! Invariants, which are those of PostgreSQL's own node:
+//! - Functions see an `AggState` as their context, because many of them look for the memory of the aggregate there.
+//! - A state that is passed by reference lies in that memory. A function may change its state in place. If it returns
+//!   another value, that is copied into the memory, and the old state is freed.
+//! - A strict function is not called for a row with an argument that is NULL. If a group has no state yet, its first
+//!   argument becomes the state.
+//! - The owner of the aggregate may execute its functions.
+//! - The final function leaves the state as it is, because a group may be returned more than once.
+
+use std::cell::RefCell;
+
+use lanes_columnar::aggregate::{Accumulator, Answer, Grouping, Input};
+use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::selection::Selection;
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::condition_test::reset;
+use super::memory::{Memory, ValueLayout};
+use super::row_evaluator::RowReader;
+use super::scalar::{self, RunningNode};
+use crate::pg::aggregate_catalog::{self, AggregateFunctions};
+use crate::pg::call_ports::datum_copy;
+use crate::pg::tree::{Aggref, Expr, View};
+use crate::pg::{permission, ports};
+
+/// The most rows within one boundary.
+const BATCH: usize = 64;
+/// The most arguments of a transition function, its state included.
+const ARGUMENTS_MAX: usize = 8;
+/// More bytes than the structures that PostgreSQL keeps of an aggregate have.
+const PRIVATE_BYTES: usize = 4096;
+
+unsafe extern "C-unwind" {
+    fn build_aggregate_transfn_expr(
+        types: *mut Oid,
+        count: i32,
+        direct: i32,
+        variadic: bool,
+        state: Oid,
+        collation: Oid,
+        function: Oid,
+        inverse: Oid,
+        expression: *mut *mut pg_sys::Expr,
+        inverse_expression: *mut *mut pg_sys::Expr,
+    );
+    fn build_aggregate_finalfn_expr(
+        types: *mut Oid,
+        count: i32,
+        state: Oid,
+        result: Oid,
+        collation: Oid,
+        function: Oid,
+        expression: *mut *mut pg_sys::Expr,
+    );
+    #[link_name = "DatumGetEOHP"]
+    fn expanded_header(value: Datum) -> *mut pg_sys::ExpandedObjectHeader;
+    #[link_name = "DeleteExpandedObject"]
+    fn delete_expanded(value: Datum);
+    #[link_name = "MakeExpandedObjectReadOnlyInternal"]
+    fn read_only(value: Datum) -> Datum;
+    #[link_name = "pfree"]
+    fn free(pointer: *mut std::ffi::c_void);
+}
+
+/// A call of a function, which PostgreSQL lays out with the arguments at its end.
+#[repr(C)]
+struct Call {
+    info: pg_sys::FunctionCallInfoBaseData,
+    arguments: [pg_sys::NullableDatum; ARGUMENTS_MAX],
+}
+
+const _: () = assert!(
+    std::mem::offset_of!(Call, arguments)
+        == std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
+);
+
+/// A function with its call.
+struct Callable {
+    function: Box<pg_sys::FmgrInfo>,
+    call: Box<Call>,
+}
+
+impl Callable {
+    /// A function with a parsed expression of its call, from which polymorphic functions take their types.
+    ///
+    /// # Safety
+    /// The function exists and takes so many arguments. Expression and context live as long as the result.
+    unsafe fn new(
+        function: Oid,
+        arguments: usize,
+        expression: *mut pg_sys::Expr,
+        collation: Oid,
+        context: *mut pg_sys::AggState,
+    ) -> Callable {
+        let mut info = Box::new(pg_sys::FmgrInfo::default());
+        // SAFETY: this function's contract.
+        unsafe { pg_sys::fmgr_info(function, &raw mut *info) };
+        info.fn_expr = expression.cast();
+        let mut call = Box::new(Call {
+            info: pg_sys::FunctionCallInfoBaseData::default(),
+            arguments: [pg_sys::NullableDatum::default(); ARGUMENTS_MAX],
+        });
+        call.info.flinfo = &raw mut *info;
+        call.info.context = context.cast();
+        call.info.fncollation = collation;
+        call.info.nargs = arguments as i16;
+        Callable {
+            function: info,
+            call,
+        }
+    }
+
+    /// Calls the function with the arguments that are set. The result is a value and whether it is NULL.
+    ///
+    /// # Safety
+    /// The arguments are of the function's types. An error boundary surrounds the call, and no frame between them has
+    /// anything to drop.
+    unsafe fn invoke(&mut self) -> (Datum, bool) {
+        self.call.info.isnull = false;
+        let Some(function) = self.function.fn_addr else {
+            return (Datum::null(), true);
+        };
+        // SAFETY: this function's contract.
+        let value = unsafe { function((&raw mut *self.call).cast()) };
+        (value, self.call.info.isnull)
+    }
+}
+
+/// The state of a group.
+#[derive(Clone, Copy)]
+struct State {
+    value: Datum,
+    is_null: bool,
+    /// Whether the first argument becomes the state.
+    is_unset: bool,
+}
+
+/// An aggregate whose functions are PostgreSQL's.
+pub struct TransitionAggregate {
+    reader: RowReader,
+    arguments: Vec<*mut pg_sys::ExprState>,
+    transition: Callable,
+    finish: Option<RefCell<Callable>>,
+    layout: ValueLayout,
+    /// The state of no rows.
+    initial: Option<Datum>,
+    /// The memory of states.
+    memory: Memory,
+    states: Vec<State>,
+}
+
+impl TransitionAggregate {
+    /// Checks that an aggregate can be computed here.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    pub fn check(call: Aggref<'_>) -> Result<AggregateFunctions, String> {
+        let functions = AggregateFunctions::of(call.aggfnoid()).ok_or("no such aggregate")?;
+        let arguments = call.aggargtypes().iter().count();
+        match () {
+            () if !functions.is_normal => Err("an ordered-set aggregate".into()),
+            () if !functions.finish_keeps_state => {
+                Err("an aggregate whose final function changes the state".into())
+            }
+            () if arguments + 1 > ARGUMENTS_MAX => Err("an aggregate of many arguments".into()),
+            () => Ok(functions),
+        }
+    }
+
+    /// The states of an aggregate whose arguments read these attributes of the node's table. There is no group yet.
+    ///
+    /// # Errors
+    /// The reason why the aggregate cannot be computed here.
+    pub fn new(
+        call: Aggref<'_>,
+        arguments: &[Expr<'_>],
+        attributes: &[usize],
+        node: RunningNode,
+    ) -> Result<TransitionAggregate, String> {
+        let functions = Self::check(call)?;
+        if let Some(owner) = aggregate_catalog::owner(call.aggfnoid()) {
+            let functions = functions.finish.into_iter().chain([functions.transition]);
+            functions.for_each(|function| permission::check_execute_by(function, owner));
+        }
+        let reader = RowReader::new(attributes, node)?;
+        let memory = node.memory().child(c"lanes transition states");
+        let mut types: Vec<Oid> = call.aggargtypes().iter().collect();
+        let (state, collation) = (call.aggtranstype(), call.inputcollid());
+        let takes_all = functions.finish_takes_all;
+        // SAFETY: the node has started; the arguments are part of its plan; what is allocated lives until the node
+        // starts again. The aggregate's functions take a state, and these arguments.
+        unsafe {
+            let context = aggregate_state(call, &reader, memory, node);
+            let count = types.len() as i32;
+            let mut expression = std::ptr::null_mut();
+            let transition = node.memory().enter(|| {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    build_aggregate_transfn_expr(
+                        types.as_mut_ptr(),
+                        count,
+                        0,
+                        false,
+                        state,
+                        collation,
+                        functions.transition,
+                        Oid::INVALID,
+                        &raw mut expression,
+                        std::ptr::null_mut(),
+                    );
+                });
+                let arguments = types.len() + 1;
+                Callable::new(
+                    functions.transition,
+                    arguments,
+                    expression,
+                    collation,
+                    context,
+                )
+            });
+            let finish = functions.finish.map(|function| {
+                node.memory().enter(|| {
+                    let arguments = if takes_all { types.len() + 1 } else { 1 };
+                    pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                        build_aggregate_finalfn_expr(
+                            types.as_mut_ptr(),
+                            arguments as i32,
+                            state,
+                            call.aggtype(),
+                            collation,
+                            function,
+                            &raw mut expression,
+                        );
+                    });
+                    let finish = Callable::new(function, arguments, expression, collation, context);
+                    RefCell::new(finish)
+                })
+            });
+            let initial = functions
+                .initial
+                .map(|text| node.memory().enter(|| initial_state(&text, state)));
+            let states = arguments.iter();
+            let states =
+                states.map(|argument| scalar::initialised(argument.as_ptr().cast(), node.as_ptr()));
+            Ok(TransitionAggregate {
+                reader,
+                arguments: states.collect(),
+                transition,
+                finish,
+                layout: ValueLayout::of_type(state),
+                initial,
+                memory,
+                states: Vec::new(),
+            })
+        }
+    }
+
+    /// Adds some rows from `first` on, at least one, and returns the row after the last.
+    ///
+    /// # Safety
+    /// `first` is one of the rows, which are rows of the vector at a place of the lanes that were entered. The group of
+    /// each has a state. An error boundary surrounds the call, and no frame between them has anything to drop.
+    unsafe fn batch(
+        &mut self,
+        place: usize,
+        rows: &Selection,
+        first: usize,
+        group: impl Fn(usize) -> usize,
+    ) -> Option<usize> {
+        let mut next = Some(first);
+        // SAFETY: slot and context live as long as the query; the boundary restores the context when an ERROR passes.
+        unsafe {
+            let memory = (*self.reader.context()).ecxt_per_tuple_memory;
+            if !(*memory).isReset || !(*memory).firstchild.is_null() {
+                reset(memory);
+            }
+            let before = pg_sys::CurrentMemoryContext;
+            pg_sys::CurrentMemoryContext = memory;
+            for _ in 0..BATCH {
+                let Some(row) = next else {
+                    break;
+                };
+                self.reader.read(place + row);
+                self.add_row(group(row));
+                next = rows.next(row + 1);
+                let is_interrupted = std::ptr::read_volatile(&raw const pg_sys::InterruptPending);
+                if is_interrupted != 0 || (*memory).mem_allocated > 1 << 20 {
+                    break;
+                }
+            }
+            pg_sys::CurrentMemoryContext = before;
+        }
+        next
+    }
+
+    /// Adds the row in the node's slot to a group.
+    ///
+    /// # Safety
+    /// As for [`Self::batch`].
+    #[inline]
+    unsafe fn add_row(&mut self, group: usize) {
+        // SAFETY: this function's contract.
+        unsafe {
+            let context = self.reader.context();
+            let mut has_null = false;
+            for (index, argument) in self.arguments.iter().enumerate() {
+                // The first evaluation replaces the function by a faster one.
+                if let Some(evaluate) = (**argument).evalfunc {
+                    let mut is_null = false;
+                    let value = evaluate(*argument, context, &raw mut is_null);
+                    self.transition.call.arguments[index + 1] = pg_sys::NullableDatum {
+                        value,
+                        isnull: is_null,
+                    };
+                    has_null |= is_null;
+                }
+            }
+            let state = &raw mut self.states[group];
+            if self.transition.function.fn_strict {
+                if has_null {
+                    return;
+                }
+                if (*state).is_unset {
+                    let first = self.transition.call.arguments[1].value;
+                    *state = State {
+                        value: self.kept(first),
+                        is_null: false,
+                        is_unset: false,
+                    };
+                    return;
+                }
+                if (*state).is_null {
+                    return;
+                }
+            }
+            self.transition.call.arguments[0] = pg_sys::NullableDatum {
+                value: (*state).value,
+                isnull: (*state).is_null,
+            };
+            let (value, is_null) = self.transition.invoke();
+            let old = *state;
+            let is_other = value.value() != old.value.value() || is_null != old.is_null;
+            let kept = match is_null || !is_other {
+                true => value,
+                false => self.kept(value),
+            };
+            *state = State {
+                value: kept,
+                is_null,
+                is_unset: false,
+            };
+            if is_other && !self.layout.by_value && !old.is_null {
+                match self.is_expanded(old.value) {
+                    true => delete_expanded(old.value),
+                    false => free(old.value.cast_mut_ptr()),
+                }
+            }
+        }
+    }
+
+    /// A value in the memory of states.
+    ///
+    /// # Safety
+    /// A value of the state's type; as for [`Self::batch`].
+    unsafe fn kept(&self, value: Datum) -> Datum {
+        if self.layout.by_value {
+            return value;
+        }
+        // SAFETY: this function's contract; a value that can be written is an expanded one with a header.
+        unsafe {
+            let memory = self.memory.as_raw();
+            if self.is_expanded(value) && (*(*expanded_header(value)).eoh_context).parent == memory
+            {
+                return value;
+            }
+            let before = pg_sys::CurrentMemoryContext;
+            pg_sys::CurrentMemoryContext = memory;
+            let copy = datum_copy(value, false, self.layout.length.into());
+            pg_sys::CurrentMemoryContext = before;
+            copy
+        }
+    }
+
+    /// Whether a value is an expanded one that may be changed: `VARATT_IS_EXTERNAL_EXPANDED_RW`.
+    ///
+    /// # Safety
+    /// A value of the state's type that is not NULL.
+    unsafe fn is_expanded(&self, value: Datum) -> bool {
+        /// The first byte of a pointer in place of a value.
+        const POINTER: u8 = 1;
+        /// The second byte of a pointer to an expanded value that may be changed.
+        const EXPANDED: u8 = 3;
+        // SAFETY: this function's contract: such values begin with a header.
+        self.layout.length == -1
+            && unsafe {
+                let header: *const u8 = value.cast_mut_ptr();
+                *header == POINTER && *header.add(1) == EXPANDED
+            }
+    }
+}
+
+impl Accumulator for TransitionAggregate {
+    fn resize(&mut self, groups: usize) {
+        while self.states.len() < groups {
+            let value = self
+                .initial
+                .map(|value| self.memory.copy(value, self.layout));
+            self.states.push(State {
+                value: value.unwrap_or(Datum::null()),
+                is_null: value.is_none(),
+                is_unset: value.is_none(),
+            });
+        }
+    }
+
+    fn add(
+        &mut self,
+        _grouping: &Grouping<'_>,
+        _input: &Input,
+        _selection: &Selection,
+        _rows: usize,
+    ) -> Evaluation<()> {
+        unreachable!("an aggregate of rows")
+    }
+
+    fn add_rows(
+        &mut self,
+        grouping: &Grouping<'_>,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<()> {
+        self.reader.enter(frame);
+        self.reader.count(selection.count());
+        let mut next = selection.next(0);
+        while let Some(first) = next {
+            ports::CHECK_FOR_INTERRUPTS();
+            let place = frame.place;
+            let group = |row: usize| match grouping {
+                Grouping::One(group) => *group as usize,
+                Grouping::Each(ids) => ids[row] as usize,
+                Grouping::Stretches(_) => 0,
+            };
+            // SAFETY: the frames within the boundary have nothing to drop; a group of a row has a state.
+            next = unsafe {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| self.batch(place, selection, first, group))
+            };
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.states = Vec::new();
+        self.memory.reset();
+    }
+
+    fn can_wait(&self) -> bool {
+        false
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        let State { value, is_null, .. } = self.states[group];
+        let layout = self.layout;
+        // SAFETY: the state's functions take it; nobody else uses the final function's call meanwhile; the frames within
+        // the boundary have nothing to drop.
+        let (value, is_null) = unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                let value = match is_null || layout.length != -1 || !self.is_expanded(value) {
+                    true => value,
+                    false => read_only(value),
+                };
+                let Some(finish) = &self.finish else {
+                    return (value, is_null);
+                };
+                let finish = &mut *finish.as_ptr();
+                finish.call.arguments.fill(pg_sys::NullableDatum {
+                    value: Datum::null(),
+                    isnull: true,
+                });
+                finish.call.arguments[0] = pg_sys::NullableDatum {
+                    value,
+                    isnull: is_null,
+                };
+                let has_null = is_null || finish.call.info.nargs > 1;
+                match finish.function.fn_strict && has_null {
+                    true => (Datum::null(), true),
+                    false => finish.invoke(),
+                }
+            })
+        };
+        match is_null {
+            true => Answer::Null,
+            false => Answer::Bits(value.value() as u64),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<State>() + self.memory.allocated_bytes()
+    }
+}
+
+/// The node that transition functions take for the one that calls them: it has the memory of the states, and the call.
+///
+/// # Safety
+/// The node has started. The result lives until the node starts again.
+unsafe fn aggregate_state(
+    call: Aggref<'_>,
+    reader: &RowReader,
+    memory: Memory,
+    node: RunningNode,
+) -> *mut pg_sys::AggState {
+    // SAFETY: this function's contract; the structures are zero but for what is set.
+    unsafe {
+        let kept = node.memory().as_raw();
+        let state: *mut pg_sys::AggState =
+            pg_sys::MemoryContextAllocZero(kept, size_of::<pg_sys::AggState>()).cast();
+        let context: *mut pg_sys::ExprContext =
+            pg_sys::MemoryContextAllocZero(kept, size_of::<pg_sys::ExprContext>()).cast();
+        (*context).type_ = pg_sys::NodeTag::T_ExprContext;
+        (*context).ecxt_per_query_memory = kept;
+        (*context).ecxt_per_tuple_memory = memory.as_raw();
+        // The structure is private to PostgreSQL. It begins with the call, and zero is a legal value of the rest.
+        let private: *mut *mut pg_sys::Aggref =
+            pg_sys::MemoryContextAllocZero(kept, PRIVATE_BYTES).cast();
+        *private = call.as_ptr();
+        (*state).ss.ps.type_ = pg_sys::NodeTag::T_AggState;
+        (*state).ss.ps.state = (*node.as_ptr()).state;
+        (*state).curaggcontext = context;
+        (*state).tmpcontext = reader.context();
+        (*state).curpertrans = private.cast();
+        state
+    }
+}
+
+/// The state of no rows, from its text.
+///
+/// # Safety
+/// The text is one that the type of the state reads.
+unsafe fn initial_state(text: &std::ffi::CStr, state: Oid) -> Datum {
+    let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
+    // SAFETY: this function's contract.
+    unsafe {
+        pg_sys::getTypeInputInfo(state, &raw mut input, &raw mut parameter);
+        pg_sys::OidInputFunctionCall(input, text.as_ptr().cast_mut(), parameter, -1)
+    }
+}
