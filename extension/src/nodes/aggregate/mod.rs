@@ -8,6 +8,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`offer`] | offers the node to the planner, with its costs |
+//! | [`grouping_sets`] | offers a node for each set of GROUPING SETS |
 //! | [`workers`] | offers the node to several processes, whose groups PostgreSQL combines |
 //! | [`shared`] | what these processes share |
 //! | [`state`] | the node under execution |
@@ -15,6 +16,7 @@
 //! | [`zone_runs`] | sealed runs that are aggregated by their zone maps alone |
 //! | [`undecoded`] | columns that are aggregated without being decoded |
 
+pub mod grouping_sets;
 pub mod offer;
 pub mod program;
 pub mod shared;

@@ -2,6 +2,7 @@
 
 use pgrx::pg_sys;
 
+use super::grouping_sets;
 use super::state::AggregateState;
 use super::workers;
 use crate::custom_scan::{callbacks, stand_in};
@@ -67,16 +68,19 @@ pub fn offer<'p>(
     output: RelOptInfo<'p>,
     stage: pg_sys::UpperRelationKind::Type,
 ) -> Translation<()> {
+    let Some(query) = input.root.parse() else {
+        return Err("no query".into());
+    };
+    check(query, input.relation)?;
+    if !query.groupingSets().is_empty() {
+        return grouping_sets::offer(&input, query, output, stage);
+    }
     let Input {
         root,
         relation,
         join,
         hash_join,
     } = input;
-    let Some(query) = root.parse() else {
-        return Err("no query".into());
-    };
-    check(query, relation)?;
     let index = relation.relid();
     let target = root.upper_target(stage);
     let exprs = target.map_or(List::EMPTY, |target| target.exprs());
@@ -149,6 +153,7 @@ pub fn offer<'p>(
         index,
         keys,
         calls,
+        absent: Vec::new(),
         quals: filters,
         join: match (join, hash_join) {
             (_, Some(join)) => Joined::ByHash(&join.plan, List::new(evaluated)),
@@ -181,9 +186,6 @@ pub fn offer<'p>(
 
 /// Refuses queries that no groups of the engine answer.
 fn check(query: Query<'_>, input: RelOptInfo<'_>) -> Translation<()> {
-    if !query.groupingSets().is_empty() {
-        return Err("grouping sets".into());
-    }
     if query.hasTargetSRFs() {
         return Err("a set-returning function".into());
     }
@@ -194,10 +196,10 @@ fn check(query: Query<'_>, input: RelOptInfo<'_>) -> Translation<()> {
 }
 
 /// A grouping expression with its clause.
-type Grouped<'p> = (SortGroupClause<'p>, Expr<'p>);
+pub(super) type Grouped<'p> = (SortGroupClause<'p>, Expr<'p>);
 
 /// The grouping expressions of a query, or the ones that its distinct rows are distinct by.
-fn grouped<'p>(
+pub(super) fn grouped<'p>(
     root: PlannerInfo<'p>,
     query: Query<'p>,
     stage: pg_sys::UpperRelationKind::Type,
@@ -285,7 +287,7 @@ where
 }
 
 /// The conditions on a table, all of which the engine can check.
-fn filters<'p>(
+pub(super) fn filters<'p>(
     root: PlannerInfo<'p>,
     input: RelOptInfo<'p>,
     is_joined_by_time: bool,
@@ -306,7 +308,7 @@ fn filters<'p>(
 }
 
 /// The aggregates among the leaves, each once, and whether one of them keeps its values.
-fn calls<'p>(
+pub(super) fn calls<'p>(
     translator: &mut Translator,
     leaves: &[Expr<'p>],
 ) -> Translation<(List<'p, Expr<'p>>, bool)> {
@@ -322,11 +324,11 @@ fn calls<'p>(
 }
 
 /// The input of an aggregation, with the expressions of its groups and aggregates.
-struct Aggregated<'a, 'p> {
-    root: PlannerInfo<'p>,
-    relation: RelOptInfo<'p>,
-    join: Option<&'a TimeJoin<'p>>,
-    hash_join: Option<&'a HashJoin<'p>>,
+pub(super) struct Aggregated<'a, 'p> {
+    pub root: PlannerInfo<'p>,
+    pub relation: RelOptInfo<'p>,
+    pub join: Option<&'a TimeJoin<'p>>,
+    pub hash_join: Option<&'a HashJoin<'p>>,
 }
 
 impl<'p> Aggregated<'_, 'p> {
@@ -338,7 +340,7 @@ impl<'p> Aggregated<'_, 'p> {
     /// Estimates the rows and the cost of a path, and returns the cost of its rows before there are groups. The
     /// path's children are the small sides of a hash join, if there is one. Each row costs the evaluation of the
     /// keys and of so many calls of aggregates.
-    fn estimate(
+    pub fn estimate(
         &self,
         path: CustomPath<'p>,
         output: RelOptInfo<'p>,

@@ -316,7 +316,8 @@ impl AggregateState {
         let joined = program.take_values();
         let shapes = (program.keys, program.shapes);
         let memory = lasting_memory(node);
-        let groups = Groups::new(program.aggregation, shapes, joined, memory, plan.order);
+        let groups = Groups::new(program.aggregation, shapes, joined, memory, plan.order)
+            .with_absent(plan.absent.clone());
         let waiting = program.waiting.filter(WaitingRows::has_written);
         let groups = match waiting {
             Some(waiting) => groups.followed_by(waiting),

@@ -109,6 +109,7 @@ fn partial_path<'p>(
         index: alone.relation.relid(),
         keys: alone.keys,
         calls: List::new(calls.iter().map(|call| call.as_expr())),
+        absent: Vec::new(),
         quals: alone.filters,
         join: Joined::No,
         has_stand_in: false,

@@ -2,10 +2,10 @@
 //!
 //! | list | content |
 //! |---|---|
-//! | numbers | counts of the eight parts of `custom_scan_tlist`; whether a plan stands in; the [order](GroupOrder) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
+//! | numbers | counts of the nine parts of `custom_scan_tlist`; whether a plan stands in; the [order](GroupOrder) of groups; two numbers for each absent column; the [numbers](HashJoinPlan::numbers) of a hash join |
 //! | nodes | the join by time |
 //! | `custom_exprs` | parameters of all expressions, as PostgreSQL looks only there for what makes a node run again |
-//! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; a column of the table |
+//! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; a column of the table |
 //!
 //! Conditions are in the target list, [hidden](Targets::push_hidden), because PostgreSQL adjusts their columns there when
 //! it combines plans. The node never returns them. The column at the end identifies the table.
@@ -56,6 +56,32 @@ pub enum Joined<'a, 'p> {
     ByHash(&'a HashJoinPlan, List<'p, Expr<'p>>),
 }
 
+/// A column that has one value in all groups of a node: a key that is not in its grouping set, or `GROUPING(…)`.
+#[derive(Clone, Copy)]
+pub struct Absent<'p> {
+    expression: Expr<'p>,
+    /// `None` is NULL.
+    value: Option<i32>,
+}
+
+impl<'p> Absent<'p> {
+    /// A column that is NULL.
+    pub fn null(expression: Expr<'p>) -> Absent<'p> {
+        Absent {
+            expression,
+            value: None,
+        }
+    }
+
+    /// A column of type `integer`.
+    pub fn constant(expression: Expr<'p>, value: i32) -> Absent<'p> {
+        Absent {
+            expression,
+            value: Some(value),
+        }
+    }
+}
+
 /// An aggregation or a join, as the planner finds it.
 pub struct Engine<'a, 'p> {
     /// The range-table index of the table.
@@ -64,6 +90,8 @@ pub struct Engine<'a, 'p> {
     pub keys: List<'p, Expr<'p>>,
     /// The calls of aggregates.
     pub calls: List<'p, Expr<'p>>,
+    /// Columns with one value.
+    pub absent: Vec<Absent<'p>>,
     /// The conditions on the table.
     pub quals: List<'p, Expr<'p>>,
     /// The join.
@@ -96,7 +124,8 @@ impl<'p> Engine<'_, 'p> {
             }
         }
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
-        for part in [self.keys, self.calls] {
+        let absent = List::new(self.absent.iter().map(|absent| absent.expression));
+        for part in [self.keys, self.calls, absent] {
             numbers.push(part.len() as i32);
             for expression in part {
                 targets.push(expression.as_ptr());
@@ -111,6 +140,9 @@ impl<'p> Engine<'_, 'p> {
         targets.push(table_column(self.index));
         numbers.push(i32::from(self.has_stand_in));
         numbers.push(GroupOrder::number(self.order));
+        for Absent { value, .. } in &self.absent {
+            numbers.extend([i32::from(value.is_some()), value.unwrap_or(0)]);
+        }
         numbers.extend(of_hash_join);
         // The numbers of a join have no parameters.
         for part in (1..nodes.len()).filter_map(|part| nodes.get(part)) {
@@ -133,6 +165,8 @@ pub struct EnginePlan {
     pub keys: Vec<*mut pg_sys::Node>,
     /// The calls of aggregates.
     pub calls: Vec<Aggref<'static>>,
+    /// The values of [absent](Absent) columns, which follow the aggregates.
+    pub absent: Vec<Option<i32>>,
     /// The conditions on the table.
     pub quals: Vec<*mut pg_sys::Node>,
     /// The conditions on the rows of a join by time.
@@ -201,26 +235,34 @@ impl EnginePlan {
         let keys: Vec<_> = expressions.by_ref().take(count(0)).collect();
         let calls = expressions.by_ref().take(count(1));
         let calls = calls.map(|node| plan_node(node.cast())).collect();
+        let of_absent = 11..11 + 2 * count(2);
+        let absent = numbers[of_absent.clone()].chunks(2);
+        let absent = absent
+            .map(|pair| (pair[0] != 0).then_some(pair[1]))
+            .collect();
+        expressions.by_ref().take(count(2)).for_each(drop);
         let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
             let entries = expressions.by_ref().take(count(part));
             entries.map(hidden).collect()
         };
-        let (quals, quals_above, of_join) = (hidden(2), hidden(3), hidden(4));
+        let (quals, quals_above, of_join) = (hidden(3), hidden(4), hidden(5));
         let join = private_data::nodes(plan);
         let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
-        let (left_keys, outputs, grouped) = (hidden(5), hidden(6), hidden(7));
+        let (left_keys, outputs, grouped) = (hidden(6), hidden(7), hidden(8));
         let table = expressions.next().expect("the table's column is last");
         let index = table_of(table);
-        let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[10..]);
+        let hash_join =
+            HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[of_absent.end..]);
         EnginePlan {
             keys: if grouped.is_empty() { keys } else { grouped },
             calls,
+            absent,
             quals,
             quals_above,
             join,
             hash_join,
-            has_stand_in: numbers[8] != 0,
-            order: GroupOrder::from_number(numbers[9]),
+            has_stand_in: numbers[9] != 0,
+            order: GroupOrder::from_number(numbers[10]),
             reasons: private_data::reasons(plan),
             index,
         }

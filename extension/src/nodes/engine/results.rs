@@ -98,6 +98,8 @@ pub struct Groups {
     order: Option<Vec<u32>>,
     /// The rows of further groups.
     waiting: Option<WaitingRows>,
+    /// The values of columns after the aggregates.
+    absent: Vec<Option<i32>>,
 }
 
 impl Groups {
@@ -119,7 +121,13 @@ impl Groups {
             memory,
             next: 0,
             waiting: None,
+            absent: Vec::new(),
         }
+    }
+
+    /// Groups with columns after the aggregates that have one value each.
+    pub fn with_absent(self, absent: Vec<Option<i32>>) -> Groups {
+        Groups { absent, ..self }
     }
 
     /// Groups that are followed by those of rows in temporary files.
@@ -169,7 +177,10 @@ impl Groups {
 
     /// The result of an aggregate for a group; `None` also if there is no such aggregate.
     fn answer_datum(&self, group: usize, aggregate: usize) -> Option<pg_sys::Datum> {
-        let shape = self.shapes.get(aggregate)?;
+        let Some(shape) = self.shapes.get(aggregate) else {
+            let absent = self.absent.get(aggregate - self.shapes.len());
+            return absent.copied().flatten().map(pg_sys::Datum::from);
+        };
         match self.aggregation.answer(group, aggregate) {
             Answer::List => result_datum::integers(self.aggregation.list(group, aggregate)),
             answer => result_datum::datum(answer, *shape),

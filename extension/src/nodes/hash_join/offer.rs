@@ -102,6 +102,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
         index: join.plan.table,
         keys: outputs,
         calls: List::EMPTY,
+        absent: Vec::new(),
         quals: filters,
         join: Joined::ByHash(&join.plan, List::EMPTY),
         has_stand_in: stand_in.is_some(),

@@ -198,6 +198,7 @@ pub fn offer<'p>(
         index,
         keys,
         calls,
+        absent: Vec::new(),
         quals: List::EMPTY,
         join: Joined::No,
         has_stand_in: true,

@@ -157,6 +157,7 @@ fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) 
         index,
         keys: outputs,
         calls: List::EMPTY,
+        absent: Vec::new(),
         quals: filters,
         join: Joined::ByTime(join),
         has_stand_in: false,

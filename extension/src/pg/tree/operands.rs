@@ -70,7 +70,9 @@ views! {
     /// `GROUPING(…)`.
     GroupingFunc of GroupingFunc {
         agglevelsup: u32;
-    } {} {
+    } {
+        refs: Integers<'p>;
+    } {
         set_levels_up = agglevelsup: u32;
     }
 

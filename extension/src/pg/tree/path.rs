@@ -175,6 +175,36 @@ impl<'p> PlannerInfo<'p> {
         }
     }
 
+    /// A path that returns the rows of several paths one after the other: `create_append_path`.
+    pub fn appended(
+        self,
+        relation: RelOptInfo<'p>,
+        paths: &[Path<'p>],
+        target: Option<PathTarget<'p>>,
+    ) -> Path<'p> {
+        let (root, relation) = (self.as_ptr(), relation.as_ptr());
+        let paths = List::new(paths.iter().copied()).as_ptr();
+        let none = std::ptr::null_mut();
+        // SAFETY: live structures; the path begins as every path does.
+        unsafe {
+            let path = pg_sys::create_append_path(
+                root,
+                relation,
+                paths,
+                none,
+                none,
+                std::ptr::null_mut(),
+                0,
+                false,
+                -1.0,
+            );
+            if let Some(target) = target {
+                (*path).path.pathtarget = target.as_ptr();
+            }
+            Path::at(path.cast())
+        }
+    }
+
     /// The clauses of GROUP BY that groups depend on.
     fn grouping_clauses(self) -> List<'p, SortGroupClause<'p>> {
         // SAFETY: a live planner, with a query.

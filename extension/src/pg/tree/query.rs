@@ -230,6 +230,15 @@ impl<'p> Query<'p> {
         self.rtable().get(usize::try_from(index - 1).ok()?)
     }
 
+    /// The sets of GROUPING SETS, after the planner has expanded them: each has the references of its clauses.
+    pub fn expanded_sets(self) -> Vec<Integers<'p>> {
+        // SAFETY: a live list of lists of integers. The empty set is a null list, which is no node.
+        unsafe {
+            let sets = crate::pg::nodes::list::<pg_sys::List>((*self.as_ptr()).groupingSets);
+            sets.map(|set| Field::of(set)).collect()
+        }
+    }
+
     /// The conditions of WHERE that are joined by AND.
     pub fn conjuncts(self) -> Vec<Expr<'p>> {
         let quals = self.jointree().and_then(FromExpr::quals);

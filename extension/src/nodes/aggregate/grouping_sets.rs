@@ -1,0 +1,117 @@
+//! Offers GROUPING SETS, ROLLUP and CUBE: a `LanesAggregate` for each set of keys, one after the other.
+//!
+//! ```text
+//! GROUP BY ROLLUP (a, b) ──► Append ──► LanesAggregate by a, b
+//!                                  ──► LanesAggregate by a; b is NULL
+//!                                  ──► LanesAggregate of all rows; a and b are NULL
+//! ```
+//! A node returns NULL for keys that are not in its set, and a constant for `GROUPING(…)`. Each node reads the table, which
+//! costs less than PostgreSQL's nodes take to handle its rows once. Their memory is bounded as that of any grouping.
+
+use pgrx::pg_sys;
+
+use super::offer::{Aggregated, Input, calls, filters, grouped, leaves, ungrouped_columns};
+use super::state::AggregateState;
+use crate::custom_scan::callbacks;
+use crate::expressions::row_function::KeysByCode;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::engine::plan::{Absent, Engine, Joined};
+use crate::pg::tree::{CustomPath, Expr, Kind, List, Path, Query, RelOptInfo, SortGroupClause};
+
+/// Offers to aggregate a table by each set of keys.
+///
+/// # Errors
+/// The reason why the node cannot.
+pub fn offer<'p>(
+    input: &Input<'_, 'p>,
+    query: Query<'p>,
+    output: RelOptInfo<'p>,
+    stage: pg_sys::UpperRelationKind::Type,
+) -> Translation<()> {
+    if input.join.is_some() || input.hash_join.is_some() {
+        return Err("grouping sets of a join".into());
+    }
+    let (root, relation) = (input.root, input.relation);
+    let target = root.upper_target(stage);
+    let exprs = target.map_or(List::EMPTY, |target| target.exprs());
+    let leaves = leaves(exprs, query.havingQual());
+    let grouped = grouped(root, query, stage);
+    let mut translator = Translator::new(Scalars::Unknown).with_row_functions();
+    let filters = filters(root, relation, false, &mut translator)?;
+    let mut by_code = KeysByCode::default();
+    for (clause, expression) in &grouped {
+        by_code.key(&mut translator, *expression, Some(*clause))?;
+    }
+    let (calls, keeps_values) = calls(&mut translator, &leaves)?;
+    if keeps_values || !by_code.is_empty() {
+        // The plan that stands in for groups that are too large would return the groups of all sets.
+        return Err("grouping sets of values that are kept".into());
+    }
+    let groupings = groupings(&leaves);
+    let settled = grouped.iter().map(|(_, expression)| *expression);
+    let settled = List::new(settled.chain(groupings.iter().copied()));
+    ungrouped_columns(exprs.as_node(), settled)?;
+    ungrouped_columns(query.havingQual(), settled)?;
+
+    let mut paths: Vec<Path<'p>> = Vec::new();
+    for set in query.expanded_sets() {
+        let references: Vec<u32> = set.iter().map(|reference| reference as u32).collect();
+        let is_key = |clause: SortGroupClause<'p>| references.contains(&clause.tleSortGroupRef());
+        let (mut keys, mut absent) = (List::EMPTY, Vec::new());
+        for (clause, expression) in &grouped {
+            match is_key(*clause) {
+                true => keys.push(*expression),
+                false => absent.push(Absent::null(*expression)),
+            }
+        }
+        for grouping in &groupings {
+            let value = grouping_value(*grouping, &references);
+            absent.push(Absent::constant(*grouping, value));
+        }
+        let path: CustomPath<'p> = callbacks::new_path::<AggregateState>(output, target);
+        let of_table = Aggregated {
+            root,
+            relation,
+            join: None,
+            hash_join: None,
+        };
+        of_table.estimate(path, output, filters, (keys, calls.len()));
+        let stored = Engine {
+            index: relation.relid(),
+            keys,
+            calls,
+            absent,
+            quals: filters,
+            join: Joined::No,
+            has_stand_in: false,
+            order: None,
+        };
+        path.set_private(stored.stored());
+        paths.push(path.as_path());
+    }
+    output.add_any_path(root.appended(output, &paths, target));
+    Ok(())
+}
+
+/// The calls of `GROUPING` among the leaves, each once.
+fn groupings<'p>(leaves: &[Expr<'p>]) -> Vec<Expr<'p>> {
+    let mut found: Vec<Expr<'p>> = Vec::new();
+    for leaf in leaves {
+        let is_grouping = matches!(leaf.kind(), Kind::GroupingFunc(_));
+        if is_grouping && !found.iter().any(|known| known.equals(*leaf)) {
+            found.push(*leaf);
+        }
+    }
+    found
+}
+
+/// The result of `GROUPING` for a set: a bit for each argument, set if the argument is not in the set.
+fn grouping_value(grouping: Expr<'_>, set: &[u32]) -> i32 {
+    let Kind::GroupingFunc(grouping) = grouping.kind() else {
+        return 0;
+    };
+    let references = grouping.refs().iter();
+    references.fold(0, |bits, reference| {
+        bits << 1 | i32::from(!set.contains(&(reference as u32)))
+    })
+}

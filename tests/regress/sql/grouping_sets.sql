@@ -1,0 +1,55 @@
+-- GROUPING SETS, ROLLUP and CUBE: a LanesAggregate for each set.
+SET timezone = 'UTC'; SET datestyle = 'ISO';
+CREATE TABLE l (id int, k int, s text, b bool, f float8, ts timestamptz) USING lanes;
+INSERT INTO l SELECT i, nullif(i % 5, 4), CASE WHEN i % 7 > 0 THEN 's' || i % 3 END, i % 2 = 0, i % 13, '2024-01-01'::timestamptz + i * interval '1 min' FROM generate_series(1, 2000) i;
+SELECT lanes.seal('l') > 0 AS sealed;
+INSERT INTO l SELECT i, i % 5, 's' || i % 3, NULL, i % 13, '2024-01-01'::timestamptz + i * interval '1 min' FROM generate_series(2001, 3000) i;
+CREATE TABLE h (LIKE l);
+INSERT INTO h SELECT * FROM l;
+CREATE TABLE dim (k int, name text);
+INSERT INTO dim SELECT i, 'name ' || i % 2 FROM generate_series(0, 8) i;
+ANALYZE l; ANALYZE h; ANALYZE dim;
+SET regress.lanes_tables = 'l';
+SET regress.heap_tables = 'h';
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+
+EXPLAIN (VERBOSE, COSTS OFF) SELECT k, s, GROUPING(k, s), count(*) FROM l GROUP BY ROLLUP (k, s) HAVING count(*) > 10 ORDER BY 1, 2;
+SELECT pg_temp.same('SELECT k, s, GROUPING(k, s), GROUPING(s), count(*), sum(f), avg(id), max(ts) FROM l GROUP BY ROLLUP (k, s)');
+SELECT pg_temp.same('SELECT k, s, b, count(*) FROM l GROUP BY CUBE (k, s, b)');
+SELECT pg_temp.same('SELECT k, s, count(*) FROM l GROUP BY GROUPING SETS ((k), (s), (), (), (k, s))');
+SELECT pg_temp.same('SELECT k, s, b, count(*) FROM l GROUP BY k, ROLLUP (s), CUBE (b)');
+SELECT pg_temp.same('SELECT k, s, count(*) FROM l GROUP BY DISTINCT ROLLUP (k, s), ROLLUP (k)');
+SELECT pg_temp.same('SELECT date_trunc(''hour'', ts) AS hour, s, sum(f) FROM l WHERE k > 1 GROUP BY ROLLUP (1, 2)');
+SELECT pg_temp.same('SELECT k + 1, k + 1 > 2 AS more, coalesce(s, ''all''), sum(f) * 2 FROM l GROUP BY CUBE (k + 1, s)');
+SELECT pg_temp.same('SELECT k, s, count(*) FROM l GROUP BY ROLLUP (k, s) HAVING count(*) > 100 AND GROUPING(s) = 1');
+SELECT pg_temp.same('SELECT CASE WHEN GROUPING(k) = 1 THEN ''total'' ELSE k::text END, count(*) FROM l GROUP BY ROLLUP (k)');
+SELECT pg_temp.same('SELECT k, s, sum(f), rank() OVER (PARTITION BY GROUPING(k) ORDER BY sum(f), s, k) FROM l GROUP BY CUBE (k, s)');
+SELECT pg_temp.same('SELECT k, count(*) FILTER (WHERE b), count(DISTINCT k) FROM l GROUP BY ROLLUP (k)');
+SELECT pg_temp.same('SELECT k, s, count(*) FROM l GROUP BY GROUPING SETS ((k, s), (k)) ORDER BY k, s, 3 LIMIT 7');
+-- No row: the empty set has a group all the same.
+SELECT pg_temp.same('SELECT k, s, count(*), sum(f), GROUPING(k) FROM l WHERE id < 0 GROUP BY ROLLUP (k, s)');
+SELECT pg_temp.same('SELECT count(*) FROM l GROUP BY GROUPING SETS ((), ())');
+SELECT pg_temp.same('SELECT count(*), GROUPING(k) FROM l GROUP BY GROUPING SETS ((k))');
+-- Below another aggregation, in a sub-select that starts again, with workers.
+SELECT pg_temp.same('SELECT n % 10, count(*) FROM (SELECT k, s, count(*) AS n FROM l GROUP BY CUBE (k, s)) q GROUP BY 1');
+SELECT pg_temp.same('SELECT d.k, q.* FROM dim d, LATERAL (SELECT l.s, b, count(*), GROUPING(l.s) FROM l WHERE l.k = d.k GROUP BY ROLLUP (l.s, b)) q');
+SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+SELECT pg_temp.same('SELECT k, s, count(*) FROM l GROUP BY ROLLUP (k, s)');
+RESET min_parallel_table_scan_size; RESET parallel_setup_cost; RESET parallel_tuple_cost;
+-- Rows of further groups wait in temporary files.
+SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
+SELECT pg_temp.same('SELECT id, k, count(*) FROM l GROUP BY ROLLUP (id, k)');
+SET enable_hashagg = off; SET enable_sort = off;
+SELECT count(*) > 0 AS waits FROM pg_temp.explained('SELECT id, id * 2, id * 3, count(*) FROM l GROUP BY ROLLUP (id, id * 2, id * 3)', 'Batches');
+RESET work_mem; RESET hash_mem_multiplier; RESET enable_hashagg; RESET enable_sort;
+-- Left to PostgreSQL.
+SELECT pg_temp.same('SELECT lower(s), count(*) FROM l GROUP BY ROLLUP (lower(s))');
+SELECT pg_temp.same('SELECT k, max(s) FROM l GROUP BY ROLLUP (k)');
+SELECT pg_temp.same('SELECT d.name, count(*) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (d.name)');
+PREPARE p(int) AS SELECT k, s, count(*) FROM l WHERE id > $1 GROUP BY ROLLUP (k, s) ORDER BY 1, 2, 3 LIMIT 3;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE p(1000);
+EXECUTE p(2500);
+DROP TABLE l, h, dim;
