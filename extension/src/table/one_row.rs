@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 
 use super::kept::Extent;
 use super::reader::{Access, Content, Reader, ViewRequest};
-use super::{pending_rows, row_numbers, speculation, tid};
+use super::{pending_rows, row_numbers, scan, speculation, tid};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -26,6 +26,24 @@ pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> O
     let tombstones = content.tombstones.borrow();
     let mut of_row = tombstones.of_row(row).iter();
     (seen && !of_row.any(|tombstone| snapshot.sees_deletion(tombstone))).then_some(run)
+}
+
+/// Serializable isolation: reports who wrote or deleted a row that is looked at, where the snapshot does not see that.
+pub fn report_conflicts(table: OpenTable<'_>, content: &Content, snapshot: Snapshot<'_>, row: u64) {
+    let Some((_, run)) = content.run_of(row) else {
+        return;
+    };
+    if !snapshot.sees_run(&run, |_| ()) {
+        return scan::report_unseen(table, snapshot, &run);
+    }
+    let tombstones = content.tombstones.borrow();
+    let unseen = tombstones
+        .of_row(row)
+        .iter()
+        .filter(|t| t.deletes() && !t.is_frozen() && !snapshot.sees_deletion(t));
+    for tombstone in unseen {
+        table.check_conflict_out(tombstone.xmax, snapshot);
+    }
 }
 
 /// Stores a row of a run into a slot, in the slot's own memory.
@@ -68,6 +86,9 @@ pub fn fetch(
     };
     // Tables that the statement only reads are checked too: a join that changes another table fetches their rows by number.
     row_numbers::check_row(table, &content, row);
+    if table.reports_conflicts(snapshot) {
+        report_conflicts(table, &content, snapshot, row);
+    }
     let Some(run) = visible_row(&mut content, snapshot, row) else {
         return false;
     };

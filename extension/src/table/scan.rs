@@ -33,7 +33,7 @@ mod shared;
 pub mod spare_memory;
 
 use open_view::Wanted;
-pub use ranges::Range;
+pub use ranges::{Range, report_unseen};
 pub use remote_rows::holds_remote;
 use remote_rows::is_resident;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
@@ -306,6 +306,9 @@ impl<'a> Scan<'a> {
         else {
             return false;
         };
+        if self.serializable {
+            one_row::report_conflicts(self.reader.table, &content, snapshot, row);
+        }
         let run = one_row::visible_row(&mut content, snapshot, row);
         if let Some(run) = &run {
             if slot.leaves_out_values() {
