@@ -158,6 +158,9 @@ pub struct RowClaim<'a> {
     command: pg_sys::CommandId,
     /// What the operation is called in a report of a deadlock.
     reason: pg_sys::XLTW_Oper::Type,
+    /// Whether this transaction has locked the row before. It must not queue then: whoever is first in the queue may
+    /// wait for that lock.
+    has_lock: bool,
     queue: Option<RowQueueLock<'a>>,
 }
 
@@ -226,6 +229,7 @@ impl<'a> RowClaim<'a> {
             mode,
             command,
             reason,
+            has_lock: false,
             queue: None,
         }
     }
@@ -233,11 +237,12 @@ impl<'a> RowClaim<'a> {
     /// Claims another row instead.
     pub fn move_to(&mut self, row: u64) {
         self.queue = None;
+        self.has_lock = false;
         self.row = row;
     }
 
     /// Locks the tombstone tail and judges the row. `None`: there is no such row.
-    pub fn hold(&self) -> Option<HeldRow<'a>> {
+    pub fn hold(&mut self) -> Option<HeldRow<'a>> {
         row_numbers::keep(self.table);
         pending_rows::flush_table(self.table.oid());
         let descriptor = self.table.descriptor();
@@ -256,13 +261,15 @@ impl<'a> RowClaim<'a> {
             self.command,
             self.mode,
         );
-        Some(HeldRow {
+        let held = HeldRow {
             reader,
             content,
             tail,
             run,
             verdict,
-        })
+        };
+        self.has_lock |= held.own_lock(self.row).is_some();
+        Some(held)
     }
 
     /// Waits until a transaction is over; false if patience ends first. The tail is not held.
@@ -274,17 +281,18 @@ impl<'a> RowClaim<'a> {
             LockTupleNoKeyExclusive => pg_sys::ExclusiveLock,
             _ => pg_sys::AccessExclusiveLock,
         } as i32;
+        let must_queue = self.queue.is_none() && !self.has_lock;
         if patience == Patience::Wait {
-            if self.queue.is_none() {
+            if must_queue {
                 self.queue = Some(RowQueueLock::acquire(self.table, id, lock_mode));
             }
             self.table.wait_for_transaction(xid, id, self.reason);
             return true;
         }
-        if self.queue.is_none() {
+        if must_queue {
             self.queue = RowQueueLock::try_acquire(self.table, id, lock_mode);
         }
-        self.queue.is_some() && ports::ConditionalXactLockTableWait(xid)
+        (self.queue.is_some() || self.has_lock) && ports::ConditionalXactLockTableWait(xid)
     }
 
     /// A tombstone of the current transaction for the row. The transaction gets its id here if it has none.
