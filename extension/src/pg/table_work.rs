@@ -13,6 +13,11 @@ impl OpenTable<'_> {
     /// Blocks of the main fork.
     #[inline]
     pub fn blocks(self) -> u32 {
+        (self.fork_bytes(MAIN) / u64::from(pg_sys::BLCKSZ)) as u32
+    }
+
+    /// Blocks of the table as PostgreSQL counts them: see [`crate::table_am::relation::size`].
+    pub fn counted_blocks(self) -> u32 {
         // SAFETY: the table is open.
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.as_ptr(), MAIN) }
     }
@@ -178,7 +183,7 @@ impl OpenTable<'_> {
     pub fn report_vacuum(self, rows_live: u64, oldest_unfrozen_xid: u32, has_indexes: bool) {
         // SAFETY: the table is open, and this VACUUM holds its lock.
         unsafe {
-            let blocks = self.blocks();
+            let blocks = self.counted_blocks();
             ports::update_relation_stats(
                 self.as_ptr(),
                 blocks,

@@ -1,11 +1,13 @@
 //! Files of a table: creation, truncation, copies, sizes.
 
+use pgrx::pg_sys;
+
 use crate::pg::table::OpenTable;
 use crate::pg::table_work::create_file;
-use crate::pg::{ports, shmem};
+use crate::pg::{index, ports, shmem};
 use crate::storage::directory;
 use crate::storage::metapage::Meta;
-use crate::table::kept;
+use crate::table::{kept, tid};
 
 /// `relation_set_new_filelocator`: an empty file. A file without blocks is an empty table, and so is the init fork of an
 /// unlogged table, which replaces the main fork after a crash.
@@ -38,6 +40,17 @@ pub fn forget(table: OpenTable<'_>) {
     }
 }
 
+/// `relation_size`: the bytes of a fork.
+///
+/// BRIN indexes summarise ranges of the blocks that tuple ids name, and take it that the table has as many blocks as its
+/// size says. So a table with such an index counts these blocks, whatever its file takes.
+pub fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64 {
+    if fork != pg_sys::ForkNumber::MAIN_FORKNUM || !index::has_block_ranges(table) {
+        return table.fork_bytes(fork);
+    }
+    directory::next_row(table).div_ceil(tid::BLOCK_ROWS) * u64::from(pg_sys::BLCKSZ)
+}
+
 /// The bytes of a heap page that rows may take, and the bytes that heap stores with each row.
 const HEAP_PAGE_BYTES: usize = 8168;
 const HEAP_ROW_BYTES: usize = 28;
@@ -63,7 +76,7 @@ pub struct Estimate {
 /// An index-only scan of a lanes table never reads a page of it. As in heap, the planner counts on that for the part of
 /// the file that VACUUM has seen: rows that were written since are many short runs, which take longer to find.
 pub fn estimate(table: OpenTable<'_>) -> Estimate {
-    let blocks = table.blocks();
+    let blocks = table.counted_blocks();
     let (known_pages, known_rows) = table.catalogued_size();
     let width = table.data_width();
     let heap_pages = |rows: f64| {
