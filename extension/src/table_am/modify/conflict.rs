@@ -53,12 +53,14 @@ fn conflicts(a: LockMode, b: LockMode) -> bool {
     }
 }
 
-/// Decides whether a command may lock a row in `mode`, by its run and its tombstones.
+/// Decides whether a command may lock a row in `mode`, by its run and its tombstones. `is_successor`: an update leads to
+/// the row, so the transaction that inserted it need not have committed.
 pub fn judge(
     run: &RunEntry,
     tombstones: &[Tombstone],
     command: pg_sys::CommandId,
     mode: LockMode,
+    is_successor: bool,
 ) -> Verdict {
     if run.flags & FLAG_DEAD != 0 {
         return Verdict::Invisible;
@@ -67,6 +69,7 @@ pub fn judge(
         match xid_status(run.xmin) {
             XidStatus::Current if run.cmin < command => {}
             XidStatus::Committed => {}
+            XidStatus::Current | XidStatus::Running if is_successor => {}
             _ => return Verdict::Invisible,
         }
     }
@@ -161,6 +164,8 @@ pub struct RowClaim<'a> {
     /// Whether this transaction has locked the row before. It must not queue then: whoever is first in the queue may
     /// wait for that lock.
     has_lock: bool,
+    /// Whether an update leads to the row: see [`judge`].
+    is_successor: bool,
     queue: Option<RowQueueLock<'a>>,
 }
 
@@ -230,14 +235,16 @@ impl<'a> RowClaim<'a> {
             command,
             reason,
             has_lock: false,
+            is_successor: false,
             queue: None,
         }
     }
 
-    /// Claims another row instead.
-    pub fn move_to(&mut self, row: u64) {
+    /// Claims another row instead. `is_successor`: see [`judge`].
+    pub fn move_to(&mut self, row: u64, is_successor: bool) {
         self.queue = None;
         self.has_lock = false;
+        self.is_successor = is_successor;
         self.row = row;
     }
 
@@ -260,6 +267,7 @@ impl<'a> RowClaim<'a> {
             content.tombstones.borrow().of_row(self.row),
             self.command,
             self.mode,
+            self.is_successor,
         );
         let held = HeldRow {
             reader,
