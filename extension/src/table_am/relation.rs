@@ -5,8 +5,8 @@ use pgrx::pg_sys;
 use crate::pg::table::OpenTable;
 use crate::pg::table_work::create_file;
 use crate::pg::{index, ports, shmem};
-use crate::storage::directory;
 use crate::storage::metapage::Meta;
+use crate::storage::{directory, tombstone};
 use crate::table::{kept, tid};
 
 /// `relation_set_new_filelocator`: an empty file. A file without blocks is an empty table, and so is the init fork of an
@@ -70,6 +70,9 @@ pub struct Estimate {
 /// The rows follow from the density that the last VACUUM or ANALYZE found. If neither has run, they are all rows that
 /// were ever appended, but a small table is assumed to have ten full pages, as PostgreSQL assumes of heap tables.
 ///
+/// The file of a small table does not grow with each row that is appended. If nothing was deleted from it since it was
+/// vacuumed, the pages that all appended rows would take in a heap table count instead of its blocks.
+///
 /// The pages are those that the rows would take in a heap table. PostgreSQL's costs of a page include the work for its
 /// rows, and rows must be decoded whichever bytes they take.
 ///
@@ -83,11 +86,18 @@ pub fn estimate(table: OpenTable<'_>) -> Estimate {
         let row = width.next_multiple_of(8) + HEAP_ROW_BYTES;
         (rows / (HEAP_PAGE_BYTES / row).max(1) as f64).ceil()
     };
+    let appended = || directory::next_row(table) as f64;
     let (pages, rows) = if known_pages > 0 && known_rows >= 0.0 {
-        let rows = (f64::from(known_rows) / f64::from(known_pages) * f64::from(blocks)).round();
+        let known_rows = f64::from(known_rows);
+        let is_small = known_rows >= 1.0 && heap_pages(appended()) < UNKNOWN_PAGES;
+        let growth = match is_small && tombstone::is_empty(table) {
+            true => heap_pages(appended()) / heap_pages(known_rows),
+            false => f64::from(blocks) / f64::from(known_pages),
+        };
+        let rows = (known_rows * growth).round();
         (heap_pages(rows), rows)
     } else {
-        let rows = directory::next_row(table) as f64;
+        let rows = appended();
         let is_unknown = known_rows < 0.0 && heap_pages(rows) < UNKNOWN_PAGES;
         let pages = match is_unknown && !table.has_children() {
             true => UNKNOWN_PAGES,
