@@ -128,6 +128,17 @@ impl OpenTable<'_> {
         unsafe { ports::PredicateLockRelation(self.as_ptr(), snapshot.as_ptr()) }
     }
 
+    /// Serializable isolation: this transaction reads a row, which `inserter` wrote.
+    pub fn predicate_lock_row(
+        self,
+        tid: pg_sys::ItemPointerData,
+        snapshot: Snapshot<'_>,
+        inserter: u32,
+    ) {
+        // SAFETY: the table is open and the snapshot live.
+        unsafe { ports::PredicateLockTID(self.as_ptr(), tid, snapshot.as_ptr(), inserter) }
+    }
+
     /// Serializable isolation: whether scans under this snapshot report the writers that they do not see.
     pub fn reports_conflicts(self, snapshot: Snapshot<'_>) -> bool {
         // SAFETY: the table is open and the snapshot live.
@@ -140,10 +151,10 @@ impl OpenTable<'_> {
         unsafe { ports::CheckForSerializableConflictOut(self.as_ptr(), xid, snapshot.as_ptr()) }
     }
 
-    /// Serializable isolation: this transaction is about to write to the table.
-    pub fn check_conflict_in(self) {
+    /// Serializable isolation: this transaction is about to write to the table, or to change a row of it.
+    pub fn check_conflict_in(self, row: Option<pg_sys::ItemPointerData>) {
         // SAFETY: the table is open.
-        unsafe { ports::CheckForSerializableConflictIn(self.as_ptr()) }
+        unsafe { ports::CheckForSerializableConflictIn(self.as_ptr(), row) }
     }
 }
 

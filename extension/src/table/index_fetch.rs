@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use super::kept::Extent;
 use super::reader::{Content, Reader};
 use super::scan::Scan;
-use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, tid};
+use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, serializable, tid};
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -61,10 +61,12 @@ impl<'a> IndexFetch<'a> {
     /// Stores the row with an entry number, if an MVCC snapshot sees it.
     fn fetch_seen(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
-        let scan = self.scan.get_or_insert_with(|| {
-            table.predicate_lock(snapshot);
-            Scan::begin(table, Some(snapshot))
-        });
+        let scan = self
+            .scan
+            .get_or_insert_with(|| Scan::begin(table, Some(snapshot)));
+        if table.reports_conflicts(snapshot) {
+            lock_and_report(table, snapshot, number);
+        }
         if let Some(row) = scan.row_of_entry(number)
             && scan.store_row(row, slot)
         {
@@ -102,6 +104,24 @@ impl<'a> IndexFetch<'a> {
             Some(row) if scan.store_row(row, slot) => Found::Row,
             _ => Found::Nothing,
         }
+    }
+}
+
+/// Serializable isolation: locks a row, and then reports who wrote or deleted it unseen. The table is opened anew: it may
+/// have got the row since the scan began.
+fn lock_and_report(table: OpenTable<'_>, snapshot: Snapshot<'_>, number: u64) {
+    let open = || Reader::open(table).content.take();
+    let Some(content) = open() else {
+        return;
+    };
+    if let Some(row) = entry_numbers::row_of(table, &content, number) {
+        serializable::lock_row(table, &content, snapshot, row, Some(number));
+    }
+    // Who changes the row from now on finds the lock.
+    if let Some(content) = open()
+        && let Some(row) = entry_numbers::row_of(table, &content, number)
+    {
+        serializable::report_conflicts(table, &content, snapshot, row);
     }
 }
 

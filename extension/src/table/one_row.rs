@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 
 use super::kept::Extent;
 use super::reader::{Access, Content, Reader, ViewRequest};
-use super::{pending_rows, row_numbers, scan, speculation, tid};
+use super::{pending_rows, row_numbers, serializable, speculation, tid};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -26,24 +26,6 @@ pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> O
     let tombstones = content.tombstones.borrow();
     let mut of_row = tombstones.of_row(row).iter();
     (seen && !of_row.any(|tombstone| snapshot.sees_deletion(tombstone))).then_some(run)
-}
-
-/// Serializable isolation: reports who wrote or deleted a row that is looked at, where the snapshot does not see that.
-pub fn report_conflicts(table: OpenTable<'_>, content: &Content, snapshot: Snapshot<'_>, row: u64) {
-    let Some((_, run)) = content.run_of(row) else {
-        return;
-    };
-    if !snapshot.sees_run(&run, |_| ()) {
-        return scan::report_unseen(table, snapshot, &run);
-    }
-    let tombstones = content.tombstones.borrow();
-    let unseen = tombstones
-        .of_row(row)
-        .iter()
-        .filter(|t| t.deletes() && !t.is_frozen() && !snapshot.sees_deletion(t));
-    for tombstone in unseen {
-        table.check_conflict_out(tombstone.xmax, snapshot);
-    }
 }
 
 /// Stores a row of a run into a slot, in the slot's own memory.
@@ -75,25 +57,46 @@ pub fn fetch(
     let Some(row) = tid::to_row(id) else {
         return false;
     };
-    if snapshot.kind() == SnapshotKind::Mvcc {
-        table.predicate_lock(snapshot);
-    }
     row_numbers::keep_if_changing(table);
     pending_rows::flush_table(table.oid());
+    let is_serializable = table.reports_conflicts(snapshot);
+    if is_serializable {
+        // Who changes the row from now on finds the lock.
+        let content = Reader::open(table).content.take();
+        if let Some(content) = &content {
+            serializable::lock_row(table, content, snapshot, row, None);
+        }
+    }
     let mut reader = Reader::open_to(table, slot.descriptor(), Extent::Row(row));
     let Some(mut content) = reader.content.take() else {
         return false;
     };
     // Tables that the statement only reads are checked too: a join that changes another table fetches their rows by number.
     row_numbers::check_row(table, &content, row);
-    if table.reports_conflicts(snapshot) {
-        report_conflicts(table, &content, snapshot, row);
+    if is_serializable {
+        serializable::report_conflicts(table, &content, snapshot, row);
     }
     let Some(run) = visible_row(&mut content, snapshot, row) else {
         return false;
     };
     store_row(&reader, &content, &run, row, slot);
+    if snapshot.kind() == SnapshotKind::Any {
+        // RETURNING of DELETE.
+        let deletion = newest_deletion(&content, row);
+        let header = RowHeader {
+            xmax: deletion.unwrap_or_default(),
+            ..RowHeader::new(run.xmin, run.cmin)
+        };
+        slot.set_written(*id, table.oid(), header);
+    }
     true
+}
+
+/// Who has deleted or updated a row.
+fn newest_deletion(content: &Content, row: u64) -> Option<u32> {
+    let tombstones = content.tombstones.borrow();
+    let mut of_row = tombstones.of_row(row).iter().rev();
+    of_row.find(|tombstone| tombstone.deletes()).map(|t| t.xmax)
 }
 
 /// Stores a row into a slot of the table, whoever may see it; false if there is no such row.

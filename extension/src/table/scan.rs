@@ -15,7 +15,7 @@ use pgrx::pg_sys;
 use super::reader::{Content, Reader, SegmentView};
 use super::row_numbers::{self, Reading};
 use super::shape::TableShape;
-use super::{entry_numbers, one_row, pending_rows, tid};
+use super::{entry_numbers, one_row, pending_rows, serializable, tid};
 use crate::gucs;
 use crate::pg::descriptor::Descriptor;
 use crate::pg::slot::{RowHeader, Slot};
@@ -307,7 +307,7 @@ impl<'a> Scan<'a> {
             return false;
         };
         if self.serializable {
-            one_row::report_conflicts(self.reader.table, &content, snapshot, row);
+            serializable::report_conflicts(self.reader.table, &content, snapshot, row);
         }
         let run = one_row::visible_row(&mut content, snapshot, row);
         if let Some(run) = &run {
