@@ -65,7 +65,7 @@ impl<'a> IndexFetch<'a> {
             .scan
             .get_or_insert_with(|| Scan::begin(table, Some(snapshot)));
         if table.reports_conflicts(snapshot) {
-            lock_and_report(table, snapshot, number);
+            serializable::read_entry(table, snapshot, number);
         }
         if let Some(row) = scan.row_of_entry(number)
             && scan.store_row(row, slot)
@@ -104,24 +104,6 @@ impl<'a> IndexFetch<'a> {
             Some(row) if scan.store_row(row, slot) => Found::Row,
             _ => Found::Nothing,
         }
-    }
-}
-
-/// Serializable isolation: locks a row, and then reports who wrote or deleted it unseen. The table is opened anew: it may
-/// have got the row since the scan began.
-fn lock_and_report(table: OpenTable<'_>, snapshot: Snapshot<'_>, number: u64) {
-    let open = || Reader::open(table).content.take();
-    let Some(content) = open() else {
-        return;
-    };
-    if let Some(row) = entry_numbers::row_of(table, &content, number) {
-        serializable::lock_row(table, &content, snapshot, row, Some(number));
-    }
-    // Who changes the row from now on finds the lock.
-    if let Some(content) = open()
-        && let Some(row) = entry_numbers::row_of(table, &content, number)
-    {
-        serializable::report_conflicts(table, &content, snapshot, row);
     }
 }
 

@@ -292,6 +292,15 @@ impl<'a> Scan<'a> {
         self.store_current(slot)
     }
 
+    /// Serializable isolation: the row with an entry number is going to be read by its number.
+    pub fn read_entry(&self, number: u64) {
+        if self.serializable
+            && let Some(snapshot) = self.snapshot
+        {
+            serializable::read_entry(self.reader.table, snapshot, number);
+        }
+    }
+
     /// The row with an entry number; `None`: it is gone. See [`super::entry_numbers`].
     pub fn row_of_entry(&self, number: u64) -> Option<u64> {
         let content = self.reader.content.as_ref()?;

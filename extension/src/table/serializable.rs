@@ -5,7 +5,7 @@
 
 use pgrx::pg_sys;
 
-use super::entry_numbers::EntryNumbers;
+use super::entry_numbers::{self, EntryNumbers};
 use super::kept::Extent;
 use super::reader::{Content, Reader};
 use super::{row_numbers, scan, tid};
@@ -61,5 +61,23 @@ pub fn lock_row(
             None => entry_id(table, content, row),
         };
         table.predicate_lock_row(id, snapshot, run.xmin);
+    }
+}
+
+/// Locks the row with an entry number, and then reports who wrote or deleted it unseen. The table is opened anew: it may
+/// have got the row since the scan began.
+pub fn read_entry(table: OpenTable<'_>, snapshot: Snapshot<'_>, number: u64) {
+    let open = || Reader::open(table).content.take();
+    let Some(content) = open() else {
+        return;
+    };
+    if let Some(row) = entry_numbers::row_of(table, &content, number) {
+        lock_row(table, &content, snapshot, row, Some(number));
+    }
+    // Who changes the row from now on finds the lock.
+    if let Some(content) = open()
+        && let Some(row) = entry_numbers::row_of(table, &content, number)
+    {
+        report_conflicts(table, &content, snapshot, row);
     }
 }

@@ -152,9 +152,7 @@ unsafe extern "C-unwind" fn scan_begin(
     unsafe {
         pg_sys::RelationIncrementReferenceCount(relation);
         let (table, seen) = (OpenTable::new(relation), Snapshot::new(snapshot));
-        // Rows of a bitmap are anywhere.
         let reads_all = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
-            | pg_sys::ScanOptions::SO_TYPE_BITMAPSCAN
             | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN
             | pg_sys::ScanOptions::SO_TYPE_TIDRANGESCAN;
         if let Some(seen) = seen.filter(|_| flags & reads_all != 0) {
