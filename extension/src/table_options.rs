@@ -57,13 +57,6 @@ pub fn check(
     Settings::read(left).check(table);
 }
 
-/// Warns about parameters of other tables that have no effect on lanes tables.
-pub fn warn_of_useless(others: Definitions<'_>) {
-    if others.names(c"fillfactor") {
-        pgrx::warning!("fillfactor has no effect on a lanes table, whose pages are always filled");
-    }
-}
-
 /// Raises an ERROR if a statement about a table that is not a lanes table has parameters of ours, which core does not know.
 pub fn refuse_elsewhere(parameters: Definitions<'_>) {
     let (ours, _) = split(parameters);

@@ -141,7 +141,7 @@ impl Plan {
         } else if let Some(index) = node.downcast::<IndexStmt<'static>>() {
             let table = find(index.relation());
             if is_lanes(table) {
-                index::check(table, index.accessMethod() == Some(c"brin"));
+                index::check(table);
             }
         }
         None
@@ -155,7 +155,6 @@ impl Plan {
         options: Definitions<'static>,
     ) -> Definitions<'static> {
         let (ours, others) = table_options::split(options);
-        table_options::warn_of_useless(others);
         let existed = if_not_exists && find(name) != pg_sys::InvalidOid;
         if let Some(table) = name
             && !ours.is_empty()
@@ -194,10 +193,7 @@ impl Plan {
         {
             let (ours, others) = table_options::split(command.parameters());
             let target = match command.subtype() {
-                pg_sys::AlterTableType::AT_SetRelOptions => {
-                    table_options::warn_of_useless(others);
-                    &mut set
-                }
+                pg_sys::AlterTableType::AT_SetRelOptions => &mut set,
                 _ => &mut reset,
             };
             command.set_parameters(others);

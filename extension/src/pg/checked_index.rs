@@ -9,7 +9,7 @@ use super::index::{Entry, EntryMaker};
 use super::ports;
 use super::table::OpenTable;
 
-/// The valid indexes of a table, open.
+/// The valid indexes of a table that have an entry for each row, open.
 pub struct CheckedIndexes<'a> {
     table: OpenTable<'a>,
     indexes: Vec<pg_sys::Relation>,
@@ -22,7 +22,7 @@ pub struct CheckedIndex<'a> {
 }
 
 impl<'a> CheckedIndexes<'a> {
-    /// Opens the indexes that queries may use. The caller holds the lock on the table that VACUUM takes.
+    /// Opens the indexes that queries may use, but for those that summarise ranges of rows. The caller holds the lock on the table that VACUUM takes.
     pub fn open(table: OpenTable<'a>) -> CheckedIndexes<'a> {
         let mut indexes = Vec::new();
         // SAFETY: the table is open; each index is closed when the value is dropped, or with the transaction.
@@ -32,7 +32,8 @@ impl<'a> CheckedIndexes<'a> {
             for place in 0..count {
                 let id = (*(*list).elements.add(place)).oid_value;
                 let index = pg_sys::index_open(id, pg_sys::RowExclusiveLock as i32);
-                match (*(*index).rd_index).indisvalid {
+                let has_entries = (*(*index).rd_rel).relam != pg_sys::BRIN_AM_OID;
+                match (*(*index).rd_index).indisvalid && has_entries {
                     true => indexes.push(index),
                     false => pg_sys::index_close(index, pg_sys::NoLock as i32),
                 }

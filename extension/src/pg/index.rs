@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::descriptor::Descriptor;
 use super::executor;
 use super::slot::Slot;
 use super::table::OpenTable;
@@ -25,10 +26,37 @@ pub struct Entry {
     nulls: [bool; COLUMNS_MAX],
 }
 
+impl Default for Entry {
+    /// NULL in all columns.
+    fn default() -> Entry {
+        Entry {
+            values: [pg_sys::Datum::null(); COLUMNS_MAX],
+            nulls: [true; COLUMNS_MAX],
+        }
+    }
+}
+
 impl Entry {
     /// Whether the first column is NULL.
     pub fn begins_with_null(&self) -> bool {
         self.nulls[0]
+    }
+
+    /// An entry with these first columns; `None` is NULL.
+    pub fn of_columns(columns: impl Iterator<Item = Option<pg_sys::Datum>>) -> Entry {
+        let mut entry = Entry::default();
+        for (place, column) in columns.enumerate() {
+            entry.nulls[place] = column.is_none();
+            entry.values[place] = column.unwrap_or(pg_sys::Datum::null());
+        }
+        entry
+    }
+
+    /// Copies the first columns.
+    pub fn copy_to(&self, values: &mut [pg_sys::Datum], nulls: &mut [bool]) {
+        let count = values.len();
+        values.copy_from_slice(&self.values[..count]);
+        nulls.copy_from_slice(&self.nulls[..count]);
     }
 }
 
@@ -90,10 +118,7 @@ impl<'a> EntryMaker<'a> {
                     return None;
                 }
             }
-            let mut entry = Entry {
-                values: [pg_sys::Datum::null(); COLUMNS_MAX],
-                nulls: [false; COLUMNS_MAX],
-            };
+            let mut entry = Entry::default();
             executor::in_context((*self.context).ecxt_per_tuple_memory, || {
                 let (values, nulls) = (entry.values.as_mut_ptr(), entry.nulls.as_mut_ptr());
                 pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, nulls);
@@ -159,6 +184,16 @@ impl EntrySink {
             callback,
             state,
         }
+    }
+
+    /// The types of the index's columns, and their modifiers.
+    pub fn column_types(&self) -> Vec<(pg_sys::Oid, i32)> {
+        // SAFETY: `new` was promised an open index; its descriptor lives while it is open.
+        let descriptor = unsafe { Descriptor::new((*self.index).rd_att) };
+        let columns = descriptor.attributes();
+        columns
+            .map(|column| (column.atttypid, column.atttypmod))
+            .collect()
     }
 
     /// Passes on the entry of a row. Rows that are not alive are left out of checks of uniqueness.
@@ -383,6 +418,29 @@ pub fn key_columns(table: OpenTable<'_>) -> Vec<usize> {
         pg_sys::bms_free(set);
     }
     columns
+}
+
+/// Whether a table has an index that summarises ranges of its blocks: BRIN.
+pub fn has_block_ranges(table: OpenTable<'_>) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+    // SAFETY: the table is open; the list is a copy that is freed here; a tuple is live until it is released.
+    unsafe {
+        let list = pg_sys::RelationGetIndexList(table.as_ptr());
+        let count = list.as_ref().map_or(0, |list| list.length as usize);
+        let found = (0..count).any(|place| {
+            let index = (*(*list).elements.add(place)).oid_value;
+            let tuple = pg_sys::SearchSysCache1(cache, index.into());
+            if tuple.is_null() {
+                return false;
+            }
+            let class: *const pg_sys::FormData_pg_class = pg_sys::GETSTRUCT(tuple).cast();
+            let is_brin = (*class).relam == pg_sys::BRIN_AM_OID;
+            pg_sys::ReleaseSysCache(tuple);
+            is_brin
+        });
+        pg_sys::list_free(list);
+        found
+    }
 }
 
 /// A slot of a table's row type that frees itself.

@@ -9,7 +9,7 @@
 //! | [`snapshot`], [`transaction`] | snapshots, and the outcome of transactions |
 //! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`], [`type_io`] | values and rows |
 //! | [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`] | query trees, expressions, plans and the planner's structures |
-//! | [`index`] | indexes of tables: their entries, and cleaning them up |
+//! | [`index`], [`entry_sort`] | indexes of tables: their entries, sorting and cleaning them up |
 //! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`], [`kept_rows`] | calls of SQL functions; values and rows that aggregates keep |
@@ -41,6 +41,7 @@ pub mod copy;
 pub mod datum;
 pub mod definitions;
 pub mod descriptor;
+pub mod entry_sort;
 pub mod exec;
 pub mod executor;
 pub mod explain;

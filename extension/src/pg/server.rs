@@ -134,6 +134,12 @@ pub fn is_standby() -> bool {
     unsafe { pg_sys::RecoveryInProgress() }
 }
 
+/// Whether the transaction's isolation level is SERIALIZABLE.
+pub fn is_serializable() -> bool {
+    // SAFETY: a setting of the backend.
+    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
+}
+
 /// Whether all statements of the transaction use one snapshot: its isolation level is REPEATABLE READ or higher.
 pub fn has_fixed_snapshot() -> bool {
     // SAFETY: a read of a variable of this process, which has one thread.

@@ -20,7 +20,7 @@ use super::ports;
 pub struct RowHeader {
     pub xmin: u32,
     pub cmin: u32,
-    /// The transaction that locked the row before it updated it; 0: none. Only RETURNING tells.
+    /// The transaction that deleted the row, or locked it before it updated it; 0: none. Only RETURNING tells.
     pub xmax: u32,
 }
 

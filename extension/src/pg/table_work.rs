@@ -13,6 +13,11 @@ impl OpenTable<'_> {
     /// Blocks of the main fork.
     #[inline]
     pub fn blocks(self) -> u32 {
+        (self.fork_bytes(MAIN) / u64::from(pg_sys::BLCKSZ)) as u32
+    }
+
+    /// Blocks of the table as PostgreSQL counts them: see [`crate::table_am::relation::size`].
+    pub fn counted_blocks(self) -> u32 {
         // SAFETY: the table is open.
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.as_ptr(), MAIN) }
     }
@@ -123,6 +128,17 @@ impl OpenTable<'_> {
         unsafe { ports::PredicateLockRelation(self.as_ptr(), snapshot.as_ptr()) }
     }
 
+    /// Serializable isolation: this transaction reads a row, which `inserter` wrote.
+    pub fn predicate_lock_row(
+        self,
+        tid: pg_sys::ItemPointerData,
+        snapshot: Snapshot<'_>,
+        inserter: u32,
+    ) {
+        // SAFETY: the table is open and the snapshot live.
+        unsafe { ports::PredicateLockTID(self.as_ptr(), tid, snapshot.as_ptr(), inserter) }
+    }
+
     /// Serializable isolation: whether scans under this snapshot report the writers that they do not see.
     pub fn reports_conflicts(self, snapshot: Snapshot<'_>) -> bool {
         // SAFETY: the table is open and the snapshot live.
@@ -135,10 +151,10 @@ impl OpenTable<'_> {
         unsafe { ports::CheckForSerializableConflictOut(self.as_ptr(), xid, snapshot.as_ptr()) }
     }
 
-    /// Serializable isolation: this transaction is about to write to the table.
-    pub fn check_conflict_in(self) {
+    /// Serializable isolation: this transaction is about to write to the table, or to change a row of it.
+    pub fn check_conflict_in(self, row: Option<pg_sys::ItemPointerData>) {
         // SAFETY: the table is open.
-        unsafe { ports::CheckForSerializableConflictIn(self.as_ptr()) }
+        unsafe { ports::CheckForSerializableConflictIn(self.as_ptr(), row) }
     }
 }
 
@@ -178,7 +194,7 @@ impl OpenTable<'_> {
     pub fn report_vacuum(self, rows_live: u64, oldest_unfrozen_xid: u32, has_indexes: bool) {
         // SAFETY: the table is open, and this VACUUM holds its lock.
         unsafe {
-            let blocks = self.blocks();
+            let blocks = self.counted_blocks();
             ports::update_relation_stats(
                 self.as_ptr(),
                 blocks,

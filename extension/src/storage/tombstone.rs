@@ -148,6 +148,14 @@ pub fn set_next(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_NEXT, block);
 }
 
+/// Whether a table has no tombstones.
+pub fn is_empty(table: OpenTable<'_>) -> bool {
+    Meta::load(table).is_none_or(|meta| {
+        let is_one_page = meta.tombstone_head == meta.tombstone_tail;
+        is_one_page && count(LockedPage::share(table, meta.tombstone_head).bytes()) == 0
+    })
+}
+
 /// The chain's last page, exclusively locked: nobody else can add a tombstone meanwhile.
 pub struct Tail {
     page: LockedPage,

@@ -94,7 +94,7 @@ impl<'a> PreparedRun<'a> {
         let (end, tail) = lock_directory_tail(self.table, self.inline_bytes());
         // With the tail held: a serializable reader has either locked the table, which this finds, or will find
         // the entry.
-        self.table.check_conflict_in();
+        self.table.check_conflict_in(None);
         let page = DirectoryPage::parse(tail.bytes());
         let (first_row, index) = (page.next_row(), page.count() as u32);
         let inline = (self.first_block == 0).then_some(self.image.as_slice());

@@ -4,6 +4,14 @@
 //! snapshot may see, deleted ones included: queries that began before may use the index. With CONCURRENTLY it gets
 //! those that one snapshot sees, in the second of its passes, and those that another one sees and that have no entry
 //! yet, in the third.
+//!
+//! A BRIN index summarises ranges of entry numbers. It takes its entries in the order of these numbers, or those of one
+//! range in any order. Sealing does not change it: the rows of a range stay the same.
+
+use std::ops::Range;
+
+use lanes_columnar::arena::RunEntry;
+use lanes_columnar::limits::segment_of;
 
 use super::entry_numbers::EntryNumbers;
 use super::fate::{Fate, fate};
@@ -12,14 +20,105 @@ use super::reader::Content;
 use super::scan::Scan;
 use super::tid;
 use crate::error;
+use crate::pg::entry_sort::EntrySort;
 use crate::pg::index::{EntryMaker, EntrySink, FoundEntries};
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
 use crate::pg::progress::BuildProgress;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
+use crate::storage::part::LivePart;
 
 /// Rows between two looks for interrupts.
 const INTERRUPT_ROWS: u64 = 4096;
+
+/// The rows of one pass over a table, on their way into an index.
+struct Pass<'p, 'a> {
+    table: OpenTable<'a>,
+    maker: &'p mut EntryMaker<'a>,
+    sink: &'p EntrySink,
+    /// Of an index that takes its entries in the order of their rows' entry numbers.
+    sort: Option<EntrySort>,
+    /// Whether rows of every fate pass; otherwise all are alive.
+    sees_all: bool,
+    horizon: u32,
+    numbers: EntryNumbers,
+    run: Option<RunEntry>,
+    alive: u64,
+    seen: u64,
+}
+
+impl<'p, 'a> Pass<'p, 'a> {
+    fn begin(
+        table: OpenTable<'a>,
+        sees_all: bool,
+        maker: &'p mut EntryMaker<'a>,
+        sink: &'p EntrySink,
+    ) -> Self {
+        Pass {
+            table,
+            maker,
+            sink,
+            sort: None,
+            sees_all,
+            horizon: table.oldest_non_removable_xid(),
+            numbers: EntryNumbers::default(),
+            run: None,
+            alive: 0,
+            seen: 0,
+        }
+    }
+
+    /// Passes on the entry of the row in the maker's slot.
+    fn take(&mut self, content: &Content, progress: Option<&BuildProgress>) {
+        let Some(row) = tid::to_row(&self.maker.slot().tid()) else {
+            return;
+        };
+        self.seen += 1;
+        if self.seen.is_multiple_of(INTERRUPT_ROWS) {
+            CHECK_FOR_INTERRUPTS();
+            if let Some(progress) = progress {
+                progress.at(row);
+            }
+        }
+        let fate = match self.sees_all {
+            true => fate(content, &mut self.run, row, || self.horizon),
+            false => Fate::Alive,
+        };
+        if fate == Fate::Gone {
+            return;
+        }
+        let is_alive = fate == Fate::Alive;
+        self.alive += u64::from(is_alive);
+        if let Some(mut entry) = self.maker.make() {
+            let number = self.numbers.of_row(self.table, content, row);
+            match &mut self.sort {
+                Some(sort) => sort.put(number, is_alive, &entry),
+                None => self.sink.take(&mut entry, tid::from_row(number), is_alive),
+            }
+        }
+    }
+
+    /// Passes on what is still to be sorted; how many rows are alive.
+    fn finish(self) -> f64 {
+        if let Some(mut sort) = self.sort {
+            sort.sort();
+            while let Some((number, is_alive, mut entry)) = sort.next() {
+                CHECK_FOR_INTERRUPTS();
+                self.sink.take(&mut entry, tid::from_row(number), is_alive);
+            }
+            sort.free();
+        }
+        self.alive as f64
+    }
+}
+
+/// The order in which an index takes its entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EntryOrder {
+    Any,
+    /// By entry numbers, as an index does that summarises ranges of them.
+    Numbers,
+}
 
 /// Passes the entries of the rows of a scan to an index; how many rows are alive. `sees_all` says that the scan
 /// returns rows of every fate; otherwise all that it returns are alive. `is_reported` says that
@@ -27,49 +126,69 @@ const INTERRUPT_ROWS: u64 = 4096;
 pub fn build<'a>(
     scan: &mut Scan<'a>,
     sees_all: bool,
+    order: EntryOrder,
     maker: &mut EntryMaker<'a>,
     sink: &EntrySink,
     is_reported: bool,
 ) -> f64 {
     let table = scan.reader.table;
-    let end_row = scan
-        .reader
-        .content
-        .as_ref()
-        .map_or(0, |content| content.runs.end_row());
+    let content = scan.reader.content.as_ref();
+    let end_row = content.map_or(0, |content| content.runs.end_row());
+    // Rows of other tables lie in the order of their entry numbers.
+    let is_mapped = |part: &LivePart| part.entry.is_mapped();
+    let is_out_of_order = content.is_some_and(|content| content.parts.live().iter().any(is_mapped));
     let progress = is_reported.then(|| BuildProgress::begin(table.blocks(), end_row));
-    let horizon = table.oldest_non_removable_xid();
-    let (mut numbers, mut run) = (EntryNumbers::default(), None);
-    let (mut alive, mut seen) = (0u64, 0u64);
-    while scan.next(true, maker.slot()) {
-        seen += 1;
-        if seen % INTERRUPT_ROWS == 0 {
-            CHECK_FOR_INTERRUPTS();
-            if let (Some(progress), Some(row)) = (&progress, tid::to_row(&maker.slot().tid())) {
-                progress.at(row);
-            }
-        }
-        let (Some(row), Some(content)) = (tid::to_row(&maker.slot().tid()), &scan.reader.content)
-        else {
-            continue;
-        };
-        let fate = match sees_all {
-            true => fate(content, &mut run, row, || horizon),
-            false => Fate::Alive,
-        };
-        if fate == Fate::Gone {
-            continue;
-        }
-        alive += u64::from(fate == Fate::Alive);
-        if let Some(mut entry) = maker.make() {
-            let id = tid::from_row(numbers.of_row(table, content, row));
-            sink.take(&mut entry, id, fate == Fate::Alive);
+    let mut pass = Pass::begin(table, sees_all, maker, sink);
+    if order == EntryOrder::Numbers && is_out_of_order {
+        pass.sort = Some(EntrySort::begin(sink));
+    }
+    while scan.next(true, pass.maker.slot()) {
+        if let Some(content) = &scan.reader.content {
+            pass.take(content, progress.as_ref());
         }
     }
     if let Some(progress) = progress {
         progress.end();
     }
-    alive as f64
+    pass.finish()
+}
+
+/// Entry numbers whose rows are looked for at a time: bounds memory.
+const SOUGHT_NUMBERS: u64 = 1 << 20;
+
+/// Passes the entries of the rows with some entry numbers to an index that summarises them together, in any order; how
+/// many rows are alive. The scan returns rows of every fate.
+pub fn build_range<'a>(
+    scan: &mut Scan<'a>,
+    numbers: Range<u64>,
+    maker: &mut EntryMaker<'a>,
+    sink: &EntrySink,
+) -> f64 {
+    let mut pass = Pass::begin(scan.reader.table, true, maker, sink);
+    let content = scan.reader.content.as_ref();
+    let end = numbers.end.min(content.map_or(0, Content::end_number));
+    let mut from = numbers.start;
+    while from < end {
+        let to = end.min(from + SOUGHT_NUMBERS);
+        let mut rows: Vec<u64> = (from..to).filter_map(|n| scan.row_of_entry(n)).collect();
+        rows.sort_unstable();
+        for of_segment in rows.chunk_by(|a, b| segment_of(*a) == segment_of(*b)) {
+            let (first, last) = (of_segment[0], of_segment[of_segment.len() - 1]);
+            if !scan.open_rows(first, last + 1) {
+                continue;
+            }
+            scan.fill_visible();
+            for &row in of_segment {
+                if scan.store_if_open(row, pass.maker.slot())
+                    && let Some(content) = &scan.reader.content
+                {
+                    pass.take(content, None);
+                }
+            }
+        }
+        from = to;
+    }
+    pass.finish()
 }
 
 /// Makes the entries that an index lacks of the rows that a snapshot sees.

@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use super::kept::Extent;
 use super::reader::{Content, Reader};
 use super::scan::Scan;
-use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, tid};
+use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, serializable, tid};
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -61,10 +61,12 @@ impl<'a> IndexFetch<'a> {
     /// Stores the row with an entry number, if an MVCC snapshot sees it.
     fn fetch_seen(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
-        let scan = self.scan.get_or_insert_with(|| {
-            table.predicate_lock(snapshot);
-            Scan::begin(table, Some(snapshot))
-        });
+        let scan = self
+            .scan
+            .get_or_insert_with(|| Scan::begin(table, Some(snapshot)));
+        if table.reports_conflicts(snapshot) {
+            serializable::read_entry(table, snapshot, number);
+        }
         if let Some(row) = scan.row_of_entry(number)
             && scan.store_row(row, slot)
         {

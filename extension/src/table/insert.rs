@@ -85,7 +85,7 @@ pub fn append(
     flags: u32,
 ) -> u64 {
     publication::check_write(table, Change::Insert);
-    table.check_conflict_in();
+    table.check_conflict_in(None);
     let first_row = PreparedRun::write(table, kinds, columns, rows).publish(xid, command, flags);
     if first_row + rows as u64 > tid::ROWS_MAX {
         error::too_large(

@@ -20,6 +20,7 @@ pub mod row_columns;
 pub mod row_numbers;
 pub mod runs;
 pub mod scan;
+pub mod serializable;
 pub mod shape;
 pub mod speculation;
 pub mod stream;

@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 
 use super::kept::Extent;
 use super::reader::{Access, Content, Reader, ViewRequest};
-use super::{pending_rows, row_numbers, speculation, tid};
+use super::{pending_rows, row_numbers, serializable, speculation, tid};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -57,22 +57,46 @@ pub fn fetch(
     let Some(row) = tid::to_row(id) else {
         return false;
     };
-    if snapshot.kind() == SnapshotKind::Mvcc {
-        table.predicate_lock(snapshot);
-    }
     row_numbers::keep_if_changing(table);
     pending_rows::flush_table(table.oid());
+    let is_serializable = table.reports_conflicts(snapshot);
+    if is_serializable {
+        // Who changes the row from now on finds the lock.
+        let content = Reader::open(table).content.take();
+        if let Some(content) = &content {
+            serializable::lock_row(table, content, snapshot, row, None);
+        }
+    }
     let mut reader = Reader::open_to(table, slot.descriptor(), Extent::Row(row));
     let Some(mut content) = reader.content.take() else {
         return false;
     };
     // Tables that the statement only reads are checked too: a join that changes another table fetches their rows by number.
     row_numbers::check_row(table, &content, row);
+    if is_serializable {
+        serializable::report_conflicts(table, &content, snapshot, row);
+    }
     let Some(run) = visible_row(&mut content, snapshot, row) else {
         return false;
     };
     store_row(&reader, &content, &run, row, slot);
+    if snapshot.kind() == SnapshotKind::Any {
+        // RETURNING of DELETE.
+        let deletion = newest_deletion(&content, row);
+        let header = RowHeader {
+            xmax: deletion.unwrap_or_default(),
+            ..RowHeader::new(run.xmin, run.cmin)
+        };
+        slot.set_written(*id, table.oid(), header);
+    }
     true
+}
+
+/// Who has deleted or updated a row.
+fn newest_deletion(content: &Content, row: u64) -> Option<u32> {
+    let tombstones = content.tombstones.borrow();
+    let mut of_row = tombstones.of_row(row).iter().rev();
+    of_row.find(|tombstone| tombstone.deletes()).map(|t| t.xmax)
 }
 
 /// Stores a row into a slot of the table, whoever may see it; false if there is no such row.

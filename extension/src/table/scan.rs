@@ -15,7 +15,7 @@ use pgrx::pg_sys;
 use super::reader::{Content, Reader, SegmentView};
 use super::row_numbers::{self, Reading};
 use super::shape::TableShape;
-use super::{entry_numbers, one_row, pending_rows, tid};
+use super::{entry_numbers, one_row, pending_rows, serializable, tid};
 use crate::gucs;
 use crate::pg::descriptor::Descriptor;
 use crate::pg::slot::{RowHeader, Slot};
@@ -33,7 +33,7 @@ mod shared;
 pub mod spare_memory;
 
 use open_view::Wanted;
-pub use ranges::Range;
+pub use ranges::{Range, report_unseen};
 pub use remote_rows::holds_remote;
 use remote_rows::is_resident;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
@@ -292,6 +292,15 @@ impl<'a> Scan<'a> {
         self.store_current(slot)
     }
 
+    /// Serializable isolation: the row with an entry number is going to be read by its number.
+    pub fn read_entry(&self, number: u64) {
+        if self.serializable
+            && let Some(snapshot) = self.snapshot
+        {
+            serializable::read_entry(self.reader.table, snapshot, number);
+        }
+    }
+
     /// The row with an entry number; `None`: it is gone. See [`super::entry_numbers`].
     pub fn row_of_entry(&self, number: u64) -> Option<u64> {
         let content = self.reader.content.as_ref()?;
@@ -306,6 +315,9 @@ impl<'a> Scan<'a> {
         else {
             return false;
         };
+        if self.serializable {
+            serializable::report_conflicts(self.reader.table, &content, snapshot, row);
+        }
         let run = one_row::visible_row(&mut content, snapshot, row);
         if let Some(run) = &run {
             if slot.leaves_out_values() {

@@ -25,8 +25,10 @@ impl BitmapRows {
     /// Takes up the rows with some entry numbers.
     fn start(&mut self, scan: &Scan<'_>, numbers: impl Iterator<Item = u64>) {
         self.rows.clear();
-        self.rows
-            .extend(numbers.filter_map(|number| scan.row_of_entry(number)));
+        self.rows.extend(numbers.filter_map(|number| {
+            scan.read_entry(number);
+            scan.row_of_entry(number)
+        }));
         self.rows.sort_unstable_by(|a, b| b.cmp(a));
     }
 

@@ -10,7 +10,6 @@ use std::ffi::c_void;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
-use super::refuse;
 use super::routine::ScanState;
 use crate::pg::executor::small_context;
 use crate::pg::index::{Deletion, EntryMaker, EntrySink, FoundEntries};
@@ -19,8 +18,10 @@ use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
+use crate::table::index_build::EntryOrder;
 use crate::table::index_fetch::{Found, IndexFetch};
 use crate::table::scan::Scan;
+use crate::table::tid::BLOCK_ROWS;
 use crate::table::{fate, index_build, insert, speculation};
 use crate::table_options;
 
@@ -112,10 +113,7 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
 }
 
 /// Refuses an index that a lanes table cannot have.
-pub fn check(table: pg_sys::Oid, is_brin: bool) {
-    if is_brin {
-        refuse::brin();
-    }
+pub fn check(table: pg_sys::Oid) {
     if table_options::of(table).dedup {
         table_options::refuse_index_with_dedup();
     }
@@ -129,8 +127,8 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
     _allow_sync: bool,
     _any_visible: bool,
     progress: bool,
-    _start: pg_sys::BlockNumber,
-    _blocks: pg_sys::BlockNumber,
+    start: pg_sys::BlockNumber,
+    blocks: pg_sys::BlockNumber,
     callback: pg_sys::IndexBuildCallback,
     state: *mut c_void,
     shared: pg_sys::TableScanDesc,
@@ -139,34 +137,30 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
     // scan, if there is one, is a participant's of a parallel build.
     unsafe {
         let table = OpenTable::new(relation);
-        let method = OpenTable::new(index).access_method();
-        check(table.oid(), method == pg_sys::BRIN_AM_OID);
+        check(table.oid());
+        let order = match OpenTable::new(index).access_method() {
+            pg_sys::BRIN_AM_OID => EntryOrder::Numbers,
+            _ => EntryOrder::Any,
+        };
         let sink = EntrySink::new(index, callback, state);
         let mut maker = EntryMaker::begin(table, index, info);
         let sees_all = !(*info).ii_Concurrent;
+        let mut build = |scan: &mut Scan<'static>| {
+            index_build::build(scan, sees_all, order, &mut maker, &sink, progress)
+        };
         let alive = if !shared.is_null() {
-            let alive = index_build::build(
-                ScanState::of(shared).scan(),
-                sees_all,
-                &mut maker,
-                &sink,
-                progress,
-            );
+            let alive = build(ScanState::of(shared).scan());
             ports::table_endscan(shared);
             alive
+        } else if blocks != pg_sys::InvalidBlockNumber {
+            let first = u64::from(start) * BLOCK_ROWS;
+            let numbers = first..first + u64::from(blocks) * BLOCK_ROWS;
+            index_build::build_range(&mut Scan::begin(table, None), numbers, &mut maker, &sink)
         } else if sees_all {
-            index_build::build(
-                &mut Scan::begin(table, None),
-                true,
-                &mut maker,
-                &sink,
-                progress,
-            )
+            build(&mut Scan::begin(table, None))
         } else {
             let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
-            let mut scan = Scan::begin(table, Snapshot::new(snapshot));
-            let alive = index_build::build(&mut scan, false, &mut maker, &sink, progress);
-            drop(scan);
+            let alive = build(&mut Scan::begin(table, Snapshot::new(snapshot)));
             pg_sys::UnregisterSnapshot(snapshot);
             alive
         };

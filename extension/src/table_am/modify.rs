@@ -30,7 +30,7 @@ use crate::table::publication::{self, Change};
 use crate::table::reader::Reader;
 use crate::table::row_columns::RowColumns;
 use crate::table::visibility::{XidStatus, xid_status};
-use crate::table::{kept, one_row, pending_rows, tid};
+use crate::table::{kept, one_row, pending_rows, serializable, tid};
 
 mod conflict;
 mod lock;
@@ -62,7 +62,8 @@ pub fn delete(
     publication::check_write(table, Change::Delete);
     let reason = pg_sys::XLTW_Oper::XLTW_Delete;
     let mut claim = RowClaim::new(table, row, LockTupleExclusive, command, reason);
-    table.check_conflict_in();
+    let read_as = serializable::row_id(table, row);
+    table.check_conflict_in(read_as);
     // The transaction gets its id before the tail is locked.
     let flags = if is_moved { FLAG_MOVED } else { 0 };
     let tombstone = claim.tombstone(kind::DELETE, row, flags);
@@ -75,9 +76,9 @@ pub fn delete(
                 if !held.passes(conflicts.crosscheck, row) {
                     return TM_Result::TM_Updated;
                 }
-                // Again, with the tail held: a reader since the first check has either locked the table, which this
-                // finds, or will find the tombstone.
-                table.check_conflict_in();
+                // Again, with the tail held: a reader since the first check has either locked the table or the row,
+                // which this finds, or will find the tombstone.
+                table.check_conflict_in(read_as);
                 held.tail.push(table, &tombstone);
                 table.count_delete();
                 return TM_Result::TM_Ok;
@@ -110,7 +111,8 @@ pub fn update(
     publication::check_write(table, Change::Update);
     let reason = pg_sys::XLTW_Oper::XLTW_Update;
     let mut claim = RowClaim::new(table, row, mode, command, reason);
-    table.check_conflict_in();
+    let read_as = serializable::row_id(table, row);
+    table.check_conflict_in(read_as);
     // The transaction gets its id before the tail is locked.
     let xid = transaction::current_xid();
     let mut new_row = RowColumns::of(table);
@@ -144,7 +146,7 @@ pub fn update(
         if !held.passes(conflicts.crosscheck, row) {
             return (TM_Result::TM_Updated, mode);
         }
-        table.check_conflict_in();
+        table.check_conflict_in(read_as);
         let next_row = prepared.publish(xid, command, 0);
         let locks = held.locks_of_others(row);
         let own_lock = held.own_lock(row);

@@ -10,14 +10,6 @@ use pgrx::prelude::*;
 
 use crate::error::refuse;
 
-/// BRIN indexes, which summarise the blocks of a heap.
-pub fn brin() -> ! {
-    refuse(
-        "lanes tables do not support BRIN indexes",
-        "Scans of lanes tables skip rows by minimum and maximum without an index. Use btree to look up single rows.",
-    )
-}
-
 /// CLUSTER by an index that is no btree.
 pub fn clustering() -> ! {
     refuse(

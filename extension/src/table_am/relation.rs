@@ -1,11 +1,13 @@
 //! Files of a table: creation, truncation, copies, sizes.
 
+use pgrx::pg_sys;
+
 use crate::pg::table::OpenTable;
 use crate::pg::table_work::create_file;
-use crate::pg::{ports, shmem};
-use crate::storage::directory;
+use crate::pg::{index, ports, shmem};
 use crate::storage::metapage::Meta;
-use crate::table::kept;
+use crate::storage::{directory, tombstone};
+use crate::table::{kept, tid};
 
 /// `relation_set_new_filelocator`: an empty file. A file without blocks is an empty table, and so is the init fork of an
 /// unlogged table, which replaces the main fork after a crash.
@@ -38,6 +40,17 @@ pub fn forget(table: OpenTable<'_>) {
     }
 }
 
+/// `relation_size`: the bytes of a fork.
+///
+/// BRIN indexes summarise ranges of the blocks that tuple ids name, and take it that the table has as many blocks as its
+/// size says. So a table with such an index counts these blocks, whatever its file takes.
+pub fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64 {
+    if fork != pg_sys::ForkNumber::MAIN_FORKNUM || !index::has_block_ranges(table) {
+        return table.fork_bytes(fork);
+    }
+    directory::next_row(table).div_ceil(tid::BLOCK_ROWS) * u64::from(pg_sys::BLCKSZ)
+}
+
 /// The bytes of a heap page that rows may take, and the bytes that heap stores with each row.
 const HEAP_PAGE_BYTES: usize = 8168;
 const HEAP_ROW_BYTES: usize = 28;
@@ -57,24 +70,34 @@ pub struct Estimate {
 /// The rows follow from the density that the last VACUUM or ANALYZE found. If neither has run, they are all rows that
 /// were ever appended, but a small table is assumed to have ten full pages, as PostgreSQL assumes of heap tables.
 ///
+/// The file of a small table does not grow with each row that is appended. If nothing was deleted from it since it was
+/// vacuumed, the pages that all appended rows would take in a heap table count instead of its blocks.
+///
 /// The pages are those that the rows would take in a heap table. PostgreSQL's costs of a page include the work for its
 /// rows, and rows must be decoded whichever bytes they take.
 ///
 /// An index-only scan of a lanes table never reads a page of it. As in heap, the planner counts on that for the part of
 /// the file that VACUUM has seen: rows that were written since are many short runs, which take longer to find.
 pub fn estimate(table: OpenTable<'_>) -> Estimate {
-    let blocks = table.blocks();
+    let blocks = table.counted_blocks();
     let (known_pages, known_rows) = table.catalogued_size();
     let width = table.data_width();
     let heap_pages = |rows: f64| {
         let row = width.next_multiple_of(8) + HEAP_ROW_BYTES;
         (rows / (HEAP_PAGE_BYTES / row).max(1) as f64).ceil()
     };
+    let appended = || directory::next_row(table) as f64;
     let (pages, rows) = if known_pages > 0 && known_rows >= 0.0 {
-        let rows = (f64::from(known_rows) / f64::from(known_pages) * f64::from(blocks)).round();
+        let known_rows = f64::from(known_rows);
+        let is_small = known_rows >= 1.0 && heap_pages(appended()) < UNKNOWN_PAGES;
+        let growth = match is_small && tombstone::is_empty(table) {
+            true => heap_pages(appended()) / heap_pages(known_rows),
+            false => f64::from(blocks) / f64::from(known_pages),
+        };
+        let rows = (known_rows * growth).round();
         (heap_pages(rows), rows)
     } else {
-        let rows = directory::next_row(table) as f64;
+        let rows = appended();
         let is_unknown = known_rows < 0.0 && heap_pages(rows) < UNKNOWN_PAGES;
         let pages = match is_unknown && !table.has_children() {
             true => UNKNOWN_PAGES,

@@ -578,7 +578,7 @@ unsafe extern "C-unwind" fn relation_size(
     fork: pg_sys::ForkNumber::Type,
 ) -> u64 {
     // SAFETY: PostgreSQL passes an open table.
-    unsafe { OpenTable::new(relation) }.fork_bytes(fork)
+    relation::size(unsafe { OpenTable::new(relation) }, fork)
 }
 
 #[pg_guard]

@@ -34,5 +34,15 @@ INSERT INTO few VALUES (1), (2), (2), (NULL);
 ANALYZE few;
 SELECT reltuples FROM pg_class WHERE relname = 'few';
 SELECT null_frac, n_distinct FROM pg_stats WHERE tablename = 'few';
+-- Rows that are appended to a small table count before the next ANALYZE, as pages of heap would.
+CREATE TABLE grows (n int, v text) USING lanes WITH (autovacuum_enabled = off);
+INSERT INTO grows SELECT i, 'v' FROM generate_series(1, 150) i;
+ANALYZE grows;
+EXPLAIN SELECT FROM grows;
+INSERT INTO grows SELECT i, 'v' FROM generate_series(1, 150) i;
+EXPLAIN SELECT FROM grows;
+DELETE FROM grows WHERE n = 1;
+ANALYZE grows;
+EXPLAIN SELECT FROM grows;
 RESET default_statistics_target;
-DROP VIEW told; DROP TABLE l, few;
+DROP VIEW told; DROP TABLE l, few, grows;

@@ -52,7 +52,7 @@ ROLLBACK;
 
 -- RETURNING system columns.
 INSERT INTO t VALUES (7001, 'returning') RETURNING tableoid::regclass, ctid IS NOT NULL AS has_place, xmax;
-DELETE FROM t WHERE id = 7001 RETURNING tableoid::regclass, ctid IS NOT NULL AS has_place;
+DELETE FROM t WHERE id = 7001 RETURNING tableoid::regclass, ctid IS NOT NULL AS has_place, xmax = pg_current_xact_id()::xid AS mine;
 SELECT ctid AS place FROM t WHERE id = 1 \gset
 UPDATE t SET v = 'moved' WHERE id = 1 RETURNING ctid <> :'place' AS moved;
 DROP TABLE t;

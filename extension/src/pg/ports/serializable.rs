@@ -19,6 +19,13 @@ unsafe extern "C-unwind" {
         tid: pg_sys::ItemPointer,
         block: pg_sys::BlockNumber,
     );
+    #[link_name = "PredicateLockTID"]
+    fn predicate_lock_row(
+        relation: pg_sys::Relation,
+        tid: pg_sys::ItemPointer,
+        snapshot: pg_sys::Snapshot,
+        inserter: pg_sys::TransactionId,
+    );
     #[link_name = "PredicateLockRelation"]
     fn predicate_lock_relation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
 }
@@ -30,6 +37,25 @@ unsafe extern "C-unwind" {
 pub unsafe fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
     // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| predicate_lock_relation(relation, snapshot)) }
+}
+
+/// Serializable isolation: this transaction reads a row, which `inserter` wrote.
+///
+/// # Safety
+/// Open relation, live snapshot.
+pub unsafe fn PredicateLockTID(
+    relation: pg_sys::Relation,
+    mut tid: pg_sys::ItemPointerData,
+    snapshot: pg_sys::Snapshot,
+    inserter: u32,
+) {
+    let tid = &raw mut tid;
+    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            predicate_lock_row(relation, tid, snapshot, inserter.into())
+        })
+    }
 }
 
 /// Serializable isolation: whether scans under this snapshot must report the writers they do not see.
@@ -63,15 +89,21 @@ pub unsafe fn CheckForSerializableConflictOut(
     }
 }
 
-/// Serializable isolation: this transaction is about to write the relation.
+/// Serializable isolation: this transaction is about to write the relation, or a row of it.
 ///
 /// # Safety
 /// Open relation.
-pub unsafe fn CheckForSerializableConflictIn(relation: pg_sys::Relation) {
+pub unsafe fn CheckForSerializableConflictIn(
+    relation: pg_sys::Relation,
+    row: Option<pg_sys::ItemPointerData>,
+) {
+    let block = row.map_or(pg_sys::InvalidBlockNumber, |id| {
+        u32::from(id.ip_blkid.bi_hi) << 16 | u32::from(id.ip_blkid.bi_lo)
+    });
+    let mut row = row;
+    let tid = row
+        .as_mut()
+        .map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
-    unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            check_conflict_in(relation, std::ptr::null_mut(), pg_sys::InvalidBlockNumber)
-        })
-    }
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_in(relation, tid, block)) }
 }

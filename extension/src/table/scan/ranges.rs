@@ -36,7 +36,7 @@ pub fn visible_ranges(
         }
         let mut learned = 0;
         if !snapshot.is_none_or(|s| s.sees_run(&run, |flags| learned = flags)) {
-            if serializable {
+            if serializable && let Some(snapshot) = snapshot {
                 report_unseen(table, snapshot, &run);
             }
         } else {
@@ -101,9 +101,8 @@ fn learn_gone(table: OpenTable<'_>, runs: &mut Runs, deleted: &[(usize, u32)]) {
 }
 
 /// Serializable isolation: a run that this snapshot does not see was written by a transaction that we ignore.
-fn report_unseen(table: OpenTable<'_>, snapshot: Option<Snapshot<'_>>, run: &RunEntry) {
-    if let Some(snapshot) = snapshot
-        && run.flags & (FLAG_DEAD | FLAG_FROZEN) == 0
+pub fn report_unseen(table: OpenTable<'_>, snapshot: Snapshot<'_>, run: &RunEntry) {
+    if run.flags & (FLAG_DEAD | FLAG_FROZEN) == 0
         && !matches!(
             xid_status(run.xmin),
             XidStatus::Current | XidStatus::Aborted

@@ -53,12 +53,14 @@ fn conflicts(a: LockMode, b: LockMode) -> bool {
     }
 }
 
-/// Decides whether a command may lock a row in `mode`, by its run and its tombstones.
+/// Decides whether a command may lock a row in `mode`, by its run and its tombstones. `is_successor`: an update leads to
+/// the row, so the transaction that inserted it need not have committed.
 pub fn judge(
     run: &RunEntry,
     tombstones: &[Tombstone],
     command: pg_sys::CommandId,
     mode: LockMode,
+    is_successor: bool,
 ) -> Verdict {
     if run.flags & FLAG_DEAD != 0 {
         return Verdict::Invisible;
@@ -67,6 +69,7 @@ pub fn judge(
         match xid_status(run.xmin) {
             XidStatus::Current if run.cmin < command => {}
             XidStatus::Committed => {}
+            XidStatus::Current | XidStatus::Running if is_successor => {}
             _ => return Verdict::Invisible,
         }
     }
@@ -158,6 +161,11 @@ pub struct RowClaim<'a> {
     command: pg_sys::CommandId,
     /// What the operation is called in a report of a deadlock.
     reason: pg_sys::XLTW_Oper::Type,
+    /// Whether this transaction has locked the row before. It must not queue then: whoever is first in the queue may
+    /// wait for that lock.
+    has_lock: bool,
+    /// Whether an update leads to the row: see [`judge`].
+    is_successor: bool,
     queue: Option<RowQueueLock<'a>>,
 }
 
@@ -226,18 +234,22 @@ impl<'a> RowClaim<'a> {
             mode,
             command,
             reason,
+            has_lock: false,
+            is_successor: false,
             queue: None,
         }
     }
 
-    /// Claims another row instead.
-    pub fn move_to(&mut self, row: u64) {
+    /// Claims another row instead. `is_successor`: see [`judge`].
+    pub fn move_to(&mut self, row: u64, is_successor: bool) {
         self.queue = None;
+        self.has_lock = false;
+        self.is_successor = is_successor;
         self.row = row;
     }
 
     /// Locks the tombstone tail and judges the row. `None`: there is no such row.
-    pub fn hold(&self) -> Option<HeldRow<'a>> {
+    pub fn hold(&mut self) -> Option<HeldRow<'a>> {
         row_numbers::keep(self.table);
         pending_rows::flush_table(self.table.oid());
         let descriptor = self.table.descriptor();
@@ -255,14 +267,17 @@ impl<'a> RowClaim<'a> {
             content.tombstones.borrow().of_row(self.row),
             self.command,
             self.mode,
+            self.is_successor,
         );
-        Some(HeldRow {
+        let held = HeldRow {
             reader,
             content,
             tail,
             run,
             verdict,
-        })
+        };
+        self.has_lock |= held.own_lock(self.row).is_some();
+        Some(held)
     }
 
     /// Waits until a transaction is over; false if patience ends first. The tail is not held.
@@ -274,17 +289,18 @@ impl<'a> RowClaim<'a> {
             LockTupleNoKeyExclusive => pg_sys::ExclusiveLock,
             _ => pg_sys::AccessExclusiveLock,
         } as i32;
+        let must_queue = self.queue.is_none() && !self.has_lock;
         if patience == Patience::Wait {
-            if self.queue.is_none() {
+            if must_queue {
                 self.queue = Some(RowQueueLock::acquire(self.table, id, lock_mode));
             }
             self.table.wait_for_transaction(xid, id, self.reason);
             return true;
         }
-        if self.queue.is_none() {
+        if must_queue {
             self.queue = RowQueueLock::try_acquire(self.table, id, lock_mode);
         }
-        self.queue.is_some() && ports::ConditionalXactLockTableWait(xid)
+        (self.queue.is_some() || self.has_lock) && ports::ConditionalXactLockTableWait(xid)
     }
 
     /// A tombstone of the current transaction for the row. The transaction gets its id here if it has none.

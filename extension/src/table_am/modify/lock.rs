@@ -1,12 +1,13 @@
 //! `tuple_lock`: a lock on a row, or on its newest version.
 
+use pgrx::pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleKeyShare};
 use pgrx::pg_sys::TM_Result;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 use super::conflict::{HeldRow, LockMode, Patience, RowClaim, Verdict};
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
-use crate::storage::tombstone::{FLAG_MOVED, Tail, Tombstone, kind};
+use crate::storage::tombstone::{FLAG_MOVED, Tombstone, kind};
 use crate::table::visibility::{XidStatus, xid_status};
 use crate::table::{one_row, tid};
 
@@ -41,6 +42,20 @@ impl LockRequest {
     }
 }
 
+/// Why a lock went on from the row that was asked for.
+#[derive(Clone, Copy)]
+enum Path {
+    /// It did not.
+    Here,
+    /// The newest version is to be locked instead: this update leads there.
+    Newest(Tombstone),
+    /// An own update of a later command leads there, from a version of another transaction.
+    Own(Tombstone),
+    /// An update that keeps the key does not conflict with the lock. This row is locked and returned. Versions that
+    /// the updates lead to are locked too: a later change of them is to find the lock.
+    Along(u64),
+}
+
 /// Locks a row and stores it into the slot; `id` becomes that of the version that is locked.
 pub fn lock(
     table: OpenTable<'_>,
@@ -55,51 +70,109 @@ pub fn lock(
     let reason = pg_sys::XLTW_Oper::XLTW_Lock;
     let mut claim = RowClaim::new(table, row, request.mode, request.command, reason);
     // The transaction gets its id before the tail is locked.
-    let mut lock = claim.tombstone(kind::LOCK, row, 0);
+    let lock = claim.tombstone(kind::LOCK, row, 0);
     failure.traversed = false;
-    let mut followed: Option<Tombstone> = None;
+    let mut path = Path::Here;
     loop {
         let Some(held) = claim.hold() else {
             return TM_Result::TM_Invisible;
         };
-        match held.verdict {
-            Verdict::Free => {
-                take(table, &claim, held, &lock, slot);
-                *id = tid::from_row(claim.row);
-                return TM_Result::TM_Ok;
-            }
-            Verdict::Busy(xid) => {
+        let verdict = held.verdict;
+        match (verdict, path) {
+            (Verdict::Busy(xid), _) => {
                 drop(held);
                 if !claim.wait_for(xid, request.patience) {
                     refuse_to_wait(table, request.patience);
                     return TM_Result::TM_WouldBlock;
                 }
             }
-            Verdict::Updated(tombstone) if request.follows_updates => {
-                drop(held);
-                refuse_moved(&tombstone);
-                followed = Some(tombstone);
-                failure.traversed = true;
-                claim.move_to(tombstone.next_row);
-                (lock.row, lock.next_row) = (tombstone.next_row, tombstone.next_row);
-            }
             // A later command of this transaction made the newest version.
-            Verdict::Invisible if let Some(tombstone) = followed => {
-                failure.xmax = tombstone.xmax.into();
+            (Verdict::Invisible, Path::Newest(update))
+            | (Verdict::Invisible | Verdict::Free, Path::Own(update)) => {
+                failure.xmax = update.xmax.into();
                 failure.cmax = held.run.cmin;
                 return TM_Result::TM_SelfModified;
             }
+            (Verdict::SelfModified(update), Path::Newest(_) | Path::Own(_)) => {
+                if update.kind != kind::UPDATE {
+                    return Verdict::Deleted(update).report(failure);
+                }
+                path = Path::Own(update);
+                claim.move_to(update.next_row, true);
+            }
+            (Verdict::Free, _) => {
+                let next = held.successor_in_progress(claim.row);
+                take(table, &claim, held, &lock, slot);
+                *id = tid::from_row(claim.row);
+                match next {
+                    Some(next) => {
+                        path = Path::Along(path.returned(claim.row));
+                        claim.move_to(next, true);
+                    }
+                    None => return finish(table, id, slot, path),
+                }
+            }
+            // The versions that were to be locked along are this transaction's own, or were undone.
+            (Verdict::Invisible | Verdict::SelfModified(_), Path::Along(_)) => {
+                return finish(table, id, slot, path);
+            }
+            (Verdict::Updated(update), Path::Here | Path::Along(_))
+                if keeps_key(&update) && request.mode == LockTupleKeyShare =>
+            {
+                drop(held);
+                path = Path::Along(path.returned(claim.row));
+                claim.move_to(update.next_row, true);
+            }
+            (Verdict::Updated(update), _) if request.follows_updates => {
+                drop(held);
+                refuse_moved(&update);
+                path = Path::Newest(update);
+                failure.traversed = true;
+                claim.move_to(update.next_row, false);
+            }
             // INSERT … ON CONFLICT tells from the row whether its own command made it.
-            Verdict::Invisible => {
+            (Verdict::Invisible, _) => {
                 one_row::store_row(&held.reader, &held.content, &held.run, claim.row, slot);
                 return TM_Result::TM_Invisible;
             }
-            verdict => return verdict.report(failure),
+            (verdict, _) => return verdict.report(failure),
         }
     }
 }
 
-/// Adds the lock unless this transaction has one that is as strong, and stores the row into the slot.
+impl Path {
+    /// The row that is returned where versions after `row` are locked along.
+    fn returned(self, row: u64) -> u64 {
+        match self {
+            Path::Along(first) => first,
+            _ => row,
+        }
+    }
+}
+
+/// Whether an update left the row's key as it was, so that FOR KEY SHARE does not conflict with it.
+fn keeps_key(update: &Tombstone) -> bool {
+    update.kind == kind::UPDATE && update.mode != LockTupleExclusive as u16
+}
+
+/// Ends with the row locked, which is stored into the slot unless the last one that was locked has been.
+fn finish(
+    table: OpenTable<'_>,
+    id: &mut pg_sys::ItemPointerData,
+    slot: Slot<'_>,
+    path: Path,
+) -> TM_Result::Type {
+    if let Path::Along(row) = path {
+        *id = tid::from_row(row);
+        if !one_row::read(table, row, slot) {
+            return TM_Result::TM_Invisible;
+        }
+    }
+    TM_Result::TM_Ok
+}
+
+/// Adds the lock to the claimed row unless this transaction has one that is as strong, and stores the row into the
+/// slot.
 fn take(
     table: OpenTable<'_>,
     claim: &RowClaim<'_>,
@@ -107,7 +180,6 @@ fn take(
     lock: &Tombstone,
     slot: Slot<'_>,
 ) {
-    let next_version = held.successor_in_progress(claim.row);
     let HeldRow {
         reader,
         content,
@@ -127,16 +199,12 @@ fn take(
     if has_lock {
         drop(tail);
     } else {
-        tail.push(table, lock);
-    }
-    // A version that another transaction is making, with which this lock does not conflict, is locked too.
-    if let Some(next) = next_version {
-        let along = Tombstone {
-            row: next,
-            next_row: next,
+        let lock = Tombstone {
+            row: claim.row,
+            next_row: claim.row,
             ..*lock
         };
-        Tail::lock(table, &content.meta).push(table, &along);
+        tail.push(table, &lock);
     }
     one_row::store_row(&reader, &content, &run, claim.row, slot);
 }

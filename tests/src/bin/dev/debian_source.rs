@@ -16,8 +16,11 @@ const SYSTEM_LISTS: &str = "/etc/apt/sources.list.d";
 /// first call.
 pub fn debian_source(package: &str, wanted: &[&str]) -> Result<PathBuf> {
     let folder = place::target().join("tools/source").join(package);
-    if folder.is_dir() {
+    if wanted.iter().all(|part| folder.join(part).is_dir()) {
         return Ok(folder);
+    }
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(Error::file("empty", &folder))?;
     }
     let work = folder.with_extension("part");
     if work.exists() {

@@ -1,5 +1,6 @@
-//! The check `core`: PostgreSQL's own regression tests, once with heap and once with lanes as the
-//! default access method of tables. Both runs use one harness, and their outputs are compared.
+//! PostgreSQL's own tests: the regression tests, and those of concurrent sessions. They run on heap tables and then on
+//! lanes tables. Both runs use one harness, and their outputs are compared. Both databases have the extension, so
+//! that the default access method is all that differs.
 //!
 //! The tests come from Debian's source package of PostgreSQL, which is downloaded at the first run.
 //! `tests/core/differences` names the tests whose outputs differ, each with the reason. A test that
@@ -24,17 +25,15 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The folders of the source that are needed: the tests, and the modules that they load.
-const WANTED: [&str; 2] = ["src/test/regress", "contrib/spi"];
+const WANTED: [&str; 3] = ["src/test/regress", "src/test/isolation", "contrib/spi"];
 /// C files that tests load as libraries.
 const LIBRARIES: [&str; 3] = [
     "src/test/regress/regress.c",
     "contrib/spi/refint.c",
     "contrib/spi/autoinc.c",
 ];
-/// PostgreSQL 15 has 217 tests. A run of fewer says nothing.
-const TESTS_MIN: usize = 200;
-/// The database, as the runner of the tests makes it by itself otherwise.
-const DATABASE: &str = "CREATE DATABASE regression TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'";
+/// Its settings, as the runner of the tests makes it by itself otherwise.
+const DATABASE: &str = "TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'";
 const SETTINGS: [(&str, &str); 6] = [
     ("lc_messages", "C"),
     ("lc_monetary", "C"),
@@ -42,6 +41,42 @@ const SETTINGS: [(&str, &str); 6] = [
     ("lc_time", "C"),
     ("bytea_output", "hex"),
     ("timezone_abbreviations", "Default"),
+];
+
+/// Some of PostgreSQL's tests, which have one runner.
+struct Suite {
+    /// The folder of its tests below `src/test`.
+    name: &'static str,
+    /// PostgreSQL's program that runs it, below the folder of PostgreSQL's test programs.
+    runner: &'static str,
+    schedule: &'static str,
+    /// The name of the database that the tests expect.
+    database: &'static str,
+    /// What names its tests have in the list of differences before their own.
+    prefix: &'static str,
+    /// A run of fewer tests says nothing.
+    tests_min: usize,
+}
+
+const SUITES: [Suite; 2] = [
+    Suite {
+        name: "regress",
+        runner: "regress/pg_regress",
+        schedule: "parallel_schedule",
+        database: "regression",
+        prefix: "",
+        // PostgreSQL 15 has 217.
+        tests_min: 200,
+    },
+    Suite {
+        name: "isolation",
+        runner: "isolation/pg_isolation_regress",
+        schedule: "isolation_schedule",
+        database: "isolation_regression",
+        prefix: "isolation/",
+        // PostgreSQL 15 has 108.
+        tests_min: 100,
+    },
 ];
 
 /// Runs the tests with both access methods and compares them.
@@ -59,25 +94,38 @@ pub fn check() -> Result<Vec<Outcome>> {
         })?;
     }
     let known = differences()?;
-    let heap = outputs(&folder.join("heap"))?;
-    if heap.len() < TESTS_MIN {
+    let mut outcomes = Vec::new();
+    for suite in &SUITES {
+        outcomes.extend(compare(suite, &folder, &known)?);
+    }
+    Ok(outcomes)
+}
+
+/// Compares the outputs of a suite's tests.
+fn compare(suite: &Suite, folder: &Path, known: &BTreeMap<String, String>) -> Result<Vec<Outcome>> {
+    let heap = outputs(&folder.join("heap").join(suite.name))?;
+    if heap.len() < suite.tests_min {
         return Err(Error::Other(format!(
-            "{} of PostgreSQL's tests ran, fewer than {TESTS_MIN}",
-            heap.len()
+            "{} of PostgreSQL's {} tests ran, fewer than {}",
+            heap.len(),
+            suite.name,
+            suite.tests_min
         )));
     }
-    let lanes = outputs(&folder.join("lanes"))?;
+    let lanes = outputs(&folder.join("lanes").join(suite.name))?;
     let equal = heap
         .iter()
         .filter(|(name, text)| lanes.get(*name) == Some(text));
     println!(
-        "{} of {} tests have the same output as with heap",
+        "{} of {} {} tests have the same output as with heap",
         equal.count(),
-        heap.len()
+        heap.len(),
+        suite.name
     );
-    let outcomes = heap.keys().map(|name| {
-        let differs = heap.get(name) != lanes.get(name);
-        let is_known = known.contains_key(name);
+    let outcomes = heap.keys().map(|test| {
+        let name = format!("{}{test}", suite.prefix);
+        let differs = heap.get(test) != lanes.get(test);
+        let is_known = known.contains_key(&name);
         match (differs, is_known) {
             (true, false) => println!(
                 "{name} differs; compare its outputs in {}",
@@ -110,44 +158,63 @@ fn run_with(method: &str, source: &Path, folder: &Path) -> Result<()> {
     let work = cluster.folder().join("core");
     copy_for(&account, source, &work)?;
     compile_libraries(&postgres, &work)?;
-    cluster.psql("postgres", DATABASE)?;
-    let set = |name: &str, value: &str| {
-        let statement = format!("ALTER DATABASE regression SET {name} = {value}");
+    for suite in &SUITES {
+        make_database(&cluster, suite, method, &work)?;
+        run_suite(&cluster, suite, &account, &work)?;
+        let kept = folder.join(method).join(suite.name);
+        place::make_folder(&kept)?;
+        for (name, text) in outputs(&tests_in(suite, &work).join("results"))? {
+            let file = kept.join(format!("{name}.out"));
+            std::fs::write(&file, text).map_err(Error::file("write", &file))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the database of a suite, in which new tables use an access method.
+fn make_database(cluster: &Cluster, suite: &Suite, method: &str, work: &Path) -> Result<()> {
+    let name = suite.database;
+    cluster.psql("postgres", &format!("CREATE DATABASE {name} {DATABASE}"))?;
+    let set = |setting: &str, value: &str| {
+        let statement = format!("ALTER DATABASE {name} SET {setting} = {value}");
         cluster.psql("postgres", &statement)
     };
-    for (name, value) in SETTINGS {
-        set(name, &format!("'{value}'"))?;
+    for (setting, value) in SETTINGS {
+        set(setting, &format!("'{value}'"))?;
     }
-    set(
-        "dynamic_library_path",
-        &format!("'{}:$libdir'", work.display()),
-    )?;
-    if method == "lanes" {
-        cluster.psql("regression", "CREATE EXTENSION lanes")?;
-        set("default_table_access_method", "lanes")?;
-        set("lanes.vectorize", "off")?;
-    }
-    let tests = work.join("src/test/regress");
-    let mut command = account.command(postgres.test_program("regress/pg_regress")?);
+    let path = format!("'{}:$libdir'", work.display());
+    set("dynamic_library_path", &path)?;
+    cluster.psql(name, "CREATE EXTENSION lanes")?;
+    set("default_table_access_method", method)?;
+    set("lanes.vectorize", "off")?;
+    Ok(())
+}
+
+/// The folder of a suite's tests, to which its runner writes too.
+fn tests_in(suite: &Suite, work: &Path) -> PathBuf {
+    work.join("src/test").join(suite.name)
+}
+
+/// Runs a suite. The verdict of its runner is about the expected outputs of another build of PostgreSQL.
+fn run_suite(cluster: &Cluster, suite: &Suite, account: &Account, work: &Path) -> Result<()> {
+    let tests = tests_in(suite, work);
+    let mut command = account.command(Postgres::debian().test_program(suite.runner)?);
     command
         .current_dir(&tests)
         .arg(format!("--inputdir={}", tests.display()))
-        .arg(format!("--outputdir={}", work.display()))
+        .arg(format!("--outputdir={}", tests.display()))
         .arg(format!("--dlpath={}", work.display()))
         .arg(format!("--bindir={}", cluster.programs().display()))
         .arg(format!("--host={}", cluster.socket().display()))
         .arg(format!("--port={}", cluster.port()))
-        .arg(format!("--schedule={}/parallel_schedule", tests.display()))
-        .args(["--user=postgres", "--use-existing", "--dbname=regression"])
+        .arg(format!(
+            "--schedule={}",
+            tests.join(suite.schedule).display()
+        ))
+        .args(["--user=postgres", "--use-existing"])
+        .arg(format!("--dbname={}", suite.database))
         .arg("--max-concurrent-tests=20");
-    // Its own verdict is about the expected outputs of another build of PostgreSQL.
-    watched("pg_regress", &mut command, |_| None)?;
-    let kept = folder.join(method);
-    place::make_folder(&kept)?;
-    for (name, text) in outputs(&work.join("results"))? {
-        let file = kept.join(format!("{name}.out"));
-        std::fs::write(&file, text).map_err(Error::file("write", &file))?;
-    }
+    watched(suite.runner, &mut command, |_| None)?;
     Ok(())
 }
 
