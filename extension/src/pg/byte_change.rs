@@ -13,6 +13,26 @@ use super::page::LockedPage;
 use super::ports::BLCKSZ;
 use super::table::OpenTable;
 
+unsafe extern "C-unwind" {
+    // Within a critical section they raise no ERROR that could be caught: it would be a PANIC. So they need no boundary.
+    #[link_name = "MarkBufferDirty"]
+    fn mark_dirty(buffer: pg_sys::Buffer);
+    #[link_name = "XLogBeginInsert"]
+    fn begin_record();
+    #[link_name = "XLogRegisterBuffer"]
+    fn register_buffer(id: u8, buffer: pg_sys::Buffer, flags: u8);
+    #[link_name = "XLogRegisterBufData"]
+    fn register_data(id: u8, bytes: *mut std::ffi::c_char, length: BytesLength);
+    #[link_name = "XLogInsert"]
+    fn insert_record(manager: u8, info: u8) -> pg_sys::XLogRecPtr;
+}
+
+/// The type of the length of a record's bytes.
+#[cfg(feature = "pg15")]
+type BytesLength = i32;
+#[cfg(not(feature = "pg15"))]
+type BytesLength = u32;
+
 /// Pages of one change at most; a record has room for more.
 const PAGES_MAX: usize = 2;
 /// Offset and length of a fragment, before its bytes.
@@ -72,15 +92,15 @@ impl<'a> ByteChange<'a> {
             pg_sys::CritSectionCount += 1;
             for page in pages() {
                 page.apply();
-                pg_sys::MarkBufferDirty(page.buffer);
+                mark_dirty(page.buffer);
             }
             if is_logged {
-                pg_sys::XLogBeginInsert();
+                begin_record();
                 for (id, page) in (0..).zip(pages()) {
-                    pg_sys::XLogRegisterBuffer(id, page.buffer, pg_sys::REGBUF_STANDARD as u8);
+                    register_buffer(id, page.buffer, pg_sys::REGBUF_STANDARD as u8);
                     register_bytes(id, &page.bytes);
                 }
-                let position = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
+                let position = insert_record(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
                 for page in pages() {
                     set_position(pg_sys::BufferGetPage(page.buffer), position);
                 }
@@ -124,7 +144,11 @@ impl Fragments {
 unsafe fn register_bytes(id: u8, bytes: &[u8]) {
     // SAFETY: the caller's promise; the bytes are only read.
     unsafe {
-        pg_sys::XLogRegisterBufData(id, bytes.as_ptr().cast_mut().cast(), bytes.len() as _);
+        register_data(
+            id,
+            bytes.as_ptr().cast_mut().cast(),
+            bytes.len() as BytesLength,
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
 use super::kept::Extent;
-use super::reader::{Access, Content, Reader, ViewRequest};
+use super::reader::{Access, Content, Reader, SegmentView, ViewRequest};
 use super::{pending_rows, row_numbers, speculation, tid};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
@@ -28,15 +28,20 @@ pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> O
     (seen && !of_row.any(|tombstone| snapshot.sees_deletion(tombstone))).then_some(run)
 }
 
-/// Stores a row of a run into a slot, in the slot's own memory.
-pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
+/// A view of one row.
+pub fn view(reader: &Reader<'_>, content: &Content, row: u64) -> SegmentView {
     let request = ViewRequest {
         reader,
         content,
         rows: row..row + 1,
         access: Access::OneRow,
     };
-    let view = request.open();
+    request.open()
+}
+
+/// Stores a row of a run into a slot, in the slot's own memory.
+pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
+    let view = view(reader, content, row);
     slot.store(
         view.outlet(),
         view.place(row),
@@ -73,20 +78,6 @@ pub fn fetch(
     };
     store_row(&reader, &content, &run, row, slot);
     true
-}
-
-/// Stores a row into a slot of the table, whoever may see it; false if there is no such row.
-pub fn read(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> bool {
-    pending_rows::flush_table(table.oid());
-    let mut reader = Reader::open_to(table, slot.descriptor(), Extent::Run(row));
-    let Some(content) = reader.content.take() else {
-        return false;
-    };
-    let run = content.run_of(row).map(|(_, run)| run);
-    if let Some(run) = &run {
-        store_row(&reader, &content, run, row, slot);
-    }
-    run.is_some()
 }
 
 /// Whether a row, named by TID, exists under a snapshot.

@@ -67,9 +67,14 @@ pub unsafe fn CheckForSerializableConflictOut(
 ///
 /// # Safety
 /// Open relation.
+#[inline]
 pub unsafe fn CheckForSerializableConflictIn(relation: pg_sys::Relation) {
     // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
     unsafe {
+        // Other transactions keep no record of what they read, and the check would return at once.
+        if pg_sys::XactIsoLevel != pg_sys::XACT_SERIALIZABLE as i32 {
+            return;
+        }
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             check_conflict_in(relation, std::ptr::null_mut(), pg_sys::InvalidBlockNumber)
         })

@@ -127,7 +127,7 @@ fn take(
     if has_lock {
         drop(tail);
     } else {
-        tail.push(table, lock);
+        tail.push(table, lock, &content.tombstones);
     }
     // A version that another transaction is making, with which this lock does not conflict, is locked too.
     if let Some(next) = next_version {
@@ -136,7 +136,7 @@ fn take(
             next_row: next,
             ..*lock
         };
-        Tail::lock(table, &content.meta).push(table, &along);
+        Tail::lock(table, &content.meta).push(table, &along, &content.tombstones);
     }
     one_row::store_row(&reader, &content, &run, claim.row, slot);
 }
