@@ -49,7 +49,48 @@ pub struct ByteChange<'a> {
 /// The new bytes of one page, as a generic WAL record has them: offset (2), length (2) and bytes of each fragment.
 struct Fragments {
     buffer: pg_sys::Buffer,
-    bytes: Vec<u8>,
+    bytes: Bytes,
+}
+
+/// Bytes that take no memory of their own while they are few, as those of a tombstone or of a small row.
+struct Bytes {
+    few: [u8; FEW_BYTES],
+    length: usize,
+    /// All of them, once they are more.
+    many: Vec<u8>,
+}
+
+const FEW_BYTES: usize = 192;
+
+impl Bytes {
+    const fn new() -> Bytes {
+        Bytes {
+            few: [0; FEW_BYTES],
+            length: 0,
+            many: Vec::new(),
+        }
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        match self.few.get_mut(self.length..end) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => {
+                if self.many.is_empty() {
+                    self.many.extend_from_slice(&self.few[..self.length]);
+                }
+                self.many.extend_from_slice(bytes);
+            }
+        }
+        self.length = end;
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self.many.is_empty() {
+            true => &self.few[..self.length],
+            false => &self.many,
+        }
+    }
 }
 
 impl<'a> ByteChange<'a> {
@@ -77,7 +118,7 @@ impl<'a> ByteChange<'a> {
             .expect("a change has two pages at most")
             .get_or_insert_with(|| Fragments {
                 buffer,
-                bytes: Vec::with_capacity(2 * FRAGMENT_HEAD + 64 + bytes.len()),
+                bytes: Bytes::new(),
             });
         fragments.push(at, bytes);
     }
@@ -98,7 +139,7 @@ impl<'a> ByteChange<'a> {
                 begin_record();
                 for (id, page) in (0..).zip(pages()) {
                     register_buffer(id, page.buffer, pg_sys::REGBUF_STANDARD as u8);
-                    register_bytes(id, &page.bytes);
+                    register_bytes(id, page.bytes.as_slice());
                 }
                 let position = insert_record(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
                 for page in pages() {
@@ -112,10 +153,11 @@ impl<'a> ByteChange<'a> {
 
 impl Fragments {
     fn push(&mut self, at: usize, bytes: &[u8]) {
-        self.bytes.extend_from_slice(&(at as u16).to_ne_bytes());
-        self.bytes
-            .extend_from_slice(&(bytes.len() as u16).to_ne_bytes());
-        self.bytes.extend_from_slice(bytes);
+        let [a, b] = (at as u16).to_ne_bytes();
+        let [c, d] = (bytes.len() as u16).to_ne_bytes();
+        let head: [u8; FRAGMENT_HEAD] = [a, b, c, d];
+        self.bytes.extend(&head);
+        self.bytes.extend(bytes);
     }
 
     /// Writes the fragments to their page.

@@ -18,6 +18,7 @@
 //! reads on from there.
 
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -220,13 +221,35 @@ fn append(bytes: &mut [u8], tombstone: &Tombstone) {
     set_entry(bytes, index, tombstone);
 }
 
+/// The tombstones of one row. Few rows have more than one.
+enum OfRow {
+    One(Tombstone),
+    Several(Vec<Tombstone>),
+}
+
+impl OfRow {
+    fn push(&mut self, tombstone: Tombstone) {
+        match self {
+            OfRow::One(first) => *self = OfRow::Several(vec![*first, tombstone]),
+            OfRow::Several(list) => list.push(tombstone),
+        }
+    }
+
+    fn as_slice(&self) -> &[Tombstone] {
+        match self {
+            OfRow::One(tombstone) => std::slice::from_ref(tombstone),
+            OfRow::Several(list) => list,
+        }
+    }
+}
+
 /// What this backend has read of one relation's tombstones.
 #[derive(Default)]
 pub struct Tombstones {
     generation: u64,
     parts: Rc<Parts>,
     position: Position,
-    by_row: BTreeMap<u64, Vec<Tombstone>>,
+    by_row: BTreeMap<u64, OfRow>,
     used: u64,
 }
 
@@ -324,11 +347,12 @@ impl Tombstones {
     }
 
     fn add(&mut self, tombstone: &Tombstone) {
-        self.by_row
-            .entry(tombstone.row)
-            // Few rows have more than one.
-            .or_insert_with(|| Vec::with_capacity(1))
-            .push(*tombstone);
+        match self.by_row.entry(tombstone.row) {
+            Entry::Vacant(place) => {
+                place.insert(OfRow::One(*tombstone));
+            }
+            Entry::Occupied(place) => place.into_mut().push(*tombstone),
+        }
     }
 
     fn take(&mut self, bytes: &[u8], from: usize) {
@@ -351,7 +375,7 @@ impl Tombstones {
 
     /// The tombstones of one row, oldest first.
     pub fn of_row(&self, row: u64) -> &[Tombstone] {
-        self.by_row.get(&row).map_or(&[], Vec::as_slice)
+        self.by_row.get(&row).map_or(&[], OfRow::as_slice)
     }
 
     /// All tombstones of the rows `[from, to)`, by row.

@@ -65,7 +65,7 @@ pub struct End {
     /// the page that it was may belong to another chain.
     pub meta: Meta,
     /// The arena's table, where there is one.
-    pub cached: Option<Relation<ArenaLocks>>,
+    pub cached: Option<Rc<Relation<ArenaLocks>>>,
 }
 
 thread_local! {
@@ -180,7 +180,9 @@ pub fn renew_end(table: OpenTable<'_>) -> End {
     let arena = shmem::arena().filter(|_| !table.uses_local_buffers());
     let end = End {
         meta,
-        cached: arena.and_then(|arena| arena.open(key, meta.generation)),
+        cached: arena
+            .and_then(|arena| arena.open(key, meta.generation))
+            .map(Rc::new),
     };
     change(State::of(table), |kept| kept.end = Some(end.clone()));
     end
@@ -253,6 +255,7 @@ fn read(table: OpenTable<'_>, shape: &TableShape) -> Option<Content> {
                 tombstones,
                 parts,
                 near: Rc::default(),
+                near_rows: Rc::default(),
             });
         }
         ports::CHECK_FOR_INTERRUPTS();

@@ -1,5 +1,7 @@
 //! One row by its number: whether a snapshot sees it, and its values.
 
+use std::rc::Rc;
+
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
@@ -28,15 +30,23 @@ pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> O
     (seen && !of_row.any(|tombstone| snapshot.sees_deletion(tombstone))).then_some(run)
 }
 
-/// A view of one row.
-pub fn view(reader: &Reader<'_>, content: &Content, row: u64) -> SegmentView {
+/// A view of a row. Rows that are asked for one after the other mostly lie in one segment.
+pub fn view(reader: &Reader<'_>, content: &Content, row: u64) -> Rc<SegmentView> {
+    let known = content.near_rows.borrow().clone();
+    if let Some(view) = known.filter(|view| view.lasting_rows().contains(&row)) {
+        return view;
+    }
     let request = ViewRequest {
         reader,
         content,
         rows: row..row + 1,
         access: Access::OneRow,
     };
-    request.open()
+    let view = Rc::new(request.open());
+    if view.lasting_rows().contains(&row) {
+        content.near_rows.replace(Some(view.clone()));
+    }
+    view
 }
 
 /// Stores a row of a run into a slot, in the slot's own memory.
