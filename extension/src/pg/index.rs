@@ -327,6 +327,9 @@ impl FoundEntries<'_> {
     }
 }
 
+/// See [`Deletion::retain`].
+const HOPEFUL_MAX: usize = 16;
+
 /// Entries that an index would like to delete, because a page is full or scans have found that nobody sees the rows.
 pub struct Deletion {
     operation: *mut pg_sys::TM_IndexDeleteOp,
@@ -341,8 +344,12 @@ impl Deletion {
     }
 
     /// Leaves the entries that the index knows to be dead or of which `is_gone` holds. Returns their number.
+    ///
+    /// Before it splits a page, an index asks whether older versions of its rows are gone. That costs a look at each
+    /// of them and is for nothing in one large UPDATE. So if none of the first [`HOPEFUL_MAX`] versions is gone that the
+    /// index hopes for, the others are not looked at.
     pub fn retain(&mut self, mut is_gone: impl FnMut(&pg_sys::ItemPointerData) -> bool) -> usize {
-        let mut kept = 0;
+        let (mut kept, mut hopeful) = (0, 0);
         // SAFETY: promised to `new`.
         unsafe {
             let operation = &mut *self.operation;
@@ -351,6 +358,12 @@ impl Deletion {
             for place in 0..count {
                 let entry = wanted[place];
                 let state = &mut *operation.status.add(entry.id as usize);
+                if operation.bottomup && state.promising && !state.knowndeletable {
+                    hopeful += 1;
+                    if kept == 0 && hopeful > HOPEFUL_MAX {
+                        break;
+                    }
+                }
                 state.knowndeletable = state.knowndeletable || is_gone(&entry.tid);
                 if state.knowndeletable {
                     wanted[kept] = entry;

@@ -15,12 +15,26 @@
 //!
 //! Indexes do ask for them. So an INSERT into a table with indexes gathers only as the one statement of its frame that
 //! does, and from its row number [`SINGLE_ROWS`] on: then the executor is shown no indexes, and the entries are made
-//! here, after the rows ([`crate::pg::insert_indexes`]). As with COPY, a duplicate key is found when its batch is
-//! written. The rows are in the table before their entries are in an index, and both before the statement ends. Nobody
-//! else sees the rows until the transaction commits, and a unique check of another session finds an entry or has come
-//! before it, as in heap. When an ERROR ends the call, its (sub)transaction's abort forgets the frame: the
-//! rows are that transaction's and go with it. When writing a frame's rows fails inside a nested subtransaction that
-//! survives its ERROR, the frame is *broken*: it raises again, so that its statement cannot succeed without its rows.
+//! here, after the rows ([`crate::pg::insert_indexes`]), as COPY makes them.
+//!
+//! Invariants, for tables with indexes:
+//! 1. An entry is made after its row's run is in the directory, so its WAL comes after the row's. After a crash no entry
+//!    names a row that is not there.
+//! 2. All entries of a batch are made before anything else of this backend looks at the table, and before the frame ends.
+//! 3. Until the transaction commits, nobody else sees the rows. A check of uniqueness in another session either finds an
+//!    entry, and waits for this transaction, or it was before the entry, which is then checked against that session's own.
+//!
+//! | what happens | what becomes of the batch |
+//! |---|---|
+//! | a key is there already, or twice in the batch | the ERROR of the constraint, when the batch is written; the rows go with the (sub)transaction |
+//! | another transaction has inserted the key | the check waits for it, holding no lock but those of transactions |
+//! | a later row of the statement fails first | its ERROR; what was gathered is forgotten |
+//! | a crash or an abort between rows and entries | rows whose transaction aborted, without entries, which VACUUM frees |
+//! | the ERROR is caught by a function inside the statement | the frame is broken, as below |
+//!
+//! When an ERROR ends the call, its (sub)transaction's abort forgets the frame: the rows are that transaction's and go
+//! with it. When writing a frame's rows fails inside a nested subtransaction that survives its ERROR, the frame is
+//! *broken*: it raises again, so that its statement cannot succeed without its rows.
 
 use std::cell::RefCell;
 
