@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::scenario::{Findings, Options, Run};
-use crate::scenario::{append, ceiling, context, durability, events, page, shards};
+use crate::scenario::{append, ceiling, changes, context, durability, events, page, shards};
 use crate::{dashboards, devops, overload, promql, remote_write, sealed};
 use lanes_support::error::{Error, Result};
 use lanes_support::place;
@@ -34,6 +34,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "append",
         help: "lanes.append of whole batches beside COPY into heap: rows per second of one session",
         run: append::run,
+    },
+    Scenario {
+        name: "changes",
+        help: "rows changed and added one by one, beside heap",
+        run: changes::run,
     },
     Scenario {
         name: "durability",

@@ -18,6 +18,7 @@
 //! | [`shards`] | the gateway's workers and sessions, one to many |
 //! | [`append`] | `lanes.append` beside COPY into heap |
 //! | [`append_rows`] | the rows for both |
+//! | [`changes`] | rows changed and added one by one, beside heap |
 //! | [`durability`] | small commits by level of acknowledgement; point reads |
 //! | [`sql_loop`] | closed loops of one prepared statement |
 //! | [`ceiling`] | trivial GETs: the rate of the HTTP server alone |
@@ -45,6 +46,8 @@ pub mod shards;
 
 pub mod append;
 pub mod append_rows;
+
+pub mod changes;
 
 pub mod durability;
 pub mod sql_loop;

@@ -3,6 +3,7 @@
 use pgrx::pg_sys;
 
 use crate::pg::hooks::{self, ExecutorHook};
+use crate::pg::insert_indexes::InsertTarget;
 use crate::pg::tree::QueryDesc;
 use crate::table::kept;
 use crate::table::pending_rows::{self, Gathers};
@@ -26,7 +27,7 @@ struct Execution;
 impl ExecutorHook for Execution {
     fn before(query: QueryDesc<'_>) -> usize {
         let gathers = match gathers(query) {
-            true => Gathers::Rows,
+            true => Gathers::Rows(InsertTarget::of(query)),
             false => Gathers::Nothing,
         };
         spare_memory::query_begins();

@@ -13,6 +13,26 @@ use super::page::LockedPage;
 use super::ports::BLCKSZ;
 use super::table::OpenTable;
 
+unsafe extern "C-unwind" {
+    // Within a critical section they raise no ERROR that could be caught: it would be a PANIC. So they need no boundary.
+    #[link_name = "MarkBufferDirty"]
+    fn mark_dirty(buffer: pg_sys::Buffer);
+    #[link_name = "XLogBeginInsert"]
+    fn begin_record();
+    #[link_name = "XLogRegisterBuffer"]
+    fn register_buffer(id: u8, buffer: pg_sys::Buffer, flags: u8);
+    #[link_name = "XLogRegisterBufData"]
+    fn register_data(id: u8, bytes: *mut std::ffi::c_char, length: BytesLength);
+    #[link_name = "XLogInsert"]
+    fn insert_record(manager: u8, info: u8) -> pg_sys::XLogRecPtr;
+}
+
+/// The type of the length of a record's bytes.
+#[cfg(feature = "pg15")]
+type BytesLength = i32;
+#[cfg(not(feature = "pg15"))]
+type BytesLength = u32;
+
 /// Pages of one change at most; a record has room for more.
 const PAGES_MAX: usize = 2;
 /// Offset and length of a fragment, before its bytes.
@@ -29,7 +49,48 @@ pub struct ByteChange<'a> {
 /// The new bytes of one page, as a generic WAL record has them: offset (2), length (2) and bytes of each fragment.
 struct Fragments {
     buffer: pg_sys::Buffer,
-    bytes: Vec<u8>,
+    bytes: Bytes,
+}
+
+/// Bytes that take no memory of their own while they are few, as those of a tombstone or of a small row.
+struct Bytes {
+    few: [u8; FEW_BYTES],
+    length: usize,
+    /// All of them, once they are more.
+    many: Vec<u8>,
+}
+
+const FEW_BYTES: usize = 192;
+
+impl Bytes {
+    const fn new() -> Bytes {
+        Bytes {
+            few: [0; FEW_BYTES],
+            length: 0,
+            many: Vec::new(),
+        }
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        match self.few.get_mut(self.length..end) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => {
+                if self.many.is_empty() {
+                    self.many.extend_from_slice(&self.few[..self.length]);
+                }
+                self.many.extend_from_slice(bytes);
+            }
+        }
+        self.length = end;
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self.many.is_empty() {
+            true => &self.few[..self.length],
+            false => &self.many,
+        }
+    }
 }
 
 impl<'a> ByteChange<'a> {
@@ -57,7 +118,7 @@ impl<'a> ByteChange<'a> {
             .expect("a change has two pages at most")
             .get_or_insert_with(|| Fragments {
                 buffer,
-                bytes: Vec::with_capacity(2 * FRAGMENT_HEAD + 64 + bytes.len()),
+                bytes: Bytes::new(),
             });
         fragments.push(at, bytes);
     }
@@ -72,15 +133,15 @@ impl<'a> ByteChange<'a> {
             pg_sys::CritSectionCount += 1;
             for page in pages() {
                 page.apply();
-                pg_sys::MarkBufferDirty(page.buffer);
+                mark_dirty(page.buffer);
             }
             if is_logged {
-                pg_sys::XLogBeginInsert();
+                begin_record();
                 for (id, page) in (0..).zip(pages()) {
-                    pg_sys::XLogRegisterBuffer(id, page.buffer, pg_sys::REGBUF_STANDARD as u8);
-                    register_bytes(id, &page.bytes);
+                    register_buffer(id, page.buffer, pg_sys::REGBUF_STANDARD as u8);
+                    register_bytes(id, page.bytes.as_slice());
                 }
-                let position = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
+                let position = insert_record(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
                 for page in pages() {
                     set_position(pg_sys::BufferGetPage(page.buffer), position);
                 }
@@ -92,10 +153,11 @@ impl<'a> ByteChange<'a> {
 
 impl Fragments {
     fn push(&mut self, at: usize, bytes: &[u8]) {
-        self.bytes.extend_from_slice(&(at as u16).to_ne_bytes());
-        self.bytes
-            .extend_from_slice(&(bytes.len() as u16).to_ne_bytes());
-        self.bytes.extend_from_slice(bytes);
+        let [a, b] = (at as u16).to_ne_bytes();
+        let [c, d] = (bytes.len() as u16).to_ne_bytes();
+        let head: [u8; FRAGMENT_HEAD] = [a, b, c, d];
+        self.bytes.extend(&head);
+        self.bytes.extend(bytes);
     }
 
     /// Writes the fragments to their page.
@@ -124,7 +186,11 @@ impl Fragments {
 unsafe fn register_bytes(id: u8, bytes: &[u8]) {
     // SAFETY: the caller's promise; the bytes are only read.
     unsafe {
-        pg_sys::XLogRegisterBufData(id, bytes.as_ptr().cast_mut().cast(), bytes.len() as _);
+        register_data(
+            id,
+            bytes.as_ptr().cast_mut().cast(),
+            bytes.len() as BytesLength,
+        );
     }
 }
 

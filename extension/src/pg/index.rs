@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::datum::RowOutlet;
 use super::descriptor::Descriptor;
 use super::executor;
 use super::slot::Slot;
@@ -361,6 +362,9 @@ impl FoundEntries<'_> {
     }
 }
 
+/// See [`Deletion::retain`].
+const HOPEFUL_MAX: usize = 16;
+
 /// Entries that an index would like to delete, because a page is full or scans have found that nobody sees the rows.
 pub struct Deletion {
     operation: *mut pg_sys::TM_IndexDeleteOp,
@@ -375,8 +379,12 @@ impl Deletion {
     }
 
     /// Leaves the entries that the index knows to be dead or of which `is_gone` holds. Returns their number.
+    ///
+    /// Before it splits a page, an index asks whether older versions of its rows are gone. That costs a look at each
+    /// of them and is for nothing in one large UPDATE. So if none of the first [`HOPEFUL_MAX`] versions is gone that the
+    /// index hopes for, the others are not looked at.
     pub fn retain(&mut self, mut is_gone: impl FnMut(&pg_sys::ItemPointerData) -> bool) -> usize {
-        let mut kept = 0;
+        let (mut kept, mut hopeful) = (0, 0);
         // SAFETY: promised to `new`.
         unsafe {
             let operation = &mut *self.operation;
@@ -385,6 +393,12 @@ impl Deletion {
             for place in 0..count {
                 let entry = wanted[place];
                 let state = &mut *operation.status.add(entry.id as usize);
+                if operation.bottomup && state.promising && !state.knowndeletable {
+                    hopeful += 1;
+                    if kept == 0 && hopeful > HOPEFUL_MAX {
+                        break;
+                    }
+                }
                 state.knowndeletable = state.knowndeletable || is_gone(&entry.tid);
                 if state.knowndeletable {
                     wanted[kept] = entry;
@@ -443,48 +457,23 @@ pub fn has_block_ranges(table: OpenTable<'_>) -> bool {
     }
 }
 
-/// A slot of a table's row type that frees itself.
-pub struct TableSlot<'a> {
-    raw: *mut pg_sys::TupleTableSlot,
-    table: PhantomData<OpenTable<'a>>,
-}
-
-impl<'a> TableSlot<'a> {
-    /// An empty slot.
-    pub fn of(table: OpenTable<'a>) -> TableSlot<'a> {
-        TableSlot {
-            // SAFETY: the table is open.
-            raw: unsafe { pg_sys::table_slot_create(table.as_ptr(), std::ptr::null_mut()) },
-            table: PhantomData,
-        }
-    }
-
-    /// The slot.
-    pub fn get(&self) -> Slot<'_> {
-        // SAFETY: made in `of`, and freed when the value is dropped.
-        unsafe { Slot::new(self.raw) }
-    }
-}
-
-impl Drop for TableSlot<'_> {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: made in `of`; after an ERROR the memory context frees it instead.
-            unsafe { pg_sys::ExecDropSingleTupleTableSlot(self.raw) }
-        }
-    }
-}
-
-/// Whether two rows of a table have the same bytes in some columns, which are counted from 0.
-pub fn have_equal_bytes(table: OpenTable<'_>, a: Slot<'_>, b: Slot<'_>, columns: &[usize]) -> bool {
-    let ((a, a_nulls), (b, b_nulls)) = (a.read_all(), b.read_all());
+/// Whether a row of lanes has the bytes that a slot's row has in some columns, which are counted from 0.
+pub fn have_equal_bytes(
+    table: OpenTable<'_>,
+    lanes: &RowOutlet,
+    row: usize,
+    slot: Slot<'_>,
+    columns: &[usize],
+) -> bool {
+    let (values, nulls) = slot.read_all();
     columns.iter().all(|&column| {
-        if a_nulls[column] || b_nulls[column] {
-            return a_nulls[column] == b_nulls[column];
+        let (value, is_null) = lanes.value(row, column);
+        if is_null || nulls[column] {
+            return is_null == nulls[column];
         }
         let attribute = table.descriptor().attribute(column);
         let length = attribute.attlen.into();
         // SAFETY: both are values of this attribute.
-        unsafe { is_equal(a[column], b[column], attribute.attbyval, length) }
+        unsafe { is_equal(value, values[column], attribute.attbyval, length) }
     })
 }

@@ -9,7 +9,7 @@
 //! | [`snapshot`], [`transaction`] | snapshots, and the outcome of transactions |
 //! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`], [`type_io`] | values and rows |
 //! | [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`] | query trees, expressions, plans and the planner's structures |
-//! | [`index`], [`entry_sort`] | indexes of tables: their entries, sorting and cleaning them up |
+//! | [`index`], [`entry_sort`], [`insert_indexes`] | indexes of tables: their entries, sorting and cleaning them up |
 //! | [`exec`], [`columns`], [`lane_buffer`], [`explain`] | nodes in execution, and EXPLAIN |
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`], [`kept_rows`] | calls of SQL functions; values and rows that aggregates keep |
@@ -48,6 +48,7 @@ pub mod explain;
 pub mod fresh;
 pub mod hooks;
 pub mod index;
+pub mod insert_indexes;
 pub mod kept_rows;
 pub mod kept_value;
 pub mod kind;

@@ -8,13 +8,42 @@ use std::marker::PhantomData;
 
 use pgrx::pg_sys;
 
-use super::ports::{BLCKSZ, P_NEW, PAGE_HEADER_BYTES};
+use super::ports::{BLCKSZ, Locator, P_NEW, PAGE_HEADER_BYTES};
 use super::table::OpenTable;
+
+unsafe extern "C-unwind" {
+    // They raise no ERROR on a pinned buffer, so they need no boundary, which would take longer than they do.
+    #[link_name = "LockBuffer"]
+    fn lock_buffer(buffer: pg_sys::Buffer, mode: i32);
+    #[link_name = "UnlockReleaseBuffer"]
+    fn unlock_and_release(buffer: pg_sys::Buffer);
+    #[link_name = "BufferGetBlockNumber"]
+    fn block_number(buffer: pg_sys::Buffer) -> pg_sys::BlockNumber;
+}
 
 thread_local! {
     /// The buffers of [`LockedPage::share_in_passing`]; null before its first use.
     static RING: Cell<pg_sys::BufferAccessStrategy> = const { Cell::new(std::ptr::null_mut()) };
+    /// The buffers that blocks were found in last, by the block's number. Statements that change rows one by one come
+    /// back to the same few pages.
+    static RECENT: [Cell<Recent>; RECENT_MAX] = const { [const { Cell::new(NOT_RECENT) }; RECENT_MAX] };
 }
+
+const RECENT_MAX: usize = 8;
+
+/// Where a block was found. It may have left the buffer since, which PostgreSQL checks.
+#[derive(Clone, Copy)]
+struct Recent {
+    file: Locator,
+    block: u32,
+    buffer: pg_sys::Buffer,
+}
+
+const NOT_RECENT: Recent = Recent {
+    file: (0, 0, 0),
+    block: 0,
+    buffer: 0,
+};
 
 /// A pinned buffer whose content is locked. Dropping releases lock and pin, except while an ERROR passes (see [`super`]).
 pub struct LockedPage {
@@ -61,18 +90,36 @@ impl LockedPage {
             true => pg_sys::BUFFER_LOCK_EXCLUSIVE,
             false => pg_sys::BUFFER_LOCK_SHARE,
         };
+        let is_passing = !ring.is_null() || table.uses_local_buffers();
+        let recent = if is_passing {
+            None
+        } else {
+            pin_recent(table, block)
+        };
         // SAFETY: the table is open; the ring is null or lives as long as the backend.
         let buffer = unsafe {
-            let buffer = pg_sys::ReadBufferExtended(
-                table.as_ptr(),
-                pg_sys::ForkNumber::MAIN_FORKNUM,
-                block,
-                pg_sys::ReadBufferMode::RBM_NORMAL,
-                ring,
-            );
-            pg_sys::LockBuffer(buffer, mode as i32);
+            let buffer = recent.unwrap_or_else(|| {
+                pg_sys::ReadBufferExtended(
+                    table.as_ptr(),
+                    pg_sys::ForkNumber::MAIN_FORKNUM,
+                    block,
+                    pg_sys::ReadBufferMode::RBM_NORMAL,
+                    ring,
+                )
+            });
+            lock_buffer(buffer, mode as i32);
             buffer
         };
+        if recent.is_none() && !is_passing {
+            let file = table.locator();
+            RECENT.with(|places| {
+                places[block as usize % RECENT_MAX].set(Recent {
+                    file,
+                    block,
+                    buffer,
+                });
+            });
+        }
         LockedPage {
             buffer,
             is_exclusive,
@@ -146,7 +193,7 @@ impl LockedPage {
     /// The block's number in the relation.
     pub fn block(&self) -> u32 {
         // SAFETY: the buffer is pinned.
-        unsafe { pg_sys::BufferGetBlockNumber(self.buffer) }
+        unsafe { block_number(self.buffer) }
     }
 
     /// Whether it is locked exclusively.
@@ -200,9 +247,22 @@ impl Drop for LockedPage {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: this value holds exactly one pin and the content lock.
-            unsafe { pg_sys::UnlockReleaseBuffer(self.buffer) }
+            unsafe { unlock_and_release(self.buffer) }
         }
     }
+}
+
+/// Pins the buffer that a block was found in last, if the block is still there.
+fn pin_recent(table: OpenTable<'_>, block: u32) -> Option<pg_sys::Buffer> {
+    let place = block as usize % RECENT_MAX;
+    let recent = RECENT.with(|places| places[place].get());
+    if recent.buffer == 0 || recent.block != block || recent.file != table.locator() {
+        return None;
+    }
+    let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: a number of a shared buffer; PostgreSQL compares what the buffer holds by now.
+    let is_there = unsafe { pg_sys::ReadRecentBuffer(table.file(), fork, block, recent.buffer) };
+    is_there.then_some(recent.buffer)
 }
 
 /// WAL-logs a range of blocks that were just written by [`LockedPage::overwrite`] as full images, 32 in each record.

@@ -10,6 +10,14 @@ use lanes_columnar::arena::{Arena, Locks};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+unsafe extern "C-unwind" {
+    // An ERROR would mean that a process without locks of its own, or with hundreds of them, calls.
+    #[link_name = "LWLockAcquire"]
+    fn acquire(lock: *mut pg_sys::LWLock, mode: pg_sys::LWLockMode::Type) -> bool;
+    #[link_name = "LWLockRelease"]
+    fn release(lock: *mut pg_sys::LWLock);
+}
+
 /// Relations share this many locks: the hash of a relation picks its lock.
 const RELATION_LOCKS: usize = 64;
 /// Relations that the arena can hold at a time; further ones evict the coldest.
@@ -37,9 +45,9 @@ fn with_lock<R>(index: usize, body: impl FnOnce() -> R) -> R {
     // SAFETY: the tranche has a lock of each index that this file uses; it exists since the server's start.
     unsafe {
         let lock = &raw mut (*LOCKS.load(Ordering::Relaxed).add(index)).lock;
-        pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+        acquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
         let result = body();
-        pg_sys::LWLockRelease(lock);
+        release(lock);
         result
     }
 }

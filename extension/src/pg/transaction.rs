@@ -2,11 +2,19 @@
 
 use pgrx::pg_sys;
 
+unsafe extern "C-unwind" {
+    // They raise no ERROR.
+    #[link_name = "TransactionIdIsCurrentTransactionId"]
+    fn is_current_transaction(xid: u32) -> bool;
+    #[link_name = "GetCurrentTransactionIdIfAny"]
+    fn current_xid_if_any() -> u32;
+}
+
 /// Whether a transaction is the current one or a live subtransaction of it.
 #[inline]
 pub fn is_current(xid: u32) -> bool {
     // SAFETY: reads this backend's own state.
-    unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xid.into()) }
+    unsafe { is_current_transaction(xid) }
 }
 
 /// Whether a transaction is under way, or prepared.
@@ -39,7 +47,12 @@ pub fn before(xid: u32) -> u32 {
 /// The id of the current transaction or subtransaction, assigned if it has none.
 pub fn current_xid() -> u32 {
     // SAFETY: runs inside a transaction.
-    unsafe { pg_sys::GetCurrentTransactionId() }.into_inner()
+    unsafe {
+        match current_xid_if_any() {
+            0 => pg_sys::GetCurrentTransactionId().into_inner(),
+            xid => xid,
+        }
+    }
 }
 
 /// The id of the current top-level transaction; `None` if it has none.

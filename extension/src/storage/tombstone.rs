@@ -18,6 +18,7 @@
 //! reads on from there.
 
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -175,8 +176,15 @@ impl Tail {
         }
     }
 
-    /// Adds a tombstone.
-    pub fn push(self, table: OpenTable<'_>, tombstone: &Tombstone) {
+    /// Adds a tombstone, also to what this backend has read of them.
+    pub fn push(self, table: OpenTable<'_>, tombstone: &Tombstone, known: &RefCell<Tombstones>) {
+        if let Some(at) = self.push_alone(table, tombstone) {
+            known.borrow_mut().note(at, tombstone);
+        }
+    }
+
+    /// Adds a tombstone. Returns its position if it is on the page that was the last.
+    pub fn push_alone(self, table: OpenTable<'_>, tombstone: &Tombstone) -> Option<Position> {
         let index = count(self.page.bytes());
         let at = AT_ENTRIES + index * ENTRY_BYTES;
         if at + ENTRY_BYTES <= BLCKSZ {
@@ -184,7 +192,12 @@ impl Tail {
             change.put(&self.page, at, &encode(tombstone));
             let lower = (at + ENTRY_BYTES) as u16;
             change.put(&self.page, page::AT_LOWER, &lower.to_ne_bytes());
-            return change.finish();
+            change.finish();
+            let at = Position {
+                block: self.page.block(),
+                index: index as u32,
+            };
+            return Some(at);
         }
         let block = extent::allocate(table, 1).first;
         let fresh = LockedPage::zeroed(table, block);
@@ -196,6 +209,7 @@ impl Tail {
         append(bytes, tombstone);
         metapage::set_tombstone_tail(change.edit(&meta), block);
         change.finish();
+        None
     }
 
     /// The number that the next tombstone will have.
@@ -215,13 +229,35 @@ fn append(bytes: &mut [u8], tombstone: &Tombstone) {
     set_entry(bytes, index, tombstone);
 }
 
+/// The tombstones of one row. Few rows have more than one.
+enum OfRow {
+    One(Tombstone),
+    Several(Vec<Tombstone>),
+}
+
+impl OfRow {
+    fn push(&mut self, tombstone: Tombstone) {
+        match self {
+            OfRow::One(first) => *self = OfRow::Several(vec![*first, tombstone]),
+            OfRow::Several(list) => list.push(tombstone),
+        }
+    }
+
+    fn as_slice(&self) -> &[Tombstone] {
+        match self {
+            OfRow::One(tombstone) => std::slice::from_ref(tombstone),
+            OfRow::Several(list) => list,
+        }
+    }
+}
+
 /// What this backend has read of one relation's tombstones.
 #[derive(Default)]
 pub struct Tombstones {
     generation: u64,
     parts: Rc<Parts>,
     position: Position,
-    by_row: BTreeMap<u64, Vec<Tombstone>>,
+    by_row: BTreeMap<u64, OfRow>,
     used: u64,
 }
 
@@ -309,6 +345,24 @@ impl Tombstones {
         }
     }
 
+    /// Notes a tombstone that this backend has just added at a position, if all before it are known: then nothing is
+    /// to be read on. Its row has the number that it has now, so no part outlives it.
+    fn note(&mut self, at: Position, tombstone: &Tombstone) {
+        if self.position == at {
+            self.position.index += 1;
+            self.add(tombstone);
+        }
+    }
+
+    fn add(&mut self, tombstone: &Tombstone) {
+        match self.by_row.entry(tombstone.row) {
+            Entry::Vacant(place) => {
+                place.insert(OfRow::One(*tombstone));
+            }
+            Entry::Occupied(place) => place.into_mut().push(*tombstone),
+        }
+    }
+
     fn take(&mut self, bytes: &[u8], from: usize) {
         for index in from..count(bytes) {
             let tombstone = entry(bytes, index);
@@ -317,11 +371,7 @@ impl Tombstones {
                 .of_row(tombstone.row)
                 .is_some_and(|part| part.outlives(number(bytes, index)));
             if tombstone.kind != kind::VOID && !is_outlived {
-                self.by_row
-                    .entry(tombstone.row)
-                    // Few rows have more than one.
-                    .or_insert_with(|| Vec::with_capacity(1))
-                    .push(tombstone);
+                self.add(&tombstone);
             }
         }
     }
@@ -333,7 +383,7 @@ impl Tombstones {
 
     /// The tombstones of one row, oldest first.
     pub fn of_row(&self, row: u64) -> &[Tombstone] {
-        self.by_row.get(&row).map_or(&[], Vec::as_slice)
+        self.by_row.get(&row).map_or(&[], OfRow::as_slice)
     }
 
     /// All tombstones of the rows `[from, to)`, by row.

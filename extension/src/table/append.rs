@@ -164,7 +164,14 @@ impl<'a> PreparedRun<'a> {
             block: at.block,
             index: at.index + 1,
         };
-        if !follows || !cached.publish(runs, &[*entry], next) {
+        if !follows {
+            return;
+        }
+        if segment_of(entry.first_row) == segment_of(entry.end_row() - 1) {
+            cached.publish_with_rows(runs, entry, next, self.kinds, self.columns);
+            return;
+        }
+        if !cached.publish(runs, &[*entry], next) {
             return;
         }
         let (mut row, end) = (entry.first_row, entry.first_row + entry.rows as u64);

@@ -16,12 +16,13 @@ use lanes_columnar::place_map::GONE;
 
 use super::reader::Content;
 use crate::pg::table::OpenTable;
+use crate::storage::part::Parts;
 use crate::storage::part_image;
 
 /// The row number of the row with an entry number; `None`: the row is gone. A number that no row ever had may be
 /// returned as it is.
-pub fn row_of(table: OpenTable<'_>, content: &Content, number: u64) -> Option<u64> {
-    let Some(part) = content.parts.part_of_row(number) else {
+pub fn row_of(table: OpenTable<'_>, parts: &Parts, number: u64) -> Option<u64> {
+    let Some(part) = parts.part_of_row(number) else {
         return Some(number);
     };
     let Some(places) = part.places(table) else {

@@ -43,7 +43,7 @@ pub fn is_gone(
 ) -> bool {
     // Rows that were inserted since the table was opened have higher numbers.
     number < content.end_number()
-        && entry_numbers::row_of(table, content, number)
+        && entry_numbers::row_of(table, &content.parts, number)
             .is_none_or(|row| fate(content, run, row, horizon) == Fate::Gone)
 }
 

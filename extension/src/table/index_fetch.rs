@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::kept::Extent;
+use super::kept::{self, Extent};
 use super::reader::{Content, Reader};
 use super::scan::Scan;
 use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, serializable, tid};
@@ -11,7 +11,7 @@ use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::storage::directory::FLAG_SEALED;
 
-/// A fetch under way: of an index scan, or of the check of a constraint.
+/// A fetch under way of an index scan under an MVCC snapshot.
 pub struct IndexFetch<'a> {
     table: OpenTable<'a>,
     /// The scan that serves all rows under an MVCC snapshot: everything that the snapshot sees was in the table when
@@ -41,7 +41,7 @@ impl<'a> IndexFetch<'a> {
         }
     }
 
-    /// Stores the row with an entry number into a slot, if the snapshot sees the row.
+    /// Stores the row with an entry number into a slot, if an MVCC snapshot sees the row.
     pub fn fetch(
         &mut self,
         id: &pg_sys::ItemPointerData,
@@ -51,15 +51,6 @@ impl<'a> IndexFetch<'a> {
         let Some(number) = tid::to_row(id) else {
             return Found::Nothing;
         };
-        if snapshot.kind() == SnapshotKind::Mvcc {
-            self.fetch_seen(number, snapshot, slot)
-        } else {
-            self.fetch_current(number, snapshot, slot)
-        }
-    }
-
-    /// Stores the row with an entry number, if an MVCC snapshot sees it.
-    fn fetch_seen(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
         let table = self.table;
         let scan = self
             .scan
@@ -73,37 +64,55 @@ impl<'a> IndexFetch<'a> {
             return Found::Row;
         }
         match &scan.reader.content {
-            Some(content) => unseen(table, content, number, &mut self.horizon),
+            Some(content) => {
+                let known = &mut self.horizon;
+                let oldest = || *known.get_or_insert_with(|| table.oldest_non_removable_xid());
+                unseen(table, content, number, oldest)
+            }
             None => Found::Nothing,
         }
     }
+}
 
-    /// Stores the row with an entry number, if it is there by now, as a snapshot that is not MVCC sees it. Most
-    /// rows are found to be gone or not to be seen, which takes no scan.
-    fn fetch_current(&mut self, number: u64, snapshot: Snapshot<'a>, slot: Slot<'a>) -> Found {
-        let table = self.table;
-        row_numbers::keep_if_changing(table);
-        pending_rows::flush_table(table.oid());
-        let extent = Extent::Row(number);
-        let mut reader = Reader::open_to(table, table.descriptor(), extent);
-        let Some(mut content) = reader.content.take() else {
-            return Found::Nothing;
-        };
-        let row = entry_numbers::row_of(table, &content, number);
-        let run = row.and_then(|row| one_row::visible_row(&mut content, snapshot, row));
-        let (Some(row), Some(run)) = (row, run) else {
-            return unseen(table, &content, number, &mut self.horizon);
-        };
-        if run.flags & FLAG_SEALED == 0 {
-            one_row::store_row(&reader, &content, &run, row, slot);
-            return Found::Row;
-        }
-        // A scan decodes one vector of a sealed segment, not all of it.
-        let mut scan = Scan::begin(table, Some(snapshot));
-        match scan.row_of_entry(number) {
-            Some(row) if scan.store_row(row, slot) => Found::Row,
-            _ => Found::Nothing,
-        }
+/// Stores the row with an entry number into a slot, if it is there by now, as a snapshot that is not MVCC sees it. Most
+/// rows are found to be gone or not to be seen, which takes no scan. `horizon` tells the oldest transaction that some
+/// snapshot may not see.
+pub fn fetch_current<'a>(
+    table: OpenTable<'a>,
+    id: &pg_sys::ItemPointerData,
+    snapshot: Snapshot<'a>,
+    slot: Slot<'a>,
+    horizon: impl FnMut() -> u32,
+) -> Found {
+    let Some(number) = tid::to_row(id) else {
+        return Found::Nothing;
+    };
+    row_numbers::keep_if_changing(table);
+    // An UPDATE that keeps the key finds the entry of the version that it has just replaced.
+    let sees_own = [SnapshotKind::Dirty, SnapshotKind::Current];
+    if sees_own.contains(&snapshot.kind()) && kept::has_own_deletion(table, number) {
+        snapshot.forget_writers();
+        return Found::Nothing;
+    }
+    pending_rows::flush_table(table.oid());
+    let mut reader = Reader::open_to(table, table.descriptor(), Extent::Row(number));
+    let Some(mut content) = reader.content.take() else {
+        return Found::Nothing;
+    };
+    let row = entry_numbers::row_of(table, &content.parts, number);
+    let run = row.and_then(|row| one_row::visible_row(&mut content, snapshot, row));
+    let (Some(row), Some(run)) = (row, run) else {
+        return unseen(table, &content, number, horizon);
+    };
+    if run.flags & FLAG_SEALED == 0 {
+        one_row::store_row(&reader, &content, &run, row, slot);
+        return Found::Row;
+    }
+    // A scan decodes one vector of a sealed segment, not all of it.
+    let mut scan = Scan::begin(table, Some(snapshot));
+    match scan.row_of_entry(number) {
+        Some(row) if scan.store_row(row, slot) => Found::Row,
+        _ => Found::Nothing,
     }
 }
 
@@ -112,10 +121,9 @@ fn unseen(
     table: OpenTable<'_>,
     content: &Content,
     number: u64,
-    horizon: &mut Option<u32>,
+    horizon: impl FnMut() -> u32,
 ) -> Found {
-    let mut oldest = || *horizon.get_or_insert_with(|| table.oldest_non_removable_xid());
-    match fate::is_gone(table, content, &mut None, number, &mut oldest) {
+    match fate::is_gone(table, content, &mut None, number, horizon) {
         true => Found::Gone,
         false => Found::Nothing,
     }

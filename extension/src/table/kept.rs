@@ -13,6 +13,7 @@ use std::rc::Rc;
 use lanes_columnar::arena::Relation;
 use pgrx::prelude::*;
 
+use super::entry_numbers;
 use super::reader::Content;
 use super::runs::Runs;
 use super::shape::{TableShape, arena_key};
@@ -20,7 +21,7 @@ use crate::pg::descriptor::Descriptor;
 use crate::pg::ports::Locator;
 use crate::pg::shmem::{self, ArenaLocks};
 use crate::pg::table::OpenTable;
-use crate::pg::{index, ports, table_catalog};
+use crate::pg::{index, ports, table_catalog, transaction};
 use crate::storage::metapage::{self, Meta};
 use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
@@ -64,7 +65,7 @@ pub struct End {
     /// the page that it was may belong to another chain.
     pub meta: Meta,
     /// The arena's table, where there is one.
-    pub cached: Option<Relation<ArenaLocks>>,
+    pub cached: Option<Rc<Relation<ArenaLocks>>>,
 }
 
 thread_local! {
@@ -144,6 +145,25 @@ pub fn indexes(table: OpenTable<'_>) -> Indexes {
     indexes
 }
 
+/// Whether the current transaction has deleted or updated the row with an entry number, as far as this is known without
+/// looking at the table. The row keeps its number as long as that transaction is under way
+/// ([`super::row_numbers`]), so what was kept when it was changed still names it.
+pub fn has_own_deletion(table: OpenTable<'_>, number: u64) -> bool {
+    let known = find(State::of(table), |kept| {
+        let content = kept.content.as_ref()?;
+        Some((content.parts.clone(), content.tombstones.clone()))
+    });
+    let Some((parts, tombstones)) = known.filter(|known| !known.1.borrow().is_empty()) else {
+        return false;
+    };
+    let Some(row) = entry_numbers::row_of(table, &parts, number) else {
+        return false;
+    };
+    let tombstones = tombstones.borrow();
+    let mut of_row = tombstones.of_row(row).iter();
+    of_row.any(|tombstone| tombstone.deletes() && transaction::is_current(tombstone.xmax))
+}
+
 /// Where runs are appended to a table. It gets a metapage if it has none.
 pub fn end(table: OpenTable<'_>) -> End {
     let known = find(State::of(table), |kept| {
@@ -160,7 +180,9 @@ pub fn renew_end(table: OpenTable<'_>) -> End {
     let arena = shmem::arena().filter(|_| !table.uses_local_buffers());
     let end = End {
         meta,
-        cached: arena.and_then(|arena| arena.open(key, meta.generation)),
+        cached: arena
+            .and_then(|arena| arena.open(key, meta.generation))
+            .map(Rc::new),
     };
     change(State::of(table), |kept| kept.end = Some(end.clone()));
     end
@@ -233,6 +255,7 @@ fn read(table: OpenTable<'_>, shape: &TableShape) -> Option<Content> {
                 tombstones,
                 parts,
                 near: Rc::default(),
+                near_rows: Rc::default(),
             });
         }
         ports::CHECK_FOR_INTERRUPTS();

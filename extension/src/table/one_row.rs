@@ -1,10 +1,12 @@
 //! One row by its number: whether a snapshot sees it, and its values.
 
+use std::rc::Rc;
+
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
 use super::kept::Extent;
-use super::reader::{Access, Content, Reader, ViewRequest};
+use super::reader::{Access, Content, Reader, SegmentView, ViewRequest};
 use super::{pending_rows, row_numbers, serializable, speculation, tid};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
@@ -28,15 +30,28 @@ pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> O
     (seen && !of_row.any(|tombstone| snapshot.sees_deletion(tombstone))).then_some(run)
 }
 
-/// Stores a row of a run into a slot, in the slot's own memory.
-pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
+/// A view of a row. Rows that are asked for one after the other mostly lie in one segment.
+pub fn view(reader: &Reader<'_>, content: &Content, row: u64) -> Rc<SegmentView> {
+    let known = content.near_rows.borrow().clone();
+    if let Some(view) = known.filter(|view| view.lasting_rows().contains(&row)) {
+        return view;
+    }
     let request = ViewRequest {
         reader,
         content,
         rows: row..row + 1,
         access: Access::OneRow,
     };
-    let view = request.open();
+    let view = Rc::new(request.open());
+    if view.lasting_rows().contains(&row) {
+        content.near_rows.replace(Some(view.clone()));
+    }
+    view
+}
+
+/// Stores a row of a run into a slot, in the slot's own memory.
+pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
+    let view = view(reader, content, row);
     slot.store(
         view.outlet(),
         view.place(row),

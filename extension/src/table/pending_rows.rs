@@ -10,10 +10,31 @@
 //! - when anything else opens the table for reading.
 //!
 //! So nobody can tell the difference, but for the rows' tuple ids, which are not known before they are written. A frame
-//! gathers therefore only where nothing can ask for them: no RETURNING, no trigger, no index. Rows keep the transaction
-//! and command ids that they came with. When an ERROR ends the call, its (sub)transaction's abort forgets the frame: the
-//! rows are that transaction's and go with it. When writing a frame's rows fails inside a nested subtransaction that
-//! survives its ERROR, the frame is *broken*: it raises again, so that its statement cannot succeed without its rows.
+//! gathers therefore only where nothing can ask for them: no RETURNING, no trigger, no ON CONFLICT. Rows keep the
+//! transaction and command ids that they came with.
+//!
+//! Indexes do ask for them. So an INSERT into a table with indexes gathers only as the one statement of its frame that
+//! does, and from its row number [`SINGLE_ROWS`] on: then the executor is shown no indexes, and the entries are made
+//! here, after the rows ([`crate::pg::insert_indexes`]), as COPY makes them.
+//!
+//! Invariants, for tables with indexes:
+//! 1. An entry is made after its row's run is in the directory, so its WAL comes after the row's. After a crash no entry
+//!    names a row that is not there.
+//! 2. All entries of a batch are made before anything else of this backend looks at the table, and before the frame ends.
+//! 3. Until the transaction commits, nobody else sees the rows. A check of uniqueness in another session either finds an
+//!    entry, and waits for this transaction, or it was before the entry, which is then checked against that session's own.
+//!
+//! | what happens | what becomes of the batch |
+//! |---|---|
+//! | a key is there already, or twice in the batch | the ERROR of the constraint, when the batch is written; the rows go with the (sub)transaction |
+//! | another transaction has inserted the key | the check waits for it, holding no lock but those of transactions |
+//! | a later row of the statement fails first | its ERROR; what was gathered is forgotten |
+//! | a crash or an abort between rows and entries | rows whose transaction aborted, without entries, which VACUUM frees |
+//! | the ERROR is caught by a function inside the statement | the frame is broken, as below |
+//!
+//! When an ERROR ends the call, its (sub)transaction's abort forgets the frame: the rows are that transaction's and go
+//! with it. When writing a frame's rows fails inside a nested subtransaction that survives its ERROR, the frame is
+//! *broken*: it raises again, so that its statement cannot succeed without its rows.
 
 use std::cell::RefCell;
 
@@ -21,10 +42,11 @@ use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::{insert, kept};
+use super::{insert, kept, tid};
 use crate::error;
-use crate::pg::datum::{self, RowIntake};
-use crate::pg::slot::Slot;
+use crate::pg::datum::{self, RowIntake, RowOutlet};
+use crate::pg::insert_indexes::{InsertIndexes, InsertTarget};
+use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 
@@ -36,13 +58,22 @@ struct Frame {
     /// The subtransaction depth that it began at.
     nest_level: i32,
     gathered: Vec<Gathered>,
+    /// Rows of a table with indexes that were not gathered.
+    single_rows: usize,
+    /// The indexes of the target, once its rows are gathered.
+    indexes: Option<InsertIndexes>,
 }
 
+/// So many rows of a statement are written one by one into a table with indexes before others are gathered. A short
+/// statement neither opens the indexes again nor reports another one of its errors first.
+const SINGLE_ROWS: usize = 64;
+
 /// What a frame gathers.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Gathers {
     Nothing,
-    Rows,
+    /// Rows of tables without indexes, and of the target.
+    Rows(Option<InsertTarget>),
     /// Only rows that Postgres says are inserted in bulk and whose end it tells.
     BulkRows,
 }
@@ -58,6 +89,8 @@ struct Gathered {
     xid: u32,
     command: pg_sys::CommandId,
     options: i32,
+    /// The table's indexes, if it has any.
+    indexes: Option<InsertIndexes>,
 }
 
 thread_local! {
@@ -74,6 +107,8 @@ pub fn begin(gathers: Gathers) -> usize {
             broken: false,
             nest_level,
             gathered: Vec::new(),
+            single_rows: 0,
+            indexes: None,
         });
         frames.len()
     })
@@ -82,11 +117,15 @@ pub fn begin(gathers: Gathers) -> usize {
 /// The frame at this depth has ended well: writes what it gathered.
 pub fn end(depth: usize) {
     flush(|_| true);
-    let broken = FRAMES.with_borrow_mut(|frames| {
-        let broken = frames.get(depth - 1).is_some_and(|frame| frame.broken);
+    let (broken, indexes) = FRAMES.with_borrow_mut(|frames| {
+        let frame = frames.get(depth - 1);
+        let ended = frame.map_or((false, None), |frame| (frame.broken, frame.indexes));
         frames.truncate(depth - 1);
-        broken
+        ended
     });
+    if let Some(indexes) = indexes {
+        indexes.give_back();
+    }
     if broken {
         error::raise(
             PgSqlErrorCode::ERRCODE_IO_ERROR,
@@ -150,13 +189,23 @@ pub fn gather(
             .last()
             .map_or(Gathers::Nothing, |frame| frame.gathers)
     });
-    let gathers = match gathers {
-        Gathers::Nothing => false,
-        Gathers::Rows => true,
-        Gathers::BulkRows => is_bulk,
+    let target = match gathers {
+        Gathers::Nothing => return false,
+        Gathers::Rows(target) => target,
+        Gathers::BulkRows if is_bulk => None,
+        Gathers::BulkRows => return false,
     };
-    if !gathers || table.has_trigger_descriptor() || kept::indexes(table).any {
+    if table.has_trigger_descriptor() {
         return false;
+    }
+    let mut indexes = None;
+    if kept::indexes(table).any {
+        // Bulk inserts are COPY's, which makes the entries itself.
+        let target = target.filter(|target| !is_bulk && target.is(table));
+        indexes = target.and_then(take_over);
+        if indexes.is_none() {
+            return false;
+        }
     }
     // Reading attributes may raise an ERROR, which is better raised before anything is borrowed.
     slot.read_all();
@@ -168,7 +217,9 @@ pub fn gather(
             |g: &Gathered| g.table == table && g.command == command && g.options == options;
         let index = frame.gathered.iter().position(is_same);
         let index = index.unwrap_or_else(|| {
-            frame.gathered.push(Gathered::new(table, command, options));
+            frame
+                .gathered
+                .push(Gathered::new(table, command, options, indexes));
             frame.gathered.len() - 1
         });
         let gathered = &mut frame.gathered[index];
@@ -187,7 +238,12 @@ pub fn gather(
 }
 
 impl Gathered {
-    fn new(table: OpenTable<'static>, command: pg_sys::CommandId, options: i32) -> Gathered {
+    fn new(
+        table: OpenTable<'static>,
+        command: pg_sys::CommandId,
+        options: i32,
+        indexes: Option<InsertIndexes>,
+    ) -> Gathered {
         let kinds = datum::kinds(table.descriptor());
         Gathered {
             table,
@@ -198,12 +254,13 @@ impl Gathered {
             xid: transaction::current_xid(),
             command,
             options,
+            indexes,
         }
     }
 
     fn write(self) {
         let flags = insert::entry_flags(self.options);
-        insert::append(
+        let first_row = insert::append(
             self.table,
             &self.kinds,
             &self.columns,
@@ -212,5 +269,44 @@ impl Gathered {
             self.command,
             flags,
         );
+        if let Some(indexes) = self.indexes {
+            self.enter(indexes, first_row);
+        }
     }
+
+    /// Makes the index entries of the rows that were written from a row on.
+    fn enter(self, indexes: InsertIndexes, first_row: u64) {
+        let (count, header) = (self.rows, RowHeader::new(self.xid, self.command));
+        let shape = kept::shape(self.table);
+        let lanes = self.columns.iter().map(Column::lane);
+        let outlet = RowOutlet::new(&shape.outlets, lanes);
+        let rows = indexes.hold(outlet, self.columns);
+        // An ERROR jumps over this frame, which owns nothing from here on.
+        drop((shape, self.kinds, self.intake));
+        let id_of = |row| tid::from_row(first_row + row as u64);
+        indexes.enter(&rows, count, header, id_of);
+        rows.release();
+    }
+}
+
+/// The indexes of the target of the current frame, once enough rows have gone before; `None`: not yet.
+fn take_over(target: InsertTarget) -> Option<InsertIndexes> {
+    let known = FRAMES.with_borrow_mut(|frames| {
+        let frame = frames.last_mut()?;
+        if frame.indexes.is_none() && frame.single_rows < SINGLE_ROWS {
+            frame.single_rows += 1;
+            return None;
+        }
+        Some(frame.indexes)
+    });
+    if let Some(indexes) = known? {
+        return Some(indexes);
+    }
+    let indexes = target.take_over();
+    FRAMES.with_borrow_mut(|frames| {
+        if let Some(frame) = frames.last_mut() {
+            frame.indexes = Some(indexes);
+        }
+    });
+    Some(indexes)
 }

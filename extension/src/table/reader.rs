@@ -47,6 +47,8 @@ pub struct Content {
     pub parts: Rc<Parts>,
     /// The index of the run that was asked for last.
     pub near: Rc<Cell<usize>>,
+    /// The rows in the arena that one was read of last.
+    pub near_rows: Rc<RefCell<Option<Rc<SegmentView>>>>,
 }
 
 impl<'a> Reader<'a> {
@@ -114,6 +116,8 @@ impl Content {
 /// A view of consecutive rows of one segment: their lanes, and what keeps the lanes alive.
 pub struct SegmentView {
     pub first_row: u64,
+    /// The rows up to here may be read again later, as they are; `first_row` where the view serves one look.
+    end_row: u64,
     outlet: Box<RowOutlet>,
     /// Which dictionary the codes of each attribute belong to. Of a segment, which may be growing, they are asked for
     /// before the lanes, which then have a slot for each of their codes.
@@ -327,6 +331,7 @@ impl SegmentView {
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
         SegmentView {
             first_row: decoded.first_row,
+            end_row: decoded.first_row,
             outlet: Box::new(outlet),
             dictionaries,
             source: Source::Private(decoded),
@@ -344,6 +349,7 @@ impl SegmentView {
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
         SegmentView {
             first_row: segment_first_row(segment),
+            end_row: segment_first_row(segment),
             outlet: Box::new(outlet),
             dictionaries,
             source: Source::Streamed(Box::new(stream)),
@@ -359,9 +365,8 @@ impl SegmentView {
     ) -> Option<SegmentView> {
         let first_row = segment_first_row(segment);
         let pinned = content.runs.cached()?.pin_segment(segment)?;
-        if pinned.columns() != reader.shape.kinds.len()
-            || first_row + (pinned.rows_resident() as u64) < to
-        {
+        let end_row = first_row + u64::from(pinned.rows_resident());
+        if pinned.columns() != reader.shape.kinds.len() || end_row < to {
             return None;
         }
         let dictionaries = (0..pinned.columns())
@@ -372,10 +377,16 @@ impl SegmentView {
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
         Some(SegmentView {
             first_row,
+            end_row,
             outlet: Box::new(outlet),
             dictionaries,
             source: Source::Arena(pinned),
         })
+    }
+
+    /// The rows that the view will hold as they are for as long as it lives; none if it serves one look.
+    pub fn lasting_rows(&self) -> Range<u64> {
+        self.first_row..self.end_row
     }
 
     /// Whether its rows were decoded for this backend alone.

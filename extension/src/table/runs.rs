@@ -23,7 +23,8 @@ use crate::storage::part::Parts;
 #[derive(Clone)]
 pub enum Runs {
     Shared {
-        cached: Relation<ArenaLocks>,
+        // A pin that clones share, because rows are looked up one by one.
+        cached: Rc<Relation<ArenaLocks>>,
         runs: u32,
     },
     Private {
@@ -134,6 +135,7 @@ impl Runs {
                 && let Some(runs) = catch_up(table, meta, &cached)
             {
                 arena_budget::tell(table, &cached);
+                let cached = Rc::new(cached);
                 return Runs::Shared { cached, runs };
             }
         }
@@ -236,7 +238,7 @@ impl Runs {
     }
 
     /// The arena's table, where there is one.
-    pub fn cached(&self) -> Option<&Relation<ArenaLocks>> {
+    pub fn cached(&self) -> Option<&Rc<Relation<ArenaLocks>>> {
         match self {
             Runs::Shared { cached, .. } => Some(cached),
             Runs::Private { .. } => None,

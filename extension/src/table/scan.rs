@@ -304,7 +304,7 @@ impl<'a> Scan<'a> {
     /// The row with an entry number; `None`: it is gone. See [`super::entry_numbers`].
     pub fn row_of_entry(&self, number: u64) -> Option<u64> {
         let content = self.reader.content.as_ref()?;
-        entry_numbers::row_of(self.reader.table, content, number)
+        entry_numbers::row_of(self.reader.table, &content.parts, number)
     }
 
     /// Stores a row into the slot, in the slot's own memory; false: the scan's snapshot does not see the row. The

@@ -71,12 +71,12 @@ pub fn read_entry(table: OpenTable<'_>, snapshot: Snapshot<'_>, number: u64) {
     let Some(content) = open() else {
         return;
     };
-    if let Some(row) = entry_numbers::row_of(table, &content, number) {
+    if let Some(row) = entry_numbers::row_of(table, &content.parts, number) {
         lock_row(table, &content, snapshot, row, Some(number));
     }
     // Who changes the row from now on finds the lock.
     if let Some(content) = open()
-        && let Some(row) = entry_numbers::row_of(table, &content, number)
+        && let Some(row) = entry_numbers::row_of(table, &content.parts, number)
     {
         report_conflicts(table, &content, snapshot, row);
     }

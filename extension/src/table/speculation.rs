@@ -104,7 +104,7 @@ fn take_back(table: OpenTable<'_>, row: u64) {
         mode: pg_sys::LockTupleMode::LockTupleExclusive as u16,
         flags: FLAG_FROZEN,
     };
-    Tail::lock(table, &content.meta).push(table, &tombstone);
+    Tail::lock(table, &content.meta).push(table, &tombstone, &content.tombstones);
     table.count_delete();
 }
 

@@ -11,42 +11,43 @@ use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::routine::ScanState;
-use crate::pg::executor::small_context;
+use crate::pg::executor::{in_context, small_context};
 use crate::pg::index::{Deletion, EntryMaker, EntrySink, FoundEntries};
 use crate::pg::ports;
 use crate::pg::slot::Slot;
-use crate::pg::snapshot::Snapshot;
+use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 use crate::table::index_build::EntryOrder;
-use crate::table::index_fetch::{Found, IndexFetch};
+use crate::table::index_fetch::{self, Found, IndexFetch};
 use crate::table::scan::Scan;
 use crate::table::tid::BLOCK_ROWS;
 use crate::table::{fate, index_build, insert, speculation};
 use crate::table_options;
 
-/// A fetch descriptor: Postgres's part, then ours. A statement may make one for each of its rows in the same memory
-/// context, so each lies in a context of its own, which goes with it.
+/// A fetch descriptor: Postgres's part, then ours.
 #[repr(C)]
 struct FetchDescriptor {
     base: pg_sys::IndexFetchTableData,
+    /// Made by the first fetch under an MVCC snapshot; null before.
     fetch: *mut IndexFetch<'static>,
+    /// The context of `fetch`, which goes with it. A statement may fetch for each of its rows in the same memory
+    /// context, so each has one of its own.
     memory: pg_sys::MemoryContext,
+    /// The oldest transaction that some snapshot may not see, once a fetch under another snapshot has asked for it; 0
+    /// before.
+    horizon: u32,
 }
 
+/// Checks of uniqueness begin a fetch for each duplicate key. They need nothing that must be dropped.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_fetch_begin(
     relation: pg_sys::Relation,
 ) -> *mut pg_sys::IndexFetchTableData {
     // SAFETY: PostgreSQL passes a table that stays open until `index_fetch_end`.
     unsafe {
-        let memory = small_context(c"lanes index fetch");
-        let fetch = IndexFetch::begin(OpenTable::new(relation));
-        let descriptor: *mut FetchDescriptor =
-            pg_sys::MemoryContextAllocZero(memory, size_of::<FetchDescriptor>()).cast();
+        let descriptor: *mut FetchDescriptor = pg_sys::palloc0(size_of::<FetchDescriptor>()).cast();
         (*descriptor).base.rel = relation;
-        (*descriptor).fetch = PgMemoryContexts::For(memory).leak_and_drop_on_delete(fetch);
-        (*descriptor).memory = memory;
         descriptor.cast()
     }
 }
@@ -57,7 +58,17 @@ unsafe fn fetch_of<'a>(
     descriptor: *mut pg_sys::IndexFetchTableData,
 ) -> &'a mut IndexFetch<'static> {
     // SAFETY: the caller's promise.
-    unsafe { &mut *(*descriptor.cast::<FetchDescriptor>()).fetch }
+    unsafe {
+        let descriptor = descriptor.cast::<FetchDescriptor>();
+        if (*descriptor).fetch.is_null() {
+            let around = pg_sys::GetMemoryChunkContext(descriptor.cast());
+            let memory = in_context(around, || small_context(c"lanes index fetch"));
+            let fetch = IndexFetch::begin(OpenTable::new((*descriptor).base.rel));
+            (*descriptor).memory = memory;
+            (*descriptor).fetch = PgMemoryContexts::For(memory).leak_and_drop_on_delete(fetch);
+        }
+        &mut *(*descriptor).fetch
+    }
 }
 
 /// Nothing is released: the scan goes on with the same snapshot.
@@ -66,8 +77,14 @@ pub unsafe extern "C-unwind" fn index_fetch_reset(_descriptor: *mut pg_sys::Inde
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_fetch_end(descriptor: *mut pg_sys::IndexFetchTableData) {
-    // SAFETY: made by `index_fetch_begin`; the descriptor and the fetch go with their memory context.
-    unsafe { pg_sys::MemoryContextDelete((*descriptor.cast::<FetchDescriptor>()).memory) }
+    // SAFETY: made by `index_fetch_begin`; the fetch goes with its memory context.
+    unsafe {
+        let memory = (*descriptor.cast::<FetchDescriptor>()).memory;
+        if !memory.is_null() {
+            pg_sys::MemoryContextDelete(memory);
+        }
+        pg_sys::pfree(descriptor.cast());
+    }
 }
 
 #[pg_guard]
@@ -86,7 +103,19 @@ pub unsafe extern "C-unwind" fn index_fetch_tuple(
         let slot = Slot::new(slot);
         slot.clear();
         let found = match Snapshot::new(snapshot) {
-            Some(snapshot) => fetch_of(descriptor).fetch(&*id, snapshot, slot),
+            Some(seen) if seen.kind() == SnapshotKind::Mvcc => {
+                fetch_of(descriptor).fetch(&*id, seen, slot)
+            }
+            Some(seen) => {
+                let table = OpenTable::new((*descriptor).rel);
+                let horizon = &mut (*descriptor.cast::<FetchDescriptor>()).horizon;
+                index_fetch::fetch_current(table, &*id, seen, slot, || {
+                    if *horizon == 0 {
+                        *horizon = table.oldest_non_removable_xid();
+                    }
+                    *horizon
+                })
+            }
             None => Found::Nothing,
         };
         if let Some(all_dead) = all_dead.as_mut() {

@@ -19,7 +19,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleNoKeyExclusive};
 use pgrx::pg_sys::TM_Result;
 
-use crate::pg::index::{self, TableSlot};
+use crate::pg::index;
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
@@ -35,7 +35,7 @@ use crate::table::{kept, one_row, pending_rows, serializable, tid};
 mod conflict;
 mod lock;
 
-use conflict::{LockMode, Patience, RowClaim, Verdict};
+use conflict::{LockMode, OldRow, Patience, RowClaim, Verdict};
 pub use lock::{LockRequest, lock};
 
 /// How DELETE and UPDATE treat a row that conflicts with them.
@@ -79,7 +79,7 @@ pub fn delete(
                 // Again, with the tail held: a reader since the first check has either locked the table or the row,
                 // which this finds, or will find the tombstone.
                 table.check_conflict_in(read_as);
-                held.tail.push(table, &tombstone);
+                held.tail.push(table, &tombstone, &held.content.tombstones);
                 table.count_delete();
                 return TM_Result::TM_Ok;
             }
@@ -107,10 +107,10 @@ pub fn update(
     let Some(row) = tid::to_row(id) else {
         return (TM_Result::TM_Invisible, LockTupleNoKeyExclusive);
     };
-    let mode = mode_of_update(table, row, slot);
     publication::check_write(table, Change::Update);
     let reason = pg_sys::XLTW_Oper::XLTW_Update;
-    let mut claim = RowClaim::new(table, row, mode, command, reason);
+    // The mode is known when the row has been read, which holding it does on the way.
+    let mut claim = RowClaim::new(table, row, LockTupleExclusive, command, reason);
     let read_as = serializable::row_id(table, row);
     table.check_conflict_in(read_as);
     // The transaction gets its id before the tail is locked.
@@ -118,8 +118,12 @@ pub fn update(
     let mut new_row = RowColumns::of(table);
     new_row.push(slot);
     let mut prepared = PreparedRun::encode(table, new_row.kinds(), new_row.columns(), 1);
+    let mut known_mode = None;
     loop {
-        let Some(mut held) = claim.hold() else {
+        let held =
+            claim.hold_in(|old| *known_mode.get_or_insert_with(|| mode_of_update(old, slot)));
+        let mode = claim.mode();
+        let Some(mut held) = held else {
             return (TM_Result::TM_Invisible, mode);
         };
         match held.verdict {
@@ -151,7 +155,7 @@ pub fn update(
         let locks = held.locks_of_others(row);
         let own_lock = held.own_lock(row);
         let tombstone = claim.tombstone(kind::UPDATE, next_row, 0);
-        held.tail.push(table, &tombstone);
+        held.tail.push(table, &tombstone, &held.content.tombstones);
         let header = RowHeader {
             xmax: own_lock.unwrap_or(0),
             ..RowHeader::new(xid, command)
@@ -164,7 +168,8 @@ pub fn update(
                 next_row,
                 ..lock
             };
-            Tail::lock(table, &held.content.meta).push(table, &moved);
+            let tail = Tail::lock(table, &held.content.meta);
+            tail.push(table, &moved, &held.content.tombstones);
         }
         table.count_update();
         return (TM_Result::TM_Ok, mode);
@@ -173,15 +178,14 @@ pub fn update(
 
 /// The lock mode of an update of a row to the values in the slot. Rows of other tables may refer to a key, so
 /// changing one conflicts with FOR KEY SHARE.
-fn mode_of_update(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> LockMode {
+fn mode_of_update(old: OldRow<'_>, slot: Slot<'_>) -> LockMode {
+    let table = old.reader.table;
     let keys = kept::indexes(table).keys;
     if keys.is_empty() {
         return LockTupleNoKeyExclusive;
     }
-    let before = TableSlot::of(table);
-    let is_kept = one_row::read(table, row, before.get())
-        && index::have_equal_bytes(table, before.get(), slot, &keys);
-    match is_kept {
+    let view = one_row::view(old.reader, old.content, old.row);
+    match index::have_equal_bytes(table, view.outlet(), view.place(old.row), slot, &keys) {
         true => LockTupleNoKeyExclusive,
         false => LockTupleExclusive,
     }

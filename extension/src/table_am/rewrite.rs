@@ -276,7 +276,7 @@ impl Copier<'_> {
                 ..*old
             };
             let meta = Meta::load_or_create(self.target);
-            Tail::lock(self.target, &meta).push(self.target, &tombstone);
+            Tail::lock(self.target, &meta).push_alone(self.target, &tombstone);
         }
     }
 }

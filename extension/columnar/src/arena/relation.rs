@@ -120,6 +120,41 @@ impl<L: Locks> Relation<L> {
         })
     }
 
+    /// Appends a run and moves the position, as [`publish`](Self::publish) does, and copies its rows from the
+    /// columns into their segment, as [`extend_segment`](Self::extend_segment) does, under one lock. The rows lie in
+    /// one segment. Whether the run was appended.
+    pub fn publish_with_rows(
+        &self,
+        expected_runs: u32,
+        entry: &RunEntry,
+        position: Position,
+        kinds: &[LaneKind],
+        columns: &[Column],
+    ) -> bool {
+        let segment = segment_of(entry.first_row);
+        let batch = Batch {
+            kinds,
+            from: (entry.first_row - segment_first_row(segment)) as u32,
+            columns,
+            first: 0,
+            rows: entry.rows as usize,
+            gap_ok: false,
+        };
+        let core = self.arena.core;
+        let locks = &self.arena.locks;
+        locks.with_relation(self.key().hash(), || {
+            let runs = &self.slot().runs;
+            let one = std::slice::from_ref(entry);
+            let is_appended = runs.append(core.memory, expected_runs, one, position, |bytes| {
+                locks.with_allocator(|| core.allocate(bytes))
+            });
+            if is_appended && segment <= segment_of(ROWS_MAX - 1) && batch.is_sound(segment) {
+                extend(core, &**locks, self.slot, segment, &batch);
+            }
+            is_appended
+        })
+    }
+
     /// The run that holds `row`, if any does.
     pub fn find_run(&self, row: u64) -> Option<u32> {
         self.slot().runs.find(self.arena.core.memory, row)

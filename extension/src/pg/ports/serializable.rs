@@ -93,10 +93,16 @@ pub unsafe fn CheckForSerializableConflictOut(
 ///
 /// # Safety
 /// Open relation.
+#[inline]
 pub unsafe fn CheckForSerializableConflictIn(
     relation: pg_sys::Relation,
     row: Option<pg_sys::ItemPointerData>,
 ) {
+    // SAFETY: reads the level of the transaction.
+    if unsafe { pg_sys::XactIsoLevel } != pg_sys::XACT_SERIALIZABLE as i32 {
+        // Other transactions keep no record of what they read, and the check would return at once.
+        return;
+    }
     let block = row.map_or(pg_sys::InvalidBlockNumber, |id| {
         u32::from(id.ip_blkid.bi_hi) << 16 | u32::from(id.ip_blkid.bi_lo)
     });

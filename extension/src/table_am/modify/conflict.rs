@@ -169,6 +169,13 @@ pub struct RowClaim<'a> {
     queue: Option<RowQueueLock<'a>>,
 }
 
+/// A row as it is before it is changed. Its values never change.
+pub struct OldRow<'a> {
+    pub reader: &'a Reader<'a>,
+    pub content: &'a Content,
+    pub row: u64,
+}
+
 /// The state of a row, which nobody can change as long as the tail is held.
 pub struct HeldRow<'a> {
     pub reader: Reader<'a>,
@@ -248,8 +255,22 @@ impl<'a> RowClaim<'a> {
         self.row = row;
     }
 
+    /// The mode in which the row is claimed.
+    pub fn mode(&self) -> LockMode {
+        self.mode
+    }
+
     /// Locks the tombstone tail and judges the row. `None`: there is no such row.
     pub fn hold(&mut self) -> Option<HeldRow<'a>> {
+        let mode = self.mode;
+        self.hold_in(|_| mode)
+    }
+
+    /// Holds the row in a mode that depends on what it is. `mode_for` is called before the tail is locked.
+    pub fn hold_in(
+        &mut self,
+        mode_for: impl FnOnce(OldRow<'_>) -> LockMode,
+    ) -> Option<HeldRow<'a>> {
         row_numbers::keep(self.table);
         pending_rows::flush_table(self.table.oid());
         let descriptor = self.table.descriptor();
@@ -257,6 +278,11 @@ impl<'a> RowClaim<'a> {
         let content = reader.content.take()?;
         row_numbers::check_row(self.table, &content, self.row);
         let (_, run) = content.run_of(self.row)?;
+        self.mode = mode_for(OldRow {
+            reader: &reader,
+            content: &content,
+            row: self.row,
+        });
         let tail = Tail::lock(self.table, &content.meta);
         content
             .tombstones

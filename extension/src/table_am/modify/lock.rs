@@ -204,7 +204,7 @@ fn take(
             next_row: claim.row,
             ..*lock
         };
-        tail.push(table, &lock);
+        tail.push(table, &lock, &content.tombstones);
     }
     one_row::store_row(&reader, &content, &run, claim.row, slot);
 }

@@ -55,7 +55,7 @@ fn needs(command: &str) -> Option<Needs> {
         "offload" => with_peers(&[Peer::Debian]),
         "ceiling" => with_peers(&[Peer::Debian, Peer::K6]),
         "sealed" => with_peers(&[Peer::Minio]),
-        "events" | "shards" | "append" | "durability" | "overload" => PRODUCT,
+        "events" | "shards" | "append" | "changes" | "durability" | "overload" => PRODUCT,
         "load" | "report" => NOTHING,
         _ => return None,
     })
