@@ -65,7 +65,7 @@ impl Clock {
     }
 
     /// The first and the last time around a time that have its label and its offset.
-    fn range(&mut self, time: i64) -> Option<(i64, i64)> {
+    pub fn range(&mut self, time: i64) -> Option<(i64, i64)> {
         let stretch = self.stretch(time)?;
         let start = self.labels.floor(time.checked_add(stretch.offset)?)?;
         let next = self.labels.next(start)?;

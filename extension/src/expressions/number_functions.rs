@@ -1,10 +1,12 @@
 //! PostgreSQL's functions of numbers that have an exact counterpart in the engine, by their OIDs.
 
 use lanes_columnar::vector::number::{NumberType, Operation};
+use lanes_columnar::vector::text_length::TextUnit;
 use lanes_columnar::vector::value::Rounding;
 use pgrx::pg_sys;
 
 use super::translate::Translation;
+use crate::pg::text;
 use crate::pg::tree::{Const, Expr};
 use crate::pg::typed_datum::TypedDatum;
 
@@ -54,6 +56,18 @@ pub fn arithmetic(function: u32) -> Option<(NumberType, Operation)> {
         pg_sys::F_FLOAT8DIV | pg_sys::F_FLOAT48DIV | pg_sys::F_FLOAT84DIV => (F64, Divide),
         _ => return None,
     })
+}
+
+/// How a function measures a text, if it returns the length of one. `None` also where characters have several bytes and
+/// are not those of UTF-8.
+pub fn text_unit(function: u32) -> Option<TextUnit> {
+    match function {
+        pg_sys::F_OCTET_LENGTH_TEXT => Some(TextUnit::Bytes),
+        pg_sys::F_LENGTH_TEXT | pg_sys::F_CHAR_LENGTH_TEXT | pg_sys::F_CHARACTER_LENGTH_TEXT => {
+            text::length_unit()
+        }
+        _ => None,
+    }
 }
 
 /// The type of the numbers that a function negates, if it is a unary minus.

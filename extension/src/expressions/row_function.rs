@@ -29,6 +29,7 @@ use lanes_simd::Comparison;
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::aggregate_call::{KeyShape, Parts, Shape};
+use super::date_parts::{self, ByRange};
 use super::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::catalog;
 use crate::pg::exec::memory::Memory;
@@ -119,9 +120,7 @@ impl Translator {
         };
         let evaluator = RowEvaluator::new(expr, &attributes, node)?;
         let function = Box::new(Numbers { evaluator, number });
-        Ok(Value::External(ExternalValue::new(
-            number, attributes, function,
-        )))
+        Ok(external(expr, number, attributes, function))
     }
 
     /// An aggregate whose arguments and states PostgreSQL computes.
@@ -141,6 +140,7 @@ impl Translator {
             return Err(format!("DISTINCT in {}", name()));
         }
         TransitionAggregate::check(call)?;
+        self.by_row += 1;
         let mut attributes = Vec::new();
         for argument in arguments {
             attributes.extend(self.read_by_row(*argument)?);
@@ -204,7 +204,7 @@ impl Translator {
                     evaluator,
                     codes: of_key,
                 });
-                Value::External(ExternalValue::new(NumberType::I64, attributes, function))
+                external(expr, NumberType::I64, attributes, function)
             }
             _ => {
                 codes.planned += 1;
@@ -245,12 +245,27 @@ impl Translator {
         if expr.is_volatile() {
             return Err("a volatile function".into());
         }
+        self.by_row += 1;
         let attributes = columns.into_iter().map(|column| self.attribute(column));
         let mut attributes = attributes.collect::<Translation<Vec<usize>>>()?;
         attributes.sort_unstable();
         attributes.dedup();
         Ok(attributes)
     }
+}
+
+/// The results of a function that evaluates an expression over some attributes.
+fn external(
+    expr: Expr<'_>,
+    number: NumberType,
+    attributes: Vec<usize>,
+    function: Box<dyn RowFunction>,
+) -> Value {
+    let function = match (&attributes[..], date_parts::clock_of(expr)) {
+        (&[attribute], Some(clock)) => Box::new(ByRange::new(attribute, function, clock)),
+        _ => function,
+    };
+    Value::External(ExternalValue::new(number, attributes, function))
 }
 
 /// The keys of a grouping whose values have codes.

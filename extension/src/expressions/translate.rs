@@ -12,8 +12,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use lanes_columnar::vector::external_value::ExternalValue;
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
+use lanes_columnar::vector::text_length::TextLength;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::with_number;
 use lanes_simd::Comparison;
@@ -21,7 +23,9 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::condition_code;
 use super::joined_columns::{Computed, JoinedColumns};
-use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
+use super::number_functions::{
+    arithmetic, cast, microseconds, negation, rounding, shift, text_unit,
+};
 use super::scalar::{self, RunningNode};
 use crate::pg::catalog;
 use crate::pg::exec::node::ExecNode;
@@ -65,6 +69,8 @@ pub struct Translator {
     pub by_value: usize,
     /// Whether PostgreSQL may evaluate [expressions for rows](super::row_function).
     pub(super) has_row_functions: bool,
+    /// The number of expressions, and of aggregates, that PostgreSQL evaluates for rows.
+    pub by_row: usize,
     /// Whether an expression may be a number although its columns are NULL.
     has_choices: bool,
 }
@@ -118,6 +124,7 @@ impl Translator {
             asks_by_value: true,
             by_value: 0,
             has_row_functions: false,
+            by_row: 0,
             has_choices: true,
         }
     }
@@ -388,6 +395,14 @@ impl Translator {
                 return Err("a cast from an unexpected type".into());
             }
             return Ok(Value::convert(to, value));
+        }
+        if let Some(unit) = text_unit(function)
+            && let Some(column) = text_column(argument(0)?.stripped())
+        {
+            let attribute = self.attribute(column)?;
+            let length = Box::new(TextLength::new(attribute, unit));
+            let value = ExternalValue::new(NumberType::I32, vec![attribute], length);
+            return Ok(Value::External(value));
         }
         Err(format!("function {}", function_name(function)))
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use lanes_columnar::vector::text_length::TextUnit;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -50,6 +51,18 @@ pub fn is_server_in_utf8() -> bool {
 }
 
 const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
+
+/// The unit in which `length` measures texts of the server's encoding; `None` if characters have several bytes that are
+/// not those of UTF-8.
+pub fn length_unit() -> Option<TextUnit> {
+    // SAFETY: reads the encoding of this session's database.
+    let longest = unsafe { pg_sys::pg_database_encoding_max_length() };
+    match (longest, is_server_in_utf8()) {
+        (1, _) => Some(TextUnit::Bytes),
+        (_, true) => Some(TextUnit::Utf8),
+        (_, false) => None,
+    }
+}
 
 /// Converts text of the server's encoding to UTF-8.
 pub fn utf8_text(text: &[u8]) -> Cow<'_, [u8]> {

@@ -49,6 +49,17 @@ RESET plan_cache_mode;
 SELECT pg_temp.same('SELECT lower(s), count(*), sum(id) FROM l GROUP BY 1');
 SELECT pg_temp.same('SELECT substr(s, 1, 6) AS prefix, c || k, count(*) FROM l GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT extract(hour FROM ts), extract(dow FROM ts), count(*) FROM l GROUP BY 1, 2');
+-- Fields of times, around changes of a zone's offset and at the infinities.
+INSERT INTO l (id, ts) VALUES (5001, 'infinity'), (5002, '-infinity'), (5003, NULL), (5004, '4713-01-01 BC'), (5005, '294276-12-31');
+INSERT INTO h SELECT * FROM l WHERE id > 5000;
+SET timezone = 'Europe/Berlin';
+SELECT pg_temp.same('SELECT extract(hour FROM ts), extract(minute FROM ts), extract(isodow FROM ts), date_part(''day'', ts), count(*) FROM l GROUP BY 1, 2, 3, 4');
+SELECT pg_temp.same('SELECT extract(week FROM ts), extract(month FROM ts), extract(quarter FROM ts), extract(year FROM ts), extract(doy FROM ts), extract(decade FROM ts), extract(isoyear FROM ts), count(*) FROM l GROUP BY 1, 2, 3, 4, 5, 6, 7');
+SELECT pg_temp.same('SELECT extract(hour FROM ts::timestamp), max(date_part(''hour'', ts)), min(date_part(''dow'', ts)), sum(extract(second FROM ts)) FROM l GROUP BY 1');
+SET timezone = 'Australia/Lord_Howe';
+SELECT pg_temp.same('SELECT k, extract(hour FROM ts), extract(minute FROM ts), extract(dow FROM ts), count(*) FROM l GROUP BY 1, 2, 3, 4');
+SET timezone = 'UTC';
+SELECT pg_temp.same('SELECT length(s), char_length(s || ''ä日''), octet_length(s), count(*) FROM l WHERE length(s) > 5 AND octet_length(s || ''ä'') > 7 GROUP BY 1, 2, 3');
 SELECT pg_temp.same('SELECT round(n, 2), sum(id) FROM l GROUP BY 1');
 SELECT pg_temp.same('SELECT bp, count(*) FROM l GROUP BY bp');
 SELECT pg_temp.same('SELECT j ->> ''b'', (j -> ''a'')::int, count(*), sum(k) FROM l GROUP BY 1, 2');

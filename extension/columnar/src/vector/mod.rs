@@ -21,7 +21,7 @@
 //!   `bytes16_predicate`: tests of UUIDs.
 //! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
 //!   `truth_memo`: their results. [`external_value`]: functions of several columns that are computed outside of this
-//!   crate.
+//!   crate. [`text_length`]: one that is computed here.
 //! - [`item_list`]: a list of items that serves as the dictionary of computed lanes.
 //! - [`text`]: dictionary codes: items, results that are kept from segment to segment, tests of
 //!   items.
@@ -46,6 +46,7 @@ pub mod predicate;
 mod row_numbers;
 pub mod selection;
 pub mod text;
+pub mod text_length;
 mod text_predicate;
 pub mod text_search;
 mod truth_memo;

@@ -75,7 +75,12 @@ pub fn offer<'p>(
             join: None,
             hash_join: None,
         };
-        of_table.estimate(path, output, filters, (keys, calls.len()));
+        of_table.estimate(
+            path,
+            output,
+            filters,
+            (keys, calls.len(), translator.by_row),
+        );
         let stored = Engine {
             index: relation.relid(),
             keys,
