@@ -1,12 +1,12 @@
 //! `CASE` and `COALESCE` of numbers.
 //!
 //! PostgreSQL evaluates a part without columns only when a row reaches it. The engine evaluates such a part once a scan,
-//! so a choice that contains one that may fail is left to PostgreSQL.
+//! so a choice that contains one that may fail, or that runs a subquery, is left to PostgreSQL.
 
 use lanes_columnar::vector::choice::{Choice, Condition};
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::value::Value;
-use pgrx::pg_sys::NodeTag;
+use pgrx::pg_sys::{NodeTag, ParamKind};
 
 use super::translate::{Translation, Translator};
 use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, walk};
@@ -78,7 +78,12 @@ fn check_scalars(choice: Expr<'_>) -> Translation<()> {
                 | Kind::SubPlan(_)
                 | Kind::Other(NodeTag::T_CoerceViaIO | NodeTag::T_ArrayCoerceExpr)
         );
-        is_call && !node.has_vars()
+        // A subquery without columns is a parameter by now, and runs when the parameter is read first.
+        let is_subquery = match node.kind() {
+            Kind::Param(parameter) => parameter.paramkind() == ParamKind::PARAM_EXEC,
+            _ => false,
+        };
+        is_subquery || is_call && !node.has_vars()
     });
     match has_call {
         true => Err("a call without columns in a choice".into()),

@@ -12,7 +12,7 @@
 //! Invariants:
 //! - Such an expression reads columns of the node's own table only, calls no volatile function and has no subquery. So
 //!   it is a function of the row as long as its node does not start again.
-//! - It is evaluated for rows that count only, because it may raise an error.
+//! - It is evaluated only for rows that pass the conditions and the FILTER, because it may raise an error.
 
 use std::cell::RefCell;
 use std::rc::Rc;

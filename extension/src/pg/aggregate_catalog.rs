@@ -34,6 +34,13 @@ pub struct AggregateFunctions {
 }
 
 impl AggregateFunctions {
+    /// Whether a function may do something else when it is called again.
+    pub fn is_volatile(&self) -> bool {
+        let mut functions = self.finish.into_iter().chain([self.transition]);
+        // SAFETY: looks functions up that exist, as an aggregate depends on them.
+        functions.any(|function| unsafe { pg_sys::func_volatile(function) } as u8 == b'v')
+    }
+
     /// The functions of an aggregate. `None` if there is no such aggregate.
     pub fn of(aggregate: Oid) -> Option<AggregateFunctions> {
         let cache = pg_sys::SysCacheIdentifier::AGGFNOID;

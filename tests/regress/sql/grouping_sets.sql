@@ -45,6 +45,11 @@ SET enable_hashagg = off; SET enable_sort = off;
 SELECT count(*) > 0 AS waits FROM pg_temp.explained('SELECT id, id * 2, id * 3, count(*) FROM l GROUP BY ROLLUP (id, id * 2, id * 3)', 'Batches');
 RESET work_mem; RESET hash_mem_multiplier; RESET enable_hashagg; RESET enable_sort;
 -- Left to PostgreSQL.
+SET enable_hashagg = off; SET enable_sort = off;
+SELECT pg_temp.same('SELECT k x, k y, count(*) FROM l GROUP BY GROUPING SETS ((1), (2))');
+SELECT pg_temp.same('SELECT coalesce(q.k, -1), q.k2, count(*) FROM (SELECT k, k AS k2 FROM l) q GROUP BY ROLLUP (k, k2)');
+SELECT pg_temp.same('SELECT 1, k, count(*) FROM l GROUP BY ROLLUP (1, 2)');
+RESET enable_hashagg; RESET enable_sort;
 SELECT pg_temp.same('SELECT lower(s), count(*) FROM l GROUP BY ROLLUP (lower(s))');
 SELECT pg_temp.same('SELECT k, max(s) FROM l GROUP BY ROLLUP (k)');
 SELECT pg_temp.same('SELECT d.name, count(*) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (d.name)');

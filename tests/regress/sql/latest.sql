@@ -18,7 +18,7 @@ CREATE FUNCTION same(query text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.
 
 -- Queries for which the node is offered.
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (s) s, ts, f FROM l ORDER BY s, ts DESC;
-EXPLAIN (COSTS OFF) SELECT DISTINCT ON (s, n) id + 1 FROM l WHERE f > 3 AND length(note) + 0 * id = 7 ORDER BY n, s, ts, f DESC NULLS LAST LIMIT 4;
+EXPLAIN (COSTS OFF) SELECT DISTINCT ON (s, n) id + 1 FROM l WHERE f > 3 AND length(lower(note)) + 0 * id = 7 ORDER BY n, s, ts, f DESC NULLS LAST LIMIT 4;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (date_trunc('hour', ts)) ts, f FROM l ORDER BY date_trunc('hour', ts), ts DESC;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (b) * FROM l;
 EXPLAIN (COSTS OFF) SELECT DISTINCT s FROM l;
@@ -44,8 +44,8 @@ EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) SELECT DISTINCT ON (s) s, 
 SELECT DISTINCT same(format('SELECT DISTINCT ON (%s) * FROM l ORDER BY %s, %s %s NULLS %s, id %s', g, g, k, d, n, e))
 FROM unnest('{s, b, n, d, "s, n", "b, s, d", f}'::text[]) g, unnest('{f, n, d, ts, id}'::text[]) k,
      unnest('{ASC, DESC}'::text[]) d, unnest('{FIRST, LAST}'::text[]) n, unnest('{ASC, DESC}'::text[]) e;
-SELECT same('SELECT DISTINCT ON (s) id FROM l WHERE length(note) + 0 * id = 7 ORDER BY s, ts DESC, id');
-SELECT same('SELECT DISTINCT ON (s) id FROM l WHERE length(note) + 0 * id = 7 AND f > 5 ORDER BY s DESC, ts, id');
+SELECT same('SELECT DISTINCT ON (s) id FROM l WHERE length(lower(note)) + 0 * id = 7 ORDER BY s, ts DESC, id');
+SELECT same('SELECT DISTINCT ON (s) id FROM l WHERE length(lower(note)) + 0 * id = 7 AND f > 5 ORDER BY s DESC, ts, id');
 SELECT same('SELECT DISTINCT ON (s) id FROM l WHERE f > 500 ORDER BY s, ts DESC, id');
 SELECT same('SELECT DISTINCT ON (date_trunc(''hour'', ts)) * FROM l ORDER BY date_trunc(''hour'', ts), f, id');
 SELECT same('SELECT DISTINCT ON (s) l FROM l ORDER BY s, -id');
@@ -85,7 +85,7 @@ ROLLBACK;
 CREATE ROLE regress_lanes_reader;
 GRANT SELECT ON l TO regress_lanes_reader;
 ALTER TABLE l ENABLE ROW LEVEL SECURITY;
-CREATE POLICY few ON l USING (length(s) + 0 * id = 2 AND id < 8000);
+CREATE POLICY few ON l USING (length(lower(s)) + 0 * id = 2 AND id < 8000);
 CREATE FUNCTION tell(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$ BEGIN IF $1 > 7997 THEN RAISE NOTICE 'saw %', $1; END IF; RETURN true; END $$;
 SET ROLE regress_lanes_reader;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (b) id FROM l WHERE tell(id) ORDER BY b, id;

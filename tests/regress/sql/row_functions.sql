@@ -40,6 +40,8 @@ SELECT pg_temp.same('SELECT sum(CASE WHEN k <> 0 THEN 100 / k END), sum(CASE WHE
 SELECT pg_temp.same('SELECT sum(CASE WHEN k < 100 THEN k ELSE 1 / (k - k) END), sum(coalesce(k, 1 / (k - k))) FROM l');
 SELECT pg_temp.same('SELECT sum(CASE WHEN k > 0 THEN 1 / (k - k) ELSE 0 END) FROM l');
 SELECT pg_temp.same('SELECT sum(CASE WHEN k > 100 THEN length(repeat(''x'', (SELECT -1))) ELSE k END) FROM l');
+-- A subquery runs only if a row takes its branch.
+SELECT pg_temp.same('SELECT sum(CASE WHEN k > 100 THEN (SELECT 1 / count(*) FROM dim WHERE k > 100) ELSE k END), sum(coalesce(k, (SELECT 1 / count(*) FROM dim WHERE k > 100))) FROM l WHERE k IS NOT NULL');
 PREPARE p(float8) AS SELECT sum(CASE WHEN f > 1000 THEN sqrt($1) ELSE f END) FROM l;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE p(-1);
@@ -87,12 +89,17 @@ SELECT pg_temp.same('SELECT k, max(s) FROM l WHERE id < 0 GROUP BY k');
 CREATE FUNCTION longer(text, text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN length($2) > length(coalesce($1, '')) THEN $2 ELSE $1 END $$;
 CREATE AGGREGATE longest(text) (sfunc = longer, stype = text);
 CREATE AGGREGATE appended(anycompatible) (sfunc = array_append, stype = anycompatiblearray, initcond = '{}');
-CREATE FUNCTION strict_sum(int, int) RETURNS int STRICT LANGUAGE sql AS 'SELECT $1 + $2';
+CREATE FUNCTION strict_sum(int, int) RETURNS int STRICT IMMUTABLE LANGUAGE sql AS 'SELECT $1 + $2';
 CREATE AGGREGATE from_first(int) (sfunc = strict_sum, stype = int);
 SELECT pg_temp.same('SELECT k, longest(s), from_first(i2::int), cardinality(appended(id)), appended(id) FILTER (WHERE id < 30) FROM l GROUP BY k');
 -- A final function that changes the state is called once by PostgreSQL.
 CREATE AGGREGATE changing(int) (sfunc = int4pl, stype = int, initcond = 0, finalfunc = int4abs, finalfunc_modify = read_write);
 SELECT pg_temp.same('SELECT k, changing(id) FROM l GROUP BY k');
+
+-- A volatile function would be called again if PostgreSQL's own plan took over.
+CREATE FUNCTION counting(int, int) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT $1 + 1';
+CREATE AGGREGATE counted(int) (sfunc = counting, stype = int, initcond = 0);
+SELECT pg_temp.same('SELECT k, counted(id) FROM l GROUP BY k');
 
 -- Beside a join, below another aggregation, in a lateral sub-select that starts again.
 SELECT pg_temp.same('SELECT d.name, lower(l.s), max(l.s), sum(length(l.s)) FROM l JOIN dim d USING (k) GROUP BY 1, 2');
@@ -135,6 +142,6 @@ SELECT owned(id) FROM l;
 DROP AGGREGATE owned(int), secret(int);
 DROP OWNED BY regress_row_functions;
 DROP ROLE regress_row_functions;
-DROP AGGREGATE changing(int), from_first(int), longest(text), appended(anycompatible);
-DROP FUNCTION hidden(text), step(int, int), strict_sum(int, int), longer(text, text), rows_of(int, int);
+DROP AGGREGATE changing(int), counted(int), from_first(int), longest(text), appended(anycompatible);
+DROP FUNCTION counting(int, int), hidden(text), step(int, int), strict_sum(int, int), longer(text, text), rows_of(int, int);
 DROP TABLE l, h, dim;

@@ -11,7 +11,7 @@ DELETE FROM many WHERE id % 17 = 0;
 CREATE TABLE waiting_heap.many USING heap AS TABLE many;
 ANALYZE;
 -- A table without statistics, whose groups the planner underestimates.
-CREATE TABLE fresh USING lanes AS TABLE many; CREATE TABLE waiting_heap.fresh USING heap AS TABLE many;
+CREATE TABLE fresh USING lanes WITH (autovacuum_enabled = off) AS TABLE many; CREATE TABLE waiting_heap.fresh USING heap AS TABLE many;
 -- Whether a query has the same rows on lanes as on heap; how often PostgreSQL's plan took over; in how many batches.
 CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; batches int := 1; result text := 'in memory'; same bool; disk int;

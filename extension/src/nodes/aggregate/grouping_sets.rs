@@ -5,12 +5,18 @@
 //!                                  ──► LanesAggregate by a; b is NULL
 //!                                  ──► LanesAggregate of all rows; a and b are NULL
 //! ```
-//! A node returns NULL for keys that are not in its set, and a constant for `GROUPING(…)`. Each node reads the table, which
-//! costs less than PostgreSQL's nodes take to handle its rows once. Their memory is bounded as that of any grouping.
+//! A node returns NULL for keys that are not in its set, and a constant for `GROUPING(…)`. Each node reads the table, so
+//! the cost grows with the number of sets, and the planner compares it with that of PostgreSQL's own plan. The memory of
+//! each is bounded as that of any grouping.
+//!
+//! PostgreSQL finds the columns of a node by their expressions. So two keys that are equal, of which one may be NULL where
+//! the other is not, are left to its own node, which tells keys apart by their numbers. It never looks for a constant.
 
 use pgrx::pg_sys;
 
-use super::offer::{Aggregated, Input, calls, filters, grouped, leaves, ungrouped_columns};
+use super::offer::{
+    Aggregated, Grouped, Input, calls, filters, grouped, leaves, ungrouped_columns,
+};
 use super::state::AggregateState;
 use crate::custom_scan::callbacks;
 use crate::expressions::row_function::KeysByCode;
@@ -36,6 +42,7 @@ pub fn offer<'p>(
     let exprs = target.map_or(List::EMPTY, |target| target.exprs());
     let leaves = leaves(exprs, query.havingQual());
     let grouped = grouped(root, query, stage);
+    check_keys(&grouped)?;
     let mut translator = Translator::new(Scalars::Unknown).with_row_functions();
     let filters = filters(root, relation, false, &mut translator)?;
     let mut by_code = KeysByCode::default();
@@ -45,7 +52,7 @@ pub fn offer<'p>(
     let (calls, keeps_values) = calls(&mut translator, &leaves)?;
     if keeps_values || !by_code.is_empty() {
         // The plan that stands in for groups that are too large would return the groups of all sets.
-        return Err("grouping sets of values that are kept".into());
+        return Err("grouping sets with keys or aggregates that may take much memory".into());
     }
     let groupings = groupings(&leaves);
     let settled = grouped.iter().map(|(_, expression)| *expression);
@@ -95,6 +102,20 @@ pub fn offer<'p>(
         paths.push(path.as_path());
     }
     output.add_any_path(root.appended(output, &paths, target));
+    Ok(())
+}
+
+/// Refuses keys that are equal, and keys without columns.
+fn check_keys(grouped: &[Grouped<'_>]) -> Translation<()> {
+    for (place, (_, key)) in grouped.iter().enumerate() {
+        if !key.has_vars() {
+            return Err("grouping sets of a constant".into());
+        }
+        let mut others = grouped[..place].iter();
+        if others.any(|(_, other)| other.equals(*key)) {
+            return Err("grouping sets of equal keys".into());
+        }
+    }
     Ok(())
 }
 

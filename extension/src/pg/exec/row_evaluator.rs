@@ -13,6 +13,7 @@ use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys::{self, Datum};
 
 use super::condition_test::{Room, reset};
+use super::memory::Memory;
 use super::scalar::{self, RunningNode};
 use crate::pg::datum::{self, Outlet};
 use crate::pg::descriptor::Descriptor;
@@ -93,6 +94,12 @@ impl RowReader {
         unsafe { (*self.room).context }
     }
 
+    /// The memory of values, which is freed once for many rows.
+    fn memory(&self) -> Memory {
+        // SAFETY: the room was opened, and its context lives as long as the query.
+        unsafe { Memory::of((*self.context()).ecxt_per_tuple_memory) }
+    }
+
     /// Counts rows that were evaluated.
     pub fn count(&self, rows: usize) {
         // SAFETY: the node's state lives as long as the query.
@@ -146,13 +153,16 @@ impl RowEvaluator {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| self.batch(frame.place, rows, first))
             };
             self.reader.count(count);
-            for (value, is_null) in &self.results[..count] {
-                let Some(row) = next else {
-                    break;
-                };
-                take(row, (!is_null).then_some(*value));
-                next = rows.next(row + 1);
-            }
+            // What `take` allocates is freed with the results.
+            self.reader.memory().enter(|| {
+                for (value, is_null) in &self.results[..count] {
+                    let Some(row) = next else {
+                        break;
+                    };
+                    take(row, (!is_null).then_some(*value));
+                    next = rows.next(row + 1);
+                }
+            });
         }
     }
 

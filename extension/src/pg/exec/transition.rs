@@ -11,6 +11,7 @@
 //!   another value, that is copied into the memory, and the old state is freed.
 //! - A strict function is not called for a row with an argument that is NULL. If a group has no state yet, its first
 //!   argument becomes the state.
+//! - No function is volatile, because rows are added again if PostgreSQL's own plan takes over.
 //! - The owner of the aggregate may execute its functions.
 //! - The final function leaves the state as it is, because a group may be returned more than once.
 
@@ -170,6 +171,7 @@ impl TransitionAggregate {
             () if !functions.finish_keeps_state => {
                 Err("an aggregate whose final function changes the state".into())
             }
+            () if functions.is_volatile() => Err("an aggregate of a volatile function".into()),
             () if arguments + 1 > ARGUMENTS_MAX => Err("an aggregate of many arguments".into()),
             () => Ok(functions),
         }
