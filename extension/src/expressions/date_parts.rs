@@ -73,10 +73,7 @@ impl ByRange {
     }
 
     /// The result for a row, and the times for which it holds.
-    ///
-    /// # Safety
-    /// As for [`RowFunction::compute`].
-    unsafe fn computed(
+    fn computed(
         &mut self,
         frame: &Frame<'_>,
         row: usize,
@@ -84,11 +81,8 @@ impl ByRange {
     ) -> (i64, i64, Option<Scalar>) {
         let (mut one, mut result) = (Selection::NONE, None);
         one.insert(row, row + 1);
-        // SAFETY: this function's contract.
-        unsafe {
-            self.function
-                .compute(frame, &one, &mut |_, found| result = found)
-        };
+        self.function
+            .compute(frame, &one, &mut |_, found| result = found);
         // No time is in an empty range. Infinities have no range.
         let none = (1, 0, result);
         let is_finite = |time: &i64| *time != i64::MIN && *time != i64::MAX;
@@ -109,7 +103,7 @@ impl ByRange {
 }
 
 impl RowFunction for ByRange {
-    unsafe fn compute(
+    fn compute(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,
@@ -123,8 +117,7 @@ impl RowFunction for ByRange {
             let holds = time.is_some_and(|time| range.0 <= time && time <= range.1);
             if !holds {
                 let known = time.and_then(|time| self.known(time));
-                // SAFETY: a row that was passed.
-                range = known.unwrap_or_else(|| unsafe { self.computed(frame, row, time) });
+                range = known.unwrap_or_else(|| self.computed(frame, row, time));
             }
             take(row, range.2);
         });

@@ -49,7 +49,7 @@ struct Numbers {
 }
 
 impl RowFunction for Numbers {
-    unsafe fn compute(
+    fn compute(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,
@@ -59,8 +59,7 @@ impl RowFunction for Numbers {
         let each = |row, value: Option<pg_sys::Datum>| {
             take(row, value.map(|value| to_scalar(number, value)))
         };
-        // SAFETY: this function's contract.
-        unsafe { self.evaluator.each(frame, rows, each) }
+        self.evaluator.each(frame, rows, each);
     }
 }
 
@@ -68,7 +67,7 @@ impl RowFunction for Numbers {
 struct Truths(RowEvaluator);
 
 impl RowFunction for Truths {
-    unsafe fn compute(
+    fn compute(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,
@@ -76,8 +75,7 @@ impl RowFunction for Truths {
     ) {
         let is_true = |value: pg_sys::Datum| Scalar(u64::from(value.value() & 0xff != 0));
         let each = |row, value: Option<pg_sys::Datum>| take(row, value.map(is_true));
-        // SAFETY: this function's contract.
-        unsafe { self.0.each(frame, rows, each) }
+        self.0.each(frame, rows, each);
     }
 }
 
@@ -88,7 +86,7 @@ struct Coded {
 }
 
 impl RowFunction for Coded {
-    unsafe fn compute(
+    fn compute(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,
@@ -96,8 +94,7 @@ impl RowFunction for Coded {
     ) {
         let mut codes = self.codes.borrow_mut();
         let each = |row, value| take(row, Some(Scalar(codes.code(value).into())));
-        // SAFETY: this function's contract.
-        unsafe { self.evaluator.each(frame, rows, each) }
+        self.evaluator.each(frame, rows, each);
     }
 }
 

@@ -19,11 +19,9 @@ use crate::with_number;
 
 /// The function. Rows with equal bits in all of its columns always have the same result.
 pub trait RowFunction {
-    /// Computes the result of each row, and passes it to `take` in the order of the rows; `None` is NULL.
-    ///
-    /// # Safety
-    /// The rows are rows of the frame's vector, whose lanes are filled.
-    unsafe fn compute(
+    /// Computes the result of each row of a frame's vector, and passes it to `take` in the order of the rows; `None` is
+    /// NULL. The frame's lanes are filled, as for every evaluation.
+    fn compute(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,
@@ -96,11 +94,7 @@ impl ExternalValue {
         let mut result = None;
         let mut one = Selection::NONE;
         one.insert(first, first + 1);
-        // SAFETY: a selected row.
-        unsafe {
-            self.function
-                .compute(frame, &one, &mut |_, found| result = found)
-        };
+        self.function.compute(frame, &one, &mut |_, found| result = found);
         result.map_or(Operand::Null, Operand::Same)
     }
 
@@ -110,8 +104,7 @@ impl ExternalValue {
         results.clear();
         with_number!(self.number, T => {
             let mut store = |row, result| results.set::<T>(row, result);
-            // SAFETY: selected rows.
-            unsafe { self.function.compute(frame, selection, &mut store) };
+            self.function.compute(frame, selection, &mut store);
         });
         results.operand()
     }
@@ -146,8 +139,7 @@ impl ExternalValue {
                 true => codes.set(code_of(row), result),
                 false => *null = Some(result),
             };
-            // SAFETY: selected rows.
-            unsafe { self.function.compute(frame, &unknown, &mut set) };
+            self.function.compute(frame, &unknown, &mut set);
         }
         let (results, null) = (&mut self.results, self.null.flatten());
         results.clear();

@@ -38,7 +38,7 @@ impl TextLength {
 }
 
 impl RowFunction for TextLength {
-    unsafe fn compute(
+    fn compute(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,

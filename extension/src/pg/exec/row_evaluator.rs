@@ -134,11 +134,8 @@ impl RowEvaluator {
     }
 
     /// Evaluates the expression for each row, in order, and passes the results to `take`. A result by reference lives
-    /// until `take` returns.
-    ///
-    /// # Safety
-    /// The rows are rows of the frame's vector, whose lanes are filled.
-    pub unsafe fn each(
+    /// until `take` returns. The frame's lanes are filled, as for every evaluation.
+    pub fn each(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,
@@ -148,7 +145,8 @@ impl RowEvaluator {
         let mut next = rows.next(0);
         while let Some(first) = next {
             ports::CHECK_FOR_INTERRUPTS();
-            // SAFETY: the frames within the boundary have nothing to drop, and do not panic.
+            // SAFETY: the rows are of the frame's vector; the frames within the boundary have nothing to drop, and do
+            // not panic.
             let count = unsafe {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| self.batch(frame.place, rows, first))
             };

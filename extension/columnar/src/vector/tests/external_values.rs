@@ -212,7 +212,7 @@ fn computed(cells: &[&Cell]) -> Option<i32> {
 }
 
 impl RowFunction for Computer {
-    unsafe fn compute(
+    fn compute(
         &mut self,
         _frame: &Frame<'_>,
         rows: &Selection,
