@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn every_definition_parses_and_has_its_own_place() {
         let definitions = read_all().unwrap();
-        assert_eq!(definitions.len(), 18);
+        assert_eq!(definitions.len(), 21);
         assert!(
             definitions
                 .windows(2)

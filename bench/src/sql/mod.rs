@@ -15,7 +15,7 @@
 //! | [`options`] | the command line of `lanes-bench sql` |
 //! | [`definition`] | a row of the table: queries per system, reference answer and bar, read from `definitions/*.toml` |
 //! | [`generate`], [`random`] | trades, quotes and events from a fixed seed |
-//! | [`reference`] | the expected answer to each row, computed plainly from the generated data |
+//! | [`reference`], [`function_answers`] | the expected answer to each row, computed plainly from the generated data |
 //! | [`answer`] | answers as values, and their comparison |
 //! | [`column_files`], [`load`], [`copy`] | the data for the peers and for PostgreSQL |
 //! | [`postgres_run`], [`decode`] | queries through a local connection; conversion of rows to answers |
@@ -44,6 +44,7 @@ pub mod options;
 
 mod definition;
 
+mod function_answers;
 mod generate;
 pub(crate) mod random;
 mod reference;

@@ -3,6 +3,7 @@
 //! below the tolerance.
 
 use crate::sql::answer::{Answer, Value};
+use crate::sql::function_answers;
 use crate::sql::generate::{Data, SYMBOLS, symbol};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -66,6 +67,9 @@ pub fn answer(name: &str, data: &Data) -> Option<Answer> {
         "lag" => Some(lag(data)),
         "moving" => Some(moving(data)),
         "best" => Some(best(data)),
+        "cases" => Some(function_answers::cases(data)),
+        "minutes_of_hour" => Some(function_answers::minutes_of_hour(data)),
+        "rollup" => Some(function_answers::rollup(data)),
         "zero" => Some(vec![vec![Value::Integer(0)]]),
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! `CASE` and `COALESCE` of numbers.
 //!
-//! PostgreSQL evaluates a part without columns only when a row reaches it. The engine evaluates such a part once a scan,
-//! so a choice that contains one that may fail, or that runs a subquery, is left to PostgreSQL.
+//! PostgreSQL evaluates a part without columns only when a row reaches it. The engine evaluates such a part once a
+//! scan, so a choice that contains one that may fail, or that runs a subquery, is left to PostgreSQL.
 
 use lanes_columnar::vector::choice::{Choice, Condition};
 use lanes_columnar::vector::number::NumberType;

@@ -1,8 +1,8 @@
 //! Fields of times: `extract(hour FROM ts)` and `date_part('dow', ts)`.
 //!
-//! A field of a minute, an hour or a day, or of anything longer, is the same for all times of one minute, hour or day of a
-//! clock. PostgreSQL computes it for the first time of each, and the result holds for the others. So the ranges are those
-//! of [buckets](super::buckets) of `date_trunc`, which end where the zone's offset changes.
+//! A field of a minute, an hour or a day, or of anything longer, is the same for all times of one minute, hour or
+//! day of a clock. PostgreSQL computes it for the first time of each, and the result holds for the others. So the
+//! ranges are those of [buckets](super::buckets) of `date_trunc`, which end where the zone's offset changes.
 
 use std::collections::BTreeMap;
 

@@ -6,8 +6,8 @@
 //! lower(name), extract(hour FROM ts)    ──► a code a row        ──► key; the values are looked up by code
 //! corr(a, b), string_agg(name, ',')     ──► rows                ──► PostgreSQL's transition function
 //! ```
-//! The engine evaluates the parts of an expression that it has, and only the smallest part that it does not have is left
-//! to PostgreSQL. A condition on one column is evaluated [once for each value](super::value_quals) instead.
+//! The engine evaluates the parts of an expression that it has, and only the smallest part that it does not have is
+//! left to PostgreSQL. A condition on one column is evaluated [once for each value](super::value_quals) instead.
 //!
 //! Invariants:
 //! - Such an expression reads columns of the node's own table only, calls no volatile function and has no subquery. So

@@ -14,7 +14,8 @@ use super::ports::BLCKSZ;
 use super::table::OpenTable;
 
 unsafe extern "C-unwind" {
-    // Within a critical section they raise no ERROR that could be caught: it would be a PANIC. So they need no boundary.
+    // Within a critical section they raise no ERROR that could be caught: it would be a PANIC. So they need no
+    // boundary.
     #[link_name = "MarkBufferDirty"]
     fn mark_dirty(buffer: pg_sys::Buffer);
     #[link_name = "XLogBeginInsert"]

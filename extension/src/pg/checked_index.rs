@@ -22,7 +22,8 @@ pub struct CheckedIndex<'a> {
 }
 
 impl<'a> CheckedIndexes<'a> {
-    /// Opens the indexes that queries may use, but for those that summarise ranges of rows. The caller holds the lock on the table that VACUUM takes.
+    /// Opens the indexes that queries may use, but for those that summarise ranges of rows. The caller holds the
+    /// lock on the table that VACUUM takes.
     pub fn open(table: OpenTable<'a>) -> CheckedIndexes<'a> {
         let mut indexes = Vec::new();
         // SAFETY: the table is open; each index is closed when the value is dropped, or with the transaction.

@@ -380,9 +380,9 @@ impl Deletion {
 
     /// Leaves the entries that the index knows to be dead or of which `is_gone` holds. Returns their number.
     ///
-    /// Before it splits a page, an index asks whether older versions of its rows are gone. That costs a look at each
-    /// of them and is for nothing in one large UPDATE. So if none of the first [`HOPEFUL_MAX`] versions is gone that the
-    /// index hopes for, the others are not looked at.
+    /// Before it splits a page, an index asks whether older versions of its rows are gone. That costs a look at
+    /// each of them and is for nothing in one large UPDATE. So if none of the first [`HOPEFUL_MAX`] versions is
+    /// gone that the index hopes for, the others are not looked at.
     pub fn retain(&mut self, mut is_gone: impl FnMut(&pg_sys::ItemPointerData) -> bool) -> usize {
         let (mut kept, mut hopeful) = (0, 0);
         // SAFETY: promised to `new`.

@@ -18,11 +18,13 @@
 //! here, after the rows ([`crate::pg::insert_indexes`]), as COPY makes them.
 //!
 //! Invariants, for tables with indexes:
-//! 1. An entry is made after its row's run is in the directory, so its WAL comes after the row's. After a crash no entry
-//!    names a row that is not there.
-//! 2. All entries of a batch are made before anything else of this backend looks at the table, and before the frame ends.
-//! 3. Until the transaction commits, nobody else sees the rows. A check of uniqueness in another session either finds an
-//!    entry, and waits for this transaction, or it was before the entry, which is then checked against that session's own.
+//! 1. An entry is made after its row's run is in the directory, so its WAL comes after the row's. After a crash no
+//!    entry names a row that is not there.
+//! 2. All entries of a batch are made before anything else of this backend looks at the table, and before the frame
+//!    ends.
+//! 3. Until the transaction commits, nobody else sees the rows. A check of uniqueness in another session either
+//!    finds an entry, and waits for this transaction, or it was before the entry, which is then checked against
+//!    that session's own.
 //!
 //! | what happens | what becomes of the batch |
 //! |---|---|

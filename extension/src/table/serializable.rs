@@ -1,7 +1,7 @@
 //! Serializable isolation: single rows that are read, and conflicts with those who change them.
 //!
-//! Whoever scans a table locks it as a whole. Whoever reads single rows, by an index or by their tuple ids, locks each of
-//! them. Such a lock names the row by its entry number, which sealing leaves as it is.
+//! Whoever scans a table locks it as a whole. Whoever reads single rows, by an index or by their tuple ids, locks
+//! each of them. Such a lock names the row by its entry number, which sealing leaves as it is.
 
 use pgrx::pg_sys;
 
@@ -64,8 +64,8 @@ pub fn lock_row(
     }
 }
 
-/// Locks the row with an entry number, and then reports who wrote or deleted it unseen. The table is opened anew: it may
-/// have got the row since the scan began.
+/// Locks the row with an entry number, and then reports who wrote or deleted it unseen. The table is opened anew:
+/// it may have got the row since the scan began.
 pub fn read_entry(table: OpenTable<'_>, snapshot: Snapshot<'_>, number: u64) {
     let open = || Reader::open(table).content.take();
     let Some(content) = open() else {

@@ -42,8 +42,8 @@ pub fn forget(table: OpenTable<'_>) {
 
 /// `relation_size`: the bytes of a fork.
 ///
-/// BRIN indexes summarise ranges of the blocks that tuple ids name, and take it that the table has as many blocks as its
-/// size says. So a table with such an index counts these blocks, whatever its file takes.
+/// BRIN indexes summarise ranges of the blocks that tuple ids name, and take it that the table has as many blocks
+/// as its size says. So a table with such an index counts these blocks, whatever its file takes.
 pub fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64 {
     if fork != pg_sys::ForkNumber::MAIN_FORKNUM || !index::has_block_ranges(table) {
         return table.fork_bytes(fork);

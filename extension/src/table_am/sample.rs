@@ -1,9 +1,9 @@
 //! ANALYZE and TABLESAMPLE.
 //!
-//! ANALYZE samples the blocks that it counts: block `b` of `n` stands for the rows from `b/n` to `(b+1)/n` of those that the table's runs
-//! have. A page holds thousands of sealed rows, and ANALYZE would look at each row of each block that it picks, to keep few. So all
-//! rows of a block are counted, a run at a time, but handed out are only some ([`SURPLUS`]).
-//! TABLESAMPLE samples virtual blocks of 2,048 rows, the blocks that tuple ids name.
+//! ANALYZE samples the blocks that it counts: block `b` of `n` stands for the rows from `b/n` to `(b+1)/n` of those
+//! that the table's runs have. A page holds thousands of sealed rows, and ANALYZE would look at each row of each
+//! block that it picks, to keep few. So all rows of a block are counted, a run at a time, but handed out are only
+//! some ([`SURPLUS`]). TABLESAMPLE samples virtual blocks of 2,048 rows, the blocks that tuple ids name.
 
 use std::ops::Range;
 

@@ -94,7 +94,8 @@ impl ExternalValue {
         let mut result = None;
         let mut one = Selection::NONE;
         one.insert(first, first + 1);
-        self.function.compute(frame, &one, &mut |_, found| result = found);
+        self.function
+            .compute(frame, &one, &mut |_, found| result = found);
         result.map_or(Operand::Null, Operand::Same)
     }
 

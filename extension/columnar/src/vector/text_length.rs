@@ -63,9 +63,19 @@ mod tests {
 
     #[test]
     fn characters_are_counted_by_their_first_bytes() {
-        for text in ["", "a", "ä", "a\u{7f}\u{80}\u{7ff}\u{800}\u{ffff}\u{10000}\u{10ffff}", "日本語 text"] {
+        for text in [
+            "",
+            "a",
+            "ä",
+            "a\u{7f}\u{80}\u{7ff}\u{800}\u{ffff}\u{10000}\u{10ffff}",
+            "日本語 text",
+        ] {
             let length = |unit| TextLength::new(0, unit).of(text.as_bytes());
-            assert_eq!(length(TextUnit::Utf8), text.chars().count() as i32, "{text}");
+            assert_eq!(
+                length(TextUnit::Utf8),
+                text.chars().count() as i32,
+                "{text}"
+            );
             assert_eq!(length(TextUnit::Bytes), text.len() as i32, "{text}");
         }
     }

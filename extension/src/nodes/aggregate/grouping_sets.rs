@@ -5,12 +5,13 @@
 //!                                  ──► LanesAggregate by a; b is NULL
 //!                                  ──► LanesAggregate of all rows; a and b are NULL
 //! ```
-//! A node returns NULL for keys that are not in its set, and a constant for `GROUPING(…)`. Each node reads the table, so
-//! the cost grows with the number of sets, and the planner compares it with that of PostgreSQL's own plan. The memory of
-//! each is bounded as that of any grouping.
+//! A node returns NULL for keys that are not in its set, and a constant for `GROUPING(…)`. Each node reads the
+//! table, so the cost grows with the number of sets, and the planner compares it with that of PostgreSQL's own
+//! plan. The memory of each is bounded as that of any grouping.
 //!
-//! PostgreSQL finds the columns of a node by their expressions. So two keys that are equal, of which one may be NULL where
-//! the other is not, are left to its own node, which tells keys apart by their numbers. It never looks for a constant.
+//! PostgreSQL finds the columns of a node by their expressions. So two keys that are equal, of which one may be
+//! NULL where the other is not, are left to its own node, which tells keys apart by their numbers. It never looks
+//! for a constant.
 
 use pgrx::pg_sys;
 

@@ -31,8 +31,8 @@ use crate::planner::quals::{VECTOR_SHARE, quals};
 /// too close to distinguish plans, and usually many more rows come.
 const LESS_THAN_ROWS: f64 = 0.95;
 
-/// The cost of an expression that PostgreSQL evaluates for a row of a vector, as a share of an operator's: nothing is paid
-/// for forming the row. Measured with lengths of texts, sums of numerics and fields of times.
+/// The cost of an expression that PostgreSQL evaluates for a row of a vector, as a share of an operator's: nothing
+/// is paid for forming the row. Measured with lengths of texts, sums of numerics and fields of times.
 const ROW_SHARE: f64 = 0.5;
 
 /// Bytes of a group besides its keys and results, roughly.

@@ -167,8 +167,8 @@ impl RowEvaluator {
     /// Evaluates some rows from `first` on, at least one, and returns how many.
     ///
     /// # Safety
-    /// `first` is one of the rows, and as for [`Self::each`]. An error boundary surrounds the call, and no frame between
-    /// them has anything to drop.
+    /// `first` is one of the rows, and as for [`Self::each`]. An error boundary surrounds the call, and no frame
+    /// between them has anything to drop.
     unsafe fn batch(&mut self, place: usize, rows: &Selection, first: usize) -> usize {
         let mut count = 0;
         // SAFETY: slot and context live as long as the query; the boundary restores the context when an ERROR passes.

@@ -469,8 +469,8 @@ impl Accumulator for TransitionAggregate {
     fn answer(&self, group: usize) -> Answer {
         let State { value, is_null, .. } = self.states[group];
         let layout = self.layout;
-        // SAFETY: the state's functions take it; nobody else uses the final function's call meanwhile; the frames within
-        // the boundary have nothing to drop.
+        // SAFETY: the state's functions take it; nobody else uses the final function's call meanwhile; the frames
+        // within the boundary have nothing to drop.
         let (value, is_null) = unsafe {
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 let value = match is_null || layout.length != -1 || !self.is_expanded(value) {

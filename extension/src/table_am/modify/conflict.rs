@@ -53,8 +53,8 @@ fn conflicts(a: LockMode, b: LockMode) -> bool {
     }
 }
 
-/// Decides whether a command may lock a row in `mode`, by its run and its tombstones. `is_successor`: an update leads to
-/// the row, so the transaction that inserted it need not have committed.
+/// Decides whether a command may lock a row in `mode`, by its run and its tombstones. `is_successor`: an update
+/// leads to the row, so the transaction that inserted it need not have committed.
 pub fn judge(
     run: &RunEntry,
     tombstones: &[Tombstone],
