@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use crate::pg::tree::view::Field;
 use crate::pg::tree::{Expr, PlannerInfo, RelOptInfo, Relids, Var, View};
 #[cfg(not(feature = "pg15"))]
-use crate::pg::{nodes, tree};
+use crate::pg::{columns::nodes_of, nodes, tree};
 
 /// The tables of an expression, without outer joins.
 pub fn tables_of<'p>(root: PlannerInfo<'p>, expression: Expr<'p>) -> Relids<'p> {
@@ -78,7 +78,14 @@ pub unsafe fn agree(scan: *mut pg_sys::CustomScan) {
             &raw mut (*scan).scan.plan.qual,
         ] {
             *list = tree::copy(*list);
-            for variable in variables((*list).cast()) {
+            // PostgreSQL never evaluates the arguments of GROUPING, nor marks them.
+            let unmarked = nodes_of((*list).cast(), pg_sys::NodeTag::T_GroupingFunc);
+            let unmarked: Vec<_> = unmarked
+                .into_iter()
+                .flat_map(|call| variables(call))
+                .collect();
+            let all = variables((*list).cast()).into_iter();
+            for variable in all.filter(|variable| !unmarked.contains(variable)) {
                 let variable = &mut *variable;
                 let column = (variable.varno, variable.varattno);
                 let found = known.iter().find(|(known, _)| *known == column);
@@ -92,7 +99,7 @@ pub unsafe fn agree(scan: *mut pg_sys::CustomScan) {
 /// The columns in an expression or a list of them.
 #[cfg(not(feature = "pg15"))]
 unsafe fn variables(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
-    let found = crate::pg::columns::nodes_of(expression, pg_sys::NodeTag::T_Var);
+    let found = nodes_of(expression, pg_sys::NodeTag::T_Var);
     found.into_iter().map(<*mut pg_sys::Node>::cast).collect()
 }
 

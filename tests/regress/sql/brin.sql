@@ -19,7 +19,7 @@ DECLARE plan json;
 BEGIN
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = on;
     EXECUTE format('EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT id FROM r WHERE %s', condition) INTO plan;
-    RETURN (plan #>> '{0,Plan,Actual Rows}')::bigint + (plan #>> '{0,Plan,Rows Removed by Index Recheck}')::bigint;
+    RETURN (plan #>> '{0,Plan,Actual Rows}')::numeric::bigint + (plan #>> '{0,Plan,Rows Removed by Index Recheck}')::numeric::bigint;
 END $$;
 
 CREATE TABLE r (id int, ts timestamptz, name text, span int4range, v float8)
