@@ -35,9 +35,6 @@ pub fn offer<'p>(
     output: RelOptInfo<'p>,
     stage: pg_sys::UpperRelationKind::Type,
 ) -> Translation<()> {
-    if cfg!(feature = "pg18") {
-        return Err("grouping sets on PostgreSQL 18, which marks their columns".into());
-    }
     if input.join.is_some() || input.hash_join.is_some() {
         return Err("grouping sets of a join".into());
     }
