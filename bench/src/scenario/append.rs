@@ -107,20 +107,7 @@ const UNIT: &str = "rows/s";
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let rows = Rows::new(definition.rows, definition.batch_rows)?;
-    let cluster = run.options.servers.starting(|| {
-        let mut builder = Cluster::builder("append").durable();
-        for (setting, value) in &definition.setup.postgres {
-            builder = builder.setting(setting, value);
-        }
-        builder.start()
-    })?;
-    let mut client = cluster.connect("postgres")?;
-    client.batch_execute("CREATE EXTENSION lanes")?;
-    let version = cluster.scalar("postgres", "SELECT split_part(version(), ' on ', 1)")?;
-    let mut findings = Findings {
-        systems: vec![version],
-        ..Findings::default()
-    };
+    let (cluster, mut client, mut findings) = definition.setup.database("append", run)?;
     let wanted: Vec<Load> = LOADS
         .into_iter()
         .filter(|load| run.options.wants(&load.row()))

@@ -63,20 +63,8 @@ const UNIT: &str = "ms";
 /// The cluster does not start.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
-    let cluster = run.options.servers.starting(|| {
-        let mut builder = Cluster::builder("changes").durable();
-        for (setting, value) in &definition.setup.postgres {
-            builder = builder.setting(setting, value);
-        }
-        builder.start()
-    })?;
-    let mut client = cluster.connect("postgres")?;
-    client.batch_execute("CREATE EXTENSION lanes; SET synchronous_commit = off")?;
-    let version = cluster.scalar("postgres", "SELECT split_part(version(), ' on ', 1)")?;
-    let mut findings = Findings {
-        systems: vec![version],
-        ..Findings::default()
-    };
+    let (cluster, mut client, mut findings) = definition.setup.database("changes", run)?;
+    client.batch_execute("SET synchronous_commit = off")?;
     for work in &definition.works {
         if run.options.wants(&work.row) {
             match turns(&cluster, &mut client, work, &definition) {

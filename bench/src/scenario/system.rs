@@ -1,5 +1,7 @@
 //! The system under test: a private cluster and a gateway, with all their processes.
 
+use super::definition::Run;
+use super::findings::Findings;
 use crate::load::raise_file_limit;
 use crate::pinning::Processors;
 use crate::usage::Tree;
@@ -25,6 +27,31 @@ pub struct Setup {
     /// Settings of the gateway by their names in its configuration, like `batch.rows_max`.
     #[serde(default)]
     pub gateway: std::collections::BTreeMap<String, String>,
+}
+
+impl Setup {
+    /// A durable cluster of this name with the settings and the extension, without a gateway; a connection to it; and
+    /// findings that name its version.
+    ///
+    /// # Errors
+    /// The cluster does not start.
+    pub fn database(&self, name: &str, run: &Run) -> Result<(Cluster, Client, Findings)> {
+        let cluster = run.options.servers.starting(|| {
+            let mut builder = Cluster::builder(name).durable();
+            for (setting, value) in &self.postgres {
+                builder = builder.setting(setting, value);
+            }
+            builder.start()
+        })?;
+        let mut client = cluster.connect("postgres")?;
+        client.batch_execute("CREATE EXTENSION lanes")?;
+        let version = cluster.scalar("postgres", "SELECT split_part(version(), ' on ', 1)")?;
+        let findings = Findings {
+            systems: vec![version],
+            ..Findings::default()
+        };
+        Ok((cluster, client, findings))
+    }
 }
 
 /// A running cluster and gateway. Both end with the value.

@@ -200,8 +200,7 @@ fn builtin_or_rows(
             return Err(reason);
         }
         translator.go_back(before);
-        let parts = translator.row_aggregate(call, arguments);
-        parts.map_err(|_| reason)
+        translator.row_aggregate(call, arguments).ok_or(reason)
     })
 }
 

@@ -26,74 +26,36 @@ use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Value;
 use lanes_simd::Comparison;
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::Datum;
 
 use super::aggregate_call::{KeyShape, Parts, Shape};
 use super::date_parts::{self, ByRange};
 use super::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::catalog;
 use crate::pg::exec::memory::Memory;
-use crate::pg::exec::row_evaluator::RowEvaluator;
+use crate::pg::exec::row_evaluator::{RowEvaluator, RowReader};
 use crate::pg::exec::transition::TransitionAggregate;
 use crate::pg::exec::value_codes::ValueCodes;
-use crate::pg::names::function_name;
-use crate::pg::tree::{Aggref, Expr, Kind, SortGroupClause, View, walk};
+use crate::pg::tree::{Aggref, Expr, SortGroupClause, View};
 
 /// The codes of a key's values, which the key and the owner of the groups share.
 pub type KeyCodes = Rc<RefCell<ValueCodes>>;
 
-/// An expression of a number type.
-struct Numbers {
+/// An expression, and the number or the code that a value of it becomes.
+struct Evaluated<F> {
     evaluator: RowEvaluator,
-    number: NumberType,
+    scalar_of: F,
 }
 
-impl RowFunction for Numbers {
+impl<F: FnMut(Option<Datum>) -> Option<Scalar>> RowFunction for Evaluated<F> {
     fn compute(
         &mut self,
         frame: &Frame<'_>,
         rows: &Selection,
         take: &mut dyn FnMut(usize, Option<Scalar>),
     ) {
-        let number = self.number;
-        let each = |row, value: Option<pg_sys::Datum>| {
-            take(row, value.map(|value| to_scalar(number, value)))
-        };
-        self.evaluator.each(frame, rows, each);
-    }
-}
-
-/// A condition, as 1 or 0.
-struct Truths(RowEvaluator);
-
-impl RowFunction for Truths {
-    fn compute(
-        &mut self,
-        frame: &Frame<'_>,
-        rows: &Selection,
-        take: &mut dyn FnMut(usize, Option<Scalar>),
-    ) {
-        let is_true = |value: pg_sys::Datum| Scalar(u64::from(value.value() & 0xff != 0));
-        let each = |row, value: Option<pg_sys::Datum>| take(row, value.map(is_true));
-        self.0.each(frame, rows, each);
-    }
-}
-
-/// An expression of any type that has a hash. NULL has a code too.
-struct Coded {
-    evaluator: RowEvaluator,
-    codes: KeyCodes,
-}
-
-impl RowFunction for Coded {
-    fn compute(
-        &mut self,
-        frame: &Frame<'_>,
-        rows: &Selection,
-        take: &mut dyn FnMut(usize, Option<Scalar>),
-    ) {
-        let mut codes = self.codes.borrow_mut();
-        let each = |row, value| take(row, Some(Scalar(codes.code(value).into())));
+        let scalar_of = &mut self.scalar_of;
+        let each = |row, value| take(row, scalar_of(value));
         self.evaluator.each(frame, rows, each);
     }
 }
@@ -106,37 +68,33 @@ impl Translator {
         self
     }
 
-    /// A number that PostgreSQL computes from columns of a row.
-    ///
-    /// # Errors
-    /// Why the expression is no function of the row.
-    pub(super) fn row_number(&mut self, expr: Expr<'_>, number: NumberType) -> Translation<Value> {
-        let attributes = self.read_by_row(expr)?;
-        let Scalars::Evaluated(node) = self.scalars_from() else {
-            return Ok(self.null(number));
-        };
-        let evaluator = RowEvaluator::new(expr, &attributes, node)?;
-        let function = Box::new(Numbers { evaluator, number });
-        Ok(external(expr, number, attributes, function))
+    /// A number that PostgreSQL computes from columns of a row; `None` if the expression is no function of the row.
+    pub(super) fn row_number(&mut self, expr: Expr<'_>, number: NumberType) -> Option<Value> {
+        self.row_value(expr, number, move |value| {
+            value.map(|value| to_scalar(number, value))
+        })
     }
 
-    /// An aggregate whose arguments and states PostgreSQL computes.
-    ///
-    /// # Errors
-    /// Why the arguments are no functions of the row, or the aggregate needs more than rows in any order.
+    /// A condition that PostgreSQL evaluates for each row; `None` if it is no function of the row.
+    pub(super) fn row_truth(&mut self, expr: Expr<'_>) -> Option<Predicate> {
+        let number = NumberType::I16;
+        let is_true = |value: Datum| Scalar(u64::from(value.value() & 0xff != 0));
+        let value = self.row_value(expr, number, move |value| value.map(is_true))?;
+        let one = Value::Scalar(number, self.scalar(Some(Scalar(1))));
+        Some(Predicate::Compare(Comparison::Equal, value, one))
+    }
+
+    /// An aggregate whose arguments and states PostgreSQL computes. `None` if an argument is no function of the row, or
+    /// the aggregate needs more than rows in any order.
     pub(super) fn row_aggregate(
         &mut self,
         call: Aggref<'_>,
         arguments: &[Expr<'_>],
-    ) -> Translation<Parts> {
-        let name = || function_name(call.aggfnoid().to_u32());
-        if !call.aggorder().is_empty() {
-            return Err(format!("ORDER BY in {}", name()));
+    ) -> Option<Parts> {
+        if !call.aggorder().is_empty() || !call.aggdistinct().is_empty() {
+            return None;
         }
-        if !call.aggdistinct().is_empty() {
-            return Err(format!("DISTINCT in {}", name()));
-        }
-        TransitionAggregate::check(call)?;
+        let functions = TransitionAggregate::functions(call)?;
         self.by_row += 1;
         let mut attributes = Vec::new();
         for argument in arguments {
@@ -146,123 +104,78 @@ impl Translator {
         attributes.dedup();
         let states: Box<dyn Accumulator> = match self.scalars_from() {
             Scalars::Unknown => Box::new(Count::default()),
-            Scalars::Evaluated(node) => Box::new(TransitionAggregate::new(
-                call,
-                arguments,
-                &attributes,
-                node,
-            )?),
-        };
-        Ok((Argument::Rows, states, Shape::Datum))
-    }
-
-    /// A condition that PostgreSQL evaluates for each row.
-    ///
-    /// # Errors
-    /// Why the condition is no function of the row.
-    pub(super) fn row_truth(&mut self, expr: Expr<'_>) -> Translation<Predicate> {
-        let number = NumberType::I16;
-        let attributes = self.read_by_row(expr)?;
-        let value = match self.scalars_from() {
-            Scalars::Unknown => self.null(number),
             Scalars::Evaluated(node) => {
-                let function = Truths(RowEvaluator::new(expr, &attributes, node)?);
-                Value::External(ExternalValue::new(number, attributes, Box::new(function)))
+                let reader = RowReader::new(&attributes, node).ok()?;
+                Box::new(TransitionAggregate::new(
+                    call, functions, arguments, reader, node,
+                ))
             }
         };
-        let one = Value::Scalar(number, self.scalar(Some(Scalar(1))));
-        Ok(Predicate::Compare(Comparison::Equal, value, one))
+        Some((Argument::Rows, states, Shape::Datum))
     }
 
-    /// A key of groups that PostgreSQL computes, and whose values have codes.
-    ///
-    /// # Errors
-    /// Why the expression is no function of the row, or values of its type have no hash.
+    /// A key of groups that PostgreSQL computes, and whose values have codes. `None` if the expression is no function of
+    /// the row, or values of its type have no hash.
     fn coded_key(
         &mut self,
         expr: Expr<'_>,
         clause: Option<SortGroupClause<'_>>,
-        codes: &mut KeysByCode,
-    ) -> Translation<(Key, KeyShape)> {
+        keys: &mut KeysByCode,
+    ) -> Option<(Key, KeyShape)> {
         let has_hash = clause.is_none_or(|clause| {
             clause.hashable() && catalog::hashes_for(expr.type_of(), clause.eqop())
         });
         if !has_hash {
-            return Err("GROUP BY values without a hash".into());
+            return None;
         }
+        let memory = keys.memory;
+        let codes = memory.map(|memory| ValueCodes::new(expr.as_ptr(), memory));
+        let codes = codes.map(|codes| Rc::new(RefCell::new(codes)));
+        let of_key = codes.clone();
+        let value = self.row_value(expr, NumberType::I64, move |value| {
+            let codes = of_key.as_ref();
+            codes.map(|codes| Scalar(codes.borrow_mut().code(value).into()))
+        })?;
+        let shape = KeyShape::Joined(keys.first + keys.count);
+        keys.count += 1;
+        keys.codes.extend(codes);
+        Some((Key::Number(value), shape))
+    }
+
+    /// An expression that PostgreSQL evaluates for each row, and whose values `scalar_of` turns into numbers of a type.
+    fn row_value(
+        &mut self,
+        expr: Expr<'_>,
+        number: NumberType,
+        scalar_of: impl FnMut(Option<Datum>) -> Option<Scalar> + 'static,
+    ) -> Option<Value> {
         let attributes = self.read_by_row(expr)?;
-        let shape = KeyShape::Joined(codes.first + codes.found.len());
-        let value = match (self.scalars_from(), codes.memory) {
-            (Scalars::Evaluated(node), Some(memory)) => {
-                let evaluator = RowEvaluator::new(expr, &attributes, node)?;
-                let of_key = Rc::new(RefCell::new(ValueCodes::new(expr.as_ptr(), memory)));
-                codes.found.push(of_key.clone());
-                let function = Box::new(Coded {
-                    evaluator,
-                    codes: of_key,
-                });
-                external(expr, NumberType::I64, attributes, function)
-            }
-            _ => {
-                codes.planned += 1;
-                self.null(NumberType::I64)
-            }
+        let Scalars::Evaluated(node) = self.scalars_from() else {
+            return Some(self.null(number));
         };
-        Ok((Key::Number(value), shape))
+        let evaluator = RowEvaluator::new(expr, &attributes, node).ok()?;
+        let function: Box<dyn RowFunction> = Box::new(Evaluated {
+            evaluator,
+            scalar_of,
+        });
+        let function = match (&attributes[..], date_parts::clock_of(expr)) {
+            (&[attribute], Some(clock)) => Box::new(ByRange::new(attribute, function, clock)),
+            _ => function,
+        };
+        let value = ExternalValue::new(number, attributes, function);
+        Some(Value::External(value))
     }
 
     /// The attributes of an expression that PostgreSQL may evaluate for each row.
-    fn read_by_row(&mut self, expr: Expr<'_>) -> Translation<Vec<usize>> {
-        let mut columns = Vec::new();
-        let mut refusal = None;
-        walk::expression(expr, &mut |node, _| {
-            refusal = match node.kind() {
-                Kind::Var(var) if var.varlevelsup() > 0 => Some("an outer column"),
-                Kind::Var(var) if self.is_given(var) => Some("a joined column"),
-                Kind::Var(var) if var.varattno() <= 0 => Some("a system column or whole row"),
-                Kind::Var(var) => {
-                    columns.push(var);
-                    None
-                }
-                Kind::SubPlan(_)
-                | Kind::Other(
-                    NodeTag::T_AlternativeSubPlan | NodeTag::T_SubLink | NodeTag::T_CurrentOfExpr,
-                ) => Some("a subquery"),
-                Kind::PlaceHolderVar(_) => Some("an expression below an outer join"),
-                Kind::Aggref(_) | Kind::GroupingFunc(_) | Kind::WindowFunc(_) => {
-                    Some("an aggregate in an expression")
-                }
-                _ => None,
-            };
-            refusal.is_some()
-        });
-        if let Some(refusal) = refusal {
-            return Err(refusal.into());
-        }
-        if expr.is_volatile() {
-            return Err("a volatile function".into());
-        }
+    fn read_by_row(&mut self, expr: Expr<'_>) -> Option<Vec<usize>> {
+        let columns = self.own_columns(expr).filter(|_| !expr.has_subplan())?;
         self.by_row += 1;
         let attributes = columns.into_iter().map(|column| self.attribute(column));
-        let mut attributes = attributes.collect::<Translation<Vec<usize>>>()?;
+        let mut attributes: Vec<usize> = attributes.collect::<Translation<_>>().ok()?;
         attributes.sort_unstable();
         attributes.dedup();
-        Ok(attributes)
+        Some(attributes)
     }
-}
-
-/// The results of a function that evaluates an expression over some attributes.
-fn external(
-    expr: Expr<'_>,
-    number: NumberType,
-    attributes: Vec<usize>,
-    function: Box<dyn RowFunction>,
-) -> Value {
-    let function = match (&attributes[..], date_parts::clock_of(expr)) {
-        (&[attribute], Some(clock)) => Box::new(ByRange::new(attribute, function, clock)),
-        _ => function,
-    };
-    Value::External(ExternalValue::new(number, attributes, function))
 }
 
 /// The keys of a grouping whose values have codes.
@@ -272,8 +185,10 @@ pub struct KeysByCode {
     first: usize,
     /// Memory for values; none while a query is planned.
     memory: Option<Memory>,
-    found: Vec<KeyCodes>,
-    planned: usize,
+    /// The number of keys.
+    count: usize,
+    /// The codes of each; none while a query is planned.
+    codes: Vec<KeyCodes>,
 }
 
 impl KeysByCode {
@@ -303,25 +218,24 @@ impl KeysByCode {
                 return Err(reason);
             }
             translator.go_back(before);
-            let key = translator.coded_key(expr, clause, self);
-            key.map_err(|_| reason)
+            translator.coded_key(expr, clause, self).ok_or(reason)
         })
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty() && self.planned == 0
+        self.count == 0
     }
 
     /// Bytes of the values and their codes.
     pub fn bytes(&self) -> usize {
-        self.found.iter().map(|codes| codes.borrow().bytes()).sum()
+        self.codes.iter().map(|codes| codes.borrow().bytes()).sum()
     }
 
     /// Takes the values of each key, by code.
-    pub fn take_values(&mut self) -> Vec<Vec<Option<pg_sys::Datum>>> {
-        let found = std::mem::take(&mut self.found);
-        found
+    pub fn take_values(&mut self) -> Vec<Vec<Option<Datum>>> {
+        let codes = std::mem::take(&mut self.codes);
+        codes
             .iter()
             .map(|codes| codes.borrow_mut().take_values())
             .collect()

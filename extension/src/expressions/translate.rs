@@ -331,7 +331,7 @@ impl Translator {
                 return Err(reason);
             }
             self.go_back(before);
-            self.row_number(expr, number).map_err(|_| reason)
+            self.row_number(expr, number).ok_or(reason)
         })
     }
 

@@ -46,19 +46,20 @@ impl Translator {
                 return Err(reason);
             }
             self.go_back(before);
-            self.row_truth(expr).map_err(|_| reason)
+            self.row_truth(expr).ok_or(reason)
         })
     }
 
-    /// The attributes used and the number of scalars so far.
-    pub(super) fn progress(&self) -> (Asked, usize) {
-        (self.asked(), self.scalars.len())
+    /// The attributes used, and the numbers of scalars and of expressions by row, so far.
+    pub(super) fn progress(&self) -> (Asked, usize, usize) {
+        (self.asked(), self.scalars.len(), self.by_row)
     }
 
     /// Undoes all translations since [`progress`](Self::progress) was called.
-    pub(super) fn go_back(&mut self, (asked, scalars): (Asked, usize)) {
+    pub(super) fn go_back(&mut self, (asked, scalars, by_row): (Asked, usize, usize)) {
         *self.asked.borrow_mut() = asked;
         self.scalars.truncate(scalars);
+        self.by_row = by_row;
     }
 
     /// A condition that PostgreSQL evaluates for the values of a column.
@@ -79,12 +80,22 @@ impl Translator {
         if !self.asks_by_value {
             return None;
         }
-        let mut column: Option<Var<'p>> = None;
+        let columns = self.own_columns(expr)?;
+        let column = *columns.first()?;
+        let mut columns = columns.iter();
+        columns
+            .all(|other| other.varattno() == column.varattno())
+            .then_some(column)
+    }
+
+    /// The columns of the table that an expression depends on. `None` if it depends on anything else, or may change as
+    /// long as its node does not start again. The rows of a subquery in it are hashed once.
+    pub(super) fn own_columns<'p>(&self, expr: Expr<'p>) -> Option<Vec<Var<'p>>> {
+        let mut columns = Vec::new();
         let is_refused = walk::expression(expr, &mut |node, _| match node.kind() {
             Kind::Var(var) => {
-                let is_other = column.is_some_and(|known| known.varattno() != var.varattno());
-                column = Some(var);
-                is_other || var.varattno() <= 0 || var.varlevelsup() > 0 || self.is_given(var)
+                columns.push(var);
+                var.varattno() <= 0 || var.varlevelsup() > 0 || self.is_given(var)
             }
             Kind::SubPlan(subplan) => !subplan.useHashTable() || !subplan.parParam().is_empty(),
             Kind::PlaceHolderVar(_)
@@ -96,6 +107,6 @@ impl Translator {
             ) => true,
             _ => false,
         });
-        column.filter(|_| !is_refused && !expr.is_volatile())
+        (!is_refused && !expr.is_volatile()).then_some(columns)
     }
 }

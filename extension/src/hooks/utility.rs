@@ -141,7 +141,7 @@ impl Plan {
         } else if let Some(index) = node.downcast::<IndexStmt<'static>>() {
             let table = find(index.relation());
             if is_lanes(table) {
-                index::check(table);
+                index::check(table, index.accessMethod() == Some(c"brin"));
             }
         }
         None

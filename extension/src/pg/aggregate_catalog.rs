@@ -43,61 +43,71 @@ impl AggregateFunctions {
 
     /// The functions of an aggregate. `None` if there is no such aggregate.
     pub fn of(aggregate: Oid) -> Option<AggregateFunctions> {
-        let cache = pg_sys::SysCacheIdentifier::AGGFNOID;
-        // SAFETY: the tuple is released after its columns were copied; each column has the type that is read.
-        unsafe {
-            let tuple = pg_sys::SearchSysCache1(cache as i32, aggregate.into());
-            if tuple.is_null() {
-                return None;
-            }
-            let value = |column| value_of(cache, tuple, column);
-            let function = |column| value(column).map(|oid| Oid::from(oid.value() as u32));
-            let letter = |column| value(column).map_or(0, |letter| letter.value() as u8);
-            let text = |text: Datum| {
-                let text = pg_sys::text_to_cstring(text.cast_mut_ptr());
-                CStr::from_ptr(text).to_owned()
-            };
+        cached(pg_sys::SysCacheIdentifier::AGGFNOID, aggregate, |row| {
+            let function = |column| row.value(column).map(to_oid);
+            let letter = |column| row.value(column).map_or(0, |letter| letter.value() as u8);
             let finish = function(column::FINAL);
-            let functions = AggregateFunctions {
+            AggregateFunctions {
                 is_normal: letter(column::KIND) == b'n',
                 transition: function(column::TRANSITION).unwrap_or(Oid::INVALID),
                 finish: finish.filter(|finish| *finish != Oid::INVALID),
                 finish_takes_all: letter(column::FINAL_TAKES_ALL) != 0,
                 finish_keeps_state: letter(column::FINAL_CHANGES) == b'r',
-                initial: value(column::INITIAL).map(text),
-            };
-            pg_sys::ReleaseSysCache(tuple);
-            Some(functions)
-        }
+                initial: row.value(column::INITIAL).map(to_text),
+            }
+        })
     }
 }
 
 /// The owner of a function.
 pub fn owner(function: Oid) -> Option<Oid> {
     let cache = pg_sys::SysCacheIdentifier::PROCOID;
-    // SAFETY: the tuple is released after its column was read, which is an OID.
-    unsafe {
-        let tuple = pg_sys::SearchSysCache1(cache as i32, function.into());
-        if tuple.is_null() {
-            return None;
-        }
-        let owner = value_of(cache, tuple, OWNER).map(|oid| Oid::from(oid.value() as u32));
-        pg_sys::ReleaseSysCache(tuple);
-        owner
+    cached(cache, function, |row| row.value(OWNER).map(to_oid)).flatten()
+}
+
+/// A row of a catalogue, while its tuple is held.
+struct CachedRow {
+    cache: pg_sys::SysCacheIdentifier::Type,
+    tuple: pg_sys::HeapTuple,
+}
+
+impl CachedRow {
+    /// The value of a column, by number; `None` is NULL.
+    fn value(&self, column: i16) -> Option<Datum> {
+        let (cache, mut is_null) = (self.cache as i32, false);
+        // SAFETY: `cached` holds the tuple, and asks for columns that its catalogue has.
+        let value = unsafe { pg_sys::SysCacheGetAttr(cache, self.tuple, column, &raw mut is_null) };
+        (!is_null).then_some(value)
     }
 }
 
-/// A column of a tuple; `None` is NULL.
-///
-/// # Safety
-/// The tuple is a live one of the cache, which has such a column.
-unsafe fn value_of(
+/// Reads the row with an OID. `None` if there is none.
+fn cached<T>(
     cache: pg_sys::SysCacheIdentifier::Type,
-    tuple: pg_sys::HeapTuple,
-    column: i16,
-) -> Option<Datum> {
-    let mut is_null = false;
-    // SAFETY: this function's contract.
-    let value = unsafe { pg_sys::SysCacheGetAttr(cache as i32, tuple, column, &raw mut is_null) };
-    (!is_null).then_some(value)
+    key: Oid,
+    read: impl FnOnce(&CachedRow) -> T,
+) -> Option<T> {
+    // SAFETY: the tuple is released after `read` has copied what it wants.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(cache as i32, key.into());
+        if tuple.is_null() {
+            return None;
+        }
+        let found = read(&CachedRow { cache, tuple });
+        pg_sys::ReleaseSysCache(tuple);
+        Some(found)
+    }
+}
+
+fn to_oid(value: Datum) -> Oid {
+    Oid::from(value.value() as u32)
+}
+
+/// The characters of a text.
+fn to_text(value: Datum) -> CString {
+    // SAFETY: columns of this module that are read so are texts; the copy is a string that ends with a NUL.
+    unsafe {
+        let text = pg_sys::text_to_cstring(value.cast_mut_ptr());
+        CStr::from_ptr(text).to_owned()
+    }
 }

@@ -22,9 +22,8 @@
 //!    entry names a row that is not there.
 //! 2. All entries of a batch are made before anything else of this backend looks at the table, and before the frame
 //!    ends.
-//! 3. Until the transaction commits, nobody else sees the rows. A check of uniqueness in another session either
-//!    finds an entry, and waits for this transaction, or it was before the entry, which is then checked against
-//!    that session's own.
+//! 3. Until the transaction commits, nobody else sees the rows. Of two sessions that insert one key, the one that makes
+//!    its entry later finds the other's entry, and waits for the other's transaction.
 //!
 //! | what happens | what becomes of the batch |
 //! |---|---|

@@ -142,7 +142,13 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
 }
 
 /// Refuses an index that a lanes table cannot have.
-pub fn check(table: pg_sys::Oid) {
+pub fn check(table: pg_sys::Oid, is_brin: bool) {
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    if is_brin {
+        super::refuse::brin();
+    }
+    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    let _ = is_brin;
     if table_options::of(table).dedup {
         table_options::refuse_index_with_dedup();
     }
@@ -166,10 +172,11 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
     // scan, if there is one, is a participant's of a parallel build.
     unsafe {
         let table = OpenTable::new(relation);
-        check(table.oid());
-        let order = match OpenTable::new(index).access_method() {
-            pg_sys::BRIN_AM_OID => EntryOrder::Numbers,
-            _ => EntryOrder::Any,
+        let is_brin = OpenTable::new(index).access_method() == pg_sys::BRIN_AM_OID;
+        check(table.oid(), is_brin);
+        let order = match is_brin {
+            true => EntryOrder::Numbers,
+            false => EntryOrder::Any,
         };
         let sink = EntrySink::new(index, callback, state);
         let mut maker = EntryMaker::begin(table, index, info);

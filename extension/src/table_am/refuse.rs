@@ -10,6 +10,16 @@ use pgrx::prelude::*;
 
 use crate::error::refuse;
 
+/// BRIN indexes where ANALYZE reads the blocks that it counts. A lanes table with such an index counts ranges of rows as
+/// blocks, and its file has fewer.
+#[cfg(any(feature = "pg17", feature = "pg18"))]
+pub fn brin() -> ! {
+    refuse(
+        "lanes tables do not support BRIN indexes on PostgreSQL 17 and later",
+        "Scans of lanes tables skip rows by minimum and maximum without an index. Use btree to look up single rows.",
+    )
+}
+
 /// CLUSTER by an index that is no btree.
 pub fn clustering() -> ! {
     refuse(

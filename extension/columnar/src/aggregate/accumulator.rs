@@ -121,7 +121,7 @@ pub trait Accumulator {
     /// [`Argument::Rows`](super::Argument::Rows). The grouping has no stretches.
     ///
     /// # Errors
-    /// Those of the aggregate.
+    /// An error that the aggregate raises for a row.
     fn add_rows(
         &mut self,
         _grouping: &Grouping<'_>,

@@ -159,40 +159,28 @@ pub struct TransitionAggregate {
 }
 
 impl TransitionAggregate {
-    /// Checks that an aggregate can be computed here.
-    ///
-    /// # Errors
-    /// The reason why it cannot.
-    pub fn check(call: Aggref<'_>) -> Result<AggregateFunctions, String> {
-        let functions = AggregateFunctions::of(call.aggfnoid()).ok_or("no such aggregate")?;
+    /// The functions of an aggregate; `None` if it cannot be computed here.
+    pub fn functions(call: Aggref<'_>) -> Option<AggregateFunctions> {
+        let functions = AggregateFunctions::of(call.aggfnoid())?;
         let arguments = call.aggargtypes().iter().count();
-        match () {
-            () if !functions.is_normal => Err("an ordered-set aggregate".into()),
-            () if !functions.finish_keeps_state => {
-                Err("an aggregate whose final function changes the state".into())
-            }
-            () if functions.is_volatile() => Err("an aggregate of a volatile function".into()),
-            () if arguments + 1 > ARGUMENTS_MAX => Err("an aggregate of many arguments".into()),
-            () => Ok(functions),
-        }
+        let is_simple = functions.is_normal && arguments < ARGUMENTS_MAX;
+        let is_repeatable = functions.finish_keeps_state && !functions.is_volatile();
+        (is_simple && is_repeatable).then_some(functions)
     }
 
-    /// The states of an aggregate whose arguments read these attributes of the node's table. There is no group yet.
-    ///
-    /// # Errors
-    /// The reason why the aggregate cannot be computed here.
+    /// The states of an aggregate with these functions, whose arguments read the reader's columns of the node's table.
+    /// There is no group yet.
     pub fn new(
         call: Aggref<'_>,
+        functions: AggregateFunctions,
         arguments: &[Expr<'_>],
-        attributes: &[usize],
+        reader: RowReader,
         node: RunningNode,
-    ) -> Result<TransitionAggregate, String> {
-        let functions = Self::check(call)?;
+    ) -> TransitionAggregate {
         if let Some(owner) = aggregate_catalog::owner(call.aggfnoid()) {
             let functions = functions.finish.into_iter().chain([functions.transition]);
             functions.for_each(|function| permission::check_execute_by(function, owner));
         }
-        let reader = RowReader::new(attributes, node)?;
         let memory = node.memory().child(c"lanes transition states");
         let mut types: Vec<Oid> = call.aggargtypes().iter().collect();
         let (state, collation) = (call.aggtranstype(), call.inputcollid());
@@ -251,7 +239,7 @@ impl TransitionAggregate {
             let states = arguments.iter();
             let states =
                 states.map(|argument| scalar::initialised(argument.as_ptr().cast(), node.as_ptr()));
-            Ok(TransitionAggregate {
+            TransitionAggregate {
                 reader,
                 arguments: states.collect(),
                 transition,
@@ -260,7 +248,7 @@ impl TransitionAggregate {
                 initial,
                 memory,
                 states: Vec::new(),
-            })
+            }
         }
     }
 
