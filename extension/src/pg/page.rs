@@ -12,7 +12,8 @@ use super::ports::{BLCKSZ, Locator, P_NEW, PAGE_HEADER_BYTES};
 use super::table::OpenTable;
 
 unsafe extern "C-unwind" {
-    // They raise no ERROR on a pinned buffer, so they need no boundary, which would take longer than they do.
+    // These functions need no boundary, which would take longer than they do. None raises an ERROR for a buffer that
+    // this backend has pinned. `LockBuffer` does where a backend holds 200 locks of this kind; here it holds a few.
     #[link_name = "LockBuffer"]
     fn lock_buffer(buffer: pg_sys::Buffer, mode: i32);
     #[link_name = "UnlockReleaseBuffer"]

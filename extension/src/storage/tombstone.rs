@@ -345,8 +345,9 @@ impl Tombstones {
         }
     }
 
-    /// Notes a tombstone that this backend has just added at a position, if all before it are known: then nothing is
-    /// to be read on. Its row has the number that it has now, so no part outlives it.
+    /// Notes a tombstone that this backend has just added at a position, if all tombstones before it are known. The
+    /// tombstone need not be read then. It names its row by the number that the row has now, so no
+    /// [part](super::part::PartEntry::outlives) makes it void.
     fn note(&mut self, at: Position, tombstone: &Tombstone) {
         if self.position == at {
             self.position.index += 1;

@@ -81,7 +81,7 @@ pub enum Extent {
     All,
     /// The run of a row and its tombstones, by the number that it has or had when it was inserted.
     Row(u64),
-    /// The run of a row. The caller reads tombstones on.
+    /// The run of a row. Newer tombstones may be missing until the caller has read them.
     Run(u64),
 }
 

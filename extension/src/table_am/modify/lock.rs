@@ -45,14 +45,16 @@ impl LockRequest {
 /// Why a lock went on from the row that was asked for.
 #[derive(Clone, Copy)]
 enum Path {
-    /// It did not.
+    /// It did not go on.
     Here,
     /// The newest version is to be locked instead: this update leads there.
     Newest(Tombstone),
-    /// An own update of a later command leads there, from a version of another transaction.
+    /// This transaction's own update leads to the newest version. Its command comes after the one that locks: a
+    /// function of the query has updated the row, after another session had updated it before.
     Own(Tombstone),
-    /// An update that keeps the key does not conflict with the lock. This row is locked and returned. Versions that
-    /// the updates lead to are locked too: a later change of them is to find the lock.
+    /// An update that keeps the key does not conflict with the lock. This row is locked and returned. The versions
+    /// that updates have made of it are locked too, so that a session that deletes the newest one finds the lock. A
+    /// foreign key's check needs that.
     Along(u64),
 }
 
