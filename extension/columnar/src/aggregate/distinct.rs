@@ -3,13 +3,18 @@
 //! ```text
 //! values ── KeyReader ──► an id for each value ──► (group, id) met before? ──► the rows that are new
 //! ```
+//! Where pairs of groups and values are many, a [`KeyTable`] has them.
+//!
 //! Values are equal as keys of groups are: all NaNs, and zeros of both signs.
 
 use super::Argument;
 use super::accumulator::Grouping;
-use super::key::{Ids, Key, KeyReader};
-use super::key_values::KeyValues;
+use super::key::{Ids, Key, KeyReader, spread};
+use super::key_table::{KeyTable, RowWords};
+use super::key_values::{KeyValue, KeyValues};
 use super::pairs::Pairs;
+use super::wide_groups::GROUPS_MIN;
+use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::selection::Selection;
@@ -26,6 +31,18 @@ pub(super) struct Seen {
     reader: KeyReader,
     values: KeyValues,
     pairs: Pairs,
+    /// Groups and values, if there are many pairs of them; then there are no pairs.
+    wide: Option<Box<Wide>>,
+    /// So many pairs count as many.
+    #[cfg(test)]
+    pub(super) wide_from: Option<usize>,
+}
+
+/// Keys of two words: a group, and an integer or the id of another value.
+struct Wide {
+    table: KeyTable,
+    rows: RowWords,
+    ids: Box<[u32; VECTOR_ROWS]>,
 }
 
 impl Distinct {
@@ -37,6 +54,9 @@ impl Distinct {
                 reader: KeyReader::new(key),
                 values: KeyValues::default(),
                 pairs: Pairs::default(),
+                wide: None,
+                #[cfg(test)]
+                wide_from: None,
             },
         })
     }
@@ -54,6 +74,15 @@ impl Seen {
         selection: &Selection,
         grouping: &Grouping<'_>,
     ) -> Evaluation<Selection> {
+        self.widen_if_many();
+        if let Some(wide) = &mut self.wide {
+            return wide.new_rows(
+                (&mut self.reader, &mut self.values),
+                frame,
+                selection,
+                grouping,
+            );
+        }
         let mut new = Selection::NONE;
         let pairs = &mut self.pairs;
         let mut last = None;
@@ -91,15 +120,89 @@ impl Seen {
         Ok(new)
     }
 
+    /// Moves the pairs to a table of keys if they are many, and most combinations of groups and values do not occur.
+    fn widen_if_many(&mut self) {
+        let is_hashed = || self.pairs.is_hashed() || self.values.has_scattered_numbers();
+        let is_many = self.pairs.len() >= GROUPS_MIN && is_hashed();
+        #[cfg(test)]
+        let is_many = self
+            .wide_from
+            .map_or(is_many, |from| self.pairs.len() >= from);
+        if !is_many || self.wide.is_some() {
+            return;
+        }
+        let is_integer = self.reader.is_integer();
+        let mut wide = Wide {
+            table: KeyTable::new(2),
+            rows: RowWords::new(2),
+            ids: Box::new([0; VECTOR_ROWS]),
+        };
+        for pairs in self.pairs.pairs(0..self.pairs.len()).chunks(VECTOR_ROWS) {
+            for (row, (group, value)) in pairs.iter().enumerate() {
+                wide.rows.words[0][row] = (*group).into();
+                wide.rows.words[1][row] = match self.values.value(*value) {
+                    KeyValue::Number(scalar) if is_integer => scalar.0,
+                    _ => (*value).into(),
+                };
+            }
+            let all = Selection::first(pairs.len());
+            wide.table
+                .ids(&mut wide.rows, &all, pairs.len(), &mut wide.ids);
+        }
+        self.pairs = Pairs::default();
+        if is_integer {
+            self.values = KeyValues::default();
+            self.reader.forget();
+        }
+        self.wide = Some(Box::new(wide));
+    }
+
     /// Forgets all groups.
     pub(super) fn clear(&mut self) {
         self.reader.forget();
-        (self.values, self.pairs) = Default::default();
+        (self.values, self.pairs, self.wide) = Default::default();
     }
 
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
-        self.reader.bytes() + self.values.bytes() + self.pairs.bytes()
+        let wide = self.wide.as_ref().map_or(0, |wide| wide.table.bytes());
+        self.reader.bytes() + self.values.bytes() + self.pairs.bytes() + wide
+    }
+}
+
+impl Wide {
+    /// See [`Seen::new_rows`].
+    fn new_rows(
+        &mut self,
+        (reader, values): (&mut KeyReader, &mut KeyValues),
+        frame: &Frame<'_>,
+        selection: &Selection,
+        grouping: &Grouping<'_>,
+    ) -> Evaluation<Selection> {
+        let Wide { table, rows, ids } = self;
+        rows.has_nulls = false;
+        match reader.is_integer() {
+            true => rows.read_integers(1, reader, frame, selection)?,
+            false => {
+                spread(&reader.assign(values, frame, selection)?, selection, ids);
+                let words = &mut rows.words[1];
+                selection.for_each_of(frame.rows, |row| words[row] = ids[row].into());
+            }
+        }
+        let groups = &mut rows.words[0];
+        selection.for_each_of(frame.rows, |row| {
+            groups[row] = group_of(grouping, row).into()
+        });
+        // Ids are given in the order of the rows.
+        let mut next = table.len() as u32;
+        table.ids(rows, selection, frame.rows, ids);
+        let mut new = Selection::NONE;
+        selection.for_each(|row| {
+            let is_new = ids[row] == next;
+            next += u32::from(is_new);
+            new.words[row / 64] |= u64::from(is_new) << (row % 64);
+        });
+        Ok(new)
     }
 }
 
@@ -160,7 +263,7 @@ mod tests {
         fn each_value_of_a_group_counts_once(
             vectors in prop::collection::vec(
                 prop::collection::vec((0..4_u8, prop::option::of(0..12_u8)), 1..200), 1..4),
-            is_grouped: bool, is_sorted: bool,
+            is_grouped: bool, is_sorted: bool, wide_from: Option<u8>,
         ) {
             let number = |attribute| Value::Column(NumberType::F64, attribute);
             let argument = Argument::Number(number(1));
@@ -171,6 +274,7 @@ mod tests {
             };
             let keys = is_grouped.then(|| Key::Number(number(0)));
             let mut aggregation = Aggregation::new(keys.into_iter().collect(), vec![count]);
+            aggregation.widen_from(wide_from.map(usize::from));
             let mut expected = BTreeSet::new();
             for mut rows in vectors {
                 if is_sorted {

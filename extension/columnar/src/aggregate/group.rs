@@ -8,6 +8,8 @@
 //! Where all keys have stretches of rows, pairs do too, and each stretch is looked up once. Pairs of ids are looked up in a
 //! table of their own for each step ([`Pairs`]).
 //!
+//! Groups of which there are many move to [`super::wide_groups`].
+//!
 //! Buckets come last, whatever the query's order is: the other keys of a row mostly go together (a series and its
 //! labels), so their combinations are few, and the minutes of each lie side by side in the last table.
 
@@ -18,6 +20,7 @@ use super::key::{Ids, Key, KeyReader, spread};
 use super::key_values::{KeyValue, KeyValues};
 use super::pairs::Pairs;
 use super::stretches::{StretchList, Stretches};
+use super::wide_groups::WideGroups;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -36,6 +39,15 @@ pub(super) struct Groups {
     pub(super) others: Box<[u32; VECTOR_ROWS]>,
     stretches: StretchList,
     combined: StretchList,
+    /// The groups, if they are many; then there are no pairs.
+    pub(super) wide: Option<Box<WideGroups>>,
+    /// Whether rows of the vector before had an id each.
+    had_each: bool,
+    /// Whether equal values of a key need the same number in all groups.
+    pub(super) shares_numbers: bool,
+    /// So many groups move, whatever their keys are.
+    #[cfg(test)]
+    pub(super) wide_from: Option<usize>,
 }
 
 pub(super) struct GroupKey {
@@ -82,11 +94,19 @@ impl Groups {
             others: Box::new([0; VECTOR_ROWS]),
             stretches: StretchList::default(),
             combined: StretchList::default(),
+            wide: None,
+            had_each: false,
+            shares_numbers: false,
+            #[cfg(test)]
+            wide_from: None,
         }
     }
 
     /// How many groups there are; one from the start if there are no keys.
     pub(super) fn len(&self) -> usize {
+        if let Some(wide) = &self.wide {
+            return wide.table.len();
+        }
         match (self.pairs.last(), self.keys.first()) {
             (Some(pairs), _) => pairs.len(),
             (None, Some(key)) => key.values.len(),
@@ -100,16 +120,25 @@ impl Groups {
         keys.sum::<usize>()
             + self.stretches.bytes()
             + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
+            + self.wide.as_ref().map_or(0, |wide| wide.bytes())
     }
 
     /// The number of a group's value of a key.
     pub(super) fn key_number(&self, group: usize, key: usize) -> u32 {
-        self.number_of(group as u32, self.places[key], self.pairs.len())
+        match &self.wide {
+            Some(wide) => wide.number(group as u32, self.places[key]),
+            None => self.number_of(group as u32, self.places[key], self.pairs.len()),
+        }
     }
 
     /// Writes the numbers that a key's values have in some groups, one group after the other.
     pub(super) fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
         let place = self.places[key];
+        if let Some(wide) = &self.wide {
+            let numbers = groups.map(|group| wide.number(group as u32, place));
+            out.iter_mut().zip(numbers).for_each(|(out, id)| *out = id);
+            return;
+        }
         let Some((last, before)) = self.pairs.split_last() else {
             let numbers = groups.map(|group| group as u32);
             out.iter_mut().zip(numbers).for_each(|(out, id)| *out = id);
@@ -132,7 +161,7 @@ impl Groups {
     }
 
     /// The number that the value of the key in a place has in a pair of the last of so many steps.
-    fn number_of(&self, mut id: u32, place: usize, steps: usize) -> u32 {
+    pub(super) fn number_of(&self, mut id: u32, place: usize, steps: usize) -> u32 {
         // From the last step backwards: the right side of step s is the key in place s + 1.
         for step in (0..steps).rev() {
             let (left, right) = self.pairs[step].pair(id);
@@ -146,12 +175,20 @@ impl Groups {
 
     /// The value of a key that has this number.
     pub(super) fn key_value(&self, number: u32, key: usize) -> KeyValue<'_> {
-        self.keys[self.places[key]].values.value(number)
+        let place = self.places[key];
+        match &self.wide {
+            Some(wide) if wide.is_direct(place) => wide.value(number, place),
+            _ => self.keys[place].values.value(number),
+        }
     }
 
-    /// How many different values a key has.
+    /// How many numbers the values of a key have.
     pub(super) fn key_values(&self, key: usize) -> usize {
-        self.keys[self.places[key]].values.len()
+        let place = self.places[key];
+        match &self.wide {
+            Some(wide) if wide.is_direct(place) => wide.table.len(),
+            _ => self.keys[place].values.len(),
+        }
     }
 
     /// Whether the ids of a key's rows are told by what is known of the vector: what the key is made of is not read then.
@@ -164,7 +201,17 @@ impl Groups {
 
     /// Whether a key takes stretches of equal values for values.
     pub(super) fn accepts_repeats(&self, key: usize) -> bool {
-        self.keys[self.places[key]].reader.accepts_repeats()
+        let place = self.places[key];
+        let is_word = |wide: &WideGroups| wide.is_direct(place);
+        !self.wide.as_deref().is_some_and(is_word) && self.keys[place].reader.accepts_repeats()
+    }
+
+    /// Ends a vector, whose groups are not looked at any more. What the next vector needs of a column may change.
+    #[inline]
+    pub(super) fn end_vector(&mut self) {
+        if std::mem::take(&mut self.had_each) {
+            self.widen_if_many();
+        }
     }
 
     /// The groups of the selected rows.
@@ -173,6 +220,13 @@ impl Groups {
         frame: &Frame<'_>,
         selection: &Selection,
     ) -> Evaluation<Assigned<'_>> {
+        if let Some(wide) = &mut self.wide {
+            wide.assign(&mut self.keys, frame, selection, &mut self.ids)?;
+            return Ok(Assigned {
+                grouping: Grouping::Each(&self.ids[..]),
+                groups: wide.table.len(),
+            });
+        }
         let Some((first, rest)) = self.keys.split_first_mut() else {
             return Ok(Assigned {
                 grouping: Grouping::One(0),
@@ -190,6 +244,7 @@ impl Groups {
                 }),
                 Ids::Each(ids) => Grouping::Each(unbound(ids)),
             };
+            self.had_each = matches!(grouping, Grouping::Each(_));
             return Ok(Assigned {
                 grouping,
                 groups: first.values.len(),
@@ -242,6 +297,7 @@ impl Groups {
             }
             groups = pairs.len();
         }
+        self.had_each = !has_stretches;
         let grouping = if has_stretches {
             list.stretches().grouping()
         } else {

@@ -159,6 +159,11 @@ impl KeyReader {
         }
     }
 
+    /// Whether it reads integers.
+    pub(crate) fn is_integer(&self) -> bool {
+        self.number().is_some_and(|number| !number.is_float())
+    }
+
     /// The value that it reads, if that is an integer.
     pub(crate) fn integer_mut(&mut self) -> Option<&mut Value> {
         match &mut self.key {

@@ -90,6 +90,11 @@ impl KeyValues {
         self.closed = true;
     }
 
+    /// Whether most numbers do not lie close together.
+    pub(crate) fn has_scattered_numbers(&self) -> bool {
+        self.numbers.are_scattered()
+    }
+
     /// All integers and their ids; none if no value is an integer.
     pub(crate) fn integers(&self) -> Option<Vec<(i64, u32)>> {
         if self.numbers.is_empty() {

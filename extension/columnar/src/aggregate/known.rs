@@ -68,6 +68,9 @@ impl Aggregation {
 
     /// Forgets all groups and their rows, and takes in new groups again.
     pub fn clear(&mut self) {
+        if let Some(wide) = &mut self.groups.wide {
+            wide.table.clear();
+        }
         for key in &mut self.groups.keys {
             key.values = KeyValues::default();
             key.reader.forget();
@@ -85,6 +88,9 @@ impl Groups {
     /// Writes the group ids of selected rows, and returns the rows whose groups are known. All keys are closed.
     fn find(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Selection> {
         let (ids, others) = (&mut self.ids, &mut self.others);
+        if let Some(wide) = &mut self.wide {
+            return wide.find(&mut self.keys, frame, selection, ids);
+        }
         let Some((first, rest)) = self.keys.split_first_mut() else {
             return Ok(*selection);
         };
@@ -219,7 +225,7 @@ mod tests {
         fn groups_that_wait_are_aggregated_once_and_completely(
             vectors in prop::collection::vec(prop::collection::vec(
                 (prop::option::weighted(0.9, 0..9_u8), prop::option::weighted(0.9, -4..6_i8)), 1..150), 1..6),
-            keys in 0..4_u8, closes in 0..5_usize, bits in 0..4_u32,
+            keys in 0..4_u8, closes in 0..5_usize, bits in 0..4_u32, wide_from in prop::option::of(0..20_usize),
         ) {
             let mut expected = BTreeMap::new();
             let mut whole = aggregation(keys);
@@ -230,6 +236,7 @@ mod tests {
             counts(&whole, keys, &mut expected);
 
             let mut parts = aggregation(keys);
+            parts.widen_from(wide_from);
             prop_assert!(parts.can_wait());
             let kinds = [(0, TEXT), (1, FLOAT)];
             let mut partitions: Vec<_> = (0..1 << bits).map(|_| RowsOut::new(&kinds)).collect();

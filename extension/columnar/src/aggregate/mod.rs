@@ -16,6 +16,7 @@
 //! - [`stretches`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
+//! - `wide_groups`: groups of which there are many, by `key_table`, a table of keys that are some words each.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`], [`percentile`] are those states: one
 //!   element a group, side by side.
@@ -46,6 +47,7 @@ pub mod group;
 pub mod histogram;
 pub mod key;
 mod key_hash;
+pub(crate) mod key_table;
 pub(crate) mod key_values;
 mod known;
 pub mod logic;
@@ -59,6 +61,7 @@ pub mod stretches;
 pub mod sum;
 mod text_ids;
 pub mod weighted;
+mod wide_groups;
 mod zone_answer;
 
 #[cfg(test)]
@@ -219,6 +222,7 @@ impl Aggregation {
             }
         }
         self.vectors_answered_by_zones += u64::from(answered_by_zones);
+        self.groups.end_vector();
         Ok(())
     }
 
@@ -290,7 +294,21 @@ impl Aggregation {
         self.key_value(self.key_number(group, key), key)
     }
 
-    /// The number of a group's value of a key: groups with equal values have the same.
+    /// So many groups count as many.
+    #[cfg(test)]
+    pub(crate) fn widen_from(&mut self, groups: Option<usize>) {
+        self.groups.wide_from = groups;
+        let seen = self.aggregates.iter_mut().filter_map(Aggregate::seen);
+        seen.for_each(|seen| seen.wide_from = groups);
+    }
+
+    /// Equal values of a key get the same number in all groups.
+    pub fn share_key_numbers(&mut self) {
+        self.groups.shares_numbers = true;
+    }
+
+    /// The number of a group's value of a key. Groups with different values have different numbers. Groups with equal values
+    /// have the same if numbers are [shared](Self::share_key_numbers).
     pub fn key_number(&self, group: usize, key: usize) -> u32 {
         self.groups.key_number(group, key)
     }
@@ -305,7 +323,7 @@ impl Aggregation {
         self.groups.key_value(number, key)
     }
 
-    /// How many different values a key has; they are numbered from 0.
+    /// How many numbers the values of a key have. They count from 0.
     pub fn key_values(&self, key: usize) -> usize {
         self.groups.key_values(key)
     }

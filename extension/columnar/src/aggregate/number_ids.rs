@@ -55,6 +55,11 @@ impl NumberIds {
             .chain(self.others.iter().map(|(bits, id)| (*bits, *id)))
     }
 
+    /// Whether most numbers are in the hash table.
+    pub(crate) fn are_scattered(&self) -> bool {
+        self.others.len() > self.used
+    }
+
     /// How many numbers have an id.
     fn len(&self) -> usize {
         self.used + self.others.len()

@@ -140,6 +140,11 @@ impl Pairs {
         &self.pairs[ids]
     }
 
+    /// Whether most combinations of the ids do not occur.
+    pub(crate) fn is_hashed(&self) -> bool {
+        matches!(self.table, Table::Hashed(_))
+    }
+
     /// How many pairs were met.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()

@@ -11,9 +11,11 @@
 //! what zone maps rule out.
 
 use super::found::{Found, NO_ROW};
+use super::integer_keys::{IntegerKeys, KEYS_MIN};
 use super::key_set::KeySet;
 use crate::aggregate::key::{Key, KeyReader, canonical, spread};
-use crate::aggregate::key_values::{KeyValues, UNKNOWN};
+use crate::aggregate::key_table::WORDS_MAX;
+use crate::aggregate::key_values::{KeyValue, KeyValues, UNKNOWN};
 use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
@@ -107,6 +109,8 @@ pub struct EqualJoin {
     pairs: Vec<Pairs>,
     rows: Chains,
     dense: Option<Dense>,
+    /// All keys, if they are many integers that do not lie close together.
+    integers: Option<IntegerKeys>,
     found: Found,
     ids: Box<[u32; VECTOR_ROWS]>,
 }
@@ -129,6 +133,7 @@ impl EqualJoin {
             pairs: (0..pairs).map(|_| Pairs::default()).collect(),
             rows: Chains::default(),
             dense: None,
+            integers: None,
             found: Found::default(),
             ids: Box::new([UNKNOWN; VECTOR_ROWS]),
         }
@@ -251,6 +256,7 @@ impl EqualJoin {
             .iter_mut()
             .for_each(|pairs| *pairs = Pairs::default());
         self.rows = Chains::default();
+        self.integers = None;
     }
 
     /// There are no more rows of the small side.
@@ -258,6 +264,38 @@ impl EqualJoin {
         for key in &mut self.keys {
             key.values.close();
         }
+        self.make_dense();
+        if self.dense.is_none() {
+            self.take_integers();
+        }
+    }
+
+    /// Gives many integers a table of their own.
+    fn take_integers(&mut self) {
+        let count = self.rows.ends.len();
+        let are_integers = self.keys.iter().all(|key| key.reader.is_integer());
+        if count < KEYS_MIN || !are_integers || self.keys.len() > WORDS_MAX {
+            return;
+        }
+        let word = |mut id: u32, key: usize| {
+            for (step, pairs) in self.pairs.iter().enumerate().rev() {
+                let (before, own) = pairs.pair(id);
+                if key == step + 1 {
+                    id = own;
+                    break;
+                }
+                id = before;
+            }
+            match self.keys[key].values.value(id) {
+                KeyValue::Number(scalar) => scalar.0,
+                other => unreachable!("an integer, not {other:?}"),
+            }
+        };
+        self.integers = Some(IntegerKeys::new(self.keys.len(), count, word));
+    }
+
+    /// Makes an array of the integers of the only key, if they lie close together.
+    fn make_dense(&mut self) {
         let [key] = &mut self.keys[..] else {
             return;
         };
@@ -331,6 +369,7 @@ impl EqualJoin {
             + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
             + self.rows.ends.capacity() * 8
             + self.rows.next.capacity() * 4
+            + self.integers.as_ref().map_or(0, IntegerKeys::bytes)
             + dense
     }
 
@@ -351,6 +390,15 @@ impl EqualJoin {
                 found.find_numbers::<T>(&operand, first, selection, frame.rows);
             });
             return Ok(());
+        }
+        if let Some(integers) = &mut self.integers {
+            let readers = self.keys.iter_mut().map(|key| &mut key.reader);
+            if let Some(known) = integers.find(readers, frame, selection, &mut self.ids)? {
+                let (found, ids, ends) = (self.found.rows_mut(), &self.ids, &self.rows.ends);
+                known.for_each(|row| found[row] = ends[ids[row] as usize].0);
+                *selection = known;
+                return Ok(());
+            }
         }
         if let [key] = &mut self.keys[..] {
             let ids = key.reader.assign(&mut key.values, frame, selection)?;

@@ -177,11 +177,15 @@ proptest! {
         (rarity, (keys, aggregates)) in
             any_rarity().prop_flat_map(|rarity| (Just(rarity), any_query(rarity == 0))),
         seed in any::<u64>(), vectors in prop::collection::vec(any_rows(), 1..4),
+        wide_from in prop::option::of(0..30_usize),
     ) {
         let mut source = Source(seed);
         let build = |sorts| {
             let built = aggregates.iter().map(|(filter, wanted)| wanted.build_for(filter.as_ref(), sorts));
-            Aggregation::new(keys.iter().map(WantedKey::build).collect(), built.collect())
+            let keys = keys.iter().map(WantedKey::build);
+            let mut aggregation = Aggregation::new(keys.collect(), built.collect());
+            aggregation.widen_from(wide_from);
+            aggregation
         };
         let mut aggregation = build(false);
         let mut before = Vec::new();

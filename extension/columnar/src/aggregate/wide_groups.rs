@@ -1,0 +1,210 @@
+//! Groups of which there are many: found by all keys at once.
+//!
+//! ```text
+//! integers ──────────────────────► a word of the row's key ─┐
+//! other keys ── id of the value ─► a word of the row's key ─┴─► KeyTable ──► group ids
+//! ```
+//! Pairs of ids need a table for each key's values and one for each further key. That is fast while the tables fit into the
+//! cache. Once there are more than [`GROUPS_MIN`] groups, and most combinations of the keys' values do not occur, groups
+//! move here. Their ids stay.
+
+use super::group::{GroupKey, Groups};
+use super::key::{KeyReader, spread};
+use super::key_table::{KeyTable, RowWords, WORDS_MAX};
+use super::key_values::KeyValue;
+use crate::limits::VECTOR_ROWS;
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::number::{Number, Scalar};
+use crate::vector::selection::Selection;
+use crate::with_number;
+
+/// Fewer groups stay where they are.
+pub(super) const GROUPS_MIN: usize = 1 << 14;
+
+/// The groups.
+pub(super) struct WideGroups {
+    pub(super) table: KeyTable,
+    rows: RowWords,
+    /// For each key, in the order in which they are paired, whether its word is the value itself.
+    direct: Vec<bool>,
+}
+
+impl WideGroups {
+    /// Whether a key's word is the value itself. Otherwise it is the value's id.
+    pub(super) fn is_direct(&self, place: usize) -> bool {
+        self.direct[place]
+    }
+
+    /// The number that a group's value has: the group's own if the key's word is the value.
+    pub(super) fn number(&self, group: u32, place: usize) -> u32 {
+        match self.direct[place] {
+            true => group,
+            false => self.table.word(group, place).unwrap_or(0) as u32,
+        }
+    }
+
+    /// The value of a key whose word it is, of a group.
+    pub(super) fn value(&self, group: u32, place: usize) -> KeyValue<'static> {
+        let word = self.table.word(group, place);
+        word.map_or(KeyValue::Null, |word| KeyValue::Number(Scalar(word)))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    /// Writes the ids of the groups of the selected rows.
+    pub(super) fn assign(
+        &mut self,
+        keys: &mut [GroupKey],
+        frame: &Frame<'_>,
+        selection: &Selection,
+        ids: &mut [u32; VECTOR_ROWS],
+    ) -> Evaluation<()> {
+        self.read(keys, frame, selection, ids)?;
+        self.table.ids(&mut self.rows, selection, frame.rows, ids);
+        Ok(())
+    }
+
+    /// Writes the ids of the known groups among those of the selected rows, and returns their rows.
+    pub(super) fn find(
+        &mut self,
+        keys: &mut [GroupKey],
+        frame: &Frame<'_>,
+        selection: &Selection,
+        ids: &mut [u32; VECTOR_ROWS],
+    ) -> Evaluation<Selection> {
+        self.read(keys, frame, selection, ids)?;
+        Ok(self.table.known(&mut self.rows, selection, frame.rows, ids))
+    }
+
+    /// Reads the words of the selected rows' keys.
+    fn read(
+        &mut self,
+        keys: &mut [GroupKey],
+        frame: &Frame<'_>,
+        selection: &Selection,
+        ids: &mut [u32; VECTOR_ROWS],
+    ) -> Evaluation<()> {
+        self.rows.has_nulls = false;
+        for (place, key) in keys.iter_mut().enumerate() {
+            match self.direct[place] {
+                true => self
+                    .rows
+                    .read_integers(place, &mut key.reader, frame, selection)?,
+                false => {
+                    spread(&key.assign(frame, selection)?, selection, ids);
+                    let words = &mut self.rows.words[place];
+                    selection.for_each_of(frame.rows, |row| words[row] = ids[row].into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RowWords {
+    /// Reads a word of the selected rows' keys: an integer.
+    pub(crate) fn read_integers(
+        &mut self,
+        word: usize,
+        reader: &mut KeyReader,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<()> {
+        let value = reader.integer_mut().expect("the key is an integer");
+        let number = value.number();
+        let operand = value.evaluate(frame, selection)?;
+        let words = &mut self.words[word];
+        with_number!(number, T => selection.for_each_of(frame.rows, |row| {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            words[row] = unsafe { operand.get::<T>(row) }.to_scalar().0;
+        }));
+        let valid = operand.valid(selection);
+        if valid != *selection {
+            self.set_null(word, &selection.and_not(&valid));
+        }
+        Ok(())
+    }
+}
+
+impl Groups {
+    /// Moves the groups if they are many, and few combinations of their keys' values occur. The vector before had no
+    /// stretches of rows of one group.
+    pub(super) fn widen_if_many(&mut self) {
+        let is_hashed = || match self.pairs.is_empty() {
+            true => self
+                .keys
+                .iter()
+                .any(|key| key.values.has_scattered_numbers()),
+            false => self.pairs.iter().any(|pairs| pairs.is_hashed()),
+        };
+        let is_many = self.len() >= GROUPS_MIN && is_hashed();
+        #[cfg(test)]
+        let is_many = self.wide_from.map_or(is_many, |from| self.len() >= from);
+        if !is_many || self.wide.is_some() || self.keys.len() > WORDS_MAX {
+            return;
+        }
+        let direct: Vec<bool> = self.keys.iter().map(|key| self.is_direct(key)).collect();
+        if self.keys.len() == 1 && !direct[0] {
+            return;
+        }
+        let width = self.keys.len();
+        let mut wide = WideGroups {
+            table: KeyTable::new(width),
+            rows: RowWords::new(width),
+            direct,
+        };
+        for first in (0..self.len()).step_by(VECTOR_ROWS) {
+            let count = VECTOR_ROWS.min(self.len() - first);
+            self.copy(first, count, &mut wide);
+            let all = Selection::first(count);
+            let ids = &mut self.ids;
+            wide.table.ids(&mut wide.rows, &all, count, ids);
+            debug_assert!(
+                (first as u32..)
+                    .zip(&ids[..count])
+                    .all(|(id, found)| id == *found)
+            );
+        }
+        self.pairs.clear();
+        for (key, is_direct) in self.keys.iter_mut().zip(&wide.direct) {
+            if *is_direct {
+                key.values = Default::default();
+                key.reader.forget();
+            }
+        }
+        self.wide = Some(Box::new(wide));
+    }
+
+    /// Whether the values of a key are their own words: integers, unless equal values need one number.
+    fn is_direct(&self, key: &GroupKey) -> bool {
+        key.reader.is_integer() && !self.shares_numbers
+    }
+
+    /// Reads the words of some groups' keys.
+    fn copy(&self, first: usize, count: usize, wide: &mut WideGroups) {
+        wide.rows.has_nulls = false;
+        for (place, key) in self.keys.iter().enumerate() {
+            let mut nulls = Selection::NONE;
+            for row in 0..count {
+                let number = self.number_of((first + row) as u32, place, self.pairs.len());
+                let word = match wide.direct[place] {
+                    false => u64::from(number),
+                    true => match key.values.value(number) {
+                        KeyValue::Number(scalar) => scalar.0,
+                        _ => {
+                            nulls.insert(row, row + 1);
+                            0
+                        }
+                    },
+                };
+                wide.rows.words[place][row] = word;
+            }
+            if !nulls.is_empty() {
+                wide.rows.set_null(place, &nulls);
+            }
+        }
+    }
+}
