@@ -10,6 +10,7 @@
 //! - [`entry`]: a row in an order: its ranks, then its number. No two rows are equal.
 //! - [`best_rows`]: the first rows of all that were offered, up to a limit.
 //! - [`best_of_group`]: the first row of each group.
+//! - [`best_groups`]: the groups of an aggregation that can be among the first ones.
 //!
 //! *Ties.* Rows with equal keys are ordered by row number: descending if the first key is
 //! descending, ascending otherwise. A scan that goes backwards for a descending key, and forwards
@@ -19,6 +20,7 @@
 //! *More rows than fit.* [`BestRows`] can begin after a given row. All rows are thus returned in
 //! order by several passes, in bounded memory.
 
+pub mod best_groups;
 pub mod best_of_group;
 pub mod best_rows;
 pub mod entry;

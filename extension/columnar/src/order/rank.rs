@@ -96,6 +96,15 @@ impl Rank {
         bits: 0,
     };
 
+    /// The rank of a number that comes so many places later; of the last number if there is none.
+    pub fn later(self, places: u64) -> Rank {
+        let places = if self.is_null() { 0 } else { places };
+        Rank {
+            bits: self.bits.saturating_add(places),
+            ..self
+        }
+    }
+
     /// Whether it is the rank of NULL.
     pub fn is_null(self) -> bool {
         self.class != NUMBER

@@ -22,6 +22,7 @@ use super::state::AggregateState;
 use crate::custom_scan::callbacks;
 use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::engine::group_limit::{Columns, GroupLimit};
 use crate::nodes::engine::plan::{Absent, Engine, Joined};
 use crate::pg::tree::{CustomPath, Expr, Kind, List, Path, Query, RelOptInfo, SortGroupClause};
 
@@ -47,10 +48,12 @@ pub fn offer<'p>(
     let mut translator = Translator::new(Scalars::Unknown).with_row_functions();
     let filters = filters(root, relation, false, &mut translator)?;
     let mut by_code = KeysByCode::default();
+    let mut key_shapes = Vec::new();
     for (clause, expression) in &grouped {
-        by_code.key(&mut translator, *expression, Some(*clause))?;
+        let (_, shape) = by_code.key(&mut translator, *expression, Some(*clause))?;
+        key_shapes.push(Some(shape));
     }
-    let (calls, keeps_values) = calls(&mut translator, &leaves)?;
+    let (calls, result_shapes, keeps_values) = calls(&mut translator, &leaves)?;
     if keeps_values || !by_code.is_empty() {
         // The plan that stands in for groups that are too large would return the groups of all sets.
         return Err("grouping sets with keys or aggregates that may take much memory".into());
@@ -66,9 +69,13 @@ pub fn offer<'p>(
         let references: Vec<u32> = set.iter().map(|reference| reference as u32).collect();
         let is_key = |clause: SortGroupClause<'p>| references.contains(&clause.tleSortGroupRef());
         let (mut keys, mut absent) = (List::EMPTY, Vec::new());
-        for (clause, expression) in &grouped {
+        let mut shapes = Vec::new();
+        for ((clause, expression), shape) in grouped.iter().zip(&key_shapes) {
             match is_key(*clause) {
-                true => keys.push(*expression),
+                true => {
+                    keys.push(*expression);
+                    shapes.push(*shape);
+                }
                 false => absent.push(Absent::null(*expression)),
             }
         }
@@ -83,12 +90,16 @@ pub fn offer<'p>(
             join: None,
             hash_join: None,
         };
-        of_table.estimate(
-            path,
-            output,
-            filters,
-            (keys, calls.len(), translator.by_row),
-        );
+        let columns = Columns {
+            keys,
+            key_shapes: &shapes,
+            calls,
+            shapes: &result_shapes,
+        };
+        // The first groups of all sets are among the first groups of each set.
+        let limit = GroupLimit::wanted(root, stage, columns);
+        let work = (keys, calls.len(), translator.by_row);
+        of_table.estimate(path, output, filters, work, limit.as_ref());
         let stored = Engine {
             index: relation.relid(),
             keys,
@@ -98,6 +109,7 @@ pub fn offer<'p>(
             join: Joined::No,
             has_stand_in: false,
             order: None,
+            limit,
         };
         path.set_private(stored.stored());
         paths.push(path.as_path());

@@ -6,13 +6,14 @@ use super::grouping_sets;
 use super::state::AggregateState;
 use super::workers;
 use crate::custom_scan::{callbacks, stand_in};
-use crate::expressions::aggregate_call::{self, KeyShape};
+use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_key::{conditions, equal_columns};
 use crate::joins::by_time::find::TimeJoin;
+use crate::nodes::engine::group_limit::{Columns, GroupLimit};
 use crate::nodes::engine::group_order::GroupOrder;
 use crate::nodes::engine::plan::{Engine, Joined};
 use crate::nodes::hash_join;
@@ -113,7 +114,21 @@ pub fn offer<'p>(
     let shapes = shapes(&mut translator, hash_join, clauses, &mut by_code)?;
     let keys = List::new(grouped.iter().map(|(_, expression)| *expression));
     let order = GroupOrder::wanted(root, keys, &shapes);
-    let (calls, keeps_values) = calls(&mut translator, &leaves)?;
+    let (calls, result_shapes, keeps_values) = calls(&mut translator, &leaves)?;
+    let columns = Columns {
+        keys,
+        key_shapes: &shapes,
+        calls,
+        shapes: &result_shapes,
+    };
+    // Groups that come in the whole order of the query need no limit: PostgreSQL's Limit stops.
+    let has_order = order.is_some() && root.sort_pathkeys().len() == 1;
+    let limit = match has_order {
+        true => None,
+        false => GroupLimit::wanted(root, stage, columns),
+    };
+    // Few groups are sorted faster than many groups are brought into an order.
+    let order = order.filter(|_| limit.is_none());
     let keeps_values = keeps_values || !by_code.is_empty();
     ungrouped_columns(exprs.as_node(), keys)?;
     ungrouped_columns(query.havingQual(), keys)?;
@@ -132,7 +147,8 @@ pub fn offer<'p>(
         hash_join,
     };
     let by_row = translator.by_row;
-    let cost = input.estimate(path, output, filters, (keys, calls.len(), by_row));
+    let work = (keys, calls.len(), by_row);
+    let cost = input.estimate(path, output, filters, work, limit.as_ref());
     // Without keys there is one group, which is small unless an aggregate keeps its values.
     let is_small = keys.is_empty() && !keeps_values;
     let stand_in = match is_small && input.is_divisible() {
@@ -154,6 +170,7 @@ pub fn offer<'p>(
     }
     path.as_path()
         .set_keys(order.map_or(List::EMPTY, |(_, keys)| keys));
+    let has_limit = limit.is_some();
     let stored = Engine {
         index,
         keys,
@@ -167,6 +184,7 @@ pub fn offer<'p>(
         },
         has_stand_in: stand_in.is_some(),
         order: order.map(|(order, _)| order),
+        limit,
     };
     path.set_private(stored.stored());
     output.add_path(path);
@@ -179,6 +197,7 @@ pub fn offer<'p>(
             keys,
             filters,
             has_codes: !by_code.is_empty(),
+            has_limit,
             cost,
         };
         // One process does what workers cannot.
@@ -312,20 +331,24 @@ pub(super) fn filters<'p>(
     Ok(filters)
 }
 
-/// The aggregates among the leaves, each once, and whether one of them keeps its values.
+/// The aggregates among the leaves, each once, with the shapes of their results, and whether one of them keeps its values.
 pub(super) fn calls<'p>(
     translator: &mut Translator,
     leaves: &[Expr<'p>],
-) -> Translation<(List<'p, Expr<'p>>, bool)> {
-    let (mut calls, mut keeps_values) = (List::EMPTY, false);
+) -> Translation<(List<'p, Expr<'p>>, Vec<Shape>, bool)> {
+    let (mut calls, mut shapes, mut keeps_values) = (List::EMPTY, Vec::new(), false);
     for &leaf in leaves {
         if let Some(call) = leaf.downcast::<Aggref<'p>>() {
-            let (aggregate, _) = aggregate_call::aggregate(translator, call, Arrival::InOrder)?;
+            let (aggregate, shape) = aggregate_call::aggregate(translator, call, Arrival::InOrder)?;
             keeps_values |= aggregate_call::keeps_values(call) || aggregate.takes_rows();
             calls.push_new(leaf);
+            // An equal call has its shape already.
+            if calls.len() > shapes.len() {
+                shapes.push(shape);
+            }
         }
     }
-    Ok((calls, keeps_values))
+    Ok((calls, shapes, keeps_values))
 }
 
 /// The input of an aggregation, with the expressions of its groups and aggregates.
@@ -351,6 +374,7 @@ impl<'p> Aggregated<'_, 'p> {
         output: RelOptInfo<'p>,
         filters: List<'p, Expr<'p>>,
         (keys, calls, by_row): (List<'p, Expr<'p>>, usize, usize),
+        limit: Option<&GroupLimit>,
     ) -> f64 {
         let terms = keys.len() + calls;
         let (root, input) = (self.root, self.relation);
@@ -360,7 +384,8 @@ impl<'p> Aggregated<'_, 'p> {
             self.join.is_none() && self.hash_join.is_none() && output.consider_parallel(),
         );
         let rows = bucket_groups::expected(root, input, keys, output.expected_rows());
-        base.set_rows(rows);
+        let returned = limit.map_or(rows, |limit| rows.min(limit.limit() as f64));
+        base.set_rows(returned);
         let target = base.pathtarget();
         let width = |target: Option<PathTarget<'_>>| target.map_or(0, |target| target.width());
         let per_row = |work: usize| work.max(1) as f64 * operator * VECTOR_SHARE;
@@ -392,7 +417,10 @@ impl<'p> Aggregated<'_, 'p> {
         };
         let cost = target.map(|target| target.cost()).unwrap_or_default();
         let mut startup = read + cost.startup;
-        let mut total = startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple);
+        let comparing = limit.map_or(0.0, |_| rows * operator * VECTOR_SHARE);
+        startup += comparing;
+        let returning = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
+        let mut total = startup + returned * returning;
         if let Some(join) = self.hash_join
             && let Some(handed_over) = rows_cost(&join.sides)
         {

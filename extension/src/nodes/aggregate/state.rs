@@ -144,6 +144,9 @@ impl Node for AggregateState {
         if let Some(order) = plan.order {
             explain.text(c"Group Order", &order.describe());
         }
+        if let Some(limit) = &plan.limit {
+            explain.text(c"Group Limit", &limit.describe(plan.keys.len()));
+        }
         plan.explain(explain);
         if explain.is_analyze() {
             self.explain_execution(explain);
@@ -227,6 +230,9 @@ impl AggregateState {
             source.share(shared.lasting().segments());
         }
         let scalars = std::mem::take(&mut program.translator.scalars);
+        if self.keeps_groups {
+            program.aggregation.share_key_numbers();
+        }
         let can_wait = !self.keeps_groups && program.can_wait(&plan);
         let limit = (plan.has_stand_in && !can_wait).then(stand_in::memory_limit);
         if can_wait {
@@ -317,6 +323,7 @@ impl AggregateState {
         let shapes = (program.keys, program.shapes);
         let memory = lasting_memory(node);
         let groups = Groups::new(program.aggregation, shapes, joined, memory, plan.order)
+            .limited(plan.limit.clone())
             .with_absent(plan.absent.clone());
         let waiting = program.waiting.filter(WaitingRows::has_written);
         let groups = match waiting {

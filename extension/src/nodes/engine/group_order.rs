@@ -97,7 +97,7 @@ impl GroupOrder {
 }
 
 /// Whether a path key orders by an expression.
-fn is_of(key: PathKey<'_>, expression: Expr<'_>) -> bool {
+pub(super) fn is_of(key: PathKey<'_>, expression: Expr<'_>) -> bool {
     let members = key
         .pk_eclass()
         .into_iter()

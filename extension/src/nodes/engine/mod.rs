@@ -3,10 +3,12 @@
 //! | module | content |
 //! |---|---|
 //! | [`plan`] | what their plans store |
+//! | [`group_limit`] | the groups that ORDER BY and LIMIT can return |
 //! | [`group_order`] | groups in the order of one of their keys |
 //! | [`results`] | finished groups as rows |
 //! | [`waiting_rows`] | rows in temporary files, whose groups do not fit into memory |
 
+pub mod group_limit;
 pub mod group_order;
 pub mod plan;
 pub mod results;

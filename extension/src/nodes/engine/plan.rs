@@ -2,7 +2,7 @@
 //!
 //! | list | content |
 //! |---|---|
-//! | numbers | counts of the nine parts of `custom_scan_tlist`; whether a plan stands in; the [order](GroupOrder) of groups; two numbers for each absent column; the [numbers](HashJoinPlan::numbers) of a hash join |
+//! | numbers | counts of the nine parts of `custom_scan_tlist`; whether a plan stands in; the [order](GroupOrder) of groups; two numbers for each absent column; the [limit](GroupLimit) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
 //! | nodes | the join by time |
 //! | `custom_exprs` | parameters of all expressions, as PostgreSQL looks only there for what makes a node run again |
 //! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; a column of the table |
@@ -12,6 +12,7 @@
 
 use pgrx::pg_sys;
 
+use super::group_limit::GroupLimit;
 use super::group_order::GroupOrder;
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::{
@@ -100,6 +101,8 @@ pub struct Engine<'a, 'p> {
     pub has_stand_in: bool,
     /// The order of the groups.
     pub order: Option<GroupOrder>,
+    /// The groups that the query can return.
+    pub limit: Option<GroupLimit>,
 }
 
 impl<'p> Engine<'_, 'p> {
@@ -143,6 +146,7 @@ impl<'p> Engine<'_, 'p> {
         for Absent { value, .. } in &self.absent {
             numbers.extend([i32::from(value.is_some()), value.unwrap_or(0)]);
         }
+        numbers.extend(GroupLimit::numbers(self.limit.as_ref()));
         numbers.extend(of_hash_join);
         // The numbers of a join have no parameters.
         for part in (1..nodes.len()).filter_map(|part| nodes.get(part)) {
@@ -178,6 +182,8 @@ pub struct EnginePlan {
     pub has_stand_in: bool,
     /// The order in which groups are returned, if the query wants one.
     pub order: Option<GroupOrder>,
+    /// The groups that the query can return, if not all.
+    pub limit: Option<GroupLimit>,
     /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
     /// The range-table index of the table.
@@ -251,8 +257,10 @@ impl EnginePlan {
         let (left_keys, outputs, grouped) = (hidden(6), hidden(7), hidden(8));
         let table = expressions.next().expect("the table's column is last");
         let index = table_of(table);
-        let hash_join =
-            HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[of_absent.end..]);
+        let after = &numbers[of_absent.end..];
+        let (limit, of_limit) = GroupLimit::of_numbers(after);
+        let of_join = &after[of_limit..];
+        let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, of_join);
         EnginePlan {
             keys: if grouped.is_empty() { keys } else { grouped },
             calls,
@@ -263,6 +271,7 @@ impl EnginePlan {
             hash_join,
             has_stand_in: numbers[9] != 0,
             order: GroupOrder::from_number(numbers[10]),
+            limit,
             reasons: private_data::reasons(plan),
             index,
         }

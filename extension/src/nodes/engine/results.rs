@@ -6,6 +6,7 @@ use lanes_columnar::aggregate::{Aggregation, Answer, KeyValue, Numbers};
 use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
+use super::group_limit::GroupLimit;
 use super::group_order::GroupOrder;
 use super::waiting_rows::WaitingRows;
 use crate::custom_scan::node::NextRow;
@@ -98,6 +99,8 @@ pub struct Groups {
     order: Option<Vec<u32>>,
     /// The rows of further groups.
     waiting: Option<WaitingRows>,
+    /// The groups that the query can return, if not all. `order` has them.
+    limit: Option<GroupLimit>,
     /// The values of columns after the aggregates.
     absent: Vec<Option<i32>>,
 }
@@ -121,7 +124,22 @@ impl Groups {
             memory,
             next: 0,
             waiting: None,
+            limit: None,
             absent: Vec::new(),
+        }
+    }
+
+    /// Groups of which only those are returned that a query with this limit can return.
+    pub fn limited(self, limit: Option<GroupLimit>) -> Groups {
+        let mut groups = Groups { limit, ..self };
+        groups.choose();
+        groups
+    }
+
+    /// Chooses the groups that the limit allows.
+    fn choose(&mut self) {
+        if let Some(limit) = &self.limit {
+            self.order = limit.groups(&self.aggregation, &self.keys, &self.shapes);
         }
     }
 
@@ -149,13 +167,14 @@ impl Groups {
             .unwrap_or_else(|failure| error::evaluation(failure));
         self.shared = shared(aggregation, &self.keys);
         self.next = 0;
+        self.choose();
         is_replaced
     }
 
     /// Writes the keys and results of the next group; false if there is none. Columns that the node never returns are
     /// NULL. Values are allocated in the current memory context.
     fn write_next(&mut self, row: &mut SlotWriter<'_>) -> bool {
-        while self.next == self.aggregation.groups() {
+        while self.next == self.returned() {
             if !self.replace() {
                 return false;
             }
@@ -173,6 +192,12 @@ impl Groups {
             row.set(index, value);
         }
         true
+    }
+
+    /// How many of the groups in memory are returned.
+    fn returned(&self) -> usize {
+        let order = self.order.as_ref();
+        order.map_or(self.aggregation.groups(), Vec::len)
     }
 
     /// The result of an aggregate for a group; `None` also if there is no such aggregate.

@@ -107,6 +107,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
         join: Joined::ByHash(&join.plan, List::EMPTY),
         has_stand_in: stand_in.is_some(),
         order: None,
+        limit: None,
     }
     .stored();
     stored.extend(remembered_sides.as_node());

@@ -203,6 +203,7 @@ pub fn offer<'p>(
         join: Joined::No,
         has_stand_in: true,
         order: None,
+        limit: None,
     };
     path.set_private(stored.stored());
     output.add_path(path);

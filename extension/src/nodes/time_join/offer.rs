@@ -162,6 +162,7 @@ fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) 
         join: Joined::ByTime(join),
         has_stand_in: false,
         order: None,
+        limit: None,
     };
     path.set_private(stored.stored());
     path.set_children(List::new([join.path]));
