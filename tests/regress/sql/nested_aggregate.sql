@@ -28,6 +28,13 @@ CREATE FUNCTION pg_temp.actual(query text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT pg_temp.explained(query, 'actual|Removed|Handed') $$;
 SELECT pg_temp.actual('SELECT minute, count(*) FROM (SELECT lanes.time_bucket(''5 min'', ts) AS minute, series, max(value) AS top FROM reading GROUP BY 1, 2) s WHERE top > 90 GROUP BY 1');
 
+-- The time of a node is measured once, whether or not a scan of the sub-select stands above it.
+DO $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE) SELECT host, sum(n) FROM (SELECT host, count(*) AS n FROM reading GROUP BY 1) s GROUP BY 1' LOOP END LOOP;
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE) SELECT n, count(*) FROM (SELECT host, series, count(*) AS n FROM reading GROUP BY 1, 2) s GROUP BY 1' LOOP END LOOP;
+END $$;
 -- Keys of all types, including NULL.
 SELECT pg_temp.same('SELECT minute, sum(v), count(*) FROM (SELECT floor(extract(epoch FROM ts) / 300) * 300 AS minute, series, max(value) - min(value) AS v FROM reading GROUP BY 1, 2) s GROUP BY 1');
 SELECT pg_temp.same('SELECT minute, host, sum(v), min(v), max(v), avg(n), count(v) FROM (SELECT lanes.time_bucket(''5 min'', ts) AS minute, host, series, max(value) AS v, count(*) AS n FROM reading GROUP BY 1, 2, 3) s GROUP BY 1, 2');
@@ -43,6 +50,9 @@ SELECT pg_temp.same('SELECT n, count(*) FROM (SELECT series, minute, count(*) AS
 SELECT pg_temp.same('SELECT date_trunc(''hour'', minute), max(v) FROM (SELECT lanes.time_bucket(''1 min'', ts) AS minute, max(value) AS v FROM reading GROUP BY 1) s GROUP BY 1');
 SELECT pg_temp.same('SELECT ok IS NULL, n > 300, count(*) FROM (SELECT ok, host, count(*) AS n FROM reading GROUP BY 1, 2) s GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT top, count(*) FROM (SELECT series, max(value) AS top FROM reading GROUP BY 1) s GROUP BY 1');
+-- A constant among the columns of DISTINCT is no column of the groups below.
+SELECT pg_temp.same('SELECT place, count(*) FROM (SELECT DISTINCT host, 42 AS place FROM reading) s GROUP BY 1');
+SELECT pg_temp.same('SELECT host, sum(place), max(place + series) FROM (SELECT DISTINCT host, series, 42 AS place FROM reading) s GROUP BY 1');
 -- Filters on keys and results, arithmetic on both levels, several aggregates of one result.
 SELECT pg_temp.same('SELECT minute, 1 - sum(v) FILTER (WHERE mode = ''idle'') / sum(v) FROM (SELECT lanes.time_bucket(''10 min'', ts) AS minute, series, l.labels->>''mode'' AS mode, max(value) - min(value) + 1 AS v FROM reading r JOIN label l ON l.id = r.series WHERE value >= 0 AND value <> ''NaN'' GROUP BY 1, 2, 3) s GROUP BY 1');
 SELECT pg_temp.same('SELECT host, count(*) FILTER (WHERE v > 90 OR kind IS NULL), sum(v * 2 - kind) FILTER (WHERE host LIKE ''h%'' AND host <> ''h2'') FROM (SELECT host, kind, series, max(value) AS v FROM reading WHERE value <> ''NaN'' GROUP BY 1, 2, 3) s GROUP BY 1');

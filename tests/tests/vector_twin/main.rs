@@ -12,6 +12,7 @@
 //! | [`nested`] | random aggregations of aggregations |
 //! | [`outer_joins`] | random joins with `t` on the null side, and stars |
 //! | [`windows`] | random window functions |
+//! | [`shapes`] | random queries of unusual shapes |
 //! | [`sessions`] | a session per side, their answers, and the comparison of answers |
 //!
 //! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`];
@@ -27,6 +28,7 @@ mod nested;
 mod outer_joins;
 mod queries;
 mod sessions;
+mod shapes;
 mod tables;
 mod values;
 mod windows;

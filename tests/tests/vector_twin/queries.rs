@@ -5,6 +5,7 @@ use super::conditions::Writer;
 use super::expressions::{call, calls, condition_or_none, equalities, key};
 use super::nested;
 use super::outer_joins;
+use super::shapes;
 use super::values::Column;
 use super::windows;
 use lanes_support::seed::Random;
@@ -45,7 +46,7 @@ pub fn query(random: &mut Random) -> Query {
     if prepared {
         return prepare(&mut writer);
     }
-    match writer.random.random_range(0..45) {
+    match writer.random.random_range(0..50) {
         0..=6 => Query::one(scan(&mut writer)),
         7..=12 => Query::one(aggregate(&mut writer)),
         13..=18 => Query::one(grouped(&mut writer)),
@@ -63,6 +64,7 @@ pub fn query(random: &mut Random) -> Query {
         31 | 32 => Query::one(outer_joins::star(&mut writer)),
         33..=36 => Query::one(nested::nested(&mut writer)),
         37..=41 => Query::one(windows::windows(&mut writer)),
+        42..=46 => Query::one(shapes::shape(&mut writer)),
         _ => Query::one(sets(&mut writer)),
     }
 }

@@ -147,9 +147,8 @@ impl Sessions {
                 }
             }
         }
+        self.by_workers += u32::from(self.explain(&query.statements[0], &answers[2][0])?);
         let [.., (_, client)] = &mut self.sides;
-        let plan = answer(client, &format!("EXPLAIN {}", query.statements[0]));
-        self.by_workers += u32::from(plan.is_by_workers());
         let explain = format!(
             "SET lanes.vectorize = require; EXPLAIN {}; ",
             query.statements[0]
@@ -159,6 +158,21 @@ impl Sessions {
         client
             .batch_execute("SET lanes.vectorize = on")
             .map_err(|error| format!("{error:?}"))
+    }
+
+    /// Explains a statement on the vectorised side; one that returned rows is also measured. Returns whether workers
+    /// group. An error while it is measured is a difference.
+    fn explain(&mut self, statement: &str, answered: &Answer) -> Result<bool, String> {
+        let [.., (_, client)] = &mut self.sides;
+        let is_select = statement.starts_with("SELECT") || statement.starts_with("WITH");
+        let is_measured = is_select && matches!(answered, Answer::Rows(_));
+        let options = if is_measured { "(ANALYZE)" } else { "" };
+        let plan = answer(client, &format!("EXPLAIN {options} {statement}"));
+        match plan {
+            Answer::Rows(_) => Ok(plan.is_by_workers()),
+            error if is_measured => Err(format!("EXPLAIN (ANALYZE) {statement}\n{error:?}")),
+            _ => Ok(false),
+        }
     }
 
     /// Returns the types of a statement's columns, on which all sides agree, or `None` if it has no

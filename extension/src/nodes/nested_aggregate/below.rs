@@ -54,7 +54,10 @@ impl<'a> Below<'a> {
         }
         for state in [self.child, self.aggregation] {
             state.rescan_if_changed();
-            state.instrument().start();
+        }
+        // An instrument that is started twice is an error where it measures time.
+        for instrument in self.instruments() {
+            instrument.start();
         }
         let finished = self.run();
         for instrument in self.instruments() {

@@ -31,6 +31,10 @@ impl<'p> Outputs<'p> {
     ) -> Outputs<'p> {
         let columns = list.iter().map(|expression| {
             walk::replaced(expression, &mut |node| {
+                // In the plan a constant stays what it is, even where it is also an entry: DISTINCT keeps it as a key.
+                if node.as_const().is_some() {
+                    return None;
+                }
                 let entry = entries.iter().position(|entry| entry.equals(node))?;
                 Some(column(index, entry, node))
             })

@@ -5,6 +5,7 @@ use lanes_columnar::arena::RunEntry;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::tombstone::Tombstone;
 use crate::table::reader::Content;
 use crate::table::runs::Runs;
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
@@ -47,7 +48,7 @@ pub fn visible_ranges(
                 cmin: run.cmin,
             };
             ranges.push(range);
-            indexes.push(index);
+            indexes.push((index, run.rows == 1));
         }
         if learned != 0 {
             content.runs.learn(index, learned);
@@ -58,10 +59,13 @@ pub fn visible_ranges(
     };
     let mut alive = Vec::with_capacity(ranges.len());
     let mut deleted = Vec::new();
-    for (mut range, index) in ranges.into_iter().zip(indexes) {
+    let mut deletions = Deletions::under(snapshot);
+    for (mut range, (index, is_one_row)) in ranges.into_iter().zip(indexes) {
         for (row, list) in tombstones.range(range.from, range.to) {
-            if let Some(deletion) = list.iter().find(|t| snapshot.sees_deletion(t)) {
-                deleted.push((index, deletion.xmax));
+            if let Some(deletion) = list.iter().find(|t| deletions.sees(t)) {
+                if is_one_row {
+                    deleted.push((index, deletion.xmax));
+                }
                 if range.from < row {
                     alive.push(Range { to: row, ..range });
                 }
@@ -83,7 +87,46 @@ pub fn visible_ranges(
     alive
 }
 
-/// Deleted rows among those of a scan from which on it looks for runs that are gone.
+/// Which deletions a snapshot sees. Few commands delete most rows, and under an MVCC snapshot a command's verdict does
+/// not change.
+struct Deletions<'s> {
+    snapshot: Snapshot<'s>,
+    /// Transactions and commands that were asked for lately, and whether they count.
+    known: Vec<(u32, u32, bool)>,
+}
+
+impl<'s> Deletions<'s> {
+    /// How many verdicts are kept.
+    const KNOWN_MAX: usize = 8;
+
+    fn under(snapshot: Snapshot<'s>) -> Deletions<'s> {
+        Deletions {
+            snapshot,
+            known: Vec::new(),
+        }
+    }
+
+    /// Whether the deletion of a tombstone counts.
+    fn sees(&mut self, tombstone: &Tombstone) -> bool {
+        let is_plain = tombstone.deletes() && !tombstone.is_frozen();
+        if !is_plain || self.snapshot.kind() != SnapshotKind::Mvcc {
+            return self.snapshot.sees_deletion(tombstone);
+        }
+        let (xid, command) = (tombstone.xmax, tombstone.cmax);
+        let mut known = self.known.iter();
+        if let Some((.., seen)) = known.find(|known| (known.0, known.1) == (xid, command)) {
+            return *seen;
+        }
+        let seen = self.snapshot.sees_deletion(tombstone);
+        if self.known.len() == Self::KNOWN_MAX {
+            self.known.clear();
+        }
+        self.known.push((xid, command, seen));
+        seen
+    }
+}
+
+/// Deleted rows of runs of one row among those of a scan from which on it looks for runs that are gone.
 const DELETED_MIN: usize = 32;
 
 /// Notes which runs of one row nobody will see any more, by the transactions that deleted their rows. Later scans
@@ -94,7 +137,7 @@ fn learn_gone(table: OpenTable<'_>, runs: &mut Runs, deleted: &[(usize, u32)]) {
     }
     let horizon = table.oldest_non_removable_xid();
     for &(index, xmax) in deleted {
-        if xid_precedes(xmax, horizon) && runs.get(index).rows == 1 {
+        if xid_precedes(xmax, horizon) {
             runs.learn(index, FLAG_DEAD);
         }
     }
