@@ -57,6 +57,7 @@ pub extern "C-unwind" fn _PG_init() {
     pg::slot::register();
     remote::requests::register();
     table::speculation::register();
+    table::logged_rows::register();
     pg::shmem::register(gucs::arena_bytes());
     table_am::routine::register();
     vectorize::register();

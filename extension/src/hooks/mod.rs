@@ -3,7 +3,6 @@
 pub mod executor;
 mod paths;
 mod planner;
-mod publications;
 mod require;
 mod utility;
 

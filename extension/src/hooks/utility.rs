@@ -1,13 +1,11 @@
 //! The hook around utility statements. It hides this extension's storage parameters from PostgreSQL's check (see
 //! [`crate::table_options`]), and refuses indexes that lanes tables cannot have before anything is created.
-//! [`publications`] refuses to publish them.
 
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::publications::{self, Suspect};
 use crate::pg::definitions::Definitions;
 use crate::pg::hooks::{self, UtilityHook};
 use crate::pg::table::OpenedTable;
@@ -25,7 +23,7 @@ pub fn register() {
     hooks::chain_utility::<Statements>();
 }
 
-/// The utility hook of this extension: it handles table options and checks publications.
+/// The utility hook of this extension: it handles table options.
 struct Statements;
 
 /// The work that remains after the statement. It borrows from the statement's memory, because an error may jump
@@ -60,7 +58,6 @@ struct Plan {
     frame: usize,
     /// The table whose stored parameters may no longer fit it; invalid if there is none.
     changed: pg_sys::Oid,
-    suspect: Suspect<'static>,
 }
 
 impl UtilityHook for Statements {
@@ -73,12 +70,10 @@ impl UtilityHook for Statements {
             afterwards: Afterwards::Nothing,
             frame: 0,
             changed: pg_sys::InvalidOid,
-            suspect: Suspect::Nothing,
         };
         let Some(node) = statement.utilityStmt() else {
             return (planned, plan);
         };
-        plan.suspect = publications::suspect(node);
         let changed = plan.prepare(statement, node);
         (changed.unwrap_or(statement), plan)
     }
@@ -91,7 +86,6 @@ impl UtilityHook for Statements {
         if plan.changed != pg_sys::InvalidOid {
             table_options::drop_unfit(plan.changed, is_lanes);
         }
-        publications::check(plan.suspect);
     }
 }
 
@@ -275,7 +269,7 @@ fn copy_of<V: tag::Tagged<'static>>(
 }
 
 /// Whether a CREATE statement's access method, or the default if it names none, is `lanes`.
-pub(super) fn names_lanes(name: Option<&CStr>) -> bool {
+fn names_lanes(name: Option<&CStr>) -> bool {
     match name {
         Some(name) => name == c"lanes",
         None => server::has_default_access_method(c"lanes"),
@@ -283,7 +277,7 @@ pub(super) fn names_lanes(name: Option<&CStr>) -> bool {
 }
 
 /// The relation that a name refers to now; invalid if there is none.
-pub(super) fn find(name: Option<RangeVar<'_>>) -> pg_sys::Oid {
+fn find(name: Option<RangeVar<'_>>) -> pg_sys::Oid {
     name.map_or(pg_sys::InvalidOid, RangeVar::find)
 }
 

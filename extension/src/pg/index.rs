@@ -414,7 +414,16 @@ impl Deletion {
 /// Places of the columns, counted from 0, that keys of the table's unique indexes are made of: those that a foreign
 /// key may refer to.
 pub fn key_columns(table: OpenTable<'_>) -> Vec<usize> {
-    let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
+    columns_of(table, pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY)
+}
+
+/// Places of the columns, counted from 0, of the index that is the table's replica identity.
+pub fn identity_columns(table: OpenTable<'_>) -> Vec<usize> {
+    let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_IDENTITY_KEY;
+    columns_of(table, kind)
+}
+
+fn columns_of(table: OpenTable<'_>, kind: pg_sys::IndexAttrBitmapKind::Type) -> Vec<usize> {
     let mut columns = Vec::new();
     // SAFETY: the table is open; the set is a copy that is freed here.
     unsafe {

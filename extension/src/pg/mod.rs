@@ -14,6 +14,7 @@
 //! | [`catalog`], [`table_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
 //! | [`call`], [`kept_value`], [`kept_rows`] | calls of SQL functions; values and rows that aggregates keep |
 //! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
+//! | [`row_log`] | WAL records of rows, and how logical decoding reads them |
 //! | [`statement`] | this extension's own SQL statements |
 //! | [`server`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
 //! | [`malloc`] | memory that is kept for the next batch |
@@ -66,6 +67,7 @@ pub mod ports;
 pub mod progress;
 #[cfg(feature = "pg15")]
 mod room;
+pub mod row_log;
 pub mod server;
 pub mod shmem;
 pub mod signals;

@@ -338,6 +338,8 @@ unsafe extern "C-unwind" fn copy_slot(
         let ours = target.cast::<LanesSlot>();
         (*ours).outlet = std::ptr::null();
         (*ours).header = header;
+        // Virtual slots leave out the id. A worker of logical replication locks the row of a slot that it has copied.
+        (*target).tts_tid = (*source).tts_tid;
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pgrx::pg_sys;
 
 use super::descriptor::Descriptor;
-use super::names;
 use super::ports::{self, Locator, RelFileLocator};
+use super::{index, names};
 
 /// The routine table of lanes tables, by which they are recognised. Registered while the library is loaded.
 static ROUTINE: AtomicPtr<pg_sys::TableAmRoutine> = AtomicPtr::new(null_mut());
@@ -19,6 +19,15 @@ static ROUTINE: AtomicPtr<pg_sys::TableAmRoutine> = AtomicPtr::new(null_mut());
 /// Makes `routine` the routine table by which lanes tables are recognised. Called from `_PG_init`.
 pub fn register_routine(routine: *const pg_sys::TableAmRoutine) {
     ROUTINE.store(routine.cast_mut(), Ordering::Relaxed);
+}
+
+/// What identifies a row for subscribers of logical replication.
+pub enum ReplicaIdentity {
+    Nothing,
+    /// The columns of an index, counted from 0; none if there is no such index.
+    Columns(Vec<usize>),
+    /// All columns.
+    Full,
 }
 
 /// A table that is open for `'a`.
@@ -142,21 +151,27 @@ impl<'a> OpenTable<'a> {
         self.class().relrewrite != pg_sys::InvalidOid
     }
 
-    /// The changes of the table that publications include. PostgreSQL keeps them in the cache entry.
-    pub fn published(self) -> pg_sys::PublicationActions {
-        // SAFETY: the table is open; the function fills the whole description.
-        unsafe {
-            let mut publication = std::mem::zeroed::<pg_sys::PublicationDesc>();
-            pg_sys::RelationBuildPublicationDesc(self.as_ptr(), &raw mut publication);
-            publication.pubactions
-        }
-    }
-
     /// Whether changes of the table are WAL-logged.
     #[inline]
     pub fn needs_wal(self) -> bool {
         // SAFETY: the table is open.
         unsafe { ports::RelationNeedsWAL(self.as_ptr()) }
+    }
+
+    /// Whether changes of the table's rows are logged for logical decoding too. Those of a rewrite are not: the rows stay
+    /// what they were.
+    #[inline]
+    pub fn is_logically_logged(self) -> bool {
+        ports::XLogLogicalInfoActive() && self.needs_wal() && !self.is_of_rewrite()
+    }
+
+    /// What identifies a row of the table for subscribers.
+    pub fn replica_identity(self) -> ReplicaIdentity {
+        match self.class().relreplident as u8 {
+            pg_sys::REPLICA_IDENTITY_FULL => ReplicaIdentity::Full,
+            pg_sys::REPLICA_IDENTITY_NOTHING => ReplicaIdentity::Nothing,
+            _ => ReplicaIdentity::Columns(index::identity_columns(self)),
+        }
     }
 
     /// Whether the access method of the table is `lanes`.

@@ -70,6 +70,11 @@ impl<'a> PreparedRun<'a> {
         }
     }
 
+    /// The encoded columns.
+    pub fn image(&self) -> &[u8] {
+        &self.image
+    }
+
     /// Whether there is nothing to be written before it is published.
     pub fn is_ready(&self) -> bool {
         self.first_block != 0 || self.image.len() <= INLINE_BYTES_MAX

@@ -6,7 +6,7 @@ use lanes_columnar::kind::LaneKind;
 use pgrx::pg_sys;
 
 use super::append::{PreparedRun, RUN_ROWS_MAX};
-use super::publication::{self, Change};
+use super::logged_rows;
 use super::row_columns::RowColumns;
 use super::tid;
 use crate::error;
@@ -32,10 +32,9 @@ pub fn insert_slots<'a>(
         if left > 0 && !is_full(new_rows.columns(), pending.len()) {
             continue;
         }
-        let flags = entry_flags(options);
         let rows = pending.len();
         let (kinds, columns) = (new_rows.kinds(), new_rows.columns());
-        let first_row = insert_columns(table, kinds, columns, rows, command, flags);
+        let first_row = insert_columns(table, kinds, columns, rows, command, options);
         let header = RowHeader::new(transaction::current_xid(), command);
         for (row, slot) in (first_row..).zip(pending.drain(..)) {
             slot.set_written(tid::from_row(row), table.oid(), header);
@@ -52,21 +51,22 @@ pub fn is_full(columns: &[Column], rows: usize) -> bool {
     rows >= RUN_ROWS_MAX || columns.iter().map(Column::byte_len).sum::<usize>() >= RUN_BYTES_MAX
 }
 
-/// Appends rows that are columns already as one run of the current transaction; returns the first row's number.
+/// Appends rows that are columns already as one run of the current transaction, with PostgreSQL's options of an insert;
+/// returns the first row's number.
 pub fn insert_columns(
     table: OpenTable<'_>,
     kinds: &[LaneKind],
     columns: &[Column],
     rows: usize,
     command: pg_sys::CommandId,
-    flags: u32,
+    options: i32,
 ) -> u64 {
     let xid = transaction::current_xid();
-    append(table, kinds, columns, rows, xid, command, flags)
+    append(table, kinds, columns, rows, xid, command, options)
 }
 
 /// The flags of a run that was inserted with these options.
-pub fn entry_flags(options: i32) -> u32 {
+fn entry_flags(options: i32) -> u32 {
     if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 {
         FLAG_FROZEN
     } else {
@@ -82,11 +82,14 @@ pub fn append(
     rows: usize,
     xid: u32,
     command: pg_sys::CommandId,
-    flags: u32,
+    options: i32,
 ) -> u64 {
-    publication::check_write(table, Change::Insert);
     table.check_conflict_in(None);
-    let first_row = PreparedRun::write(table, kinds, columns, rows).publish(xid, command, flags);
+    let prepared = PreparedRun::write(table, kinds, columns, rows);
+    if options & pg_sys::TABLE_INSERT_NO_LOGICAL as i32 == 0 {
+        logged_rows::log_insert(table, xid, prepared.image());
+    }
+    let first_row = prepared.publish(xid, command, entry_flags(options));
     if first_row + rows as u64 > tid::ROWS_MAX {
         error::too_large(
             &format!(

@@ -260,7 +260,6 @@ impl Gathered {
     }
 
     fn write(self) {
-        let flags = insert::entry_flags(self.options);
         let first_row = insert::append(
             self.table,
             &self.kinds,
@@ -268,7 +267,7 @@ impl Gathered {
             self.rows,
             self.xid,
             self.command,
-            flags,
+            self.options,
         );
         if let Some(indexes) = self.indexes {
             self.enter(indexes, first_row);

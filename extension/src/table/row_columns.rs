@@ -9,7 +9,7 @@ use lanes_columnar::kind::LaneKind;
 
 use super::kept;
 use super::shape::TableShape;
-use crate::pg::datum::RowIntake;
+use crate::pg::datum::{RowIntake, RowOutlet};
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
 
@@ -55,6 +55,13 @@ impl RowColumns {
     pub fn push(&mut self, slot: Slot<'_>) {
         let parts = self.parts.as_mut().expect("there until it is dropped");
         parts.intake.push_slot(&mut parts.columns, slot);
+    }
+
+    /// Appends a row of lanes of the table. Columns that are not wanted, counted from 0, become NULL.
+    pub fn push_row(&mut self, outlet: &RowOutlet, row: usize, wanted: impl Fn(usize) -> bool) {
+        let parts = self.parts.as_mut().expect("there until it is dropped");
+        let columns = &mut parts.columns;
+        parts.intake.push_wanted(columns, outlet, row, wanted);
     }
 
     /// Removes all rows.

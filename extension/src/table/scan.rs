@@ -19,7 +19,7 @@ use super::{entry_numbers, one_row, pending_rows, serializable, tid};
 use crate::gucs;
 use crate::pg::descriptor::Descriptor;
 use crate::pg::slot::{RowHeader, Slot};
-use crate::pg::snapshot::Snapshot;
+use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::remote::recall::Recalled;
 use crate::storage::directory::FLAG_SEALED;
@@ -174,11 +174,29 @@ impl<'a> Scan<'a> {
     /// Stores the next row in the direction into the slot; false at the end.
     pub fn next(&mut self, forward: bool, slot: Slot<'a>) -> bool {
         self.describe(slot);
-        if !self.step(forward) {
-            slot.clear();
-            return false;
+        loop {
+            if !self.step(forward) {
+                slot.clear();
+                return false;
+            }
+            let stored = self.store_current(slot);
+            if self.reports_writers(slot) {
+                return stored;
+            }
         }
-        self.store_current(slot)
+    }
+
+    /// Makes a dirty snapshot report who is changing the row in the slot; false: it no longer sees the row. When a segment
+    /// was entered, all of its rows were judged at once, and the last of them left its report.
+    fn reports_writers(&mut self, slot: Slot<'_>) -> bool {
+        let dirty = self
+            .snapshot
+            .filter(|snapshot| snapshot.kind() == SnapshotKind::Dirty);
+        let (Some(snapshot), Some(content)) = (dirty, &mut self.reader.content) else {
+            return true;
+        };
+        let row = tid::to_row(&slot.tid());
+        row.is_some_and(|row| one_row::visible_row(content, snapshot, row).is_some())
     }
 
     /// Reads rows as the slot's descriptor describes them, which need not be the table's (see [`Reader::open_as`]).

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use pgrx::pg_sys;
 
 use super::reader::Reader;
-use super::{kept, tid};
+use super::{kept, logged_rows, tid};
 use crate::pg::shmem::Area;
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
@@ -84,7 +84,9 @@ pub fn begin(table: OpenTable<'_>, slot: Slot<'_>, token: u32) {
 
 /// Notes that the row in the slot stays, or takes it back.
 pub fn complete(table: OpenTable<'_>, slot: Slot<'_>, stays: bool) {
-    if !stays && let Some(row) = tid::to_row(&slot.tid()) {
+    if stays {
+        logged_rows::log_inserted_slot(table, slot);
+    } else if let Some(row) = tid::to_row(&slot.tid()) {
         take_back(table, row);
     }
     end();

@@ -236,6 +236,8 @@ pub unsafe extern "C-unwind" fn tuple_insert_speculative(
 ) {
     // SAFETY: PostgreSQL passes an open table and a filled slot of it.
     let (table, slot) = unsafe { (OpenTable::new(relation), Slot::new(slot)) };
+    // Logged when it is sure to stay.
+    let options = options | pg_sys::TABLE_INSERT_NO_LOGICAL as i32;
     insert::insert_slots(table, std::iter::once(slot), command, options);
     speculation::begin(table, slot, token);
 }

@@ -26,7 +26,7 @@ use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 use crate::storage::tombstone::{FLAG_MOVED, Tail, Tombstone, kind};
 use crate::table::append::PreparedRun;
-use crate::table::publication::{self, Change};
+use crate::table::logged_rows::{self, OldImage};
 use crate::table::reader::Reader;
 use crate::table::row_columns::RowColumns;
 use crate::table::visibility::{XidStatus, xid_status};
@@ -59,7 +59,6 @@ pub fn delete(
     let Some(row) = tid::to_row(id) else {
         return TM_Result::TM_Invisible;
     };
-    publication::check_write(table, Change::Delete);
     let reason = pg_sys::XLTW_Oper::XLTW_Delete;
     let mut claim = RowClaim::new(table, row, LockTupleExclusive, command, reason);
     let read_as = serializable::row_id(table, row);
@@ -67,8 +66,12 @@ pub fn delete(
     // The transaction gets its id before the tail is locked.
     let flags = if is_moved { FLAG_MOVED } else { 0 };
     let tombstone = claim.tombstone(kind::DELETE, row, flags);
+    let mut image = None;
     loop {
-        let Some(mut held) = claim.hold() else {
+        let Some(mut held) = claim.hold_in(|old| {
+            image.get_or_insert_with(|| image_of(old, None));
+            LockTupleExclusive
+        }) else {
             return TM_Result::TM_Invisible;
         };
         match held.verdict {
@@ -79,6 +82,9 @@ pub fn delete(
                 // Again, with the tail held: a reader since the first check has either locked the table or the row,
                 // which this finds, or will find the tombstone.
                 table.check_conflict_in(read_as);
+                if let Some(image) = &image {
+                    logged_rows::log_delete(table, image);
+                }
                 held.tail.push(table, &tombstone, &held.content.tombstones);
                 table.count_delete();
                 return TM_Result::TM_Ok;
@@ -107,7 +113,6 @@ pub fn update(
     let Some(row) = tid::to_row(id) else {
         return (TM_Result::TM_Invisible, LockTupleNoKeyExclusive);
     };
-    publication::check_write(table, Change::Update);
     let reason = pg_sys::XLTW_Oper::XLTW_Update;
     // The mode is known when the row has been read, which holding it does on the way.
     let mut claim = RowClaim::new(table, row, LockTupleExclusive, command, reason);
@@ -118,10 +123,12 @@ pub fn update(
     let mut new_row = RowColumns::of(table);
     new_row.push(slot);
     let mut prepared = PreparedRun::encode(table, new_row.kinds(), new_row.columns(), 1);
-    let mut known_mode = None;
+    let mut known = None;
     loop {
-        let held =
-            claim.hold_in(|old| *known_mode.get_or_insert_with(|| mode_of_update(old, slot)));
+        let held = claim.hold_in(|old| {
+            let judged = || (mode_of_update(old, slot), image_of(old, Some(slot)));
+            known.get_or_insert_with(judged).0
+        });
         let mode = claim.mode();
         let Some(mut held) = held else {
             return (TM_Result::TM_Invisible, mode);
@@ -151,6 +158,9 @@ pub fn update(
             return (TM_Result::TM_Updated, mode);
         }
         table.check_conflict_in(read_as);
+        if let Some((_, image)) = &known {
+            logged_rows::log_update(table, prepared.image(), image);
+        }
         let next_row = prepared.publish(xid, command, 0);
         let locks = held.locks_of_others(row);
         let own_lock = held.own_lock(row);
@@ -174,6 +184,16 @@ pub fn update(
         table.count_update();
         return (TM_Result::TM_Ok, mode);
     }
+}
+
+/// What is logged for logical decoding of a row that is deleted, or updated to the values in the slot.
+fn image_of(old: OldRow<'_>, new: Option<Slot<'_>>) -> OldImage {
+    let table = old.reader.table;
+    if !table.is_logically_logged() {
+        return OldImage::Unlogged;
+    }
+    let view = one_row::view(old.reader, old.content, old.row);
+    logged_rows::old_image(table, view.outlet(), view.place(old.row), new)
 }
 
 /// The lock mode of an update of a row to the values in the slot. Rows of other tables may refer to a key, so

@@ -72,11 +72,28 @@ impl RowIntake {
     /// # Panics
     /// If the lanes have fewer attributes.
     pub fn push_row(&mut self, columns: &mut [Column], outlet: &RowOutlet, row: usize) {
+        self.push_wanted(columns, outlet, row, |_| true);
+    }
+
+    /// Appends a row of lanes that are of the intake's kinds. Attributes that are not wanted, counted from 0, become NULL.
+    ///
+    /// # Panics
+    /// If the lanes have fewer attributes.
+    pub fn push_wanted(
+        &mut self,
+        columns: &mut [Column],
+        outlet: &RowOutlet,
+        row: usize,
+        wanted: impl Fn(usize) -> bool,
+    ) {
         let count = self.values.len();
         // SAFETY: the arrays have so many elements; the caller's lanes hold the row while it is copied.
         unsafe {
             let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
             outlet.read(row, 0, count, values, nulls);
+            for (attribute, is_null) in self.nulls.iter_mut().enumerate() {
+                *is_null |= !wanted(attribute);
+            }
             push(
                 &self.intakes,
                 &mut self.scratch,

@@ -5,6 +5,7 @@
 
 mod operator;
 mod relation;
+mod reorder;
 mod serializable;
 mod statistics;
 mod tuple;
@@ -14,6 +15,7 @@ use pgrx::pg_sys;
 
 pub use operator::*;
 pub use relation::*;
+pub use reorder::*;
 pub use serializable::*;
 pub use statistics::*;
 pub use tuple::*;

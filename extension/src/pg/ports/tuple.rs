@@ -11,17 +11,46 @@ pub unsafe fn TupleDescAttr<'a>(
     index: usize,
 ) -> &'a pg_sys::FormData_pg_attribute {
     // SAFETY: the caller's promise.
+    unsafe { &*attribute_at(descriptor, index) }
+}
+
+/// Where an attribute of a tuple descriptor lies.
+///
+/// # Safety
+/// As for [`TupleDescAttr`].
+unsafe fn attribute_at(
+    descriptor: pg_sys::TupleDesc,
+    index: usize,
+) -> *mut pg_sys::FormData_pg_attribute {
+    // SAFETY: the caller's promise.
     unsafe {
         #[cfg(not(feature = "pg18"))]
-        return &*(*descriptor).attrs.as_ptr().add(index);
+        return (*descriptor).attrs.as_mut_ptr().add(index);
         // The full attributes lie behind the compact ones.
         #[cfg(feature = "pg18")]
-        return &*(*descriptor)
+        return (*descriptor)
             .compact_attrs
-            .as_ptr()
+            .as_mut_ptr()
             .add((*descriptor).natts as usize)
             .cast::<pg_sys::FormData_pg_attribute>()
             .add(index);
+    }
+}
+
+/// Writes one attribute of a tuple descriptor that nobody else refers to yet.
+///
+/// # Safety
+/// As for [`TupleDescAttr`].
+pub unsafe fn set_attribute(
+    descriptor: pg_sys::TupleDesc,
+    index: usize,
+    attribute: pg_sys::FormData_pg_attribute,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        attribute_at(descriptor, index).write(attribute);
+        #[cfg(feature = "pg18")]
+        pg_sys::populate_compact_attribute(descriptor, index as std::ffi::c_int);
     }
 }
 

@@ -4,7 +4,6 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::expression::Expr;
 use super::list::List;
 use super::view::{Field, View, views};
 use crate::pg::definitions::Definitions;
@@ -22,13 +21,9 @@ views! {
         relation: Option<RangeVar<'p>>;
         accessMethod: Option<&'p CStr>;
         options: Definitions<'p>;
-        partbound: Option<PartitionBoundSpec<'p>>;
     } {} {
         set_options = options: Definitions<'p>;
     }
-
-    /// FOR VALUES of a partition.
-    PartitionBoundSpec of PartitionBoundSpec {} {} {}
 
     /// CREATE TABLE AS and CREATE MATERIALIZED VIEW.
     CreateTableAsStmt of CreateTableAsStmt {
@@ -57,14 +52,7 @@ views! {
     /// A subcommand of ALTER TABLE.
     AlterTableCmd of AlterTableCmd {
         subtype: pg_sys::AlterTableType::Type;
-    } {
-        def: Option<Expr<'p>>;
-    } {}
-
-    /// The partition of ATTACH PARTITION.
-    PartitionCmd of PartitionCmd {} {
-        name: Option<RangeVar<'p>>;
-    } {}
+    } {} {}
 
     /// ALTER … RENAME.
     RenameStmt of RenameStmt {
@@ -80,34 +68,9 @@ views! {
         relation: Option<RangeVar<'p>>;
         accessMethod: Option<&'p CStr>;
     } {}
-
-    /// CREATE PUBLICATION.
-    CreatePublicationStmt of CreatePublicationStmt {} {
-        pubname: Option<&'p CStr>;
-    } {}
-
-    /// ALTER PUBLICATION.
-    AlterPublicationStmt of AlterPublicationStmt {
-        action: pg_sys::AlterPublicationAction::Type;
-    } {
-        pubname: Option<&'p CStr>;
-    } {}
-
-    /// ALTER … SET SCHEMA.
-    AlterObjectSchemaStmt of AlterObjectSchemaStmt {
-        objectType: pg_sys::ObjectType::Type;
-    } {
-        relation: Option<RangeVar<'p>>;
-    } {}
 }
 
 impl RangeVar<'_> {
-    /// Whether the relation is named as one that is neither temporary nor unlogged.
-    pub fn is_permanent(self) -> bool {
-        // SAFETY: a live name.
-        unsafe { (*self.as_ptr()).relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT }
-    }
-
     /// The relation that the name refers to now; invalid if there is none.
     pub fn find(self) -> Oid {
         let (no_lock, missing_ok) = (pg_sys::NoLock as i32, pg_sys::RVROption::RVR_MISSING_OK);

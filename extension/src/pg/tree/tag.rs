@@ -14,10 +14,7 @@ use super::query::{
     JoinTree, Name, Query, RangeTblEntry, RangeTblRef, SetOperationStmt, SortGroupClause,
 };
 use super::raw;
-use super::statement::{
-    AlterObjectSchemaStmt, AlterPublicationStmt, AlterTableStmt, CreatePublicationStmt, CreateStmt,
-    CreateTableAsStmt, IndexStmt, PartitionCmd, RenameStmt,
-};
+use super::statement::{AlterTableStmt, CreateStmt, CreateTableAsStmt, IndexStmt, RenameStmt};
 use super::view::{Field, View, tag_of};
 
 /// Views of nodes: structures that begin with a tag.
@@ -77,13 +74,10 @@ nodes!(Expr, Join, JoinTree, Path, Plan);
 
 kinds! {
     Aggref = T_Aggref;
-    AlterObjectSchemaStmt = T_AlterObjectSchemaStmt;
-    AlterPublicationStmt = T_AlterPublicationStmt;
     AlterTableStmt = T_AlterTableStmt;
     Append = T_Append;
     BoolExpr = T_BoolExpr;
     Const = T_Const;
-    CreatePublicationStmt = T_CreatePublicationStmt;
     CreateStmt = T_CreateStmt;
     CreateTableAsStmt = T_CreateTableAsStmt;
     CustomPath = T_CustomPath;
@@ -93,7 +87,6 @@ kinds! {
     MergeAppend = T_MergeAppend;
     Name = T_String;
     OpExpr = T_OpExpr;
-    PartitionCmd = T_PartitionCmd;
     PlannedStmt = T_PlannedStmt;
     ProjectionPath = T_ProjectionPath;
     Query = T_Query;

@@ -170,6 +170,7 @@ pub struct RowClaim<'a> {
 }
 
 /// A row as it is before it is changed. Its values never change.
+#[derive(Clone, Copy)]
 pub struct OldRow<'a> {
     pub reader: &'a Reader<'a>,
     pub content: &'a Content,
