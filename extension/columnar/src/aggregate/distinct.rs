@@ -182,7 +182,7 @@ impl Wide {
         let Wide { table, rows, ids } = self;
         rows.has_nulls = false;
         match reader.is_integer() {
-            true => rows.read_integers(1, reader, frame, selection)?,
+            true => rows.read_numbers(1, reader, frame, selection)?,
             false => {
                 spread(&reader.assign(values, frame, selection)?, selection, ids);
                 let words = &mut rows.words[1];

@@ -160,8 +160,16 @@ impl KeyReader {
     }
 
     /// Whether it reads integers.
-    pub(crate) fn is_integer(&self) -> bool {
+    pub(super) fn is_integer(&self) -> bool {
         self.number().is_some_and(|number| !number.is_float())
+    }
+
+    /// The value that it reads, if that is a number.
+    pub(super) fn number_mut(&mut self) -> Option<&mut Value> {
+        match &mut self.key {
+            Key::Number(value) => Some(value),
+            _ => None,
+        }
     }
 
     /// The value that it reads, if that is an integer.

@@ -19,6 +19,8 @@ use crate::vector::selection::Selection;
 const SLOTS_MIN_BITS: u32 = 12;
 /// Of five slots, this many are used at most.
 const USED_OF_FIVE: usize = 3;
+/// Bits of a filter for each key at least. Of unknown keys, one in so many passes.
+const FILTER_BITS: usize = 8;
 /// Keys of at most so many words can have NULLs.
 pub(crate) const WORDS_MAX: usize = 8;
 
@@ -45,6 +47,8 @@ pub(crate) struct KeyTable {
     /// How far hashes are shifted to become a place among the slots.
     shift: u32,
     count: usize,
+    /// A bit for each of the lower bits of a hash, which is set if some key has them; empty unless asked for.
+    filter: Vec<u64>,
 }
 
 /// Mixes a word into a hash. The constants differ from those of the hashes that divide rows into partitions: a
@@ -54,6 +58,12 @@ fn mixed(hash: u64, word: u64) -> u64 {
     let wide = u128::from(hash ^ word ^ 0xa076_1d64_78bd_642f)
         .wrapping_mul(u128::from(0xe703_7ed1_a0b4_28db_u64));
     (wide >> 64) as u64 ^ wide as u64
+}
+
+/// The hash of a key before its words are mixed in.
+#[inline]
+fn null_hash(nulls: u8) -> u64 {
+    u64::from(nulls) << 56
 }
 
 impl RowWords {
@@ -94,7 +104,7 @@ impl RowWords {
         let hashes = &mut self.hashes;
         let nulls = self.has_nulls.then_some(&self.nulls);
         selection.for_each_of(rows, |row| {
-            hashes[row] = nulls.map_or(0, |nulls| u64::from(nulls[row]) << 56);
+            hashes[row] = nulls.map_or(0, |nulls| null_hash(nulls[row]));
         });
         for words in &self.words {
             selection.for_each_of(rows, |row| hashes[row] = mixed(hashes[row], words[row]));
@@ -111,6 +121,23 @@ impl KeyTable {
             slots: Vec::new(),
             shift: u64::BITS,
             count: 0,
+            filter: Vec::new(),
+        }
+    }
+
+    /// Prepares for rows most of whose keys are [not known](Self::known). There are no more new keys.
+    pub(crate) fn expect_unknown(&mut self) {
+        let bits = (self.count * FILTER_BITS).next_power_of_two().max(64);
+        self.filter = vec![0; bits / 64];
+        let width = self.width;
+        for id in 0..self.count {
+            let nulls = self.nulls.get(id).copied().unwrap_or(0);
+            let key = &self.keys[id * width..(id + 1) * width];
+            let hash = key
+                .iter()
+                .fold(null_hash(nulls), |hash, word| mixed(hash, *word));
+            let bit = hash as usize & (bits - 1);
+            self.filter[bit / 64] |= 1 << (bit % 64);
         }
     }
 
@@ -133,7 +160,7 @@ impl KeyTable {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        let words = self.keys.capacity() + self.slots.capacity();
+        let words = self.keys.capacity() + self.slots.capacity() + self.filter.capacity();
         words * size_of::<u64>() + self.nulls.capacity()
     }
 
@@ -146,6 +173,7 @@ impl KeyTable {
         ids: &mut [u32; VECTOR_ROWS],
     ) {
         self.reserve(selection.count());
+        rows.hash(selection, vector_rows);
         let missed = self.look_up(rows, selection, vector_rows, ids);
         missed.for_each(|row| ids[row] = self.id_or_new(rows, row));
     }
@@ -161,8 +189,10 @@ impl KeyTable {
         if self.slots.is_empty() {
             return Selection::NONE;
         }
-        let missed = self.look_up(rows, selection, vector_rows, ids);
-        let mut known = selection.and_not(&missed);
+        rows.hash(selection, vector_rows);
+        let passed = self.pass(rows, selection, vector_rows);
+        let missed = self.look_up(rows, &passed, vector_rows, ids);
+        let mut known = passed.and_not(&missed);
         missed.for_each(|row| {
             if let Ok(id) = self.find(rows, row) {
                 ids[row] = id;
@@ -170,6 +200,19 @@ impl KeyTable {
             }
         });
         known
+    }
+
+    /// The selected rows that pass the filter, if there is one.
+    fn pass(&self, rows: &RowWords, selection: &Selection, vector_rows: usize) -> Selection {
+        let Some(mask) = (self.filter.len() * 64).checked_sub(1) else {
+            return *selection;
+        };
+        let mut passed = Selection::NONE;
+        selection.for_each_of(vector_rows, |row| {
+            let bit = rows.hashes[row] as usize & mask;
+            passed.words[row / 64] |= (self.filter[bit / 64] >> (bit % 64) & 1) << (row % 64);
+        });
+        passed
     }
 
     /// Writes the ids of rows whose keys are in their first slot, and returns the other rows.
@@ -180,7 +223,6 @@ impl KeyTable {
         vector_rows: usize,
         ids: &mut [u32; VECTOR_ROWS],
     ) -> Selection {
-        rows.hash(selection, vector_rows);
         let (hashes, slots) = (&rows.hashes, &mut rows.slots);
         selection.for_each_of(vector_rows, |row| {
             slots[row] = self.slots[(hashes[row] >> self.shift) as usize];
@@ -319,7 +361,7 @@ mod tests {
             width in 1..4_usize, spread in prop_oneof![Just(3_u64), Just(40), Just(u64::MAX)],
             vectors in prop::collection::vec(
                 prop::collection::vec([prop::option::weighted(0.95, any::<u64>()), any::<Option<u64>>(), any::<Option<u64>>()], 1..300), 1..5),
-            with_nulls: bool, closes in 0..5_usize, skipped in 0..20_usize,
+            with_nulls: bool, with_filter: bool, closes in 0..5_usize, skipped in 0..20_usize,
         ) {
             let mut table = KeyTable::new(width);
             let mut rows = RowWords::new(width);
@@ -336,6 +378,9 @@ mod tests {
                     selection.remove(skipped);
                 }
                 let is_closed = index >= closes;
+                if is_closed && with_filter {
+                    table.expect_unknown();
+                }
                 let mut known = Selection::NONE;
                 match is_closed {
                     true => known = table.known(&mut rows, &selection, keys.len(), &mut ids),

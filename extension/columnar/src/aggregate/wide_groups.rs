@@ -9,13 +9,13 @@
 //! move here. Their ids stay.
 
 use super::group::{GroupKey, Groups};
-use super::key::{KeyReader, spread};
+use super::key::{KeyReader, canonical, spread};
 use super::key_table::{KeyTable, RowWords, WORDS_MAX};
 use super::key_values::KeyValue;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
-use crate::vector::number::{Number, Scalar};
+use crate::vector::number::Scalar;
 use crate::vector::selection::Selection;
 use crate::with_number;
 
@@ -92,7 +92,7 @@ impl WideGroups {
             match self.direct[place] {
                 true => self
                     .rows
-                    .read_integers(place, &mut key.reader, frame, selection)?,
+                    .read_numbers(place, &mut key.reader, frame, selection)?,
                 false => {
                     spread(&key.assign(frame, selection)?, selection, ids);
                     let words = &mut self.rows.words[place];
@@ -105,21 +105,21 @@ impl WideGroups {
 }
 
 impl RowWords {
-    /// Reads a word of the selected rows' keys: an integer.
-    pub(crate) fn read_integers(
+    /// Reads a word of the selected rows' keys: the canonical bits of a number.
+    pub(crate) fn read_numbers(
         &mut self,
         word: usize,
         reader: &mut KeyReader,
         frame: &Frame<'_>,
         selection: &Selection,
     ) -> Evaluation<()> {
-        let value = reader.integer_mut().expect("the key is an integer");
+        let value = reader.number_mut().expect("the key is a number");
         let number = value.number();
         let operand = value.evaluate(frame, selection)?;
         let words = &mut self.words[word];
         with_number!(number, T => selection.for_each_of(frame.rows, |row| {
             // SAFETY: the operand has a `T` for each row of the vector.
-            words[row] = unsafe { operand.get::<T>(row) }.to_scalar().0;
+            words[row] = canonical(unsafe { operand.get::<T>(row) });
         }));
         let valid = operand.valid(selection);
         if valid != *selection {

@@ -11,11 +11,11 @@
 //! what zone maps rule out.
 
 use super::found::{Found, NO_ROW};
-use super::integer_keys::{IntegerKeys, KEYS_MIN};
 use super::key_set::KeySet;
+use super::number_keys::{KEYS_MIN, NumberKeys};
 use crate::aggregate::key::{Key, KeyReader, canonical, spread};
 use crate::aggregate::key_table::WORDS_MAX;
-use crate::aggregate::key_values::{KeyValue, KeyValues, UNKNOWN};
+use crate::aggregate::key_values::{KeyValues, UNKNOWN};
 use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
@@ -47,6 +47,17 @@ struct EqualKey {
     values: KeyValues,
     /// The integer that the small row before has, and its id.
     last: Option<(i64, u32)>,
+}
+
+impl EqualKey {
+    /// The canonical bits of all numbers, by id.
+    fn bits(&self) -> Vec<u64> {
+        let mut bits = vec![0; self.values.len()];
+        for (number, id) in self.values.integers().into_iter().flatten() {
+            bits[id as usize] = number as u64;
+        }
+        bits
+    }
 }
 
 /// An array from integers to the first rows that have them.
@@ -109,8 +120,8 @@ pub struct EqualJoin {
     pairs: Vec<Pairs>,
     rows: Chains,
     dense: Option<Dense>,
-    /// All keys, if they are many integers that do not lie close together.
-    integers: Option<IntegerKeys>,
+    /// All keys, if they are many numbers, not integers that lie close together.
+    numbers: Option<NumberKeys>,
     found: Found,
     ids: Box<[u32; VECTOR_ROWS]>,
 }
@@ -133,7 +144,7 @@ impl EqualJoin {
             pairs: (0..pairs).map(|_| Pairs::default()).collect(),
             rows: Chains::default(),
             dense: None,
-            integers: None,
+            numbers: None,
             found: Found::default(),
             ids: Box::new([UNKNOWN; VECTOR_ROWS]),
         }
@@ -256,7 +267,7 @@ impl EqualJoin {
             .iter_mut()
             .for_each(|pairs| *pairs = Pairs::default());
         self.rows = Chains::default();
-        self.integers = None;
+        self.numbers = None;
     }
 
     /// There are no more rows of the small side.
@@ -266,17 +277,19 @@ impl EqualJoin {
         }
         self.make_dense();
         if self.dense.is_none() {
-            self.take_integers();
+            self.take_numbers();
         }
     }
 
-    /// Gives many integers a table of their own.
-    fn take_integers(&mut self) {
+    /// Gives many numbers a table of their own.
+    fn take_numbers(&mut self) {
         let count = self.rows.ends.len();
-        let are_integers = self.keys.iter().all(|key| key.reader.is_integer());
-        if count < KEYS_MIN || !are_integers || self.keys.len() > WORDS_MAX {
+        let are_numbers = self.keys.iter().all(|key| key.reader.number().is_some());
+        if count < KEYS_MIN || !are_numbers || self.keys.len() > WORDS_MAX {
             return;
         }
+        // The canonical bits of the numbers of each key, by id.
+        let bits: Vec<Vec<u64>> = self.keys.iter().map(EqualKey::bits).collect();
         let word = |mut id: u32, key: usize| {
             for (step, pairs) in self.pairs.iter().enumerate().rev() {
                 let (before, own) = pairs.pair(id);
@@ -286,12 +299,9 @@ impl EqualJoin {
                 }
                 id = before;
             }
-            match self.keys[key].values.value(id) {
-                KeyValue::Number(scalar) => scalar.0,
-                other => unreachable!("an integer, not {other:?}"),
-            }
+            bits[key][id as usize]
         };
-        self.integers = Some(IntegerKeys::new(self.keys.len(), count, word));
+        self.numbers = Some(NumberKeys::new(self.keys.len(), count, word));
     }
 
     /// Makes an array of the integers of the only key, if they lie close together.
@@ -369,7 +379,7 @@ impl EqualJoin {
             + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
             + self.rows.ends.capacity() * 8
             + self.rows.next.capacity() * 4
-            + self.integers.as_ref().map_or(0, IntegerKeys::bytes)
+            + self.numbers.as_ref().map_or(0, NumberKeys::bytes)
             + dense
     }
 
@@ -391,9 +401,9 @@ impl EqualJoin {
             });
             return Ok(());
         }
-        if let Some(integers) = &mut self.integers {
+        if let Some(numbers) = &mut self.numbers {
             let readers = self.keys.iter_mut().map(|key| &mut key.reader);
-            if let Some(known) = integers.find(readers, frame, selection, &mut self.ids)? {
+            if let Some(known) = numbers.find(readers, frame, selection, &mut self.ids)? {
                 let (found, ids, ends) = (self.found.rows_mut(), &self.ids, &self.rows.ends);
                 known.for_each(|row| found[row] = ends[ids[row] as usize].0);
                 *selection = known;

@@ -23,7 +23,7 @@
 //! - [`joined_column`]: the columns of the matches.
 //! - [`equal`]: joins without a time: the rows of a small side that have equal keys. [`found`]: the
 //!   match of each row. [`key_set`]: the values by which zones rule out vectors. [`key_codes`]:
-//!   keys that are not lanes, as numbers. `integer_keys`: many keys that are integers.
+//!   keys that are not lanes, as numbers. `number_keys`: many keys that are numbers.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series,
 //! which then has no rows for them; a NULL key or bound matches nothing, except for keys of `IS NOT
@@ -37,12 +37,12 @@ pub mod by_key;
 pub mod cursor;
 pub mod equal;
 pub mod found;
-mod integer_keys;
 pub mod joined_column;
 pub mod key_codes;
 pub mod key_set;
 pub mod keys;
 pub mod merge;
+mod number_keys;
 pub mod room;
 pub mod series;
 pub mod side_by_side;

@@ -1,4 +1,4 @@
-//! Keys that are integers, of which the small side has many: found by all of their values at once.
+//! Keys that are numbers, of which the small side has many: found by all of their values at once.
 //!
 //! Each key's values and their pairs have a hash table of their own otherwise, which a row after the other is looked up in.
 //! [`KeyTable`] looks up a whole vector, and waits for the memory of many rows at a time.
@@ -16,15 +16,15 @@ pub(super) const KEYS_MIN: usize = if cfg!(test) { 8 } else { 1 << 12 };
 const STRETCH_ROWS: usize = 4;
 
 /// The keys of a small side.
-pub(super) struct IntegerKeys {
+pub(super) struct NumberKeys {
     table: KeyTable,
     rows: RowWords,
 }
 
-impl IntegerKeys {
-    /// The keys with the ids below `count`, of which `word` gives each integer.
+impl NumberKeys {
+    /// The keys with the ids below `count`, of which `word` gives the canonical bits of each number.
     pub(super) fn new(width: usize, count: usize, word: impl Fn(u32, usize) -> u64) -> Self {
-        let mut keys = IntegerKeys {
+        let mut keys = NumberKeys {
             table: KeyTable::new(width),
             rows: RowWords::new(width),
         };
@@ -40,6 +40,7 @@ impl IntegerKeys {
             keys.table.ids(&mut keys.rows, &all, rows, &mut ids);
         }
         debug_assert_eq!(keys.table.len(), count, "ids have different keys");
+        keys.table.expect_unknown();
         keys
     }
 
@@ -57,7 +58,7 @@ impl IntegerKeys {
     ) -> Evaluation<Option<Selection>> {
         self.rows.has_nulls = false;
         for (key, reader) in readers.enumerate() {
-            self.rows.read_integers(key, reader, frame, selection)?;
+            self.rows.read_numbers(key, reader, frame, selection)?;
         }
         if self.has_stretches(frame.rows) {
             return Ok(None);
@@ -95,17 +96,23 @@ mod tests {
     use crate::vector::number::NumberType;
     use crate::vector::value::Value;
 
+    const FLOAT: LaneKind = LaneKind::Fixed {
+        width: 8,
+        stride: 8,
+        number: Number::Float,
+    };
     const INTEGER: LaneKind = LaneKind::Fixed {
         width: 8,
         stride: 8,
         number: Number::Signed,
     };
 
-    type Row = [Option<i64>; 2];
+    /// The bits of an integer, and of a float.
+    type Row = [Option<u64>; 2];
 
     fn columns(rows: &[Row]) -> [Column; 2] {
         [0, 1].map(|key| {
-            let mut column = Column::new(INTEGER);
+            let mut column = Column::new([INTEGER, FLOAT][key]);
             for row in rows {
                 match row[key] {
                     Some(value) => column.push_fixed(&value.to_ne_bytes()),
@@ -117,30 +124,52 @@ mod tests {
     }
 
     /// Integers far from each other, so that no array of them is made.
-    fn scattered(key: u8) -> i64 {
-        i64::from(key) * 1_000_000_007 - 90_000_000_000
+    fn scattered(key: u8) -> u64 {
+        (i64::from(key) * 1_000_000_007 - 90_000_000_000) as u64
+    }
+
+    /// Zeros of both signs are equal, as are all NaNs.
+    fn float(key: u8) -> u64 {
+        [0.0, -0.0, f64::NAN, -f64::NAN, 1.5][usize::from(key)].to_bits()
+    }
+
+    fn equal(key: usize, bits: u64) -> u64 {
+        let float = f64::from_bits(bits);
+        match key {
+            1 if float == 0.0 => 0,
+            1 if float.is_nan() => 1,
+            _ => bits,
+        }
     }
 
     proptest! {
         #[test]
         fn left_rows_find_the_small_rows_with_their_keys(
-            small in prop::collection::vec((any::<Option<u8>>(), prop::option::of(0..4_u8)), 0..200),
-            left in prop::collection::vec((any::<Option<u8>>(), prop::option::of(0..4_u8)), 1..600),
+            small in prop::collection::vec((any::<Option<u8>>(), prop::option::of(0..5_u8)), 0..200),
+            left in prop::collection::vec((any::<Option<u8>>(), prop::option::of(0..5_u8)), 1..600),
             keys in 1..3_usize, is_sorted: bool,
         ) {
-            let row = |row: &(Option<u8>, Option<u8>)| [row.0.map(scattered), row.1.map(scattered)];
+            let row = |row: &(Option<u8>, Option<u8>)| [row.0.map(scattered), row.1.map(float)];
             let small: Vec<Row> = small.iter().map(row).collect();
             let mut left: Vec<Row> = left.iter().map(row).collect();
             if is_sorted {
                 left.sort();
             }
-            let number = |key| Key::Number(Value::Column(NumberType::I64, key));
+            let types = [NumberType::I64, NumberType::F64];
+            let number = |key: usize| Key::Number(Value::Column(types[key], key));
+            let key_of = |row: &Row| -> Option<Vec<u64>> {
+                let keys = row[..keys].iter().enumerate();
+                keys.map(|(key, bits)| bits.map(|bits| equal(key, bits))).collect()
+            };
             let mut join = EqualJoin::new((0..keys).map(number).collect());
-            let mut expected: HashMap<Vec<i64>, Vec<u32>> = HashMap::new();
+            let mut expected: HashMap<Vec<u64>, Vec<u32>> = HashMap::new();
             for (row, index) in small.iter().zip(0..) {
-                let key = |key: &Option<i64>| key.map_or(SmallKey::Null, SmallKey::Integer);
-                join.push(&row[..keys].iter().map(key).collect::<Vec<_>>());
-                if let Some(key) = row[..keys].iter().copied().collect() {
+                let small = [
+                    row[0].map_or(SmallKey::Null, |bits| SmallKey::Integer(bits as i64)),
+                    row[1].map_or(SmallKey::Null, |bits| SmallKey::Float(f64::from_bits(bits))),
+                ];
+                join.push(&small[..keys]);
+                if let Some(key) = key_of(row) {
                     expected.entry(key).or_default().push(index);
                 }
             }
@@ -156,8 +185,7 @@ mod tests {
                 join.find_next(&mut selection);
             }
             for (row, found) in left.iter().zip(found) {
-                let key: Option<Vec<i64>> = row[..keys].iter().copied().collect();
-                let wanted = key.and_then(|key| expected.get(&key).cloned());
+                let wanted = key_of(row).and_then(|key| expected.get(&key).cloned());
                 prop_assert_eq!(found, wanted.unwrap_or_default());
             }
         }
