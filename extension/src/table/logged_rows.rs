@@ -43,7 +43,8 @@ pub fn register() {
 /// Logs rows that transaction `xid`, the current one or a parent of it, inserts: the image of their columns.
 pub fn log_insert(table: OpenTable<'_>, xid: u32, image: &[u8]) {
     if table.is_logically_logged() {
-        log(table, Action::Insert, xid, image, &[]);
+        let attributes = record::attributes(table.descriptor());
+        log(table, attributes, Action::Insert, xid, (image, &[]));
     }
 }
 
@@ -53,27 +54,23 @@ pub fn log_inserted_slot(table: OpenTable<'_>, slot: Slot<'_>) {
         let mut rows = RowColumns::of(table);
         rows.push(slot);
         let image = image_of(rows.columns());
-        log(
-            table,
-            Action::Insert,
-            transaction::current_xid(),
-            &image,
-            &[],
-        );
+        log_insert(table, transaction::current_xid(), &image);
     }
 }
 
 /// Logs that the current transaction updates a row: the image of its new version, and what is logged of the old one.
-pub fn log_update(table: OpenTable<'_>, new: &[u8], old: &OldImage) {
-    if let OldImage::Logged(old) = old {
-        log(table, Action::Update, transaction::current_xid(), new, old);
+pub fn log_update(table: OpenTable<'_>, new: &[u8], old: OldImage) {
+    if let OldImage::Logged(attributes, old) = old {
+        let xid = transaction::current_xid();
+        log(table, attributes, Action::Update, xid, (new, &old));
     }
 }
 
 /// Logs that the current transaction deletes a row.
-pub fn log_delete(table: OpenTable<'_>, old: &OldImage) {
-    if let OldImage::Logged(old) = old {
-        log(table, Action::Delete, transaction::current_xid(), &[], old);
+pub fn log_delete(table: OpenTable<'_>, old: OldImage) {
+    if let OldImage::Logged(attributes, old) = old {
+        let xid = transaction::current_xid();
+        log(table, attributes, Action::Delete, xid, (&[], &old));
     }
 }
 
@@ -81,8 +78,9 @@ pub fn log_delete(table: OpenTable<'_>, old: &OldImage) {
 pub enum OldImage {
     /// The change is not logged.
     Unlogged,
-    /// The image of the row, empty if the new version is enough to find it.
-    Logged(Vec<u8>),
+    /// The columns of the table, and the image of the row, empty if the new version is enough to find it.
+    /// The columns are read from the catalogue before pages are locked.
+    Logged(Vec<LoggedAttribute>, Vec<u8>),
 }
 
 /// What is logged of an old row of a table whose changes are logged. It is deleted, or updated to the values in `new`.
@@ -96,16 +94,17 @@ pub fn old_image(
         new.is_some_and(|slot| index::have_equal_bytes(table, old, row, slot, columns))
     };
     let mut rows = RowColumns::of(table);
+    let attributes = record::attributes(table.descriptor());
     match table.replica_identity() {
         ReplicaIdentity::Columns(columns) if !columns.is_empty() && !keeps_key(&columns) => {
             rows.push_row(old, row, |column| columns.contains(&column));
         }
         ReplicaIdentity::Full => rows.push_row(old, row, |_| true),
         ReplicaIdentity::Columns(_) | ReplicaIdentity::Nothing => {
-            return OldImage::Logged(Vec::new());
+            return OldImage::Logged(attributes, Vec::new());
         }
     }
-    OldImage::Logged(image_of(rows.columns()))
+    OldImage::Logged(attributes, image_of(rows.columns()))
 }
 
 /// The image of one row.
@@ -120,18 +119,24 @@ fn image_of(columns: &[Column]) -> Vec<u8> {
 fn refuse_length() -> ! {
     error::too_large(
         "the rows do not fit into one WAL record for logical decoding",
-        "Insert or update smaller rows, or set wal_level to replica.",
+        "Insert or update smaller rows, use REPLICA IDENTITY DEFAULT, or set wal_level to replica.",
     );
 }
 
-fn log(table: OpenTable<'_>, action: Action, xid: u32, new: &[u8], old: &[u8]) {
+fn log(
+    table: OpenTable<'_>,
+    attributes: Vec<LoggedAttribute>,
+    action: Action,
+    xid: u32,
+    (new, old): (&[u8], &[u8]),
+) {
     let head = Head {
         rows: Belonging {
             xid,
             top_xid: transaction::top_xid().unwrap_or(xid),
             file: table.locator(),
         },
-        attributes: record::attributes(table.descriptor()),
+        attributes,
         old_bytes: old.len(),
     }
     .to_bytes();
@@ -195,6 +200,14 @@ impl RowDecoder for LoggedRows {
         };
         let new = DecodedRows::read(new, &head.attributes)?;
         let old = DecodedRows::read(old, &head.attributes)?;
+        if let (Some(new), Some(old)) = (&new, &old)
+            && new.rows != old.rows
+        {
+            return Err(format!(
+                "it has {} new rows and {} old ones",
+                new.rows, old.rows
+            ));
+        }
         let mut layout = TupleLayout::new(head.attributes.iter().map(|one| one.in_tuple()));
         // A DELETE without a replica identity has no image, and is a change of one row all the same.
         let rows = new.as_ref().map_or(1, |new| new.rows);

@@ -82,9 +82,8 @@ pub fn delete(
                 // Again, with the tail held: a reader since the first check has either locked the table or the row,
                 // which this finds, or will find the tombstone.
                 table.check_conflict_in(read_as);
-                if let Some(image) = &image {
-                    logged_rows::log_delete(table, image);
-                }
+                let image = image.take().expect("a row that is held was read");
+                logged_rows::log_delete(table, image);
                 held.tail.push(table, &tombstone, &held.content.tombstones);
                 table.count_delete();
                 return TM_Result::TM_Ok;
@@ -158,9 +157,8 @@ pub fn update(
             return (TM_Result::TM_Updated, mode);
         }
         table.check_conflict_in(read_as);
-        if let Some((_, image)) = &known {
-            logged_rows::log_update(table, prepared.image(), image);
-        }
+        let (_, image) = known.take().expect("a row that is held was read");
+        logged_rows::log_update(table, prepared.image(), image);
         let next_row = prepared.publish(xid, command, 0);
         let locks = held.locks_of_others(row);
         let own_lock = held.own_lock(row);

@@ -132,6 +132,10 @@ impl Seen {
             return;
         }
         let is_integer = self.reader.is_integer();
+        self.pairs.free_table();
+        if is_integer {
+            self.values.free_number_ids();
+        }
         let mut wide = Wide {
             table: KeyTable::new(2),
             rows: RowWords::new(2),

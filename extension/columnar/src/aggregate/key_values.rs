@@ -90,6 +90,11 @@ impl KeyValues {
         self.closed = true;
     }
 
+    /// Frees the memory by which numbers are found. Their [values](Self::value) remain.
+    pub(crate) fn free_number_ids(&mut self) {
+        self.numbers = NumberIds::default();
+    }
+
     /// Whether most numbers do not lie close together.
     pub(crate) fn has_scattered_numbers(&self) -> bool {
         self.numbers.are_scattered()

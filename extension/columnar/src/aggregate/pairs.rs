@@ -140,6 +140,11 @@ impl Pairs {
         &self.pairs[ids]
     }
 
+    /// Frees the memory by which pairs are found. [`Self::pairs`] remain.
+    pub(crate) fn free_table(&mut self) {
+        self.table = Table::default();
+    }
+
     /// Whether most combinations of the ids do not occur.
     pub(crate) fn is_hashed(&self) -> bool {
         matches!(self.table, Table::Hashed(_))

@@ -12,6 +12,7 @@ use super::group::{GroupKey, Groups};
 use super::key::{KeyReader, canonical, spread};
 use super::key_table::{KeyTable, RowWords, WORDS_MAX};
 use super::key_values::KeyValue;
+use super::pairs::Pairs;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -149,6 +150,16 @@ impl Groups {
         let direct: Vec<bool> = self.keys.iter().map(|key| self.is_direct(key)).collect();
         if self.keys.len() == 1 && !direct[0] {
             return;
+        }
+        // The groups are read from the lists of pairs and values alone.
+        self.pairs.iter_mut().for_each(Pairs::free_table);
+        for (key, _) in self
+            .keys
+            .iter_mut()
+            .zip(&direct)
+            .filter(|(_, direct)| **direct)
+        {
+            key.values.free_number_ids();
         }
         let width = self.keys.len();
         let mut wide = WideGroups {

@@ -270,22 +270,23 @@ impl EqualJoin {
         self.numbers = None;
     }
 
-    /// There are no more rows of the small side.
-    pub fn finish(&mut self) {
+    /// There are no more rows of the small side. What makes looking up keys faster may take `room` bytes of memory.
+    pub fn finish(&mut self, room: usize) {
         for key in &mut self.keys {
             key.values.close();
         }
         self.make_dense();
         if self.dense.is_none() {
-            self.take_numbers();
+            self.take_numbers(room);
         }
     }
 
     /// Gives many numbers a table of their own.
-    fn take_numbers(&mut self) {
+    fn take_numbers(&mut self, room: usize) {
         let count = self.rows.ends.len();
         let are_numbers = self.keys.iter().all(|key| key.reader.number().is_some());
-        if count < KEYS_MIN || !are_numbers || self.keys.len() > WORDS_MAX {
+        let is_large = NumberKeys::expected_bytes(self.keys.len(), count) > room;
+        if is_large || count < KEYS_MIN || !are_numbers || self.keys.len() > WORDS_MAX {
             return;
         }
         // The canonical bits of the numbers of each key, by id.

@@ -12,6 +12,8 @@ use crate::vector::selection::Selection;
 
 /// Fewer keys are in the cache, wherever they are.
 pub(super) const KEYS_MIN: usize = if cfg!(test) { 8 } else { 1 << 12 };
+/// Bytes of slots and of the filter for each key.
+const BYTES_A_KEY: usize = 28;
 /// Of this many neighbouring rows, one at least has other keys than the row before; otherwise rows come in stretches.
 const STRETCH_ROWS: usize = 4;
 
@@ -22,6 +24,11 @@ pub(super) struct NumberKeys {
 }
 
 impl NumberKeys {
+    /// The bytes that so many keys of so many words take, roughly.
+    pub(super) fn expected_bytes(width: usize, count: usize) -> usize {
+        count * (width * size_of::<u64>() + BYTES_A_KEY)
+    }
+
     /// The keys with the ids below `count`, of which `word` gives the canonical bits of each number.
     pub(super) fn new(width: usize, count: usize, word: impl Fn(u32, usize) -> u64) -> Self {
         let mut keys = NumberKeys {
@@ -173,7 +180,7 @@ mod tests {
                     expected.entry(key).or_default().push(index);
                 }
             }
-            join.finish();
+            join.finish(usize::MAX);
             let columns = columns(&left);
             let lanes = columns.each_ref().map(Column::lane);
             let frame = Frame { lanes: &lanes, ..Frame::of_nulls(left.len(), &[]) };

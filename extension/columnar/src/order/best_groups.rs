@@ -17,6 +17,8 @@ use super::rank::Rank;
 const SLACK: u64 = 1 << 12;
 /// Candidates that are kept before they are sorted out for the first time, whatever the limit.
 const CANDIDATES_MIN: usize = 1 << 10;
+/// Candidates that are kept at most, which take some 20 MB. More of them are hardly fewer than all groups.
+const CANDIDATES_MAX: usize = 1 << 18;
 
 /// The ranks of a group by the compared keys.
 type Ranks = [Rank; KEYS_MAX];
@@ -40,6 +42,7 @@ pub struct BestGroups {
     /// Candidates are sorted out once there are so many.
     full: usize,
     bound: Option<Ranks>,
+    are_too_many: bool,
 }
 
 impl BestGroups {
@@ -52,7 +55,14 @@ impl BestGroups {
             candidates: Vec::new(),
             full: limit.saturating_mul(2).max(CANDIDATES_MIN),
             bound: None,
+            are_too_many: false,
         }
+    }
+
+    /// Whether so many groups are equal by the compared keys that choosing among them is not worth its memory.
+    #[inline]
+    pub fn are_too_many(&self) -> bool {
+        self.are_too_many
     }
 
     /// Offers a group with its rank by each key. A rank is asked for only if those of the keys before it do not decide.
@@ -120,6 +130,7 @@ impl BestGroups {
             self.candidates = candidates;
         }
         self.full = (2 * self.candidates.len()).max(self.full);
+        self.are_too_many = self.full > CANDIDATES_MAX;
     }
 }
 
@@ -162,6 +173,28 @@ mod tests {
             };
             prop_assert_eq!(kept, &sorted[..wanted]);
         }
+    }
+
+    #[test]
+    fn equal_groups_are_not_kept_without_limit() {
+        let mut comparison = Comparison {
+            keys: 1,
+            is_rounded: false,
+            keeps_equal: true,
+        };
+        let are_too_many = |comparison| {
+            let mut best = BestGroups::new(comparison, 10);
+            for group in 0..2 * CANDIDATES_MAX as u32 {
+                if best.are_too_many() {
+                    return true;
+                }
+                best.offer(group, |_| ASCENDING.rank(1_i64));
+            }
+            false
+        };
+        assert!(are_too_many(comparison));
+        comparison.keeps_equal = false;
+        assert!(!are_too_many(comparison));
     }
 
     #[test]

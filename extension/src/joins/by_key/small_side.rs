@@ -129,7 +129,7 @@ impl SmallSide {
         if !self.is_done && !is_divisible {
             return false;
         }
-        join.finish();
+        join.finish(self.limit.saturating_sub(self.bytes));
         self.codes.iter_mut().flatten().for_each(KeyCodes::close);
         for kept in &mut self.values {
             if let Kept::Numbers(numbers) = kept

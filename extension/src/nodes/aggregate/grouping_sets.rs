@@ -95,6 +95,7 @@ pub fn offer<'p>(
             key_shapes: &shapes,
             calls,
             shapes: &result_shapes,
+            is_set: true,
         };
         // The first groups of all sets are among the first groups of each set.
         let limit = GroupLimit::wanted(root, stage, columns);

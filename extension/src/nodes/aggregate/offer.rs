@@ -120,6 +120,7 @@ pub fn offer<'p>(
         key_shapes: &shapes,
         calls,
         shapes: &result_shapes,
+        is_set: false,
     };
     // Groups that come in the whole order of the query need no limit: PostgreSQL's Limit stops.
     let has_order = order.is_some() && root.sort_pathkeys().len() == 1;

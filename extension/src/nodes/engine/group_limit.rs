@@ -9,6 +9,7 @@
 //! prefix, the node returns all groups that are equal to the last wanted one by it.
 
 use lanes_columnar::aggregate::{Aggregation, Answer, KeyValue};
+use lanes_columnar::interrupt::Steps;
 use lanes_columnar::order::KEYS_MAX;
 use lanes_columnar::order::best_groups::{BestGroups, Comparison};
 use lanes_columnar::order::rank::{Order, Rank};
@@ -23,6 +24,9 @@ use crate::expressions::aggregate_call::{KeyShape, Moment, Shape};
 use crate::expressions::result_datum;
 use crate::pg::catalog;
 use crate::pg::tree::{Expr, List, PathKey, PlannerInfo, Query};
+
+/// More groups than this are sorted as well by PostgreSQL.
+const LIMIT_MAX: usize = 1 << 16;
 
 /// A sort key: a key of the groups, or, counted after them, a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +54,9 @@ pub struct Columns<'a, 'p> {
     pub calls: List<'p, Expr<'p>>,
     /// The shapes of their results.
     pub shapes: &'a [Shape],
+    /// Whether the keys are one of several grouping sets. A key of another set is NULL here, although a condition may say that
+    /// it equals one of these keys.
+    pub is_set: bool,
 }
 
 impl GroupLimit {
@@ -173,7 +180,12 @@ impl GroupLimit {
             return None;
         }
         let mut best = BestGroups::new(self.comparison, self.limit);
+        let steps = Steps::default();
         for group in 0..groups {
+            steps.step();
+            if best.are_too_many() {
+                return None;
+            }
             best.offer(group as u32, |key| {
                 let SortColumn { place, order } = self.columns[key];
                 match place.checked_sub(keys.len()) {
@@ -191,6 +203,11 @@ impl GroupLimit {
 impl Columns<'_, '_> {
     /// The place of the column that a path key sorts by, and whether its ranks are rounded; `None` if it has no ranks.
     fn column(&self, wanted: PathKey<'_>) -> Option<(usize, bool)> {
+        let members = wanted.pk_eclass().into_iter();
+        let members = members.flat_map(|class| class.ec_members());
+        if self.is_set && members.filter(|member| !member.em_is_child()).count() > 1 {
+            return None;
+        }
         let has_order = |expression: Expr<'_>| {
             catalog::btree_family(expression.type_of()) == wanted.pk_opfamily()
         };
@@ -235,7 +252,7 @@ fn limit(query: Query<'_>) -> Option<usize> {
         Some(offset) => number(offset)?,
     };
     let limit = count.checked_add(offset)?;
-    (limit > 0 && limit < u32::MAX as usize).then_some(limit)
+    (1..=LIMIT_MAX).contains(&limit).then_some(limit)
 }
 
 /// The rank of a group's key.

@@ -17,6 +17,7 @@
 //! | the rest | the new rows' image, if any; the old rows' image |
 
 use lanes_columnar::kind::{LaneKind, Number};
+use pgrx::pg_sys;
 
 use crate::pg::datum::{self, Outlet};
 use crate::pg::descriptor::{Attribute, Descriptor};
@@ -162,6 +163,9 @@ impl Head {
             u32::from_ne_bytes(bytes)
         };
         let count = usize::from(u16::from_ne_bytes([head[2], head[3]]));
+        if count > pg_sys::MaxHeapAttributeNumber as usize {
+            return Err(format!("it has {count} attributes"));
+        }
         let (attributes, images) = rest
             .split_at_checked(count * ATTRIBUTE_BYTES)
             .ok_or("it is too short for its attributes")?;

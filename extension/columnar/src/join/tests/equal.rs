@@ -99,7 +99,7 @@ proptest! {
                 _ => SmallKey::Integer(1),
             }).collect();
             join.push(&earlier);
-            join.finish();
+            join.finish(usize::MAX);
             join.clear();
         }
         let mut walk = Walk::new();
@@ -112,7 +112,7 @@ proptest! {
             let values: Vec<_> = keys.iter().zip(&mut room).map(|(key, room)| small_key(*key, small.cell(*key, row), room)).collect();
             prop_assert_eq!(join.push(&values) as usize, row);
         }
-        join.finish();
+        join.finish(usize::MAX);
         for step in steps {
             let text = walk.column(step, rows, &mut source);
             let lanes = vector(&mut source, text, rows, variety);
@@ -173,8 +173,8 @@ proptest! {
                 }
                 lanes.with_frame(|frame| by_vectors.push_vector(frame, &selection, keys_alone)).unwrap();
             }
-            by_rows.finish();
-            by_vectors.finish();
+            by_rows.finish(usize::MAX);
+            by_vectors.finish(usize::MAX);
             prop_assert_eq!(by_rows.rows(), by_vectors.rows());
             let mut expected: Selection = source.selection(rows);
             let mut found = expected;
@@ -202,7 +202,7 @@ proptest! {
         for integer in &integers {
             join.push(&[SmallKey::Integer(*integer)]);
         }
-        join.finish();
+        join.finish(usize::MAX);
         let zone = Zone {
             minimum: Bound::Signed(minimum),
             maximum: Bound::Signed(minimum + length),
@@ -237,7 +237,7 @@ proptest! {
         for row in 0..small_rows {
             join.push(&[small_key(attribute, small.cell(attribute, row), &mut Vec::new())]);
         }
-        join.finish();
+        join.finish(usize::MAX);
         let has_any = (0..rows).any(|row| (0..small_rows).any(|small_row| {
             equal(attribute, lanes.cell(attribute, row), small.cell(attribute, small_row))
         }));
@@ -259,7 +259,7 @@ fn zones_rule_out_floats_and_bytes_that_are_none_of_the_keys() {
     for float in [-2.5, -0.0, 7.0] {
         floats.push(&[SmallKey::Float(float)]);
     }
-    floats.finish();
+    floats.finish(usize::MAX);
     let set = floats.key_set(0).unwrap();
     let is_out =
         |least, greatest| set.is_ruled_out(&zone(Bound::Float(least), Bound::Float(greatest)));
@@ -267,13 +267,13 @@ fn zones_rule_out_floats_and_bytes_that_are_none_of_the_keys() {
     assert!(!is_out(0.0, 1.0) && !is_out(-9.0, -2.5) && !is_out(f64::NEG_INFINITY, f64::NAN));
     let mut nan = EqualJoin::new(vec![Key::Number(Value::Column(NumberType::F32, 0))]);
     nan.push(&[SmallKey::Float(f64::NAN)]);
-    nan.finish();
+    nan.finish(usize::MAX);
     let set = nan.key_set(0).unwrap();
     assert!(set.is_ruled_out(&zone(Bound::Float(0.0), Bound::Float(f64::INFINITY))));
     assert!(!set.is_ruled_out(&zone(Bound::Float(0.0), Bound::Float(-f64::NAN))));
     let mut bytes = EqualJoin::new(vec![Key::Bytes16(0)]);
     bytes.push(&[SmallKey::Bytes16(Bytes16::of([9; 16]))]);
-    bytes.finish();
+    bytes.finish(usize::MAX);
     let set = bytes.key_set(0).unwrap();
     let of = |byte| Bound::Signed(Bytes16::of([byte; 16]).prefix());
     assert!(set.is_ruled_out(&zone(of(10), of(200))) && set.is_ruled_out(&zone(of(0), of(8))));

@@ -36,7 +36,7 @@ proptest! {
         for key in &small {
             join.push(&[SmallKey::Integer(*key)]);
         }
-        join.finish();
+        join.finish(usize::MAX);
         let column = SeriesColumn {
             number: NumberType::I64,
             values: (0..=small_rows).map(|_| source.below(1000)).collect(),

@@ -126,11 +126,14 @@ impl PartitionedInput {
         attributes.extend_from_slice(kept);
         let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
         source.want_only(attributes);
+        let mut groups = Aggregation::new(keys, Vec::new());
+        // Partitions are ordered by the numbers of their keys' values.
+        groups.share_key_numbers();
         Ok(PartitionedInput {
             source,
             translator,
             filter,
-            groups: Aggregation::new(keys, Vec::new()),
+            groups,
             key_orders,
             ids: vec![0; VECTOR_ROWS],
             partitions: Vec::new(),
