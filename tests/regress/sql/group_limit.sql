@@ -44,14 +44,8 @@ SELECT pg_temp.limited('SELECT s, c, count(*) FROM m GROUP BY s, c ORDER BY coun
 SELECT pg_temp.limited('SELECT u, count(*) FROM m GROUP BY u ORDER BY count(*), u LIMIT 10');
 SELECT pg_temp.same('SELECT b, c, count(*) FROM m GROUP BY b, c ORDER BY count(*) DESC FETCH FIRST 3 ROWS WITH TIES');
 SELECT pg_temp.same('SELECT count(*) FROM (SELECT b, c, count(*) FROM m GROUP BY b, c ORDER BY count(*) DESC LIMIT 700) q');
--- Distinct rows, grouping sets, joins.
+-- Distinct rows, joins.
 SELECT pg_temp.limited('SELECT DISTINCT a, c FROM m ORDER BY a DESC NULLS LAST, c LIMIT 10');
-SELECT pg_temp.limited('SELECT b, c, count(*) FROM m GROUP BY ROLLUP (b, c) ORDER BY count(*) DESC, b, c LIMIT 12');
-SELECT pg_temp.limited('SELECT b, c, count(*) FROM m GROUP BY CUBE (b, c) ORDER BY b, c DESC, count(*) LIMIT 12');
--- A condition says that keys of different sets are equal, but each is NULL in the other set.
-SET enable_hashagg = off; SET enable_sort = off;
-SELECT pg_temp.limited('SELECT b, c, count(*), sum(id) FROM m WHERE b = c GROUP BY GROUPING SETS ((b), (c)) ORDER BY b NULLS FIRST, count(*) DESC, sum(id) LIMIT 2');
-RESET enable_hashagg; RESET enable_sort;
 SELECT pg_temp.limited('SELECT label, b, sum(id) FROM m JOIN dim USING (c) GROUP BY label, b ORDER BY sum(id) DESC, b, label LIMIT 6');
 -- No limit: conditions on groups, windows, limits that are not constants, a first key without ranks.
 SELECT pg_temp.limited('SELECT a, count(*) FROM m GROUP BY a HAVING count(*) > 1 ORDER BY 2 DESC, 1 LIMIT 10');

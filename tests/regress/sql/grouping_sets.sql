@@ -29,6 +29,13 @@ SELECT pg_temp.same('SELECT CASE WHEN GROUPING(k) = 1 THEN ''total'' ELSE k::tex
 SELECT pg_temp.same('SELECT k, s, sum(f), rank() OVER (PARTITION BY GROUPING(k) ORDER BY sum(f), s, k) FROM l GROUP BY CUBE (k, s)');
 SELECT pg_temp.same('SELECT k, count(*) FILTER (WHERE b), count(DISTINCT k) FROM l GROUP BY ROLLUP (k)');
 SELECT pg_temp.same('SELECT k, s, count(*) FROM l GROUP BY GROUPING SETS ((k, s), (k)) ORDER BY k, s, 3 LIMIT 7');
+-- The first groups of all sets, out of the first groups of each.
+SELECT pg_temp.same_order('SELECT k, id % 90 AS m, count(*), sum(id) FROM l GROUP BY ROLLUP (k, m) ORDER BY count(*) DESC, k, m LIMIT 12', 'Group Limit');
+SELECT pg_temp.same_order('SELECT k, id % 90 AS m, count(*), sum(id) FROM l GROUP BY CUBE (k, m) ORDER BY k, m DESC, count(*) LIMIT 12', 'Group Limit');
+-- A condition says that keys of two sets are equal, but each is NULL in the other set.
+SET enable_hashagg = off; SET enable_sort = off;
+SELECT pg_temp.same_order('SELECT k, id, count(*), sum(id) FROM l WHERE k = id GROUP BY GROUPING SETS ((k), (id)) ORDER BY k NULLS FIRST, count(*) DESC, sum(id) DESC LIMIT 2', 'LanesAggregate');
+RESET enable_hashagg; RESET enable_sort;
 -- No row: the empty set has a group all the same.
 SELECT pg_temp.same('SELECT k, s, count(*), sum(f), GROUPING(k) FROM l WHERE id < 0 GROUP BY ROLLUP (k, s)');
 SELECT pg_temp.same('SELECT count(*) FROM l GROUP BY GROUPING SETS ((), ())');
