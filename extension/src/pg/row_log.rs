@@ -1,12 +1,12 @@
 //! The resource manager of WAL records that carry rows for logical decoding.
 //!
-//! PostgreSQL's decoding ignores the generic records that change a lanes table's pages. So a record of this resource
-//! manager repeats the rows ([`crate::table::logged_rows`]). Its replay does nothing. Decoding it puts heap tuples into the
-//! reorder buffer, where output plugins find them like those of a heap table.
+//! PostgreSQL's decoding ignores the generic records that change a lanes table's pages. So a record of this
+//! resource manager repeats the rows ([`crate::table::logged_rows`]). Its replay does nothing. Decoding it puts
+//! heap tuples into the reorder buffer, where output plugins find them like those of a heap table.
 //!
-//! PostgreSQL registers a resource manager only while it loads the preloaded libraries, and only under a number that is free.
-//! A server that replays such a record without this library stops with an error. So records are written only where
-//! `wal_level` is `logical`.
+//! PostgreSQL registers a resource manager only while it loads the preloaded libraries, and only under a number
+//! that is free. A server that replays such a record without this library stops with an error. So records are
+//! written only where `wal_level` is `logical`.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
@@ -201,7 +201,8 @@ pub struct Belonging {
 pub type LaneRow<'a> = (&'a RowOutlet, usize);
 
 impl Decoding<'_> {
-    /// Notes the transaction that rows belong to. Returns the queue for its changes, if the replication slot wants them.
+    /// Notes the transaction that rows belong to. Returns the queue for its changes, if the replication slot wants
+    /// them.
     pub fn accept(&self, rows: Belonging) -> Option<ChangeQueue<'_>> {
         let (xid, top_xid) = (rows.xid.into(), rows.top_xid.into());
         // SAFETY: PostgreSQL's context lives as long as this value; the boundary turns an ERROR into a panic.
@@ -272,7 +273,7 @@ impl ChangeQueue<'_> {
     }
 }
 
-/// What a tuple needs to know of an attribute.
+/// The form of an attribute in a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TupleAttribute {
     pub length: i16,
@@ -332,8 +333,8 @@ impl TupleLayout {
         let (outlet, row) = row;
         let count = self.values.len();
         let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-        // SAFETY: the arrays have an element for each attribute. The tuple's memory has room for its header, its marks of
-        // NULLs and as many bytes of data as were computed for it.
+        // SAFETY: the arrays have an element for each attribute. The tuple's memory has room for its header, its
+        // marks of NULLs and as many bytes of data as were computed for it.
         unsafe {
             outlet.read(row, 0, count, values, nulls);
             let has_nulls = self.nulls.contains(&true);

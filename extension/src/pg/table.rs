@@ -21,7 +21,7 @@ pub fn register_routine(routine: *const pg_sys::TableAmRoutine) {
     ROUTINE.store(routine.cast_mut(), Ordering::Relaxed);
 }
 
-/// What identifies a row for subscribers of logical replication.
+/// The columns by which subscribers of logical replication find a row.
 pub enum ReplicaIdentity {
     Nothing,
     /// The columns of an index, counted from 0; none if there is no such index.
@@ -158,14 +158,14 @@ impl<'a> OpenTable<'a> {
         unsafe { ports::RelationNeedsWAL(self.as_ptr()) }
     }
 
-    /// Whether changes of the table's rows are logged for logical decoding too. Those of a rewrite are not: the rows stay
-    /// what they were.
+    /// Whether changes of the table's rows are logged for logical decoding too. Those of a rewrite are not: the
+    /// rows stay what they were.
     #[inline]
     pub fn is_logically_logged(self) -> bool {
         ports::XLogLogicalInfoActive() && self.needs_wal() && !self.is_of_rewrite()
     }
 
-    /// What identifies a row of the table for subscribers.
+    /// The columns by which subscribers find a row of the table.
     pub fn replica_identity(self) -> ReplicaIdentity {
         match self.class().relreplident as u8 {
             pg_sys::REPLICA_IDENTITY_FULL => ReplicaIdentity::Full,

@@ -1,8 +1,9 @@
 //! Rows in WAL records for logical decoding: which are logged, and in what form.
 //!
-//! Where `wal_level` is `logical`, each change of a lanes table's rows is logged once more, as the rows themselves: their
-//! pages are written by generic WAL records, of which decoding knows nothing. A record is written in the transaction of
-//! the change, and decoding queues its rows only if that commits. So a record needs no place among those of the pages.
+//! Where `wal_level` is `logical`, each change of a lanes table's rows is logged once more, as the rows themselves:
+//! their pages are written by generic WAL records, of which decoding knows nothing. A record is written in the
+//! transaction of the change, and decoding queues its rows only if that commits. So a record needs no place among
+//! those of the pages.
 //!
 //! | change | record |
 //! |---|---|
@@ -12,8 +13,9 @@
 //! | DELETE | one a row, with the image of the old row as the replica identity demands |
 //! | TRUNCATE | PostgreSQL's own |
 //!
-//! Nothing is logged of rows that only change their place (sealing, offload, VACUUM, CLUSTER, rewrites by ALTER TABLE), nor of
-//! rows that retention drops. As of heap, all permanent tables are logged, published or not: any slot may want them.
+//! Nothing is logged of rows that only change their place (sealing, offload, VACUUM, CLUSTER, rewrites by ALTER
+//! TABLE), nor of rows that retention drops. As of heap, all permanent tables are logged, published or not: any
+//! slot may want them.
 //!
 //! The form of a record stands at the head of [`record`].
 
@@ -74,7 +76,7 @@ pub fn log_delete(table: OpenTable<'_>, old: OldImage) {
     }
 }
 
-/// What is logged of a row as it was.
+/// The logged image of a row before its change.
 pub enum OldImage {
     /// The change is not logged.
     Unlogged,
@@ -83,7 +85,7 @@ pub enum OldImage {
     Logged(Vec<LoggedAttribute>, Vec<u8>),
 }
 
-/// What is logged of an old row of a table whose changes are logged. It is deleted, or updated to the values in `new`.
+/// The logged image of a row that is deleted, or updated to the values in `new`. The table's changes are logged.
 pub fn old_image(
     table: OpenTable<'_>,
     old: &RowOutlet,

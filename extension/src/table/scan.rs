@@ -186,8 +186,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Makes a dirty snapshot report who is changing the row in the slot; false: it no longer sees the row. When a segment
-    /// was entered, all of its rows were judged at once, and the last of them left its report.
+    /// Makes a dirty snapshot report who is changing the row in the slot; false: it no longer sees the row. When a
+    /// segment was entered, all of its rows were judged at once, and the last of them left its report.
     fn reports_writers(&mut self, slot: Slot<'_>) -> bool {
         let dirty = self
             .snapshot

@@ -184,7 +184,7 @@ pub fn update(
     }
 }
 
-/// What is logged for logical decoding of a row that is deleted, or updated to the values in the slot.
+/// The logged image of a row that is deleted, or updated to the values in the slot, for logical decoding.
 fn image_of(old: OldRow<'_>, new: Option<Slot<'_>>) -> OldImage {
     let table = old.reader.table;
     if !table.is_logically_logged() {

@@ -1,4 +1,4 @@
-//! What a publication demands of its tables, and what a dump says of it.
+//! The demands of a publication on its tables, and publications in a dump.
 
 use super::builder;
 use lanes_support::cluster::Cluster;

@@ -8,8 +8,8 @@
 //! in passes without branches between them: the processor then waits for many slots, and afterwards for many keys, at a
 //! time.
 //!
-//! Slots are ordered by the upper bits of hashes. A table that doubles moves its slots from one end to the other, without
-//! a look at the keys.
+//! Slots are ordered by the upper bits of hashes. A table that doubles moves its slots from one end to the other,
+//! without a look at the keys.
 
 use crate::buffer::reserve_huge;
 use crate::limits::VECTOR_ROWS;

@@ -307,8 +307,8 @@ impl Aggregation {
         self.groups.shares_numbers = true;
     }
 
-    /// The number of a group's value of a key. Groups with different values have different numbers. Groups with equal values
-    /// have the same if numbers are [shared](Self::share_key_numbers).
+    /// The number of a group's value of a key. Groups with different values have different numbers. Groups with
+    /// equal values have the same if numbers are [shared](Self::share_key_numbers).
     pub fn key_number(&self, group: usize, key: usize) -> u32 {
         self.groups.key_number(group, key)
     }

@@ -4,9 +4,9 @@
 //! integers ──────────────────────► a word of the row's key ─┐
 //! other keys ── id of the value ─► a word of the row's key ─┴─► KeyTable ──► group ids
 //! ```
-//! Pairs of ids need a table for each key's values and one for each further key. That is fast while the tables fit into the
-//! cache. Once there are more than [`GROUPS_MIN`] groups, and most combinations of the keys' values do not occur, groups
-//! move here. Their ids stay.
+//! Pairs of ids need a table for each key's values and one for each further key. That is fast while the tables fit
+//! into the cache. Once there are more than [`GROUPS_MIN`] groups, and most combinations of the keys' values do not
+//! occur, groups move here. Their ids stay.
 
 use super::group::{GroupKey, Groups};
 use super::key::{KeyReader, canonical, spread};

@@ -1,7 +1,7 @@
 //! Keys that are numbers, of which the small side has many: found by all of their values at once.
 //!
-//! Each key's values and their pairs have a hash table of their own otherwise, which a row after the other is looked up in.
-//! [`KeyTable`] looks up a whole vector, and waits for the memory of many rows at a time.
+//! Each key's values and their pairs have a hash table of their own otherwise, which a row after the other is
+//! looked up in. [`KeyTable`] looks up a whole vector, and waits for the memory of many rows at a time.
 
 use crate::aggregate::key::KeyReader;
 use crate::aggregate::key_table::{KeyTable, RowWords};

@@ -89,7 +89,8 @@ impl BestGroups {
         }
     }
 
-    /// The kept groups in the order in which they were offered. At least all of the first `limit` groups are among them.
+    /// The kept groups in the order in which they were offered. At least all of the first `limit` groups are among
+    /// them.
     pub fn groups(mut self) -> Vec<u32> {
         self.sort_out();
         let mut groups: Vec<u32> = self.candidates.iter().map(|(_, group)| *group).collect();

@@ -332,7 +332,8 @@ pub(super) fn filters<'p>(
     Ok(filters)
 }
 
-/// The aggregates among the leaves, each once, with the shapes of their results, and whether one of them keeps its values.
+/// The aggregates among the leaves, each once, with the shapes of their results, and whether one of them keeps its
+/// values.
 pub(super) fn calls<'p>(
     translator: &mut Translator,
     leaves: &[Expr<'p>],

@@ -1,8 +1,8 @@
 //! The groups that a query's ORDER BY and LIMIT can return.
 //!
-//! `GROUP BY user ORDER BY count(*) DESC LIMIT 10` returns ten of perhaps millions of groups. The node compares the groups
-//! by their states and returns only those that can be among the first ones, so most groups never become rows. The
-//! plan's Sort and Limit above the node stay: they order and count the rows that are left.
+//! `GROUP BY user ORDER BY count(*) DESC LIMIT 10` returns ten of perhaps millions of groups. The node compares the
+//! groups by their states and returns only those that can be among the first ones, so most groups never become
+//! rows. The plan's Sort and Limit above the node stay: they order and count the rows that are left.
 //!
 //! The compared keys are a prefix of ORDER BY: group keys and results that are numbers, times or truths. A sum or an
 //! average of type `numeric` is compared by the double next to it, and ends the prefix. If ORDER BY goes on after the
@@ -54,14 +54,14 @@ pub struct Columns<'a, 'p> {
     pub calls: List<'p, Expr<'p>>,
     /// The shapes of their results.
     pub shapes: &'a [Shape],
-    /// Whether the keys are one of several grouping sets. A key of another set is NULL here, although a condition may say that
-    /// it equals one of these keys.
+    /// Whether the keys are one of several grouping sets. A key of another set is NULL here, although a condition
+    /// may say that it equals one of these keys.
     pub is_set: bool,
 }
 
 impl GroupLimit {
-    /// The limit of a query whose groups are sorted and limited as they are; `None` if it has none, or if the first sort key is
-    /// not comparable.
+    /// The limit of a query whose groups are sorted and limited as they are; `None` if it has none, or if the first
+    /// sort key is not comparable.
     pub fn wanted<'p>(
         root: PlannerInfo<'p>,
         stage: pg_sys::UpperRelationKind::Type,

@@ -75,7 +75,8 @@ impl RowIntake {
         self.push_wanted(columns, outlet, row, |_| true);
     }
 
-    /// Appends a row of lanes that are of the intake's kinds. Attributes that are not wanted, counted from 0, become NULL.
+    /// Appends a row of lanes that are of the intake's kinds. Attributes that are not wanted, counted from 0,
+    /// become NULL.
     ///
     /// # Panics
     /// If the lanes have fewer attributes.

@@ -34,7 +34,7 @@ const BOOL: u8 = 4;
 const PACKED: u8 = 8;
 const DICTIONARY: u8 = 16;
 
-/// What decoding needs to know of a table's columns.
+/// The forms of a table's columns, which decoding cannot read from the catalogue.
 pub fn attributes(descriptor: Descriptor<'_>) -> Vec<LoggedAttribute> {
     let kinds = datum::kinds(descriptor);
     let attributes = descriptor.attributes().zip(kinds);
