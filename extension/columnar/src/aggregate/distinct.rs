@@ -9,7 +9,7 @@
 
 use super::Argument;
 use super::accumulator::Grouping;
-use super::key::{Ids, Key, KeyReader, spread};
+use super::key::{Ids, Key, KeyReader};
 use super::key_table::{KeyTable, RowWords};
 use super::key_values::{KeyValue, KeyValues};
 use super::pairs::Pairs;
@@ -187,11 +187,7 @@ impl Wide {
         rows.has_nulls = false;
         match reader.is_integer() {
             true => rows.read_numbers(1, reader, frame, selection)?,
-            false => {
-                spread(&reader.assign(values, frame, selection)?, selection, ids);
-                let words = &mut rows.words[1];
-                selection.for_each_of(frame.rows, |row| words[row] = ids[row].into());
-            }
+            false => rows.read_ids(1, (reader, values), frame, selection, ids)?,
         }
         let groups = &mut rows.words[0];
         selection.for_each_of(frame.rows, |row| {

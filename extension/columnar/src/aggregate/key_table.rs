@@ -19,9 +19,9 @@ use crate::vector::selection::Selection;
 const SLOTS_MIN_BITS: u32 = 12;
 /// Of five slots, this many are used at most.
 const USED_OF_FIVE: usize = 3;
-/// Bits of a filter for each key at least. Of unknown keys, one in so many passes.
+/// Bits of a filter for each key, at least. About one unknown key in so many passes the filter.
 const FILTER_BITS: usize = 8;
-/// Keys of at most so many words can have NULLs.
+/// Keys have at most so many words: one byte marks the NULLs of a key.
 pub(crate) const WORDS_MAX: usize = 8;
 
 /// The keys of a vector's rows, a word after the other.
@@ -29,7 +29,7 @@ pub(crate) struct RowWords {
     /// For each word of the keys, that of each row. It is 0 for NULL.
     pub(crate) words: Vec<Box<[u64; VECTOR_ROWS]>>,
     /// For each row, a bit for each word that is NULL.
-    pub(crate) nulls: Box<[u8; VECTOR_ROWS]>,
+    nulls: Box<[u8; VECTOR_ROWS]>,
     /// Whether any selected row has a NULL. Otherwise `nulls` is not valid.
     pub(crate) has_nulls: bool,
     hashes: Box<[u64; VECTOR_ROWS]>,

@@ -11,7 +11,7 @@
 use super::group::{GroupKey, Groups};
 use super::key::{KeyReader, canonical, spread};
 use super::key_table::{KeyTable, RowWords, WORDS_MAX};
-use super::key_values::KeyValue;
+use super::key_values::{KeyValue, KeyValues};
 use super::pairs::Pairs;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -90,14 +90,12 @@ impl WideGroups {
     ) -> Evaluation<()> {
         self.rows.has_nulls = false;
         for (place, key) in keys.iter_mut().enumerate() {
+            let GroupKey { reader, values } = key;
             match self.direct[place] {
-                true => self
-                    .rows
-                    .read_numbers(place, &mut key.reader, frame, selection)?,
+                true => self.rows.read_numbers(place, reader, frame, selection)?,
                 false => {
-                    spread(&key.assign(frame, selection)?, selection, ids);
-                    let words = &mut self.rows.words[place];
-                    selection.for_each_of(frame.rows, |row| words[row] = ids[row].into());
+                    let key = (reader, values);
+                    self.rows.read_ids(place, key, frame, selection, ids)?;
                 }
             }
         }
@@ -106,6 +104,21 @@ impl WideGroups {
 }
 
 impl RowWords {
+    /// Reads a word of the selected rows' keys: the ids of values. They are also written to `ids`.
+    pub(super) fn read_ids(
+        &mut self,
+        word: usize,
+        (reader, values): (&mut KeyReader, &mut KeyValues),
+        frame: &Frame<'_>,
+        selection: &Selection,
+        ids: &mut [u32; VECTOR_ROWS],
+    ) -> Evaluation<()> {
+        spread(&reader.assign(values, frame, selection)?, selection, ids);
+        let words = &mut self.words[word];
+        selection.for_each_of(frame.rows, |row| words[row] = ids[row].into());
+        Ok(())
+    }
+
     /// Reads a word of the selected rows' keys: the canonical bits of a number.
     pub(crate) fn read_numbers(
         &mut self,

@@ -1,7 +1,7 @@
 //! Keys that are numbers, of which the small side has many: found by all of their values at once.
 //!
-//! Each key's values and their pairs have a hash table of their own otherwise, which a row after the other is
-//! looked up in. [`KeyTable`] looks up a whole vector, and waits for the memory of many rows at a time.
+//! Otherwise each key has a hash table of its values, and pairs of keys have another, and rows are looked up in them
+//! one by one. [`KeyTable`] looks up a whole vector, so the processor waits for the memory of many rows at a time.
 
 use crate::aggregate::key::KeyReader;
 use crate::aggregate::key_table::{KeyTable, RowWords};
@@ -14,7 +14,7 @@ use crate::vector::selection::Selection;
 pub(super) const KEYS_MIN: usize = if cfg!(test) { 8 } else { 1 << 12 };
 /// Bytes of slots and of the filter for each key.
 const BYTES_A_KEY: usize = 28;
-/// Of this many neighbouring rows, one at least has other keys than the row before; otherwise rows come in stretches.
+/// Rows come in stretches of equal keys if fewer than one in so many has other keys than the row before.
 const STRETCH_ROWS: usize = 4;
 
 /// The keys of a small side.

@@ -54,9 +54,9 @@ pub struct Alone<'p> {
     pub cost: f64,
 }
 
-/// One process chooses the first of more groups than this. Several processes return all of theirs to be combined,
-/// and PostgreSQL estimates many groups as too few: it estimated 4,000 where there were 118,000, and workers
-/// took three times as long.
+/// If more groups than this are expected, one process chooses the first ones. Several processes would have to return
+/// all of their groups. PostgreSQL mostly expects too few of many groups: with 4,000 expected groups and 118,000 real
+/// ones, workers took three times as long as one process.
 const LIMITED_GROUPS_MAX: f64 = 1_000.0;
 
 /// Offers to let several processes aggregate.

@@ -70,7 +70,9 @@ impl GroupLimit {
         let query = root.parse()?;
         let is_distinct = stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
         let is_last_stage = query.distinctClause().is_empty() || is_distinct;
-        if !is_last_stage || query.hasWindowFuncs() || query.havingQual().is_some() {
+        let is_single = columns.keys.is_empty();
+        let has_more_stages = !is_last_stage || query.hasWindowFuncs();
+        if is_single || has_more_stages || query.havingQual().is_some() {
             return None;
         }
         let limit = limit(query)?;
@@ -114,8 +116,7 @@ impl GroupLimit {
         };
         let mut numbers = vec![limit.columns.len() as i32];
         numbers.extend([
-            (limit.limit >> 31) as i32,
-            (limit.limit & 0x7fff_ffff) as i32,
+            limit.limit as i32,
             i32::from(limit.comparison.is_rounded),
             i32::from(limit.comparison.keeps_equal),
         ]);
@@ -129,14 +130,14 @@ impl GroupLimit {
 
     /// The limit for the numbers that a plan stores, and how many numbers these are.
     pub fn of_numbers(numbers: &[i32]) -> (Option<GroupLimit>, usize) {
-        let &[keys, high, low, rounded, keeps_equal, ..] = numbers else {
+        let &[keys, limit, rounded, keeps_equal, ..] = numbers else {
             return (None, 1);
         };
         if keys == 0 {
             return (None, 1);
         }
-        let end = 5 + 2 * keys as usize;
-        let columns = numbers[5..end].chunks(2).map(|column| SortColumn {
+        let end = 4 + 2 * keys as usize;
+        let columns = numbers[4..end].chunks(2).map(|column| SortColumn {
             place: column[0] as usize,
             order: Order {
                 descending: column[1] & 1 != 0,
@@ -150,7 +151,7 @@ impl GroupLimit {
                 is_rounded: rounded != 0,
                 keeps_equal: keeps_equal != 0,
             },
-            limit: (high as usize) << 31 | low as usize,
+            limit: limit as usize,
         };
         (Some(limit), end)
     }
