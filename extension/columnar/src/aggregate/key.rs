@@ -165,7 +165,7 @@ impl KeyReader {
     }
 
     /// The value that it reads, if that is a number.
-    pub(super) fn number_mut(&mut self) -> Option<&mut Value> {
+    pub(crate) fn number_mut(&mut self) -> Option<&mut Value> {
         match &mut self.key {
             Key::Number(value) => Some(value),
             _ => None,

@@ -66,6 +66,13 @@ fn null_hash(nulls: u8) -> u64 {
     u64::from(nulls) << 56
 }
 
+/// The hash of a key.
+#[inline]
+fn hash_of(nulls: u8, key: &[u64]) -> u64 {
+    key.iter()
+        .fold(null_hash(nulls), |hash, word| mixed(hash, *word))
+}
+
 impl RowWords {
     pub(crate) fn new(width: usize) -> RowWords {
         debug_assert!((1..=WORDS_MAX).contains(&width));
@@ -88,6 +95,19 @@ impl RowWords {
             words[row] = 0;
             nulls[row] |= 1 << word;
         });
+    }
+
+    /// Whether two rows have different words. Neither has a NULL.
+    #[inline]
+    pub(crate) fn differ(&self, a: usize, b: usize) -> bool {
+        self.words.iter().any(|words| words[a] != words[b])
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.len() * size_of::<[u64; VECTOR_ROWS]>()
+            + 2 * size_of::<[u64; VECTOR_ROWS]>()
+            + size_of::<[u8; VECTOR_ROWS]>()
     }
 
     /// The NULLs of a row.
@@ -132,10 +152,7 @@ impl KeyTable {
         let width = self.width;
         for id in 0..self.count {
             let nulls = self.nulls.get(id).copied().unwrap_or(0);
-            let key = &self.keys[id * width..(id + 1) * width];
-            let hash = key
-                .iter()
-                .fold(null_hash(nulls), |hash, word| mixed(hash, *word));
+            let hash = hash_of(nulls, &self.keys[id * width..(id + 1) * width]);
             let bit = hash as usize & (bits - 1);
             self.filter[bit / 64] |= 1 << (bit % 64);
         }
@@ -200,6 +217,36 @@ impl KeyTable {
             }
         });
         known
+    }
+
+    /// The id of a key without NULLs, which gets one if it is new. The table has no filter.
+    pub(crate) fn id(&mut self, key: &[u64]) -> u32 {
+        debug_assert!(self.filter.is_empty(), "a table with a filter has all keys");
+        self.reserve(1);
+        let hash = hash_of(0, key);
+        let place = match self.place_of(hash, key) {
+            Ok(id) => return id,
+            Err(place) => place,
+        };
+        self.keys.extend_from_slice(key);
+        self.add(place, hash, 0)
+    }
+
+    /// The id of a key without NULLs, if it is known.
+    pub(crate) fn known_id(&self, key: &[u64]) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        self.place_of(hash_of(0, key), key).ok()
+    }
+
+    /// The id of a key without NULLs, or the free slot for it. There is a free slot.
+    fn place_of(&self, hash: u64, key: &[u64]) -> Result<u32, usize> {
+        self.search(hash, |id| {
+            let start = id as usize * self.width;
+            let nulls = self.nulls.get(id as usize).copied().unwrap_or(0);
+            nulls == 0 && &self.keys[start..start + self.width] == key
+        })
     }
 
     /// The selected rows that pass the filter, if there is one.
@@ -267,7 +314,12 @@ impl KeyTable {
 
     /// The id of a row's key, or the free slot for it. There is a free slot.
     fn find(&self, rows: &RowWords, row: usize) -> Result<u32, usize> {
-        let hash = rows.hashes[row];
+        self.search(rows.hashes[row], |id| self.is_key::<0>(id, rows, row))
+    }
+
+    /// The id of a key of this hash that `is_key` tells, or the free slot for it.
+    #[inline]
+    fn search(&self, hash: u64, is_key: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
         let mut place = (hash >> self.shift) as usize;
         loop {
@@ -276,7 +328,7 @@ impl KeyTable {
                 return Err(place);
             }
             let id = slot as u32 - 1;
-            if slot >> 32 == hash >> 32 && self.is_key::<0>(id, rows, row) {
+            if slot >> 32 == hash >> 32 && is_key(id) {
                 return Ok(id);
             }
             place = (place + 1) & mask;
@@ -289,11 +341,16 @@ impl KeyTable {
             Ok(id) => return id,
             Err(place) => place,
         };
+        self.keys.extend(rows.words.iter().map(|words| words[row]));
+        self.add(place, rows.hashes[row], rows.nulls_of(row))
+    }
+
+    /// Gives the next id to a key, whose words were added, in a free slot.
+    #[inline]
+    fn add(&mut self, place: usize, hash: u64, nulls: u8) -> u32 {
         let id = self.count as u32;
         self.count += 1;
-        self.slots[place] = rows.hashes[row] >> 32 << 32 | u64::from(id + 1);
-        self.keys.extend(rows.words.iter().map(|words| words[row]));
-        let nulls = rows.nulls_of(row);
+        self.slots[place] = hash >> 32 << 32 | u64::from(id + 1);
         if nulls != 0 || !self.nulls.is_empty() {
             self.nulls.resize(id as usize, 0);
             self.nulls.push(nulls);

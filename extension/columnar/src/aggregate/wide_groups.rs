@@ -22,6 +22,9 @@ use crate::with_number;
 
 /// Fewer groups stay where they are.
 pub(super) const GROUPS_MIN: usize = 1 << 14;
+/// Groups move only if a step that hashes its pairs has at least this share of them. The labels of a series are such a
+/// step with few pairs: each goes with many minutes.
+const HASHED_SHARE: usize = 8;
 
 /// The groups.
 pub(super) struct WideGroups {
@@ -105,7 +108,7 @@ impl WideGroups {
 
 impl RowWords {
     /// Reads a word of the selected rows' keys: the ids of values. They are also written to `ids`.
-    pub(super) fn read_ids(
+    pub(crate) fn read_ids(
         &mut self,
         word: usize,
         (reader, values): (&mut KeyReader, &mut KeyValues),
@@ -152,7 +155,10 @@ impl Groups {
                 .keys
                 .iter()
                 .any(|key| key.values.has_scattered_numbers()),
-            false => self.pairs.iter().any(|pairs| pairs.is_hashed()),
+            // A step of few pairs is looked up for stretches of rows, or from the cache.
+            false => self.pairs.iter().any(|pairs| {
+                pairs.is_hashed() && pairs.len() >= self.len().max(GROUPS_MIN) / HASHED_SHARE
+            }),
         };
         let is_many = self.len() >= GROUPS_MIN && is_hashed();
         #[cfg(test)]

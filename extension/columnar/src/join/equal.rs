@@ -12,9 +12,8 @@
 
 use super::found::{Found, NO_ROW};
 use super::key_set::KeySet;
-use super::number_keys::{KEYS_MIN, NumberKeys};
+use super::many_keys::{KEYS_MIN, ManyKeys};
 use crate::aggregate::key::{Key, KeyReader, canonical, spread};
-use crate::aggregate::key_table::WORDS_MAX;
 use crate::aggregate::key_values::{KeyValues, UNKNOWN};
 use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
@@ -42,21 +41,60 @@ pub enum SmallKey<'a> {
 }
 
 /// A key of the left side, with the values that the small side has.
-struct EqualKey {
-    reader: KeyReader,
-    values: KeyValues,
+pub(super) struct EqualKey {
+    pub(super) reader: KeyReader,
+    pub(super) values: KeyValues,
     /// The integer that the small row before has, and its id.
     last: Option<(i64, u32)>,
 }
 
 impl EqualKey {
     /// The canonical bits of all numbers, by id.
-    fn bits(&self) -> Vec<u64> {
+    pub(super) fn bits(&self) -> Vec<u64> {
         let mut bits = vec![0; self.values.len()];
         for (number, id) in self.values.integers().into_iter().flatten() {
             bits[id as usize] = number as u64;
         }
         bits
+    }
+
+    /// Forgets all values.
+    pub(super) fn forget(&mut self) {
+        self.values = KeyValues::default();
+        self.last = None;
+        self.reader.forget();
+    }
+
+    /// The canonical bits of a number.
+    fn word(&self, value: &SmallKey<'_>) -> Option<u64> {
+        match (value, self.reader.number()) {
+            (SmallKey::Integer(integer), _) => Some(*integer as u64),
+            (SmallKey::Float(float), Some(NumberType::F32)) => Some(canonical(*float as f32)),
+            (SmallKey::Float(float), _) => Some(canonical(*float)),
+            _ => None,
+        }
+    }
+
+    /// The id of a value that is not NULL.
+    fn id(&mut self, value: &SmallKey<'_>) -> u32 {
+        match value {
+            SmallKey::Integer(integer) => match self.last {
+                Some((last, id)) if last == *integer => id,
+                _ => {
+                    let bits = *integer as u64;
+                    let id = self.values.number(bits, Scalar(bits));
+                    self.last = Some((*integer, id));
+                    id
+                }
+            },
+            SmallKey::Text(item) => self.values.text(item),
+            SmallKey::Bytes16(value) => self.values.bytes16(*value),
+            SmallKey::Float(_) => {
+                let bits = self.word(value).unwrap_or_default();
+                self.values.number(bits, Scalar(bits))
+            }
+            SmallKey::Null => UNKNOWN,
+        }
     }
 }
 
@@ -91,9 +129,9 @@ impl Chains {
         self.next.len() as u32 - 1
     }
 
-    /// Adds a row that is the last one of its id so far.
+    /// Adds a row that is the last one of its id so far; gives its number.
     #[inline]
-    fn push_of(&mut self, id: u32) {
+    fn push_of(&mut self, id: u32) -> u32 {
         let number = self.push();
         match self.ends.get_mut(id as usize) {
             Some((_, last)) => {
@@ -103,6 +141,7 @@ impl Chains {
             }
             None => self.ends.push((number, number)),
         }
+        number
     }
 
     /// Whether an id, of which those before are known, has no row yet.
@@ -120,8 +159,8 @@ pub struct EqualJoin {
     pairs: Vec<Pairs>,
     rows: Chains,
     dense: Option<Dense>,
-    /// All keys, if they are many numbers, not integers that lie close together.
-    numbers: Option<NumberKeys>,
+    /// All keys, if they are many; then there are no pairs.
+    many: Option<Box<ManyKeys>>,
     found: Found,
     ids: Box<[u32; VECTOR_ROWS]>,
 }
@@ -144,7 +183,7 @@ impl EqualJoin {
             pairs: (0..pairs).map(|_| Pairs::default()).collect(),
             rows: Chains::default(),
             dense: None,
-            numbers: None,
+            many: None,
             found: Found::default(),
             ids: Box::new([UNKNOWN; VECTOR_ROWS]),
         }
@@ -155,11 +194,12 @@ impl EqualJoin {
     /// # Panics
     /// If the values are fewer than the keys.
     pub fn push(&mut self, row: &[SmallKey<'_>]) -> u32 {
-        match self.id(row) {
+        let number = match self.id(row) {
             Some(id) => self.rows.push_of(id),
-            None => drop(self.rows.push()),
-        }
-        self.rows.next.len() as u32 - 1
+            None => self.rows.push(),
+        };
+        self.widen_if_many();
+        number
     }
 
     /// Takes in a small row only if no earlier one has its keys. That is enough for SEMI and ANTI joins.
@@ -171,6 +211,7 @@ impl EqualJoin {
             && self.rows.is_new(id)
         {
             self.rows.push_of(id);
+            self.widen_if_many();
         }
     }
 
@@ -192,6 +233,26 @@ impl EqualJoin {
         selection: &Selection,
         keys_alone: bool,
     ) -> Evaluation<()> {
+        match &mut self.many {
+            Some(many) => {
+                let (small, ids) = (&mut self.small, &mut self.ids);
+                many.push(&mut self.keys, small, frame, selection, ids)?;
+            }
+            None => self.pair_vector(frame, selection)?,
+        }
+        let (rows, ids) = (&mut self.rows, &self.ids);
+        rows.next.reserve(selection.count());
+        selection.for_each(|row| {
+            if !keys_alone || rows.is_new(ids[row]) {
+                rows.push_of(ids[row]);
+            }
+        });
+        self.widen_if_many();
+        Ok(())
+    }
+
+    /// Writes the ids of the keys of the selected rows, which are a pair of ids at a time.
+    fn pair_vector(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
         for (index, (key, reader)) in self.keys.iter_mut().zip(&mut self.small).enumerate() {
             let own = reader.assign(&mut key.values, frame, selection)?;
             let (ids, others) = (&mut self.ids, self.found.rows_mut());
@@ -203,13 +264,6 @@ impl EqualJoin {
             let pairs = &mut self.pairs[step];
             selection.for_each(|row| ids[row] = pairs.id(ids[row], others[row]));
         }
-        let (rows, ids) = (&mut self.rows, &self.ids);
-        rows.next.reserve(selection.count());
-        selection.for_each(|row| {
-            if !keys_alone || rows.is_new(ids[row]) {
-                rows.push_of(ids[row]);
-            }
-        });
         Ok(())
     }
 
@@ -219,29 +273,16 @@ impl EqualJoin {
         if row.iter().any(|key| matches!(key, SmallKey::Null)) {
             return None;
         }
+        if let Some(many) = &mut self.many {
+            let keys = self.keys.iter_mut().zip(row);
+            return Some(many.id(keys.map(|(key, value)| {
+                // Numbers are their own words, other values have ids.
+                key.word(value).unwrap_or_else(|| key.id(value).into())
+            })));
+        }
         let mut id = UNKNOWN;
         for (index, (key, value)) in self.keys.iter_mut().zip(row).enumerate() {
-            let own = match value {
-                SmallKey::Integer(integer) => match key.last {
-                    Some((last, id)) if last == *integer => id,
-                    _ => {
-                        let bits = *integer as u64;
-                        let id = key.values.number(bits, Scalar(bits));
-                        key.last = Some((*integer, id));
-                        id
-                    }
-                },
-                SmallKey::Text(item) => key.values.text(item),
-                SmallKey::Float(value) => {
-                    let bits = match key.reader.number() {
-                        Some(NumberType::F32) => canonical(*value as f32),
-                        _ => canonical(*value),
-                    };
-                    key.values.number(bits, Scalar(bits))
-                }
-                SmallKey::Bytes16(value) => key.values.bytes16(*value),
-                SmallKey::Null => return None,
-            };
+            let own = key.id(value);
             id = match index {
                 0 => own,
                 _ => self.pairs[index - 1].id(id, own),
@@ -257,17 +298,11 @@ impl EqualJoin {
         {
             *value = dense.value;
         }
-        for key in &mut self.keys {
-            key.values = KeyValues::default();
-            key.last = None;
-            key.reader.forget();
-        }
+        self.keys.iter_mut().for_each(EqualKey::forget);
         self.small.iter_mut().for_each(KeyReader::forget);
-        self.pairs
-            .iter_mut()
-            .for_each(|pairs| *pairs = Pairs::default());
+        self.pairs = self.keys.iter().skip(1).map(|_| Pairs::default()).collect();
         self.rows = Chains::default();
-        self.numbers = None;
+        self.many = None;
     }
 
     /// There are no more rows of the small side. What makes looking up keys faster may take `room` bytes of memory.
@@ -276,33 +311,44 @@ impl EqualJoin {
             key.values.close();
         }
         self.make_dense();
-        if self.dense.is_none() {
-            self.take_numbers(room);
+        if self.dense.is_none()
+            && let Some(many) = &mut self.many
+        {
+            many.finish(room);
         }
     }
 
-    /// Gives many numbers a table of their own.
-    fn take_numbers(&mut self, room: usize) {
-        let count = self.rows.ends.len();
-        let are_numbers = self.keys.iter().all(|key| key.reader.number().is_some());
-        let is_large = NumberKeys::expected_bytes(self.keys.len(), count) > room;
-        if is_large || count < KEYS_MIN || !are_numbers || self.keys.len() > WORDS_MAX {
+    /// Moves the keys to a table of their own if they are many.
+    #[inline]
+    fn widen_if_many(&mut self) {
+        if self.many.is_none() && self.rows.ends.len() >= KEYS_MIN {
+            self.widen();
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        if !ManyKeys::may_take(&self.keys) {
             return;
         }
-        // The canonical bits of the numbers of each key, by id.
-        let bits: Vec<Vec<u64>> = self.keys.iter().map(EqualKey::bits).collect();
-        let word = |mut id: u32, key: usize| {
-            for (step, pairs) in self.pairs.iter().enumerate().rev() {
+        let pairs = std::mem::take(&mut self.pairs);
+        let id_of = |mut id: u32, key: usize| {
+            for (step, pairs) in pairs.iter().enumerate().rev() {
                 let (before, own) = pairs.pair(id);
                 if key == step + 1 {
-                    id = own;
-                    break;
+                    return own;
                 }
                 id = before;
             }
-            bits[key][id as usize]
+            id
         };
-        self.numbers = Some(NumberKeys::new(self.keys.len(), count, word));
+        let many = ManyKeys::take(&mut self.keys, self.rows.ends.len(), id_of);
+        for (place, reader) in self.small.iter_mut().enumerate() {
+            if many.is_direct(place) {
+                reader.forget();
+            }
+        }
+        self.many = Some(Box::new(many));
     }
 
     /// Makes an array of the integers of the only key, if they lie close together.
@@ -310,8 +356,12 @@ impl EqualJoin {
         let [key] = &mut self.keys[..] else {
             return;
         };
-        let Some((value, integers)) = key.reader.integer_mut().zip(key.values.integers()) else {
+        let Some(value) = key.reader.integer_mut() else {
             return;
+        };
+        let integers: Vec<(i64, u32)> = match &self.many {
+            Some(many) => many.words(0).map(|(word, id)| (word as i64, id)).collect(),
+            None => key.values.integers().unwrap_or_default(),
         };
         let bounds = integers.iter().map(|(integer, _)| *integer);
         let Some((minimum, maximum)) = bounds.clone().min().zip(bounds.max()) else {
@@ -345,10 +395,19 @@ impl EqualJoin {
     /// The different values of a key, unless they are texts. Asked after [`Self::finish`].
     pub fn key_set(&self, key: usize) -> Option<KeySet> {
         let EqualKey { reader, values, .. } = &self.keys[key];
+        let many = self.many.as_ref().filter(|many| many.is_direct(key));
         if let Some(values) = values.all_bytes16() {
             return Some(KeySet::of_bytes16(values));
         }
-        let numbers = values.integers()?.into_iter().map(|(bits, _)| bits);
+        let numbers: Vec<i64> = match many {
+            Some(many) => many.words(key).map(|(word, _)| word as i64).collect(),
+            None => values
+                .integers()?
+                .into_iter()
+                .map(|(bits, _)| bits)
+                .collect(),
+        };
+        let numbers = numbers.into_iter();
         Some(match reader.number() {
             // The one NaN has the bits of 64.
             Some(NumberType::F32) => KeySet::of_floats(numbers.map(|bits| {
@@ -380,7 +439,7 @@ impl EqualJoin {
             + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
             + self.rows.ends.capacity() * 8
             + self.rows.next.capacity() * 4
-            + self.numbers.as_ref().map_or(0, NumberKeys::bytes)
+            + self.many.as_ref().map_or(0, |many| many.bytes())
             + dense
     }
 
@@ -402,14 +461,9 @@ impl EqualJoin {
             });
             return Ok(());
         }
-        if let Some(numbers) = &mut self.numbers {
-            let readers = self.keys.iter_mut().map(|key| &mut key.reader);
-            if let Some(known) = numbers.find(readers, frame, selection, &mut self.ids)? {
-                let (found, ids, ends) = (self.found.rows_mut(), &self.ids, &self.rows.ends);
-                known.for_each(|row| found[row] = ends[ids[row] as usize].0);
-                *selection = known;
-                return Ok(());
-            }
+        if let Some(many) = &mut self.many {
+            let (keys, found, ends) = (&mut self.keys, &mut self.found, &self.rows.ends);
+            return many.find(keys, frame, selection, found, |id| ends[id as usize].0);
         }
         if let [key] = &mut self.keys[..] {
             let ids = key.reader.assign(&mut key.values, frame, selection)?;
