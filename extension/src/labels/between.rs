@@ -132,7 +132,7 @@ impl Search<'_> {
 
     /// Reads the rows of a scan.
     fn read(&mut self, scan: &mut Scan<'_>) {
-        loop {
+        while !self.left.get_mut().is_empty() {
             let by_zone = ByZone {
                 rules_out: &|zone| self.is_ruled_out(zone),
                 answered_by: None,
@@ -147,12 +147,20 @@ impl Search<'_> {
                 while from < end {
                     // Vectors are decoded as a whole.
                     let to = end.min((from / VECTOR_ROWS + 1) * VECTOR_ROWS);
-                    scan.fill(from..to, Some(&[TS, SERIES]));
-                    self.read_rows(scan, from, to);
+                    if !self.is_vector_ruled_out(scan, from / VECTOR_ROWS) {
+                        scan.fill(from..to, Some(&[TS, SERIES]));
+                        self.read_rows(scan, from, to);
+                    }
                     from = to;
                 }
             }
         }
+    }
+
+    /// Whether zones prove that no row of a vector of the open window is of a series that is left, between the times.
+    fn is_vector_ruled_out(&self, scan: &Scan<'_>, vector: usize) -> bool {
+        let window = scan.window();
+        self.is_ruled_out(&|attribute| window.and_then(|window| window.zone(attribute, vector)))
     }
 
     /// Takes the series of the rows at some places of the open window.

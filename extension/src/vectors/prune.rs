@@ -24,10 +24,18 @@ pub struct Filter {
     pub attributes: Vec<usize>,
     /// The attributes whose zones can save a condition from reading rows, even in vectors that are not skipped.
     pub zones_wanted: Vec<usize>,
-    /// By attribute, the integers one of which a row must contain: the lists of `= ANY`.
-    pub lists: Vec<(usize, KeySet)>,
+    /// The lists of `= ANY`.
+    pub lists: Vec<List>,
     /// By attribute, the values one of which a row must contain: the keys of a join.
     pub key_sets: Vec<(usize, KeySet)>,
+}
+
+/// The integers one of which an attribute must have for a condition to be TRUE.
+pub struct List {
+    pub attribute: usize,
+    pub keys: KeySet,
+    /// The number of the condition, if it is TRUE for each of the integers.
+    qual: Option<usize>,
 }
 
 impl Filter {
@@ -57,7 +65,7 @@ impl Filter {
             Prune::of(&qual, Some(index), prunes);
             qual.zones_wanted(zones_wanted);
             if is_executed {
-                add_lists(&qual, &translator.scalars, &mut filter.lists);
+                add_lists(&qual, Some(index), &translator.scalars, &mut filter.lists);
             }
             filter.quals.push(qual);
             let looked_at = translator.asked_since(&before);
@@ -87,20 +95,43 @@ impl Filter {
         scalars: &[Option<Scalar>],
     ) -> bool {
         let mut prunes = self.prunes.iter();
-        let mut sets = self.lists.iter().chain(&self.key_sets);
         prunes
             .any(|prune| zone(prune.attribute).is_some_and(|zone| prune.rules_out(&zone, scalars)))
-            || sets.any(|(attribute, keys)| {
-                zone(*attribute).is_some_and(|zone| keys.is_ruled_out(&zone))
+            || self.sets().any(|(attribute, keys)| {
+                zone(attribute).is_some_and(|zone| keys.is_ruled_out(&zone))
             })
             || self.contradicts(zone)
     }
 
     /// The attributes by which rows can be searched. Attributes of lists and keys come first, as they rule out the most.
     pub fn search_attributes(&self) -> impl Iterator<Item = usize> + '_ {
-        let sets = self.lists.iter().chain(&self.key_sets);
-        let of_sets = sets.map(|(attribute, _)| *attribute);
+        let of_sets = self.sets().map(|(attribute, _)| attribute);
         of_sets.chain(self.required().map(|prune| prune.attribute))
+    }
+
+    /// The attributes that must have one of some values, and these values.
+    fn sets(&self) -> impl Iterator<Item = (usize, &KeySet)> {
+        let lists = self.lists.iter().map(|list| (list.attribute, &list.keys));
+        lists.chain(
+            self.key_sets
+                .iter()
+                .map(|(attribute, keys)| (*attribute, keys)),
+        )
+    }
+
+    /// A bit for each of the first 64 conditions that rows pass whose attribute is not NULL and has one value, which is
+    /// the only one in its zone that can pass.
+    pub fn passed_by_one_value(&self, attribute: usize) -> u64 {
+        let of_attribute = self.required().filter(|prune| prune.attribute == attribute);
+        let equalities = of_attribute.filter(|prune| prune.comparison == Comparison::Equal);
+        let lists = self.lists.iter().filter(|list| list.attribute == attribute);
+        let quals = equalities
+            .map(|prune| prune.qual)
+            .chain(lists.map(|list| list.qual));
+        quals
+            .flatten()
+            .filter(|qual| *qual < u64::BITS as usize)
+            .fold(0, |bits, qual| bits | 1 << qual)
     }
 
     /// The comparisons that each row must pass.
@@ -112,8 +143,7 @@ impl Filter {
     pub fn seek(&self, attribute: usize, zone: &Zone, scalars: &[Option<Scalar>]) -> MatchPlace {
         let of_attribute = self.required().filter(|prune| prune.attribute == attribute);
         let by_comparison = of_attribute.map(|prune| prune.seek(zone, scalars));
-        let sets = self.lists.iter().chain(&self.key_sets);
-        let of_attribute = sets.filter(|(of, _)| *of == attribute);
+        let of_attribute = self.sets().filter(|(of, _)| *of == attribute);
         let by_keys = of_attribute.map(|(_, keys)| seek_key(keys, zone));
         by_comparison
             .chain(by_keys)
@@ -130,8 +160,7 @@ impl Filter {
         scalars: &[Option<Scalar>],
     ) -> Option<(i64, i64)> {
         let (mut least, mut greatest) = (zone.minimum.signed()?, zone.maximum.signed()?);
-        let sets = self.lists.iter().chain(&self.key_sets);
-        for (_, keys) in sets.filter(|(of, _)| *of == attribute) {
+        for (_, keys) in self.sets().filter(|(of, _)| *of == attribute) {
             least = keys.first_from(least)?;
             greatest = keys.last_until(greatest)?;
         }
@@ -202,18 +231,28 @@ pub fn predicates(
         .collect()
 }
 
-/// Adds the lists of integers one of which a row must contain for a predicate to be TRUE.
-fn add_lists(predicate: &Predicate, scalars: &[Option<Scalar>], lists: &mut Vec<(usize, KeySet)>) {
+/// Adds the lists of integers one of which a row must contain for a predicate to be TRUE. `qual` is the number of the
+/// condition that is this predicate.
+fn add_lists(
+    predicate: &Predicate,
+    qual: Option<usize>,
+    scalars: &[Option<Scalar>],
+    lists: &mut Vec<List>,
+) {
     match predicate {
         Predicate::And(parts) => {
             parts
                 .iter()
-                .for_each(|part| add_lists(part, scalars, lists));
+                .for_each(|part| add_lists(part, None, scalars, lists));
         }
         Predicate::Member(value, members) if !value.number().is_float() => {
             let integers = members.elements(scalars).map(|scalar| scalar.0 as i64);
             if let Some(attribute) = widened_column(value) {
-                lists.push((attribute, KeySet::of_integers(integers)));
+                lists.push(List {
+                    attribute,
+                    keys: KeySet::of_integers(integers),
+                    qual,
+                });
             }
         }
         _ => {}

@@ -297,14 +297,16 @@ impl VectorSource {
         if filter.contradicts(&|attribute| self.zone(attribute)) {
             return true;
         }
-        let has_none = |(attribute, keys): &(usize, KeySet)| {
-            self.zone(*attribute)
+        let has_none = |attribute: usize, keys: &KeySet| {
+            self.zone(attribute)
                 .is_some_and(|zone| keys.is_ruled_out(&zone))
         };
-        if filter.lists.iter().any(has_none) {
+        let mut lists = filter.lists.iter();
+        if lists.any(|list| has_none(list.attribute, &list.keys)) {
             return true;
         }
-        if filter.key_sets.iter().any(has_none) {
+        let mut key_sets = filter.key_sets.iter();
+        if key_sets.any(|(attribute, keys)| has_none(*attribute, keys)) {
             self.counters.vectors_without_keys += 1;
             return true;
         }

@@ -22,8 +22,10 @@ use crate::with_number;
 
 /// Fewer groups stay where they are.
 pub(super) const GROUPS_MIN: usize = 1 << 14;
-/// Groups move only if a step that hashes its pairs has at least this share of them. The labels of a series are such a
-/// step with few pairs: each goes with many minutes.
+/// Hashed pairs of a step before the last count if there are at least so many: fewer are in the cache.
+const HASHED_MIN: usize = 1 << 16;
+/// They count if the groups are at most so many times as many. The labels of a series are such a step with few pairs:
+/// each goes with many minutes.
 const HASHED_SHARE: usize = 8;
 
 /// The groups.
@@ -150,15 +152,17 @@ impl Groups {
     /// Moves the groups if they are many, and few combinations of their keys' values occur. The vector before had no
     /// stretches of rows of one group.
     pub(super) fn widen_if_many(&mut self) {
-        let is_hashed = || match self.pairs.is_empty() {
-            true => self
-                .keys
-                .iter()
-                .any(|key| key.values.has_scattered_numbers()),
-            // A step of few pairs is looked up for stretches of rows, or from the cache.
-            false => self.pairs.iter().any(|pairs| {
-                pairs.is_hashed() && pairs.len() >= self.len().max(GROUPS_MIN) / HASHED_SHARE
-            }),
+        let are_many =
+            |pairs: &Pairs| pairs.len() >= HASHED_MIN && pairs.len() >= self.len() / HASHED_SHARE;
+        let is_hashed = || match self.pairs.split_last() {
+            None => {
+                let mut keys = self.keys.iter();
+                keys.any(|key| key.values.has_scattered_numbers())
+            }
+            Some((last, before)) => {
+                let mut before = before.iter();
+                last.is_hashed() || before.any(|pairs| pairs.is_hashed() && are_many(pairs))
+            }
         };
         let is_many = self.len() >= GROUPS_MIN && is_hashed();
         #[cfg(test)]

@@ -34,13 +34,17 @@ impl VectorSource {
             MatchPlace::Here => return,
             MatchPlace::Below => end,
             MatchPlace::From(wanted) => {
+                // The keys of other segments are mostly above the whole window.
                 let is_lesser = |vector: usize| {
                     let window = self.scan.window();
                     let zone = window.and_then(|window| window.zone(attribute, vector));
                     let greatest = zone.and_then(|zone| place(zone.maximum));
                     greatest.is_some_and(|greatest| greatest < wanted)
                 };
-                first_not_lesser(here + 1..end, is_lesser)
+                match here + 1 < end && is_lesser(end - 1) {
+                    true => end,
+                    false => first_not_lesser(here + 1..end, is_lesser),
+                }
             }
         };
         self.leap(next);
@@ -78,6 +82,9 @@ impl VectorSource {
         if visible.is_empty() {
             return false;
         }
+        if least == greatest {
+            self.always_true |= filter.passed_by_one_value(attribute);
+        }
         let (word, is_narrower) = (
             rows.start / 64,
             rows.end.div_ceil(64) < self.rows.div_ceil(64),
@@ -85,14 +92,14 @@ impl VectorSource {
         if word > 0 || is_narrower {
             self.place += word * 64;
             self.rows = rows.end - word * 64;
-            self.visible = visible.from_word(word);
-            self.visible_rows = self.visible.count();
-            self.is_narrowed = true;
-            self.zones
-                .iter_mut()
-                .flatten()
-                .for_each(|zone| zone.exact = false);
         }
+        self.visible = visible.from_word(word);
+        self.visible_rows = self.visible.count();
+        self.is_narrowed = true;
+        self.zones
+            .iter_mut()
+            .flatten()
+            .for_each(|zone| zone.exact = false);
         true
     }
 
