@@ -119,19 +119,21 @@ impl Filter {
         )
     }
 
-    /// A bit for each of the first 64 conditions that rows pass whose attribute is not NULL and has one value, which is
-    /// the only one in its zone that can pass.
-    pub fn passed_by_one_value(&self, attribute: usize) -> u64 {
-        let of_attribute = self.required().filter(|prune| prune.attribute == attribute);
-        let equalities = of_attribute.filter(|prune| prune.comparison == Comparison::Equal);
+    /// A bit for each of the first 64 conditions that are TRUE of each row whose attribute has this value.
+    pub fn passed_by(&self, attribute: usize, value: i64, scalars: &[Option<Scalar>]) -> u64 {
+        let equalities = self.required().filter(|prune| {
+            let scalar = || scalars[prune.scalar].and_then(|scalar| prune.bound(scalar).signed());
+            prune.attribute == attribute
+                && prune.comparison == Comparison::Equal
+                && scalar() == Some(value)
+        });
+        let has_value = |list: &&List| list.keys.first_from(value) == Some(value);
         let lists = self.lists.iter().filter(|list| list.attribute == attribute);
-        let quals = equalities
-            .map(|prune| prune.qual)
-            .chain(lists.map(|list| list.qual));
+        let lists = lists.filter(has_value).map(|list| list.qual);
+        let quals = equalities.map(|prune| prune.qual).chain(lists).flatten();
         quals
-            .flatten()
-            .filter(|qual| *qual < u64::BITS as usize)
-            .fold(0, |bits, qual| bits | 1 << qual)
+            .filter_map(|qual| 1_u64.checked_shl(qual as u32))
+            .fold(0, |bits, bit| bits | bit)
     }
 
     /// The comparisons that each row must pass.

@@ -46,7 +46,7 @@ INSERT INTO keys VALUES (NULL, NULL, NULL, NULL, NULL, 'none'), (33, 33000000000
 CREATE TABLE quals AS
   SELECT format('%s %s %s', c, operator, constant) AS qual FROM unnest('{k,small,real}'::text[]) c, unnest('{<,<=,=,>=,>}'::text[]) operator, unnest('{33,34}'::text[]) constant
   UNION ALL SELECT format('k BETWEEN %s AND %s', a, b) FROM (VALUES (-300, -300), (30, 40), (34, 35), (500, 9999), (40, 30)) x(a, b)
-  UNION ALL VALUES ('k IN (33, 34, 399)'), ('k = ANY (ARRAY[-300, 597, NULL])'), ('k IN (34, 35)'), ('k IN (33, 399) AND k > 100'), ('k IN (33, 399) AND k IN (0, 33)'), ('k IN (33, 150) AND k = 34'),
+  UNION ALL VALUES ('k IN (33, 34, 399)'), ('k = ANY (ARRAY[-300, 597, NULL])'), ('k IN (34, 35)'), ('k IN (33, 399) AND k > 100'), ('k IN (33, 399) AND k IN (0, 33)'), ('k IN (33, 150) AND k = 34'), ('k IN (33, 399) AND k = 36'), ('k IN (33, 36) AND k = 36'), ('k IN (30, 36) AND k IN (33, 39)'),
     ('wide IN (9000000000, 33000000000)'), ('small IN (11, 12, 133)'), ('real IN (2.75, 3, 33.25)'), ('ts = ''2026-01-01 01:00'''), ('ts > ''2026-01-02 12:00'' AND k < 0'), ('ts BETWEEN ''2026-01-01 00:10'' AND ''2026-01-01 00:12'''),
     ('k = 33 AND v = 50'), ('k IN (33, 150) AND note = ''n0'''), ('10 / (v + 1) > 3 AND k = 150'), ('k <> 33 AND k <= 36 AND k >= 30'), ('NOT k > 33 AND k > 0'), ('k = 33 OR k = 150'),
     ('k IN (SELECT k FROM keys)'), ('wide IN (SELECT wide FROM keys)'), ('small IN (SELECT small FROM keys)'), ('real IN (SELECT real FROM keys)'), ('ts IN (SELECT ts FROM keys)'), ('k NOT IN (SELECT x.k FROM keys x WHERE x.k IS NOT NULL)'),

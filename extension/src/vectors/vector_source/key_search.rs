@@ -34,13 +34,13 @@ impl VectorSource {
             MatchPlace::Here => return,
             MatchPlace::Below => end,
             MatchPlace::From(wanted) => {
-                // The keys of other segments are mostly above the whole window.
                 let is_lesser = |vector: usize| {
                     let window = self.scan.window();
                     let zone = window.and_then(|window| window.zone(attribute, vector));
                     let greatest = zone.and_then(|zone| place(zone.maximum));
                     greatest.is_some_and(|greatest| greatest < wanted)
                 };
+                // Mostly all rows are lesser: the wanted value is in another segment.
                 match here + 1 < end && is_lesser(end - 1) {
                     true => end,
                     false => first_not_lesser(here + 1..end, is_lesser),
@@ -83,7 +83,7 @@ impl VectorSource {
             return false;
         }
         if least == greatest {
-            self.always_true |= filter.passed_by_one_value(attribute);
+            self.always_true |= filter.passed_by(attribute, least, scalars);
         }
         let (word, is_narrower) = (
             rows.start / 64,
