@@ -242,3 +242,66 @@ impl Groups {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::Key;
+    use super::*;
+    use crate::column::Column;
+    use crate::kind::{LaneKind, Number};
+    use crate::vector::number::NumberType;
+    use crate::vector::value::Value;
+
+    const INTEGER: LaneKind = LaneKind::Fixed {
+        width: 8,
+        stride: 8,
+        number: Number::Signed,
+    };
+
+    /// The groups of rows with these keys.
+    fn groups_of(rows: &[[i64; 3]]) -> Groups {
+        let key = |key| Key::Number(Value::Column(NumberType::I64, key));
+        let mut groups = Groups::new((0..3).map(key).collect());
+        for rows in rows.chunks(VECTOR_ROWS) {
+            let columns = [0, 1, 2].map(|key| {
+                let mut column = Column::new(INTEGER);
+                let values = rows.iter().map(|row| row[key].to_ne_bytes());
+                values.for_each(|value| column.push_fixed(&value));
+                column
+            });
+            let lanes = columns.each_ref().map(Column::lane);
+            let frame = Frame {
+                lanes: &lanes,
+                ..Frame::of_nulls(rows.len(), &[])
+            };
+            let all = Selection::first(rows.len());
+            groups.assign(&frame, &all).unwrap();
+            groups.end_vector();
+        }
+        groups
+    }
+
+    #[test]
+    fn groups_move_if_few_combinations_of_their_keys_occur() {
+        let of_two_keys = |row: i64| [row * 1_000_003, row * 7 % 99_991, 0];
+        let rows: Vec<_> = (0..3 * GROUPS_MIN as i64).map(of_two_keys).collect();
+        let groups = groups_of(&rows);
+        assert_eq!(groups.len(), rows.len());
+        assert!(groups.wide.is_none(), "a few pairs are in the cache");
+        let rows: Vec<_> = (0..2 * HASHED_MIN as i64).map(of_two_keys).collect();
+        let groups = groups_of(&rows);
+        assert_eq!(groups.len(), rows.len());
+        assert!(groups.wide.is_some());
+    }
+
+    #[test]
+    fn series_with_labels_and_minutes_stay() {
+        let series = GROUPS_MIN as i64 + 5_000;
+        let of_minute =
+            |minute| (0..series).map(move |series| [series * 1_000_003, series * 7 % 997, minute]);
+        let rows: Vec<_> = (0..8).flat_map(of_minute).collect();
+        let groups = groups_of(&rows);
+        assert_eq!(groups.len(), rows.len());
+        assert!(groups.wide.is_none());
+    }
+}
