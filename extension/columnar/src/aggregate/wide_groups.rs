@@ -16,16 +16,17 @@ use super::pairs::Pairs;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
-use crate::vector::number::Scalar;
+use crate::vector::number::{NumberType, Scalar};
 use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
 use crate::with_number;
 
 /// Fewer groups stay where they are.
 pub(super) const GROUPS_MIN: usize = 1 << 14;
-/// Hashed pairs of a step before the last count if there are at least so many: fewer are in the cache.
+/// A step before the last that hashes fewer pairs finds them in the cache.
 const HASHED_MIN: usize = 1 << 16;
-/// They count if the groups are at most so many times as many. The labels of a series are such a step with few pairs:
-/// each goes with many minutes.
+/// Such a step is cheap too if there are more than so many groups for each of its pairs. The labels of
+/// a series are such a step: its pairs are few, and each goes with many minutes.
 const HASHED_SHARE: usize = 8;
 
 /// The groups.
@@ -135,8 +136,21 @@ impl RowWords {
         let value = reader.number_mut().expect("the key is a number");
         let number = value.number();
         let operand = value.evaluate(frame, selection)?;
+        self.copy_numbers(word, number, &operand, selection, frame.rows);
+        Ok(())
+    }
+
+    /// Makes the canonical bits of numbers a word of the selected rows' keys.
+    pub(crate) fn copy_numbers(
+        &mut self,
+        word: usize,
+        number: NumberType,
+        operand: &Operand,
+        selection: &Selection,
+        rows: usize,
+    ) {
         let words = &mut self.words[word];
-        with_number!(number, T => selection.for_each_of(frame.rows, |row| {
+        with_number!(number, T => selection.for_each_of(rows, |row| {
             // SAFETY: the operand has a `T` for each row of the vector.
             words[row] = canonical(unsafe { operand.get::<T>(row) });
         }));
@@ -144,7 +158,6 @@ impl RowWords {
         if valid != *selection {
             self.set_null(word, &selection.and_not(&valid));
         }
-        Ok(())
     }
 }
 
@@ -249,7 +262,6 @@ mod tests {
     use super::*;
     use crate::column::Column;
     use crate::kind::{LaneKind, Number};
-    use crate::vector::number::NumberType;
     use crate::vector::value::Value;
 
     const INTEGER: LaneKind = LaneKind::Fixed {

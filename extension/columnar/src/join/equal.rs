@@ -10,93 +10,21 @@
 //! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). A [`KeySet`] tells
 //! what zone maps rule out.
 
+use super::equal_key::EqualKey;
+pub use super::equal_key::SmallKey;
 use super::found::{Found, NO_ROW};
 use super::key_set::KeySet;
 use super::many_keys::{KEYS_MIN, ManyKeys};
-use crate::aggregate::key::{Key, KeyReader, canonical, spread};
-use crate::aggregate::key_values::{KeyValues, UNKNOWN};
+use crate::aggregate::key::{Key, KeyReader, spread};
+use crate::aggregate::key_values::UNKNOWN;
 use crate::aggregate::pairs::Pairs;
-use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
-use crate::vector::number::{NumberType, Scalar};
+use crate::vector::number::NumberType;
 use crate::vector::selection::Selection;
 use crate::vector::value::Value;
 use crate::with_number;
-
-/// The value of a key in a row of the small side.
-#[derive(Clone, Copy, Debug)]
-pub enum SmallKey<'a> {
-    /// NULL, which equals nothing.
-    Null,
-    /// An integer, widened to 64 bits.
-    Integer(i64),
-    /// A text as a stored item, header included.
-    Text(&'a [u8]),
-    /// A float, widened to 64 bits. Where the left key has 32 bits, it had too.
-    Float(f64),
-    /// 16 bytes.
-    Bytes16(Bytes16),
-}
-
-/// A key of the left side, with the values that the small side has.
-pub(super) struct EqualKey {
-    pub(super) reader: KeyReader,
-    pub(super) values: KeyValues,
-    /// The integer that the small row before has, and its id.
-    last: Option<(i64, u32)>,
-}
-
-impl EqualKey {
-    /// The canonical bits of all numbers, by id.
-    pub(super) fn bits(&self) -> Vec<u64> {
-        let mut bits = vec![0; self.values.len()];
-        for (number, id) in self.values.integers().into_iter().flatten() {
-            bits[id as usize] = number as u64;
-        }
-        bits
-    }
-
-    /// Forgets all values.
-    pub(super) fn forget(&mut self) {
-        self.values = KeyValues::default();
-        self.last = None;
-        self.reader.forget();
-    }
-
-    /// The canonical bits of a number.
-    fn word(&self, value: &SmallKey<'_>) -> Option<u64> {
-        match (value, self.reader.number()) {
-            (SmallKey::Integer(integer), _) => Some(*integer as u64),
-            (SmallKey::Float(float), Some(NumberType::F32)) => Some(canonical(*float as f32)),
-            (SmallKey::Float(float), _) => Some(canonical(*float)),
-            _ => None,
-        }
-    }
-
-    /// The id of a value that is not NULL.
-    fn id(&mut self, value: &SmallKey<'_>) -> u32 {
-        match value {
-            SmallKey::Integer(integer) => match self.last {
-                Some((last, id)) if last == *integer => id,
-                _ => {
-                    let bits = *integer as u64;
-                    let id = self.values.number(bits, Scalar(bits));
-                    self.last = Some((*integer, id));
-                    id
-                }
-            },
-            SmallKey::Text(item) => self.values.text(item),
-            SmallKey::Bytes16(value) => self.values.bytes16(*value),
-            SmallKey::Float(_) => {
-                let bits = self.word(value).unwrap_or_default();
-                self.values.number(bits, Scalar(bits))
-            }
-            SmallKey::Null => UNKNOWN,
-        }
-    }
-}
 
 /// An array from integers to the first rows that have them.
 struct Dense {
@@ -171,14 +99,7 @@ impl EqualJoin {
     pub fn new(keys: Vec<Key>) -> EqualJoin {
         let pairs = keys.len().saturating_sub(1);
         EqualJoin {
-            keys: keys
-                .into_iter()
-                .map(|key| EqualKey {
-                    reader: KeyReader::new(key).cutting(),
-                    values: KeyValues::default(),
-                    last: None,
-                })
-                .collect(),
+            keys: keys.into_iter().map(EqualKey::new).collect(),
             small: Vec::new(),
             pairs: (0..pairs).map(|_| Pairs::default()).collect(),
             rows: Chains::default(),

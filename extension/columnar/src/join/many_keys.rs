@@ -15,11 +15,12 @@ use crate::aggregate::stretches::StretchList;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
+use crate::vector::number::NumberType;
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::with_number;
 
-use super::equal::EqualKey;
+use super::equal_key::EqualKey;
 use super::found::{Found, NO_ROW};
 
 /// Fewer keys are in the cache, wherever they are.
@@ -154,26 +155,30 @@ impl ManyKeys {
         found: &mut Found,
         first: impl Fn(u32) -> u32,
     ) -> Evaluation<()> {
-        if let [key] = keys
-            && self.find_stretches(&mut key.reader, frame, selection, found, &first)?
-        {
-            return Ok(());
-        }
         self.rows.has_nulls = false;
-        let ids = found.rows_mut();
         for (place, key) in keys.iter_mut().enumerate() {
-            match self.direct[place] {
-                true => {
-                    let reader = &mut key.reader;
-                    self.rows.read_numbers(place, reader, frame, selection)?;
+            match key.reader.number_mut().filter(|_| self.direct[place]) {
+                Some(value) => {
+                    let number = value.number();
+                    let operand = value.evaluate(frame, selection)?;
+                    if self.direct.len() == 1
+                        && self
+                            .find_stretches(number, &operand, frame.rows, selection, found, &first)
+                    {
+                        return Ok(());
+                    }
+                    self.rows
+                        .copy_numbers(place, number, &operand, selection, frame.rows);
                 }
-                false => {
+                None => {
                     // A value that the small side does not have is [`UNKNOWN`], and so in no key.
                     let key = (&mut key.reader, &mut key.values);
+                    let ids = found.rows_mut();
                     self.rows.read_ids(place, key, frame, selection, ids)?;
                 }
             }
         }
+        let ids = found.rows_mut();
         let has_stretches = !self.rows.has_nulls && self.has_stretches(frame.rows);
         let known = match has_stretches {
             true => self.known_of_stretches(selection, frame.rows, ids),
@@ -187,26 +192,23 @@ impl ManyKeys {
         Ok(())
     }
 
-    /// As [`Self::find`], for the rows of a single key that come in stretches of equal numbers. False if they do not.
+    /// Finds the small rows of a single key, whose numbers come in stretches of equal ones. False, with nothing found, if
+    /// they do not.
     fn find_stretches(
         &mut self,
-        reader: &mut KeyReader,
-        frame: &Frame<'_>,
+        number: NumberType,
+        operand: &Operand,
+        rows: usize,
         selection: &mut Selection,
         found: &mut Found,
         first: impl Fn(u32) -> u32,
-    ) -> Evaluation<bool> {
-        let Some(value) = reader.number_mut() else {
-            return Ok(false);
-        };
-        let number = value.number();
-        let operand = value.evaluate(frame, selection)?;
-        let Operand::Each { values, .. } = operand else {
-            return Ok(false);
-        };
+    ) -> bool {
         let (table, stretches) = (&self.table, &mut self.stretches);
         let valid = operand.valid(selection);
-        Ok(!valid.is_empty()
+        let Operand::Each { values, .. } = *operand else {
+            return false;
+        };
+        let is_cut = !valid.is_empty()
             && with_number!(number, T => {
                 let first_of = |row: usize| {
                     // SAFETY: the operand has a `T` for each row of the vector.
@@ -214,13 +216,13 @@ impl ManyKeys {
                     table.known_id(&[word]).map_or(NO_ROW, &first)
                 };
                 // SAFETY: as above.
-                let is_cut = unsafe { stretches.cut_numbers::<T>(values, frame.rows, &valid, first_of) };
-                if is_cut {
-                    *selection = valid;
-                    found.find_stretches(stretches.stretches(), selection);
-                }
-                is_cut
-            }))
+                unsafe { stretches.cut_numbers::<T>(values, rows, &valid, first_of) }
+            });
+        if is_cut {
+            *selection = valid;
+            found.find_stretches(stretches.stretches(), selection);
+        }
+        is_cut
     }
 
     /// Whether most rows have the keys of the row before.
@@ -281,7 +283,6 @@ mod tests {
     use crate::aggregate::key::Key;
     use crate::column::Column;
     use crate::kind::{LaneKind, Number};
-    use crate::vector::number::NumberType;
     use crate::vector::value::Value;
 
     const FLOAT: LaneKind = LaneKind::Fixed {
@@ -335,7 +336,7 @@ mod tests {
         fn left_rows_find_the_small_rows_with_their_keys(
             small in prop::collection::vec((any::<Option<u8>>(), prop::option::of(0..5_u8)), 0..200),
             left in prop::collection::vec((any::<Option<u8>>(), prop::option::of(0..5_u8)), 1..600),
-            keys in 1..3_usize, is_sorted: bool,
+            keys in 1..3_usize, is_sorted: bool, has_filter: bool,
         ) {
             let row = |row: &(Option<u8>, Option<u8>)| [row.0.map(scattered), row.1.map(float)];
             let small: Vec<Row> = small.iter().map(row).collect();
@@ -361,7 +362,7 @@ mod tests {
                     expected.entry(key).or_default().push(index);
                 }
             }
-            join.finish(usize::MAX);
+            join.finish(if has_filter { usize::MAX } else { 0 });
             let columns = columns(&left);
             let lanes = columns.each_ref().map(Column::lane);
             let frame = Frame { lanes: &lanes, ..Frame::of_nulls(left.len(), &[]) };

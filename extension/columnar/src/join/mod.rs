@@ -23,7 +23,7 @@
 //! - [`joined_column`]: the columns of the matches.
 //! - [`equal`]: joins without a time: the rows of a small side that have equal keys. [`found`]: the
 //!   match of each row. [`key_set`]: the values by which zones rule out vectors. [`key_codes`]:
-//!   keys that are not lanes, as numbers. `many_keys`: many keys that are numbers.
+//!   keys that are not lanes, as numbers. `equal_key`: one key. `many_keys`: the keys of many rows.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series,
 //! which then has no rows for them; a NULL key or bound matches nothing, except for keys of `IS NOT
@@ -36,6 +36,7 @@ pub mod asof;
 pub mod by_key;
 pub mod cursor;
 pub mod equal;
+mod equal_key;
 pub mod found;
 pub mod joined_column;
 pub mod key_codes;
