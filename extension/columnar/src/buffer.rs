@@ -99,6 +99,26 @@ fn grow_huge<T: Copy>(elements: &mut Vec<T>, wanted: usize) {
     elements.reserve(wanted - elements.len());
 }
 
+/// Asks the processor to load an element to its cache, without waiting for it. An index past the
+/// last element is of no effect.
+#[inline(always)]
+pub(crate) fn prefetch<T>(elements: &[T], index: usize) {
+    prefetch_at(elements.as_ptr().wrapping_add(index).cast());
+}
+
+/// Asks the processor to load what is at an address, of any kind, to its cache.
+#[inline(always)]
+pub(crate) fn prefetch_at(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch reads nothing, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
 /// Whether a map maps each index to itself.
 pub(crate) fn is_identity(map: &[u32]) -> bool {
     (0..).zip(map).all(|(place, &target)| place == target)

@@ -1,13 +1,16 @@
 //! Translates sort keys: PostgreSQL's path keys and sort clauses into expressions with an order, and into the engine's
 //! sort keys.
 
-use lanes_columnar::order::{KEYS_MAX, Order, SortKey};
+use lanes_columnar::order::{ItemOrder, ItemSort, KEYS_MAX, Order, SortBy, SortKey};
+use pgrx::pg_sys::{self, Oid};
 
 use super::translate::{Refusal, Translation, Translator};
+use crate::pg::catalog;
+use crate::pg::collation;
 use crate::pg::explain::Explain;
-use crate::pg::ports;
+use crate::pg::ports::{self, ItemFamily};
 use crate::pg::tree::{
-    EquivalenceMember, Expr, List, PathKey, RelOptInfo, SortGroupClause, TargetEntry,
+    EquivalenceMember, Expr, List, PathKey, RelOptInfo, SortGroupClause, TargetEntry, Var,
 };
 
 /// An expression that rows are sorted by, and its order.
@@ -17,6 +20,51 @@ pub struct OrderedBy<'p> {
     pub expression: Expr<'p>,
     /// Its order.
     pub order: Order,
+    /// How its values are compared, if they are items.
+    pub items: Option<ItemsBy>,
+}
+
+/// How items are compared.
+#[derive(Clone, Copy)]
+pub struct ItemsBy {
+    /// What kind of items they are.
+    pub family: ItemFamily,
+    /// The collation, of texts.
+    pub collation: Oid,
+}
+
+impl ItemsBy {
+    /// As the engine does it.
+    fn sort(self) -> ItemSort {
+        let by_bytes = || collation::is_of_bytes(self.collation);
+        let collated = || match by_bytes() {
+            true => ItemOrder::Bytes,
+            false => ItemOrder::Collated(collation::compare_by_number, self.collation.to_u32()),
+        };
+        ItemSort {
+            order: match self.family {
+                ItemFamily::Numeric => ItemOrder::Numeric,
+                ItemFamily::Bytes => ItemOrder::Bytes,
+                ItemFamily::Text | ItemFamily::Padded => collated(),
+            },
+            is_padded: self.family == ItemFamily::Padded,
+        }
+    }
+}
+
+/// The column of items that an expression is, if they are of this kind.
+fn item_column(expression: Expr<'_>, family: ItemFamily) -> Option<Var<'_>> {
+    expression.stripped().as_var().filter(|column| {
+        let base = catalog::base_type(column.vartype());
+        match family {
+            ItemFamily::Text | ItemFamily::Padded => matches!(
+                base,
+                pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID
+            ),
+            ItemFamily::Bytes => base == pg_sys::BYTEAOID,
+            ItemFamily::Numeric => base == pg_sys::NUMERICOID,
+        }
+    })
 }
 
 /// Adds the sort keys to EXPLAIN.
@@ -24,6 +72,11 @@ pub fn explain_order(explain: &Explain, keys: &[OrderedBy<'_>]) {
     let expressions: Vec<_> = keys.iter().map(|key| key.expression).collect();
     let mut shown = explain.texts_of(&expressions);
     for (text, key) in shown.iter_mut().zip(keys) {
+        let name =
+            |items: ItemsBy| collation::name_beside_type(items.collation, key.expression.type_of());
+        if let Some(name) = key.items.and_then(name) {
+            text.push_str(&format!(" COLLATE {name}"));
+        }
         if key.order.descending {
             text.push_str(" DESC");
         }
@@ -63,8 +116,9 @@ fn of_path_key<'p>(
     if class.ec_has_volatile() {
         return Err(VOLATILE.into());
     }
-    if !ports::is_number_family(key.pk_opfamily()) {
-        return Err(NOT_A_NUMBER.into());
+    let family = ports::item_family(key.pk_opfamily());
+    if family.is_none() && !ports::is_number_family(key.pk_opfamily()) {
+        return Err(OF_NO_ORDER.into());
     }
     let is_own = |member: &EquivalenceMember<'_>| {
         !member.em_is_const() && member.em_relids().equals(relation.relids())
@@ -73,13 +127,30 @@ fn of_path_key<'p>(
         return Err("a column of another table".into());
     };
     let expression = member.expr();
-    translator.value(expression)?;
+    let order = Order {
+        descending: key.is_descending(),
+        nulls_first: key.pk_nulls_first(),
+    };
+    let items = match family {
+        None => {
+            translator.value(expression)?;
+            None
+        }
+        Some(family) => {
+            let column = item_column(expression, family).ok_or(NOT_A_COLUMN)?;
+            translator.attribute(column)?;
+            let collation = class.ec_collation();
+            let is_text = matches!(family, ItemFamily::Text | ItemFamily::Padded);
+            if is_text && collation == pg_sys::InvalidOid {
+                return Err("a text without collation".into());
+            }
+            Some(ItemsBy { family, collation })
+        }
+    };
     Ok(OrderedBy {
         expression,
-        order: Order {
-            descending: key.is_descending(),
-            nulls_first: key.pk_nulls_first(),
-        },
+        order,
+        items,
     })
 }
 
@@ -120,11 +191,14 @@ pub fn of_clauses<'p>(
                 descending,
                 nulls_first: clause.nulls_first(),
             },
+            items: None,
         });
     }
     Ok(found)
 }
 
+const OF_NO_ORDER: &str = "a key of a type whose order the engine does not know";
+const NOT_A_COLUMN: &str = "an expression of texts or numerics";
 const NOT_A_NUMBER: &str = "a key that is neither number nor time";
 const TOO_MANY: &str = "more keys than can be ordered by";
 const VOLATILE: &str = "a volatile expression";
@@ -149,14 +223,49 @@ pub fn of_flags(flags: i32) -> Order {
     }
 }
 
+/// How items are compared as two numbers, for a plan's private data.
+pub fn to_numbers(items: Option<ItemsBy>) -> [i32; 2] {
+    let number = |family| FAMILIES.iter().position(|known| *known == family);
+    match items {
+        None => [0, 0],
+        Some(items) => [
+            number(items.family).map_or(0, |number| number as i32 + 1),
+            items.collation.to_u32() as i32,
+        ],
+    }
+}
+
+/// The comparison of numbers that [`to_numbers`] returned.
+pub fn of_numbers(numbers: [i32; 2]) -> Option<ItemsBy> {
+    let place = usize::try_from(numbers[0] - 1).ok()?;
+    Some(ItemsBy {
+        family: *FAMILIES.get(place)?,
+        collation: Oid::from_u32(numbers[1] as u32),
+    })
+}
+
+const FAMILIES: [ItemFamily; 4] = [
+    ItemFamily::Text,
+    ItemFamily::Padded,
+    ItemFamily::Bytes,
+    ItemFamily::Numeric,
+];
+
 /// The engine's sort keys.
 ///
 /// # Errors
 /// Why the engine cannot compute a key.
 pub fn keys(translator: &mut Translator, keys: &[OrderedBy<'_>]) -> Translation<Vec<SortKey>> {
     let key = |by: &OrderedBy<'_>| {
+        let sort_by = match by.items {
+            None => SortBy::Number(translator.value(by.expression)?),
+            Some(items) => {
+                let column = item_column(by.expression, items.family).ok_or(NOT_A_COLUMN)?;
+                SortBy::Item(translator.attribute(column)?, items.sort())
+            }
+        };
         Ok(SortKey {
-            value: translator.value(by.expression)?,
+            by: sort_by,
             order: by.order,
         })
     };

@@ -130,7 +130,15 @@ fn ordered(w: &mut Writer<'_>) -> String {
     let direction = w.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
     let (limit, offset) = (w.random.random_range(0..40), w.random.random_range(0..10));
     let condition = w.condition(2);
-    match w.random.random_range(0..6) {
+    match w.random.random_range(0..7) {
+        6 => {
+            let text = w.one(&["s", "w", "v", "tdom"]);
+            let order = format!(
+                "{text} COLLATE \"C\"{direction}, {}{direction}",
+                column.name
+            );
+            format!("SELECT id, {text} FROM t WHERE {condition} ORDER BY {order}, id LIMIT {limit}")
+        }
         3 => format!(
             "SELECT DISTINCT ON (t.s, t.b) s, b, id FROM t WHERE {condition} ORDER BY t.b{direction}, t.s, t.{}{direction}, t.id",
             column.name

@@ -93,8 +93,8 @@ pub(crate) enum Ids<'a> {
 pub(crate) struct KeyReader {
     pub(super) key: Key,
     /// Whether values get ids although no row has them.
-    eager: bool,
-    codes: CodeMemo<u32>,
+    pub(super) eager: bool,
+    pub(super) codes: CodeMemo<u32>,
     /// The bucket met last, with its id if a row of it counted.
     pub(super) bucket: Option<(Bucket, Option<u32>)>,
     /// The time that it was asked for with.
@@ -303,92 +303,6 @@ impl KeyReader {
             }
         }
         self.stretches.end(frame.rows);
-    }
-
-    fn assign_text(
-        &mut self,
-        values: &mut KeyValues,
-        frame: &Frame<'_>,
-        selection: &Selection,
-        attribute: usize,
-    ) -> Ids<'_> {
-        let lane = frame.lane(attribute);
-        let valid = frame.present(attribute, selection);
-        if valid != *selection {
-            let id = values.null();
-            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
-        }
-        match lane.data {
-            LaneData::Codes { codes, slots, heap } => {
-                let dictionary = &frame.dictionaries[attribute];
-                self.codes.enter(dictionary);
-                let (memo, ids) = (&mut self.codes, &mut self.ids);
-                if self.eager
-                    && dictionary.items as usize <= VECTOR_ROWS
-                    && memo.complete().is_none()
-                {
-                    for code in 0..dictionary.items {
-                        // SAFETY: a dictionary has a slot for each of its items.
-                        memo.get(code, || unsafe {
-                            values.text(item_bytes(heap.add(*slots.add(code as usize) as usize)))
-                        });
-                    }
-                }
-                // SAFETY: the lane has a code for each row of the vector.
-                let codes = unsafe { codes.add(frame.place) };
-                if self.cuts && valid == *selection {
-                    let group_of = |row: usize| {
-                        // SAFETY: as above, and a slot for each code.
-                        unsafe {
-                            let code = *codes.add(row);
-                            memo.get(code, || {
-                                let item = heap.add(*slots.add(code as usize) as usize);
-                                values.text(item_bytes(item))
-                            })
-                        }
-                    };
-                    // SAFETY: as above.
-                    if unsafe { self.stretches.cut(codes, frame.rows, selection, group_of) } {
-                        return self.stretches.ids();
-                    }
-                }
-                if memo.complete().is_some() && valid == *selection && memo.is_identity() {
-                    // SAFETY: as above.
-                    return Ids::Each(unsafe { std::slice::from_raw_parts(codes, frame.rows) });
-                }
-                if let Some(known) = memo.complete() {
-                    let known = known.as_ptr();
-                    valid.for_each_of(frame.rows, |row| {
-                        // SAFETY: as above; the memo has entered this dictionary, so it knows every code.
-                        unsafe {
-                            let code = *codes.add(row) as usize;
-                            *ids.get_unchecked_mut(row) = (*known.add(code)).unwrap_unchecked();
-                        }
-                    });
-                    return Ids::Each(&*self.ids);
-                }
-                valid.for_each(|row| {
-                    // SAFETY: as above, and a slot for each code.
-                    ids[row] = unsafe {
-                        let code = *codes.add(row);
-                        memo.get(code, || {
-                            let item = item_bytes(heap.add(*slots.add(code as usize) as usize));
-                            values.text(item)
-                        })
-                    };
-                });
-            }
-            LaneData::Offsets { .. } => {
-                let ids = &mut self.ids;
-                valid.for_each(|row| {
-                    // SAFETY: a row of the vector that is not NULL.
-                    let item = unsafe { item_bytes(lane.pointer(frame.place + row)) };
-                    ids[row] = values.text(item);
-                });
-            }
-            _ => {}
-        }
-        Ids::Each(&*self.ids)
     }
 
     fn assign_truth(

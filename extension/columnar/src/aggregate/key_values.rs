@@ -7,6 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::number_ids::NumberIds;
 use super::text_ids::TextIds;
+use crate::buffer::reserve_huge;
 use crate::bytes16::Bytes16;
 use crate::vector::number::Scalar;
 
@@ -58,14 +59,18 @@ pub(crate) struct KeyValues {
     closed: bool,
     null: Option<u32>,
     numbers: NumberIds,
-    texts: TextIds,
+    pub(super) texts: TextIds,
     /// All texts, as items one after another.
-    items: Vec<u8>,
+    pub(super) items: Vec<u8>,
     bytes16: MixMap<Bytes16>,
-    values: Vec<OwnedValue>,
+    /// All values of 16 bytes, in the order of their ids.
+    bytes16_values: Vec<[u8; 16]>,
+    pub(super) values: Vec<OwnedValue>,
 }
 
-enum OwnedValue {
+/// The value of an id. There are many of them: 16 bytes each.
+#[derive(Clone, Copy)]
+pub(super) enum OwnedValue {
     Null,
     /// An item among [`KeyValues::items`].
     Text {
@@ -74,13 +79,16 @@ enum OwnedValue {
     },
     Number(Scalar),
     Truth(bool),
-    Bytes16([u8; 16]),
+    /// An index among [`KeyValues::bytes16_values`].
+    Bytes16(u32),
 }
+
+const _: () = assert!(size_of::<OwnedValue>() == 16);
 
 /// The text of an item. Two items of one text may differ in their headers: a column's storage decides
 /// how short texts are kept.
 #[inline]
-fn payload(item: &[u8]) -> &[u8] {
+pub(super) fn payload(item: &[u8]) -> &[u8] {
     &item[if item[0] & 1 == 1 { 1 } else { 4 }..]
 }
 
@@ -167,8 +175,12 @@ impl KeyValues {
 
     /// The id of a text, given as an item.
     pub(crate) fn text(&mut self, item: &[u8]) -> u32 {
+        self.text_of_hash(self.texts.hash(payload(item)), item)
+    }
+
+    /// The id of a text, given as an item, of which the hash is known.
+    pub(super) fn text_of_hash(&mut self, hash: u32, item: &[u8]) -> u32 {
         let text = payload(item);
-        let hash = TextIds::hash(text);
         let (values, items) = (&self.values, &self.items);
         let is_text = |id: u32| match values[id as usize] {
             OwnedValue::Text { start, length } => {
@@ -182,10 +194,13 @@ impl KeyValues {
         }
         let id = self.values.len() as u32;
         self.texts.insert(hash, id);
+        let end = self.items.len() + item.len();
+        reserve_huge(&mut self.values, id as usize + 1);
         self.values.push(OwnedValue::Text {
             start: self.items.len(),
             length: item.len() as u32,
         });
+        reserve_huge(&mut self.items, end);
         self.items.extend_from_slice(item);
         id
     }
@@ -196,9 +211,10 @@ impl KeyValues {
         if self.closed {
             return self.bytes16.get(&value).copied().unwrap_or(UNKNOWN);
         }
-        let values = &mut self.values;
+        let (values, all) = (&mut self.values, &mut self.bytes16_values);
         *self.bytes16.entry(value).or_insert_with(|| {
-            values.push(OwnedValue::Bytes16(value.bytes()));
+            values.push(OwnedValue::Bytes16(all.len() as u32));
+            all.push(value.bytes());
             values.len() as u32 - 1
         })
     }
@@ -229,7 +245,7 @@ impl KeyValues {
             }
             OwnedValue::Number(scalar) => KeyValue::Number(*scalar),
             OwnedValue::Truth(truth) => KeyValue::Truth(*truth),
-            OwnedValue::Bytes16(bytes) => KeyValue::Bytes16(bytes),
+            OwnedValue::Bytes16(index) => KeyValue::Bytes16(&self.bytes16_values[*index as usize]),
         }
     }
 
@@ -250,5 +266,6 @@ impl KeyValues {
             + self.numbers.bytes()
             + self.texts.bytes()
             + self.bytes16.capacity() * 40
+            + self.bytes16_values.capacity() * size_of::<Bytes16>()
     }
 }

@@ -9,7 +9,7 @@
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, uuids, time buckets.
 //! - `bytes16_key`: those of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets met before.
 //!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids; `text_ids`: those of
-//!   texts.
+//!   texts; `text_key`, `text_batch`: how a vector's texts get them together.
 //! - `known`: aggregation without new groups, for when there is no memory for more; `key_hash`: which of the other
 //!   groups are aggregated together later.
 //! - [`distinct`]: rows of a group with equal values, of which the first one counts.
@@ -59,7 +59,9 @@ pub mod percentile;
 mod repeated_times;
 pub mod stretches;
 pub mod sum;
+mod text_batch;
 mod text_ids;
+mod text_key;
 pub mod weighted;
 mod wide_groups;
 mod zone_answer;

@@ -5,8 +5,11 @@
 //! ```
 //! The texts themselves lie elsewhere, one after another. So a text costs no allocation of its own,
 //! and a search that finds it reads its slot and the text alone.
+//!
+//! Slots are ordered by hashes. A table that doubles moves its slots from one end to the other.
 
 use super::key_values::UNKNOWN;
+use crate::buffer::{prefetch, reserve_huge};
 
 /// A text that was met.
 #[derive(Clone, Copy)]
@@ -21,21 +24,56 @@ const FREE: Slot = Slot {
     id: UNKNOWN,
 };
 
-/// Slots of the first table.
-const SLOTS_MIN: usize = 16;
+/// Slots that are looked at without a branch. Most texts are in one of them.
+const NEAR_SLOTS: usize = 4;
+
+/// Slots of the first table, as a power of two.
+const SLOTS_MIN_BITS: u32 = 4;
 
 /// The table. Their number of slots is zero or a power of two, at least half of them free.
 #[derive(Default)]
 pub(crate) struct TextIds {
     slots: Vec<Slot>,
+    /// How far hashes are shifted to become a place among the slots, if there are any.
+    shift: u32,
     taken: usize,
+    /// Bits that hashes do not have.
+    #[cfg(test)]
+    pub(super) cleared: u32,
 }
 
 impl TextIds {
     /// The hash of a text.
     #[inline]
-    pub(crate) fn hash(text: &[u8]) -> u32 {
-        (xxhash_rust::xxh3::xxh3_64(text) >> 32) as u32
+    pub(crate) fn hash(&self, text: &[u8]) -> u32 {
+        let hash = (xxhash_rust::xxh3::xxh3_64(text) >> 32) as u32;
+        #[cfg(test)]
+        let hash = hash & !self.cleared;
+        hash
+    }
+
+    /// Asks for the first slots of a hash, which [`Self::near`] reads.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u32) {
+        // Without slots nothing is shifted away, and nothing is loaded.
+        prefetch(&self.slots, (hash >> self.shift) as usize);
+    }
+
+    /// The id in one of the first slots of a hash that has this hash, or [`UNKNOWN`]. There are
+    /// slots. It has no branches that depend on what it reads.
+    #[inline]
+    pub(super) fn near(&self, hash: u32) -> u32 {
+        let mask = self.slots.len() - 1;
+        let place = (hash >> self.shift) as usize;
+        (0..NEAR_SLOTS).rev().fold(UNKNOWN, |found, next| {
+            let slot = self.slots[(place + next) & mask];
+            if slot.hash == hash { slot.id } else { found }
+        })
+    }
+
+    /// Whether no text has an id.
+    pub(super) fn is_empty(&self) -> bool {
+        self.taken == 0
     }
 
     /// The id with this hash whose text is the one looked for, as the caller says; [`UNKNOWN`] if
@@ -46,7 +84,7 @@ impl TextIds {
             return UNKNOWN;
         }
         let mask = self.slots.len() - 1;
-        let mut place = hash as usize & mask;
+        let mut place = (hash >> self.shift) as usize;
         loop {
             let slot = self.slots[place];
             if slot.id == UNKNOWN || slot.hash == hash && is_text(slot.id) {
@@ -59,19 +97,32 @@ impl TextIds {
     /// Adds the id of a text that is not there yet.
     pub(crate) fn insert(&mut self, hash: u32, id: u32) {
         if self.slots.len() <= self.taken * 2 {
-            let more = (self.slots.len() * 2).max(SLOTS_MIN);
-            let before = std::mem::replace(&mut self.slots, vec![FREE; more]);
-            let taken = before.into_iter().filter(|slot| slot.id != UNKNOWN);
-            taken.for_each(|slot| self.put(slot));
+            self.grow();
         }
         self.put(Slot { hash, id });
         self.taken += 1;
     }
 
+    /// Doubles the slots.
+    #[cold]
+    fn grow(&mut self) {
+        let bits = match self.slots.len() {
+            0 => SLOTS_MIN_BITS,
+            slots => slots.trailing_zeros() + 1,
+        };
+        let mut slots = Vec::new();
+        reserve_huge(&mut slots, 1 << bits);
+        slots.resize(1 << bits, FREE);
+        let before = std::mem::replace(&mut self.slots, slots);
+        self.shift = u32::BITS - bits;
+        let taken = before.into_iter().filter(|slot| slot.id != UNKNOWN);
+        taken.for_each(|slot| self.put(slot));
+    }
+
     /// Writes to the first free slot for a hash.
     fn put(&mut self, slot: Slot) {
         let mask = self.slots.len() - 1;
-        let mut place = slot.hash as usize & mask;
+        let mut place = (slot.hash >> self.shift) as usize;
         while self.slots[place].id != UNKNOWN {
             place = (place + 1) & mask;
         }
@@ -110,14 +161,14 @@ mod tests {
         let mut ids = TextIds::default();
         let text = |id: u32| format!("text {id}");
         for id in 0..5_000 {
-            ids.insert(TextIds::hash(text(id).as_bytes()), id);
+            ids.insert(ids.hash(text(id).as_bytes()), id);
         }
         for id in 0..5_000 {
             let wanted = text(id);
-            let hash = TextIds::hash(wanted.as_bytes());
+            let hash = ids.hash(wanted.as_bytes());
             assert_eq!(ids.find(hash, |known| text(known) == wanted), id);
         }
-        let hash = TextIds::hash(b"text 5000");
+        let hash = ids.hash(b"text 5000");
         assert_eq!(ids.find(hash, |known| text(known) == "text 5000"), UNKNOWN);
         assert!(ids.bytes() <= 16_384 * 8);
     }

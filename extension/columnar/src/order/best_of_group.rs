@@ -20,7 +20,8 @@ pub struct BestOfGroup {
 }
 
 impl BestOfGroup {
-    /// No row yet. Without keys, a group's row is the one of the lowest number.
+    /// No row yet. Without keys, a group's row is the one of the lowest number. The first key is a
+    /// number.
     pub fn new(keys: Vec<SortKey>) -> BestOfGroup {
         BestOfGroup {
             keys: Keys::new(keys),
@@ -89,7 +90,7 @@ impl BestOfGroup {
                 return;
             }
             let entry = keys.entry(row, first_row);
-            if best[group].is_none_or(|best| entry < best)
+            if best[group].as_ref().is_none_or(|best| entry < *best)
                 && let Some(note) = accept(row)
             {
                 (firsts[group], best[group]) = (rank, Some(entry));

@@ -11,7 +11,8 @@ use std::collections::BinaryHeap;
 
 use lanes_simd::Comparison;
 
-use super::entry::{Entry, Keys, SortKey};
+use super::entry::{Entry, Keys, SortBy, SortKey};
+use super::item_candidates::ItemCandidates;
 use super::rank::{Order, Rank};
 use crate::lane::LaneData;
 use crate::vector::Evaluation;
@@ -28,6 +29,10 @@ pub struct BestRows {
     max: usize,
     after: Option<Entry>,
     kept: BinaryHeap<Entry>,
+    /// Bytes that the items of the kept rows take, and may take.
+    item_bytes: usize,
+    item_bytes_max: usize,
+    items: ItemCandidates,
     /// Whether a row that comes after `after` is not kept.
     incomplete: bool,
 }
@@ -51,15 +56,21 @@ impl BestRows {
             max: 0,
             after: None,
             kept: BinaryHeap::new(),
+            item_bytes: 0,
+            item_bytes_max: 0,
+            items: ItemCandidates::default(),
             incomplete: false,
         }
     }
 
-    /// Begins a pass that keeps at most `max` rows, which must be offered vector by vector:
-    /// backwards if the first key is descending, forwards otherwise.
-    pub fn begin(&mut self, max: usize) {
+    /// Begins a pass that keeps at most `max` rows, and fewer if their items take more than
+    /// `item_bytes_max`. Rows must be offered vector by vector: backwards if the first key is
+    /// descending, forwards otherwise.
+    pub fn begin(&mut self, max: usize, item_bytes_max: usize) {
         self.max = max.max(1);
         self.kept.clear();
+        (self.item_bytes, self.item_bytes_max) = (0, item_bytes_max);
+        self.items = ItemCandidates::default();
         self.incomplete = false;
     }
 
@@ -70,7 +81,7 @@ impl BestRows {
 
     /// The attribute whose zone [`BestRows::can_take`] needs.
     pub fn zone_attribute(&mut self) -> Option<usize> {
-        self.keys.first()?.value.column()
+        self.keys.first()?.number_mut()?.column()
     }
 
     /// Whether a selected row of a vector may be kept. `zone` is the zone of
@@ -82,7 +93,7 @@ impl BestRows {
             return true;
         };
         let order = key.order;
-        let Some(attribute) = key.value.column() else {
+        let Some(attribute) = key.number_mut().and_then(|value| value.column()) else {
             return true;
         };
         let (best, worst) = if order.descending {
@@ -107,7 +118,11 @@ impl BestRows {
             best = if no_values { null } else { best.min(null) };
             worst = if no_values { null } else { worst.max(null) };
         }
-        if self.after.is_some_and(|after| worst < after.ranks[0]) {
+        if self
+            .after
+            .as_ref()
+            .is_some_and(|after| worst < after.ranks[0])
+        {
             return false;
         }
         let Some(top) = self.kept.peek().filter(|_| full) else {
@@ -176,23 +191,40 @@ impl BestRows {
             self.incomplete = true;
             return;
         }
-        let entry = self.keys.entry(row, first_row);
-        if self.after.is_some_and(|after| entry <= after) {
+        let keys = &self.keys;
+        let is_before = |other: &Entry| keys.order(row, first_row, other).is_le();
+        if self.after.as_ref().is_some_and(is_before) {
             return;
         }
         if !full {
             if accept(row) {
-                self.kept.push(entry);
+                self.keep(row, first_row);
             }
             return;
         }
         self.incomplete = true;
-        if let Some(mut top) = self.kept.peek_mut()
-            && entry < *top
-            && accept(row)
-        {
-            *top = entry;
+        if self.kept.peek().is_some_and(is_before) && accept(row) {
+            self.drop_last();
+            self.keep(row, first_row);
         }
+    }
+
+    /// Keeps one more row. Rows whose items have no room are left for another pass.
+    fn keep(&mut self, row: usize, first_row: u64) {
+        let entry = self.keys.entry(row, first_row);
+        self.item_bytes += entry.item_bytes();
+        self.kept.push(entry);
+        while self.item_bytes > self.item_bytes_max && self.kept.len() > 1 {
+            self.drop_last();
+            self.max = self.kept.len();
+            self.incomplete = true;
+        }
+    }
+
+    /// Drops the last of the kept rows.
+    fn drop_last(&mut self) {
+        let last = self.kept.pop();
+        self.item_bytes -= last.map_or(0, |last| last.item_bytes());
     }
 
     /// The selected rows whose first key may put them among the first.
@@ -202,28 +234,33 @@ impl BestRows {
         let (Some(top), Some(key)) = (self.kept.peek().filter(|_| full), self.keys.first()) else {
             return Ok(*selection);
         };
-        let limit = top.ranks[0];
-        let operand = key.value.evaluate(frame, selection)?;
-        let valid = operand.valid(selection);
-        let chosen = match key.order.number(limit, key.value.number()) {
-            Some(scalar) => {
-                let comparison = before(key.order, single);
-                let found = with_number!(key.value.number(), T => {
-                    compare::<T>(comparison, operand, Operand::Same(scalar), frame.rows)
+        let (limit, order) = (top.ranks[0], key.order);
+        let (valid, values) = match &mut key.by {
+            SortBy::Number(value) => {
+                let operand = value.evaluate(frame, selection)?;
+                let number = value.number();
+                let values = order.number(limit, number).map(|scalar| {
+                    let comparison = before(order, single);
+                    with_number!(number, T => {
+                        compare::<T>(comparison, operand, Operand::Same(scalar), frame.rows)
+                    })
                 });
-                found
-                    .and(&valid)
-                    .or(&nulls(key.order, limit, single, selection, &valid))
+                (operand.valid(selection), values)
             }
-            None => {
-                let numbers = if key.order.nulls_first {
-                    Selection::NONE
-                } else {
-                    valid
-                };
-                numbers.or(&nulls(key.order, limit, single, selection, &valid))
+            SortBy::Item(attribute, sort) => {
+                let valid = frame.present(*attribute, selection);
+                let key = (*attribute, *sort, order);
+                let before = || self.items.before(frame, key, &valid, top, !single);
+                (valid, (!limit.is_null()).then(before))
             }
         };
+        let values = match values {
+            Some(before) => before.and(&valid),
+            // The last row is NULL.
+            None if order.nulls_first => Selection::NONE,
+            None => valid,
+        };
+        let chosen = values.or(&nulls(order, limit, single, selection, &valid));
         self.incomplete |= chosen.count() < selection.count();
         Ok(chosen)
     }
@@ -232,7 +269,7 @@ impl BestRows {
     pub fn take(&mut self) -> Ordered {
         let entries = std::mem::take(&mut self.kept).into_sorted_vec();
         if let Some(last) = entries.last() {
-            self.after = Some(*last);
+            self.after = Some(last.clone());
         }
         let rows = entries.iter().map(|entry| self.keys.row(entry)).collect();
         Ordered {
@@ -243,7 +280,7 @@ impl BestRows {
 
     /// Bytes that the kept rows take.
     pub fn bytes(&self) -> usize {
-        self.kept.capacity() * size_of::<Entry>()
+        self.kept.capacity() * size_of::<Entry>() + self.item_bytes
     }
 }
 

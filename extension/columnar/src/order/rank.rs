@@ -48,6 +48,12 @@ impl Order {
         }
     }
 
+    /// The rank of a value that has such an abbreviation.
+    #[inline]
+    pub(super) fn abbreviated(self, abbreviation: u64) -> Rank {
+        self.directed(abbreviation)
+    }
+
     /// The rank of a bound; `None` if the bound is not known.
     pub fn bound(self, bound: Bound) -> Option<Rank> {
         match bound {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 
-use super::{BestOfGroup, BestRows, Order, SortKey};
+use super::{BestOfGroup, BestRows, Order, SortBy, SortKey};
 use crate::aggregate::{Aggregation, Key};
 use crate::kind::{LaneKind, Number as Sort};
 use crate::limits::VECTOR_ROWS;
@@ -60,7 +60,7 @@ impl Table {
 
     fn keys(&self, orders: &[Order]) -> Vec<SortKey> {
         let key = |(attribute, (number, order)): (usize, (&NumberType, &Order))| SortKey {
-            value: Value::Column(*number, attribute),
+            by: SortBy::Number(Value::Column(*number, attribute)),
             order: *order,
         };
         self.types.iter().zip(orders).enumerate().map(key).collect()
@@ -182,7 +182,7 @@ proptest! {
         let mut best = BestRows::new(table.keys(&orders));
         let (mut found, mut more) = (Vec::new(), true);
         while more {
-            best.begin(max);
+            best.begin(max, usize::MAX);
             table.offer(&mut best);
             let ordered = best.take();
             prop_assert!(ordered.rows.len() == max || !ordered.more);
@@ -260,7 +260,7 @@ fn vectors_that_cannot_matter_are_skipped() {
             nulls_first,
         };
         let mut best = BestRows::new(table.keys(&[order]));
-        best.begin(10);
+        best.begin(10, usize::MAX);
         assert_eq!(table.offer(&mut best), wanted, "{nulls} {order:?}");
         assert_eq!(best.take().rows, table.sorted(&[order])[..10]);
     }

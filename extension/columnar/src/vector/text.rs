@@ -143,6 +143,12 @@ impl<T: Copy> CodeMemo<T> {
         }
     }
 
+    /// Keeps the result of a code, which may have it already.
+    #[inline]
+    pub fn learn(&mut self, code: u32, known: T) {
+        self.get(code, || known);
+    }
+
     /// Replaces the result of a code that has one.
     pub fn set(&mut self, code: u32, known: T) {
         self.known[code as usize] = Some(known);

@@ -29,7 +29,7 @@ enum Alike {
     Shared(usize),
     /// The expression has a single column, whose values are passed by value. Equal values have
     /// the same number.
-    ByValue(usize, KeyCodes),
+    ByValue(usize, Box<KeyCodes>),
 }
 
 impl Alike {
@@ -41,7 +41,7 @@ impl Alike {
         match outputs {
             [output, rest @ ..] if rest.iter().all(|other| other == output) => {
                 match small.is_by_value(*output) {
-                    true => Alike::ByValue(*output, KeyCodes::default()),
+                    true => Alike::ByValue(*output, Box::default()),
                     false => Alike::No,
                 }
             }

@@ -233,6 +233,7 @@ impl<'p> LatestJoinPlan<'p> {
         let key = |(expression, flags): (*mut pg_sys::Node, &i32)| OrderedBy {
             expression: plan_node(expression),
             order: sort_key::of_flags(*flags),
+            items: None,
         };
         LatestJoinPlan {
             columns,

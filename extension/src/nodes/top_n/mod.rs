@@ -1,4 +1,5 @@
-//! `LanesTopN`: the first rows of a table in some order, for `ORDER BY … LIMIT`.
+//! `LanesTopN`: the first rows of a table in some order, for `ORDER BY … LIMIT`: by numbers and
+//! times, texts, bytes and numerics.
 //!
 //! ```text
 //! offer ── path with sort order ──► row_plan: conditions and sort keys ──► state: passes over the table ──► slots

@@ -2,7 +2,9 @@
 //!
 //! | numbers | custom_exprs |
 //! |---|---|
-//! | rows of the first pass; counts of pushed conditions, kept conditions and groups; flags of each key | pushed conditions, kept conditions, groups, keys |
+//! | rows of the first pass; counts of pushed conditions, kept conditions and groups; three of each key | pushed conditions, kept conditions, groups, keys |
+//!
+//! Those of a key are its flags, and how its items are compared.
 
 use pgrx::pg_sys;
 
@@ -37,7 +39,10 @@ impl<'p> RowPlan<'p> {
         let counts = [self.pushed.len(), self.kept.len(), self.groups.len()];
         let mut numbers = vec![self.first_pass];
         numbers.extend(counts.map(|count| count as i32));
-        numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
+        for key in &self.keys {
+            numbers.push(sort_key::to_flags(key.order));
+            numbers.extend(sort_key::to_numbers(key.items));
+        }
         PrivateData {
             index,
             numbers,
@@ -55,16 +60,20 @@ impl<'p> RowPlan<'p> {
         let mut part = |count: i32| List::new(expressions.by_ref().take(count as usize));
         let (pushed, kept) = (part(numbers[1]), part(numbers[2]));
         let groups = part(numbers[3]).iter().map(View::as_ptr).collect();
-        let key = |(expression, flags): (Expr<'p>, &i32)| OrderedBy {
+        let key = |(expression, [flags, items @ ..]): (Expr<'p>, &[i32; 3])| OrderedBy {
             expression,
             order: sort_key::of_flags(*flags),
+            items: sort_key::of_numbers(*items),
         };
         RowPlan {
             first_pass: numbers[0],
             pushed,
             kept,
             groups,
-            keys: expressions.zip(&numbers[4..]).map(key).collect(),
+            keys: expressions
+                .zip(numbers[4..].as_chunks().0)
+                .map(key)
+                .collect(),
             reasons: private_data::reasons(plan),
         }
     }

@@ -6,7 +6,8 @@
 //!       best rows ── fetched by number ──► a slot for each row
 //! more rows requested: another pass, which keeps more rows and begins after the last one
 //! ```
-//! A LIMIT requests no more rows than the first pass keeps, so it costs one pass. The memory limit is `work_mem`.
+//! A LIMIT requests no more rows than the first pass keeps, so it costs one pass. The memory limit is
+//! `work_mem`. A pass whose texts exceed it keeps fewer rows.
 
 use std::ffi::CStr;
 
@@ -160,7 +161,7 @@ impl RunningTopN {
         let mut passed = 0;
         let scalars = &self.translator.scalars;
         let zoned = self.best.zone_attribute();
-        self.best.begin(self.pass_rows);
+        self.best.begin(self.pass_rows, work_memory_limit());
         self.source.want_only(self.looked_at.clone());
         self.source.rewind(self.best.is_backward());
         while self.source.advance(&mut self.filter, scalars) {

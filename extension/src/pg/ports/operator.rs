@@ -11,6 +11,9 @@ const DATETIME_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(434);
 /// The B-tree family of times of day.
 const TIME_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(1996);
 
+/// The B-tree family of `numeric`.
+const NUMERIC_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(1988);
+
 /// Whether an operator family orders numbers or times, as the engine does.
 pub fn is_number_family(family: pg_sys::Oid) -> bool {
     matches!(
@@ -20,6 +23,30 @@ pub fn is_number_family(family: pg_sys::Oid) -> bool {
             | DATETIME_BTREE_FAM_OID
             | TIME_BTREE_FAM_OID
     )
+}
+
+/// Columns that are ordered as items.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ItemFamily {
+    /// `text` and `varchar`, by a collation.
+    Text,
+    /// `char(n)`, by a collation.
+    Padded,
+    /// `bytea`
+    Bytes,
+    /// `numeric`
+    Numeric,
+}
+
+/// What an operator family orders, if that is items whose order the engine knows.
+pub fn item_family(family: pg_sys::Oid) -> Option<ItemFamily> {
+    Some(match family {
+        pg_sys::TEXT_BTREE_FAM_OID => ItemFamily::Text,
+        pg_sys::BPCHAR_BTREE_FAM_OID => ItemFamily::Padded,
+        pg_sys::BYTEA_BTREE_FAM_OID => ItemFamily::Bytes,
+        NUMERIC_BTREE_FAM_OID => ItemFamily::Numeric,
+        _ => return None,
+    })
 }
 
 /// Whether an ordering operator is descending, and its B-tree family.
