@@ -24,6 +24,9 @@ pub enum SortBy {
     Item(usize, ItemSort),
 }
 
+/// Bytes that an allocation takes beside its content, roughly.
+const ALLOCATION_BYTES: usize = 16;
+
 /// A key of an order.
 pub struct SortKey {
     /// What of a row.
@@ -90,8 +93,9 @@ impl Entry {
         let Some(items) = &self.items else {
             return 0;
         };
-        let bytes = items.iter().flatten().map(|item| item.counted.len());
-        size_of_val(&**items) + bytes.sum::<usize>()
+        let bytes = items.iter().flatten();
+        let bytes = bytes.map(|item| item.counted.len() + ALLOCATION_BYTES);
+        size_of_val(&**items) + ALLOCATION_BYTES + bytes.sum::<usize>()
     }
 }
 

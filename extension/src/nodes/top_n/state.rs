@@ -11,7 +11,7 @@
 
 use std::ffi::CStr;
 
-use lanes_columnar::order::BestRows;
+use lanes_columnar::order::{BestRows, SortBy};
 use lanes_columnar::vector::Evaluation;
 
 use super::offer::{self, PASS_GROWTH};
@@ -63,6 +63,8 @@ pub struct RunningTopN {
     /// How many rows the next pass keeps, and the most that a pass may keep.
     pass_rows: usize,
     pass_rows_max: usize,
+    /// The most bytes of items that the rows of a pass may have.
+    item_bytes_max: usize,
     /// Whether another pass may find rows.
     has_more: bool,
 }
@@ -88,11 +90,19 @@ impl Node for TopNState {
         let plan = RowPlan::of(node.plan());
         let mut translator = Translator::new(Scalars::of(node));
         let filter = Filter::of(&mut translator, plan.pushed.iter().map(View::as_ptr))?;
-        let best = BestRows::new(sort_key::keys(&mut translator, &plan.keys)?);
+        let keys = sort_key::keys(&mut translator, &plan.keys)?;
+        let has_items = keys.iter().any(|key| matches!(key.by, SortBy::Item(..)));
+        let best = BestRows::new(keys);
         let table = node.scanned_table();
         let rows = KeptRows::new(table, &self.attributes, node.query_memory());
         let row_bytes = BestRows::ROW_BYTES + rows.row_bytes() + node.plan().width();
-        let pass_rows_max = (work_memory_limit() / row_bytes).max(1);
+        // The items of a pass may take one half of the memory, its rows the other.
+        let item_bytes_max = work_memory_limit() / 2;
+        let rows_bytes_max = match has_items {
+            true => item_bytes_max,
+            false => work_memory_limit(),
+        };
+        let pass_rows_max = (rows_bytes_max / row_bytes).max(1);
         let mut looked_at = translator.attributes();
         if !self.kept.is_empty() {
             looked_at.extend_from_slice(&self.attributes);
@@ -107,6 +117,7 @@ impl Node for TopNState {
             rows,
             pass_rows: (plan.first_pass as usize).min(pass_rows_max),
             pass_rows_max,
+            item_bytes_max,
             has_more: true,
         })
     }
@@ -161,7 +172,7 @@ impl RunningTopN {
         let mut passed = 0;
         let scalars = &self.translator.scalars;
         let zoned = self.best.zone_attribute();
-        self.best.begin(self.pass_rows, work_memory_limit());
+        self.best.begin(self.pass_rows, self.item_bytes_max);
         self.source.want_only(self.looked_at.clone());
         self.source.rewind(self.best.is_backward());
         while self.source.advance(&mut self.filter, scalars) {
