@@ -8,11 +8,12 @@
 //!            shortened only if much of it is free
 //! ```
 //!
-//! A sealer keeps no database busy for longer than its tables need: DROP DATABASE waits for such a time. Each table is a
-//! transaction of its own: an ERROR in one is logged, and keeps none of the others from its turn.
+//! A sealer stays in a database no longer than its tables need, because DROP DATABASE waits for it.
+//! Each table has its own transaction: an ERROR in one is logged, and the others are still visited.
 //!
-//! A sealer is a superuser, and executes SQL of ours. The owner of a database, who need not be one, may give it
-//! settings: a `search_path` that finds other operators first, say. So the sealer has [settings of its own](SETTINGS).
+//! A sealer is a superuser and executes SQL of this library. The owner of a database may not be a
+//! superuser, but can set settings for it, such as a `search_path` that finds other operators
+//! first. So the sealer has [settings of its own](SETTINGS).
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -32,10 +33,11 @@ use crate::maintenance::{self, vacuum};
 use crate::pg::table::OpenedTable;
 use crate::pg::{background, names, server, table_catalog};
 
-/// How often the launcher looks whether it has been switched on.
+/// How often the launcher checks whether it was switched on.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Settings that decide what the sealer's SQL means and whether it ends, whatever the database or its owner has set.
+/// Settings that decide what the sealer's SQL means and whether it ends. The database and its owner
+/// cannot change them.
 const SETTINGS: [(&CStr, &CStr); 6] = [
     (c"search_path", c"pg_catalog, pg_temp"),
     (c"default_transaction_isolation", c"read committed"),
@@ -80,7 +82,7 @@ fn launch() {
             if BackgroundWorker::sigterm_received() {
                 return;
             }
-            // No free slot for a worker: the next round will find one.
+            // No worker slot is free. The next round will find one.
             let sealer = BackgroundWorkerBuilder::new("lanes sealer")
                 .set_library("lanes")
                 .set_function("lanes_sealer")
@@ -89,7 +91,8 @@ fn launch() {
                 .set_notify_pid(server::process_id())
                 .load_dynamic();
             if let Ok(sealer) = sealer {
-                // Whether it ended well is for its own log to say; the postmaster's death ends us too.
+                // The sealer's own log says whether it ended well. The end of the postmaster ends
+                // this process too.
                 let _ = sealer.wait_for_shutdown();
             }
         }
@@ -111,7 +114,7 @@ fn seal(database: pg_sys::Datum) {
     }
     for metric in BackgroundWorker::transaction(maintain::metrics_to_extend) {
         if let Err(failure) = attempt(|| maintain::extend_view(&metric)) {
-            // Somebody reads the view: the next round will do it.
+            // Somebody reads the view. The next round will extend it.
             pgrx::debug1!("lanes: no new columns for metric \"{metric}\": {failure}");
         }
     }
@@ -123,7 +126,7 @@ fn seal(database: pg_sys::Datum) {
     }
 }
 
-/// Runs something in a transaction of its own; what an ERROR said.
+/// Runs `body` in a transaction of its own. Returns the message of an ERROR.
 fn attempt(
     work: impl FnOnce() + std::panic::UnwindSafe + std::panic::RefUnwindSafe,
 ) -> Result<(), String> {
@@ -139,18 +142,20 @@ fn attempt(
     attempted
 }
 
-/// Lets sessions have the processors first: sealing can wait, those who send rows and ask for them do.
+/// Lowers the priority of this process. Sealing can wait, but clients that send or query rows
+/// cannot.
 fn give_way(nice: i32) {
     if nice == 0 {
         return;
     }
     background::set_nice(nice);
-    // Where Linux groups processes by session (each of PostgreSQL's begins one), a nice value counts within the group alone; the group has
-    // one of its own. Elsewhere there is no such file.
+    // Where Linux groups processes by session (each of PostgreSQL's processes begins one), a nice
+    // value counts only within the group, and the group has a nice value of its own. Elsewhere this
+    // file does not exist.
     let _ = std::fs::write("/proc/self/autogroup", nice.to_string());
 }
 
-/// What an ERROR says.
+/// The message of an ERROR.
 fn message(failure: &CaughtError) -> String {
     let (CaughtError::PostgresError(report)
     | CaughtError::ErrorReport(report)
@@ -160,7 +165,8 @@ fn message(failure: &CaughtError) -> String {
     report.message().to_owned()
 }
 
-/// Does what is due in a table, unless somebody else works on it. Its lock is kept until the transaction ends.
+/// Does what is due in a table, unless somebody else works on it. The lock is kept until the
+/// transaction ends.
 fn visit(table: pg_sys::Oid) {
     let mode = pg_sys::ShareUpdateExclusiveLock;
     let Some(opened) = OpenedTable::try_open_at_once(table, mode) else {

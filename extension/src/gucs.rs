@@ -11,7 +11,7 @@ use crate::pg::server;
 /// Megabytes of shared memory for the arena.
 static ARENA_SIZE: GucSetting<i32> = GucSetting::<i32>::new(256);
 
-/// The most that it may be.
+/// The largest size of the arena.
 const ARENA_MEGABYTES_MAX: i32 = 1024 * 1024;
 
 /// Whether ASOF joins may be accelerated.
@@ -52,13 +52,13 @@ pub fn seal_memory_bytes() -> u64 {
     SEAL_MEMORY.get() as u64 * 1024 * 1024
 }
 
-/// What a query does that needs rows which are in object storage.
+/// The treatment of rows in object storage by queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PostgresGucEnum)]
 pub enum RecallRows {
-    /// It waits for them.
+    /// The query waits for them.
     #[name = c"on"]
     On,
-    /// It leaves them out, with a warning.
+    /// The query leaves them out, with a warning.
     #[name = c"skip"]
     Skip,
 }
@@ -78,7 +78,7 @@ pub fn recall_timeout_micros() -> i64 {
     i64::from(RECALL_TIMEOUT.get()) * 1000
 }
 
-/// How much the background worker that seals gives way to others.
+/// The nice value of the sealing worker, which decides how much it yields to others.
 static SEAL_NICE: GucSetting<i32> = GucSetting::<i32>::new(5);
 
 /// The nice value of the background worker that seals.
@@ -86,11 +86,12 @@ pub fn seal_nice() -> i32 {
     SEAL_NICE.get()
 }
 
-/// Looks at a sealed segment after which it is decoded to the arena. By measurement decoding it there takes as long as decoding it
-/// for a scan six to fifteen times, and spares half to three quarters of that time.
+/// The number of scans of a sealed segment after which it is decoded to the arena. By measurement,
+/// decoding it there takes as long as decoding it for a scan six to fifteen times, and saves half
+/// to three quarters of that time.
 static DECODE_AFTER: GucSetting<i32> = GucSetting::<i32>::new(8);
 
-/// How often most of a sealed segment's rows are looked at before it is decoded to the arena.
+/// How often most of a sealed segment's rows are read before it is decoded to the arena.
 pub fn decode_after() -> u32 {
     DECODE_AFTER.get().unsigned_abs()
 }
@@ -135,9 +136,9 @@ pub fn promql_overlap() -> bool {
     PROMQL_OVERLAP.get()
 }
 
-/// Refuses to start a server whose arena cannot be as large as it is told to be: PostgreSQL only warns of a wrong value
-/// for the setting of a library, and takes the default; of too much shared memory it complains with a hint at its own
-/// settings.
+/// Refuses to start a server if the arena cannot have the size of its setting. PostgreSQL itself
+/// would only warn of a wrong value for a library's setting and use the default. For too much
+/// shared memory it would give a hint about its own settings.
 fn check_arena_size(given: Option<&CStr>) {
     let Some(given) = given else {
         return;

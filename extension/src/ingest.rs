@@ -9,11 +9,12 @@
 //!                          the rows go through Postgres's own COPY, which does all of it
 //! ```
 //!
-//! `placed` appends for a log kept elsewhere: only straight into lanes, and it tells where the rows have come to lie. `restore` takes back
-//! what lay in object storage.
+//! `placed` appends rows that somebody keeps a log of: only directly into lanes, and it returns the
+//! numbers of the rows. `restore` inserts images from object storage.
 //!
-//! `convert` says which batch type goes into which SQL type; `refusal` maps every reason to its SQLSTATE. Both ways are part of the
-//! calling transaction, see the same command id, and leave nothing behind on an error. The way taken is logged at DEBUG1.
+//! `convert` maps batch types to SQL types; `refusal` maps every reason to its SQLSTATE. Both ways
+//! are part of the calling transaction, see the same command id, and leave nothing behind after an
+//! error. The way is logged at DEBUG1.
 
 mod convert;
 mod copy;
@@ -32,7 +33,8 @@ use target::{AppendTarget, Route};
 
 use crate::pg;
 
-/// Appends a batch; returns the rows inserted, which a BEFORE ROW trigger may make fewer than the batch holds.
+/// Appends a batch. Returns the number of inserted rows; a BEFORE ROW trigger may skip some of the
+/// batch's.
 #[pg_extern(sql = false)]
 fn append(target: pg_sys::Oid, batch: &[u8]) -> i64 {
     pg::malloc::keep_freed_memory();

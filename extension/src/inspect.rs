@@ -111,8 +111,8 @@ impl SegmentRow {
     }
 }
 
-/// The segments of a lanes table: rows handed out, those of aborted or removed runs, those in the arena, and the bytes of
-/// their images in pages.
+/// The segments of a lanes table: rows handed out, those of aborted or removed runs, those in the
+/// arena, and the bytes of their images in pages.
 #[pg_extern(sql = false)]
 #[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn segments(

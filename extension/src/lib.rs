@@ -1,16 +1,20 @@
 //! `lanes`: telemetry and ticks as columns in memory, inside PostgreSQL.
 //!
-//! A sample's way in: a slot or a batch ([`ingest`]) → columns (`lanes_columnar`) → a run in the table's pages
-//! ([`storage::append`]) → the arena. Its way out: runs and tombstones under a snapshot ([`table_am::scan`]) → a
-//! window on lanes, in the arena or decoded from pages → a slot ([`pg::slot`]).
+//! ```text
+//! write   a slot (INSERT, COPY) or a batch (ingest) ──► columns ──► table::append ──► a run in pages and in the arena
+//! read    table::scan (runs and tombstones under a snapshot) ─┬─► table_am ──────────► a slot, for PostgreSQL's scans
+//!                                                             └─► vectors ──► nodes ──► a slot, for vectorised plans
+//! ```
+//! `extension/README.md` lists the rooms. A room uses only rooms that stand above it there.
 //!
-//! Beside it, for any table: SQL functions over times and values ([`functions`]). For the series of Prometheus: the
-//! label index ([`labels`]) and queries in PromQL ([`promql`]).
+//! For any table there are SQL functions over times and values (`functions`). For the series of
+//! Prometheus there are the label index (`labels`) and queries in PromQL (`promql`).
 //!
 //! This file loads and registers, nothing else.
 
 use pgrx::prelude::*;
 
+mod arithmetic;
 mod asof_rewrite;
 mod background_worker;
 mod custom_scan;

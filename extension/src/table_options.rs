@@ -1,9 +1,10 @@
 //! Storage parameters of lanes tables: `WITH (order_by = 'series, ts')`.
 //!
-//! Core offers no way to add parameters for tables. It rejects names that it does not know when it checks a statement, and
-//! ignores them when it reads `pg_class.reloptions` back. So our parameters are stored there like any other: pg_dump writes
-//! them, and rewrites copy them. But core never checks them: [`crate::hooks::utility`] takes ours out of a statement before
-//! core sees it, and this module stores them afterwards. [`settings`] holds their meaning, [`time_column`] the column that
+//! Core offers no way to add parameters for tables. It rejects names that it does not know when it
+//! checks a statement, and ignores them when it reads `pg_class.reloptions` back. So our parameters
+//! are stored there like any other: pg_dump writes them, and rewrites copy them. But core never
+//! checks them: `crate::hooks::utility` takes ours out of a statement before core sees it, and this
+//! module stores them afterwards. [`settings`] holds their meaning, [`time_column`] the column that
 //! ages of rows follow from.
 
 use std::ffi::CStr;
@@ -29,8 +30,8 @@ pub fn stored(table: pg_sys::Oid) -> Definitions<'static> {
     split(table_catalog::stored_definitions(table)).0
 }
 
-/// Stores parameters (or, with `reset`, removes them) in `pg_class.reloptions`, and makes that visible. The caller owns the
-/// table and has locked it.
+/// Stores parameters (or, with `reset`, removes them) in `pg_class.reloptions`, and makes that
+/// visible. The caller owns the table and has locked it.
 pub fn store(table: pg_sys::Oid, parameters: Definitions<'_>, reset: bool) {
     if !parameters.is_empty() {
         let parameters = match reset {
@@ -57,7 +58,8 @@ pub fn check(
     Settings::read(left).check(table);
 }
 
-/// Raises an ERROR if a statement about a table that is not a lanes table has parameters of ours, which core does not know.
+/// Raises an ERROR if a statement about another kind of table has parameters of this extension,
+/// which PostgreSQL does not know.
 pub fn refuse_elsewhere(parameters: Definitions<'_>) {
     let (ours, _) = split(parameters);
     if let Some(first) = ours.iter().next() {
@@ -90,8 +92,9 @@ pub fn rename_column(table: pg_sys::Oid, from: &CStr, to: &CStr) {
     }
 }
 
-/// Drops our parameters that a table no longer fits after a command of its owner: they name a column that is gone, or the
-/// table is not a lanes table any more. Core would report an error for them later, and so would the restore of a dump.
+/// Removes parameters of this extension that a table no longer fits after a command of its owner:
+/// they name a column that is gone, or the table is not a lanes table any more. Otherwise
+/// PostgreSQL would raise an error for them later, and so would the restore of a dump.
 pub fn drop_unfit(table: pg_sys::Oid, is_lanes: impl Fn(pg_sys::Oid) -> bool) {
     table_catalog::make_changes_visible();
     let ours = stored(table);

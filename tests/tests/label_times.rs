@@ -1,5 +1,5 @@
-//! Labels and series between two times: the same as a search of all samples, wherever these are. In object storage it is
-//! segments that count, and nothing is fetched.
+//! Labels and series between two times: the same as a search of all samples, wherever these are. In
+//! object storage it is segments that count, and nothing is fetched.
 
 use lanes_support::cluster::{Cluster, Stop};
 use lanes_support::objects::Objects;

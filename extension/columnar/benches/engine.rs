@@ -1,10 +1,10 @@
-//! `cargo bench -p lanes-columnar [-- <part of a query's name>]`: what a query costs the engine alone, in nanoseconds a
-//! vector and a row and in GB/s, beside the speed at which this machine reads the same lanes in the same run. A ratio near
-//! 1 means that memory is the bound.
+//! `cargo bench -p lanes-columnar [-- <part of a query's name>]`: what a query costs the engine
+//! alone, in nanoseconds a vector and a row and in GB/s, beside the speed at which this machine
+//! reads the same lanes in the same run. A ratio near 1 means that memory is the bound.
 //!
-//! The lanes are 1M trades and 5M events in private memory; vectors are driven as a scan drives them. As in the kernels'
-//! benchmarks there is no framework, because the figure that matters is a ratio to another measurement of the same run. Each
-//! figure is the median of its runs.
+//! The lanes are 1M trades and 5M events in private memory; vectors are driven as a scan drives
+//! them. As in the kernels' benchmarks there is no framework, because the figure that matters is a
+//! ratio to another measurement of the same run. Each figure is the median of its runs.
 
 use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;

@@ -320,34 +320,15 @@ impl<'a> Image<'a> {
                     ..
                 },
             ) => {
-                let (body, width) = (reader.rest(), usize::from(width));
-                let base_bytes = body.len().saturating_sub(rows * length_width);
-                if base_bytes != width || length_width >= width {
-                    return Err(Error::WidthDiffers {
-                        width,
-                        bytes: base_bytes,
-                    });
-                }
-                let (least, offsets) = body.split_at(width);
-                // The sign is above the bytes that count.
-                let mut base = [0; 8];
-                base[..width].copy_from_slice(least);
-                let base = i64::from_le_bytes(base);
-                let values = offsets::read(offsets, length_width, base, width);
+                let values = values_of_offsets(reader.rest(), rows, width.into(), length_width)?;
                 into.extend_fixed(&values, validity, rows);
                 Ok(())
             }
             (ITEMS, LaneKind::Varlena { .. }) => {
                 let valid = validity.map_or(rows, |bits| bits::count_ones(bits, 0, rows));
-                let mut items = reader.items(valid, length_width)?;
+                let items = reader.items(valid, length_width)?;
                 reader.end()?;
-                for row in 0..rows {
-                    if validity.is_none_or(|validity| bits::get(validity, row)) {
-                        into.push_item(items.next().unwrap_or_default());
-                    } else {
-                        into.push_null();
-                    }
-                }
+                push_items(into, items, validity, rows);
                 Ok(())
             }
             (DICTIONARY, LaneKind::Varlena { .. }) => {
@@ -361,6 +342,44 @@ impl<'a> Image<'a> {
             (ONE_VALUE | VALUES | OFFSETS, _) => Err(differs(kind, "values of fixed width")),
             (ONE_ITEM | ITEMS | DICTIONARY, _) => Err(differs(kind, "items")),
             _ => Err(unknown(part)),
+        }
+    }
+}
+
+/// The values of integers that are stored as their distances from the least of them.
+fn values_of_offsets(
+    body: &[u8],
+    rows: usize,
+    width: usize,
+    offset_width: usize,
+) -> Result<Vec<u8>> {
+    let base_bytes = body.len().saturating_sub(rows * offset_width);
+    if base_bytes != width || offset_width >= width {
+        return Err(Error::WidthDiffers {
+            width,
+            bytes: base_bytes,
+        });
+    }
+    let (least, offsets) = body.split_at(width);
+    // The sign is above the bytes that count.
+    let mut base = [0; 8];
+    base[..width].copy_from_slice(least);
+    let base = i64::from_le_bytes(base);
+    Ok(offsets::read(offsets, offset_width, base, width))
+}
+
+/// Appends an item for each row that is not NULL.
+fn push_items<'a>(
+    into: &mut Column,
+    mut items: impl Iterator<Item = &'a [u8]>,
+    validity: Option<&[u64]>,
+    rows: usize,
+) {
+    for row in 0..rows {
+        if validity.is_none_or(|validity| bits::get(validity, row)) {
+            into.push_item(items.next().unwrap_or_default());
+        } else {
+            into.push_null();
         }
     }
 }

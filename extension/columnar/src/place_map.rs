@@ -5,7 +5,7 @@
 //! place. The map of a part has one place for each entry number of the part's range. Both count
 //! from the first row of the range.
 //!
-//! Entry numbers are cut into chunks of [`CHUNK`]. A chunk stores how far each row has moved, that
+//! Entry numbers are cut into chunks of `CHUNK`. A chunk stores how far each row has moved, that
 //! is its place minus its entry number, as bits above the least such distance of the chunk. So rows
 //! that kept their order cost nothing, and one place is found by reading at most 8 bytes.
 //!

@@ -121,7 +121,8 @@ fn arguments(call: FuncExpr<'_>) -> [Option<Expr<'_>>; 4] {
     found
 }
 
-/// Reads a marker's call in a join whose right side is range-table entry `right`. It is an error if the call is illegal.
+/// Reads a marker's call in a join whose right side is range-table entry `right`. It is an error if
+/// the call is illegal.
 pub fn understand<'p>(
     functions: &Functions,
     marker: Marker,

@@ -1,15 +1,17 @@
 //! Adapts a tree that moves one query level down.
 //!
-//! A part of a query that becomes a sub-select of the query is first built in the query's own terms. [`descend`] then
-//! adapts it: references to entries that move along keep their level and get new indexes, and all other references go one
-//! level further up. Trees that are adapted share no node with anything else.
+//! A part of a query that becomes a sub-select of the query is first built in the query's own
+//! terms. [`descend`] then adapts it: references to entries that move along keep their level and
+//! get new indexes, and all other references go one level further up. Trees that are adapted share
+//! no node with anything else.
 
 use pgrx::pg_sys;
 
 use crate::pg::outer_joins;
 use crate::pg::tree::{Expr, Kind, Query, Var, walk};
 
-/// The old range-table indexes of the entries that move. The new index of an entry is its position here, counted from 1.
+/// The old range-table indexes of the entries that move. The new index of an entry is its position
+/// here, counted from 1.
 #[derive(Clone, Debug, Default)]
 pub struct Moved(pub Vec<i32>);
 

@@ -1,8 +1,9 @@
 //! Makes a right side that is a join itself, `t LEFT JOIN (q JOIN r …) ON …`, one sub-select.
 //!
-//! The join's range-table entries move into the sub-select. Its columns are the columns of these entries that the rest of
-//! the query uses, and the rest is changed to refer to the sub-select. Empty entries take the places of the entries that
-//! moved, because the rest of the query refers to entries by index.
+//! The join's range-table entries move into the sub-select. Its columns are the columns of these
+//! entries that the rest of the query uses, and the rest is changed to refer to the sub-select.
+//! Empty entries take the places of the entries that moved, because the rest of the query refers to
+//! entries by index.
 
 use pgrx::pg_sys;
 

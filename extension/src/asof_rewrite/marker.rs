@@ -1,8 +1,9 @@
 //! The markers `lanes.asof` and `lanes.asof_nearest`: their bodies, and how their calls are recognised.
 //!
-//! Both are declared VOLATILE and written in C, so nothing folds, inlines or moves a call before the rewrite has replaced
-//! it. Their optional arguments are of type `"any"`, because the type of the times decides what a literal such as `'5 s'`
-//! means. The rewrite sees a call as the parser left it, so it can distinguish an omitted argument from NULL.
+//! Both are declared VOLATILE and written in C, so nothing folds, inlines or moves a call before
+//! the rewrite has replaced it. Their optional arguments are of type `"any"`, because the type of
+//! the times decides what a literal such as `'5 s'` means. The rewrite sees a call as the parser
+//! left it, so it can distinguish an omitted argument from NULL.
 
 use std::cell::Cell;
 

@@ -1,4 +1,5 @@
-//! Rewrites ASOF joins, which join each row of the left side with the row of the right side that is the latest at its time.
+//! Rewrites ASOF joins, which join each row of the left side with the row of the right side that is
+//! the latest at its time.
 //!
 //! ```text
 //! Query ─ planner hook ─► rewrite (which joins) ─► condition (the marker's call; tolerance)
@@ -18,10 +19,11 @@
 //! | [`lateral`] | builds the sub-select that finds the match |
 //! | [`descend`] | adapts a tree that moves one query level down |
 //!
-//! The rewrite turns `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` into `t LEFT JOIN LATERAL (SELECT q's columns
-//! FROM q WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival DESC LIMIT 1) q ON true`. It works on the tree that
-//! the planner receives: views, sub-selects and row-level security are expanded, and nothing is folded, moved or simplified
-//! yet. [`crate::planner::time_match`] later recognises such sub-selects, however they were written.
+//! The rewrite turns `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` into `t LEFT JOIN
+//! LATERAL (SELECT q's columns FROM q WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival
+//! DESC LIMIT 1) q ON true`. It works on the tree that the planner receives: views, sub-selects and
+//! row-level security are expanded, and nothing is folded, moved or simplified yet.
+//! [`crate::planner::time_match`] later recognises such sub-selects, however they were written.
 //!
 //! Invariants:
 //! - The sub-select takes the index of the right side's range-table entry and has the entry's columns in their places,
@@ -32,9 +34,9 @@
 //!
 //! Costs: in a database without the extension a read of a variable; with it, one walk of each query.
 //!
-//! Known gap: while it plans, PostgreSQL may replace a set-returning SQL function by its query, which does not pass the
-//! hook. The marker's body then raises an error. Functions that are VOLATILE, the default, or written in PL/pgSQL are planned
-//! by themselves and have no such gap.
+//! Known gap: while it plans, PostgreSQL may replace a set-returning SQL function by its query,
+//! which does not pass the hook. The marker's body then raises an error. Functions that are
+//! VOLATILE, the default, or written in PL/pgSQL are planned by themselves and have no such gap.
 
 mod condition;
 mod descend;

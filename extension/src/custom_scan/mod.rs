@@ -15,13 +15,14 @@
 //! | [`stand_in`] | the plan that takes over from a node |
 //!
 //! Invariants:
-//! - A plan contains PostgreSQL's own expressions and lists only, so it can be copied and cached. The engine's expressions
-//!   are made from them before the first row is returned, when parameters have their values.
-//! - Conditions are evaluated by security level, then in the order of the query. Each condition sees only rows that passed
-//!   the conditions before it. So a leaky condition never sees a row that a security barrier hides, and errors are raised
-//!   where PostgreSQL would raise them.
-//! - An ERROR unwinds through the engine as a panic, which the callbacks' guards turn back into the ERROR. What a node owns
-//!   is dropped when the node ends, or with the query's memory context.
+//! - A plan contains PostgreSQL's own expressions and lists only, so it can be copied and cached.
+//!   The engine's expressions are made from them before the first row is returned, when parameters
+//!   have their values.
+//! - Conditions are evaluated by security level, then in the order of the query. Each condition
+//!   sees only rows that passed the conditions before it. So a leaky condition never sees a row
+//!   that a security barrier hides, and errors are raised where PostgreSQL would raise them.
+//! - An ERROR unwinds through the engine as a panic, which the callbacks' guards turn back into the
+//!   ERROR. What a node owns is dropped when the node ends, or with the query's memory context.
 
 pub mod callbacks;
 pub mod names;

@@ -7,8 +7,9 @@
 //!                        └── rescan ────┘   unless `rewind` returns the rows of the last scan once more
 //! EXPLAIN:   note (counters of what runs) ──► explain
 //! ```
-//! The *state* of a node lives from `begin` to the end of the query. What *runs* exists from the first row on: it is made
-//! by `start`, when parameters have their values, and dropped by `end`, by a rescan, or with the state after an ERROR.
+//! The *state* of a node lives from `begin` to the end of the query. What *runs* exists from the
+//! first row on: it is made by `start`, when parameters have their values, and dropped by `end`, by
+//! a rescan, or with the state after an ERROR.
 
 use std::ffi::CStr;
 

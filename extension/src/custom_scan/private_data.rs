@@ -98,8 +98,8 @@ impl Planned {
         self.scan.set_entries(data.targets());
     }
 
-    /// Splits the conditions of a scan: those of `pushed` that the plan has to evaluate, in their order, and all others,
-    /// in the order in which PostgreSQL would evaluate them.
+    /// Splits the conditions of a scan: those of `pushed` that the plan has to evaluate, in their
+    /// order, and all others, in the order in which PostgreSQL would evaluate them.
     pub fn split_quals(
         &self,
         pushed: List<'static, RestrictInfo<'static>>,

@@ -1,9 +1,9 @@
 //! PostgreSQL's own plan for what a node computes. It takes over when the node would use too much memory.
 //!
-//! A node that keeps a state for each group cannot know the number of groups before it has read its input, and the
-//! planner's estimate may be wrong. So the plan has one more child, the best plan without the node. The node initialises
-//! that child only when it exceeds its memory limit. It then drops what it has computed, and the rows come from the
-//! child, which can spill to disk.
+//! A node that keeps a state for each group cannot know the number of groups before it has read its
+//! input, and the planner's estimate may be wrong. So the plan has one more child, the best plan
+//! without the node. The node initialises that child only when it exceeds its memory limit. It then
+//! drops what it has computed, and the rows come from the child, which can spill to disk.
 //!
 //! | node | reaches the limit | the child returns |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! Translates calls of functions that return the start of a time bucket: `lanes.time_bucket`, `lanes.xbar`, `date_trunc`
-//! and `date_bin`.
+//! Translates calls of functions that return the start of a time bucket: `lanes.time_bucket`,
+//! `lanes.xbar`, `date_trunc` and `date_bin`.
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::vector::number::NumberType;
@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use super::aggregate_call::KeyShape;
 use super::buckets::{self, BucketKey, Clock, FunctionBuckets, Reach};
 use super::translate::{Constant, Scalars, Translation, Translator, number_type, to_scalar};
-use crate::functions::bucket::{Bucket, BucketError, Parts};
+use crate::arithmetic::bucket::{Bucket, BucketError, Parts};
 use crate::pg::catalog;
 use crate::pg::exec::function_call::FunctionCall;
 use crate::pg::names::function_name;

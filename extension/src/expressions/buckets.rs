@@ -9,14 +9,15 @@
 //! | of integers, `date_bin` | one width |
 //! | of a clock: a zone's, or the clock of times without a zone | [`Clock::range`] |
 //!
-//! On a clock, a bucket contains all times with one label (the truncated local time) between two changes of the zone's
-//! offset, because the functions depend on nothing else. Times before and after a change have ranges of their own, which
-//! may have the same bucket. This covers days of 23 and of 25 hours and midnights that a clock shows twice.
+//! On a clock, a bucket contains all times with one label (the truncated local time) between two
+//! changes of the zone's offset, because the functions depend on nothing else. Times before and
+//! after a change have ranges of their own, which may have the same bucket. This covers days of 23
+//! and of 25 hours and midnights that a clock shows twice.
 
 use lanes_columnar::aggregate::key::{Bucket, Buckets};
 use pgrx::pg_sys::Datum;
 
-use crate::functions::bucket::{Bucket as BucketOf, Parts};
+use crate::arithmetic::bucket::{Bucket as BucketOf, Parts};
 use crate::pg::exec::function_call::FunctionCall;
 use crate::pg::time_zone::TimeZone;
 use crate::pg::tree::Expr;
@@ -193,8 +194,8 @@ pub struct BucketKey<'p> {
     pub width: f64,
 }
 
-/// How far the buckets of `date_trunc(unit, …)` reach on the clock of a zone; without one, on the clock of times without
-/// a zone.
+/// How far the buckets of `date_trunc(unit, …)` reach on the clock of a zone; without one, on the
+/// clock of times without a zone.
 pub fn reach_of_unit(unit: &[u8], zone: Option<TimeZone>) -> Reach {
     let Some(width) = unit_parts(unit) else {
         return Reach::Point;

@@ -2,7 +2,7 @@
 //!
 //! A field of a minute, an hour or a day, or of anything longer, is the same for all times of one minute, hour or
 //! day of a clock. PostgreSQL computes it for the first time of each, and the result holds for the others. So the
-//! ranges are those of [buckets](super::buckets) of `date_trunc`, which end where the zone's offset changes.
+//! ranges are those of [`super::buckets`] of `date_trunc`, which end where the zone's offset changes.
 
 use std::collections::BTreeMap;
 

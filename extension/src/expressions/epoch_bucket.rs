@@ -3,10 +3,11 @@
 //! PostgreSQL computes all of this with `numeric`, slowly, for each row. Here a time is divided as an integer of
 //! microseconds, and a `numeric` is made once a group.
 //!
-//! The quotient of two numerics is rounded to 17 digits or more. It is therefore below an integer exactly if the true
-//! quotient is, as long as one microsecond, relative to the time, is more than half a unit of the 17th digit: 5e-17. Times
-//! that are [`EXACT_BEFORE`] microseconds or more from 1970 (after the year 2286) are left to PostgreSQL, one by one.
-//! Widths are multiples of a microsecond. Infinite times are buckets of their own.
+//! The quotient of two numerics is rounded to 17 digits or more. It is therefore below an integer
+//! exactly if the true quotient is, as long as one microsecond, relative to the time, is more than
+//! half a unit of the 17th digit: 5e-17. Times that are [`EXACT_BEFORE`] microseconds or more from
+//! 1970 (after the year 2286) are left to PostgreSQL, one by one. Widths are multiples of a
+//! microsecond. Infinite times are buckets of their own.
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::aggregate::key::{Bucket, Buckets};
@@ -21,7 +22,8 @@ use crate::pg::numeric::{self, Numeric, Time};
 use crate::pg::tree::{Const, Expr, List, call_of};
 use crate::pg::typed_datum::TypedDatum;
 
-/// The distance from 1970, in microseconds, from which buckets are left to PostgreSQL. The head of this file explains it.
+/// The distance from 1970, in microseconds, from which buckets are left to PostgreSQL. The head of
+/// this file explains it.
 const EXACT_BEFORE: i128 = 10_000_000_000_000_000;
 
 /// Seconds from Unix's epoch to PostgreSQL's.

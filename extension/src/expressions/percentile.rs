@@ -1,7 +1,8 @@
 //! Translates calls of `percentile_cont`, `percentile_disc` and `mode`.
 //!
-//! The fraction must be a constant from 0 to 1, or NULL. PostgreSQL checks any other fraction once a group, and raises an
-//! error only if there is a group. Arrays of fractions are left to PostgreSQL.
+//! The fraction must be a constant from 0 to 1, or NULL. PostgreSQL checks any other fraction once
+//! a group, and raises an error only if there is a group. Arrays of fractions are left to
+//! PostgreSQL.
 
 use lanes_columnar::aggregate::percentile::{Choice, Percentile};
 use lanes_columnar::aggregate::{Accumulator, Argument};

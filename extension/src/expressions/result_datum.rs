@@ -9,8 +9,8 @@ use pgrx::pg_sys::Datum;
 use super::aggregate_call::{KeyShape, Moment, Shape};
 use super::epoch_bucket;
 use super::translate::to_datum;
+use crate::arithmetic::float8;
 use crate::error;
-use crate::functions::float8;
 use crate::pg::numeric::Numeric;
 
 /// The datum of an aggregate's result, in the current memory context; `None` is NULL.
@@ -104,9 +104,9 @@ fn exact_variance(count: u64, sum: i128, squares: i128, sample: bool, root: bool
 
 /// The square root of a variance.
 ///
-/// PostgreSQL rounds the root once, to the variance's digits. The function `sqrt` may return more digits, so its result
-/// is rounded a second time here. Rounded twice, the root is too great if it was first rounded up to a half. That is the
-/// case if the true root is below the half.
+/// PostgreSQL rounds the root once, to the variance's digits. The function `sqrt` may return more
+/// digits, so its result is rounded a second time here. Rounded twice, the root is too great if it
+/// was first rounded up to a half. That is the case if the true root is below the half.
 fn exact_root(variance: Numeric) -> Numeric {
     let digits = variance.scale();
     let rounded = variance.sqrt().round(digits);

@@ -114,8 +114,8 @@ impl Translator {
         Some((Argument::Rows, states, Shape::Datum))
     }
 
-    /// A key of groups that PostgreSQL computes, and whose values have codes. `None` if the expression is no function of
-    /// the row, or values of its type have no hash.
+    /// A key of groups that PostgreSQL computes, and whose values have codes. `None` if the
+    /// expression is no function of the row, or values of its type have no hash.
     fn coded_key(
         &mut self,
         expr: Expr<'_>,

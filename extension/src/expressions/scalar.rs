@@ -2,10 +2,11 @@
 //!
 //! The [node](RunningNode) keeps the states of its expressions, and their values until it starts again.
 //!
-//! PostgreSQL evaluates an expression for the first row that needs it, so a query over no rows never fails and never runs
-//! a subquery. Here, an expression that may fail, or that is the result of a subquery, is evaluated only if the table has
-//! a visible row. Without one it counts as NULL, which no row uses. A condition may keep rows from a division beside it
-//! that would fail for them, so a division [stays with PostgreSQL](may_divide_by_zero).
+//! PostgreSQL evaluates an expression for the first row that needs it, so a query over no rows
+//! never fails and never runs a subquery. Here, an expression that may fail, or that is the result
+//! of a subquery, is evaluated only if the table has a visible row. Without one it counts as NULL,
+//! which no row uses. A condition may keep rows from a division beside it that would fail for them,
+//! so a division [stays with PostgreSQL](may_divide_by_zero).
 
 use pgrx::pg_sys::{self, NodeTag};
 

@@ -6,8 +6,8 @@
 use lanes_columnar::aggregate::ema::order_key;
 use pgrx::{IntoDatum, pg_sys};
 
-use super::float8;
 use super::vwap::{self, Sums};
+use crate::arithmetic::float8;
 use crate::pg::call::{Call, float8_datum};
 
 crate::sql_callables! {

@@ -1,12 +1,14 @@
-//! `lanes.delta(x)` and `lanes.rate(x, ts)`: window functions that compare a row with the row before it in its partition.
+//! `lanes.delta(x)` and `lanes.rate(x, ts)`: window functions that compare a row with the row
+//! before it in its partition.
 //!
-//! They keep the last row in the partition's memory, so the cost of a row does not depend on the length of the partition.
-//! The result for a row whose x or ts is NULL is NULL, and the next row is compared with the row before it.
+//! They keep the last row in the partition's memory, so the cost of a row does not depend on the
+//! length of the partition. The result for a row whose x or ts is NULL is NULL, and the next row is
+//! compared with the row before it.
 
 use lanes_columnar::window::rate;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::float8;
+use crate::arithmetic::float8;
 use crate::error;
 use crate::pg::call::{self, Call, float8_datum};
 

@@ -1,8 +1,8 @@
 //! `lanes.first(value, ts)` and `lanes.last(value, ts)`: the value at the smallest and at the largest time.
 //!
-//! Rows whose time is NULL are ignored. A NULL value is not, and may be the result. Among equal times, `first` is of the
-//! row that arrives first, and `last` is of the row that arrives last. Times are compared as keys of 64 bits, which are in
-//! the order of their type.
+//! Rows whose time is NULL are ignored. A NULL value is not, and may be the result. Among equal
+//! times, `first` is of the row that arrives first, and `last` is of the row that arrives last.
+//! Times are compared as keys of 64 bits, which are in the order of their type.
 
 use std::cmp::Ordering;
 

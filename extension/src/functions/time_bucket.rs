@@ -3,9 +3,9 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::bucket::{Bucket, BucketError, Parts};
-use super::bucket_zone::floor_in_zone;
-use super::zone_clock::ZoneClock;
+use crate::arithmetic::bucket::{Bucket, BucketError, Parts};
+use crate::arithmetic::bucket_zone::floor_in_zone;
+use crate::arithmetic::zone_clock::ZoneClock;
 use crate::error;
 use crate::pg::call::Call;
 use crate::pg::time_zone;

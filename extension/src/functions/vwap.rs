@@ -1,11 +1,12 @@
 //! `lanes.vwap(price, volume)`: `sum(price * volume) / nullif(sum(volume), 0)` over the rows where neither is NULL.
 //!
-//! The state is a `float8[]` of three numbers: rows, sum of products, sum of volumes. Within an aggregate it is changed in
-//! place. Sums begin with the first row, not with zero, so zeros have the same sign as in `sum`.
+//! The state is a `float8[]` of three numbers: rows, sum of products, sum of volumes. Within an
+//! aggregate it is changed in place. Sums begin with the first row, not with zero, so zeros have
+//! the same sign as in `sum`.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::float8;
+use crate::arithmetic::float8;
 use crate::error;
 use crate::pg::call::{Call, Float8Array, float8_datum};
 

@@ -1,4 +1,5 @@
-//! The executor's hook: an execution's start and end, for the insert buffer and for scans' spare memory.
+//! The executor's hook: the start and end of an execution, for gathered rows
+//! ([`crate::table::pending_rows`]) and for the spare memory of scans.
 
 use pgrx::pg_sys;
 

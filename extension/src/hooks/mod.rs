@@ -1,4 +1,15 @@
 //! The hooks of PostgreSQL that this library is chained into.
+//!
+//! | module | hook | does |
+//! |---|---|---|
+//! | `planner` | `planner_hook` | rewrites ASOF joins and filled gaps, collects reasons |
+//! | `paths` | those of relations, joins and upper paths | offers vectorised paths |
+//! | `require` | none: `planner` calls it | refuses plans that are not vectorised, under `lanes.vectorize = require` |
+//! | `executor` | `ExecutorRun_hook` | begins and ends an execution, for gathered rows and spare memory |
+//! | `utility` | `ProcessUtility_hook` | hides parameters of tables from PostgreSQL, refuses indexes |
+//!
+//! A query passes `planner`, within it `paths`, and then `executor`. A statement that needs no plan
+//! passes `utility`. Each hook calls the one that was installed before it.
 
 pub mod executor;
 mod paths;

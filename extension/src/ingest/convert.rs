@@ -1,5 +1,6 @@
-//! Which batch type goes into which SQL type. A conversion means what an assignment cast means; types without one here are
-//! refused, except that `Text` goes into every type by its input function, as in COPY.
+//! The SQL types that each batch type can be appended to. A conversion has the meaning of an
+//! assignment cast. Types without a conversion are refused, except that `Text` goes into every type
+//! by its input function, as in COPY.
 
 use lanes_wire::{ColumnType, ColumnView, Values};
 use pgrx::pg_sys;
@@ -120,8 +121,8 @@ fn number(column: &ColumnView<'_>, row: usize) -> Number {
     }
 }
 
-/// A timestamp, from microseconds since 1970 to microseconds since 2000. The infinities stay what they are. A verified timestamp
-/// cannot overflow; what lies under a NULL may, and means nothing.
+/// A timestamp, from microseconds since 1970 to microseconds since 2000. Infinities stay infinite.
+/// A verified timestamp cannot overflow. A value under a NULL may, but has no meaning.
 pub fn timestamp(unix: i64) -> i64 {
     if unix == i64::MIN || unix == i64::MAX {
         unix
@@ -130,7 +131,7 @@ pub fn timestamp(unix: i64) -> i64 {
     }
 }
 
-/// A date, from days since 1970 to days since 2000; as [`timestamp`].
+/// A date, from days since 1970 to days since 2000, by the rules of [`timestamp`].
 pub fn date(unix: i32) -> i32 {
     if unix == i32::MIN || unix == i32::MAX {
         unix
@@ -159,7 +160,7 @@ pub fn fixed(column: &ColumnView<'_>, conversion: Conversion, row: usize) -> Res
             Number::Float32(value) => Ok(value.to_bits().into()),
             Number::Float64(value) => {
                 let narrow = value as f32;
-                // As the cast of PostgreSQL: neither overflow nor underflow passes in silence.
+                // As in PostgreSQL's cast, overflow and underflow are errors.
                 if narrow.is_infinite() && value.is_finite() || narrow == 0.0 && value != 0.0 {
                     return Err(out_of_range("real"));
                 }

@@ -1,5 +1,6 @@
-//! The route through COPY: PostgreSQL's own `CopyFrom` reads the batch in COPY's binary format, routes partitions, fires
-//! triggers and checks constraints. It then calls `multi_insert`, for about a thousand rows at a time.
+//! The route through COPY: PostgreSQL's own `CopyFrom` reads the batch in COPY's binary format,
+//! routes partitions, fires triggers and checks constraints. It then calls `multi_insert`, for
+//! about a thousand rows at a time.
 
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
@@ -34,7 +35,7 @@ struct Progress {
     has_refused: Cell<bool>,
 }
 
-/// Appends the batch; returns the rows that came through.
+/// Appends the batch. Returns the number of inserted rows.
 pub fn append(
     target: &AppendTarget,
     batch: &BatchView<'_>,
@@ -56,8 +57,8 @@ pub fn append(
         sent: 0,
         scratch: PgMemoryContexts::new("lanes.append values"),
     };
-    // Rows of a table with indexes, and of partitions, are inserted after others were read; triggers may fail by
-    // themselves.
+    // Rows of a table with indexes, and of partitions, are inserted after later rows were read, and
+    // triggers may raise errors of their own.
     let is_row_by_row = table.relkind() == pg_sys::RELKIND_RELATION
         && !table.has_indexes()
         && !table.has_triggers();
@@ -78,8 +79,9 @@ fn category(code: PgSqlErrorCode) -> i32 {
     code as i32 & 0xfff
 }
 
-/// Raises an ERROR of COPY again, with the row and column of the batch that it is about, where these are known. PostgreSQL's
-/// message about a value names neither, and the context of the message is lost on the way through Rust.
+/// Raises an ERROR of COPY again, with the row and column of the batch that it is about, if they
+/// are known. PostgreSQL's message about a value names neither, and the context of the message is
+/// lost on the way through Rust.
 fn raise_at_place(
     error: CaughtError,
     progress: &Progress,
@@ -123,8 +125,8 @@ fn raise_at_place(
     }
 }
 
-/// The batch as a stream of COPY's binary format, made one row at a time. So memory stays that of the longest row, and COPY
-/// has read no further than the row whose error it reports.
+/// The batch as a stream of COPY's binary format, made one row at a time. So it takes the memory of
+/// the longest row, and COPY has read no further than the row whose error it reports.
 struct CopyStream<'a> {
     writers: Vec<FieldWriter<'a>>,
     rows: usize,
@@ -151,7 +153,7 @@ impl CopySource for CopyStream<'_> {
 }
 
 impl CopyStream<'_> {
-    /// Writes the next row if the one before was handed out, and there is one.
+    /// Writes the next row, if there is one and the row before was read.
     fn write_row(&mut self) -> Result<(), Refusal> {
         if self.sent < self.pending.len() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Straight into lanes: vectors are copied, dictionaries stay dictionaries.
+//! The route directly into lanes: vectors are copied, and dictionaries stay dictionaries.
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
@@ -14,8 +14,8 @@ use crate::table::insert;
 // Chunks of a batch begin at whole words of its bitmaps.
 const _: () = assert!(RUN_ROWS_MAX.is_multiple_of(64));
 
-/// Appends the batch as one run for each [`RUN_ROWS_MAX`] rows, all of the current command; the first row's number and the rows of
-/// each run.
+/// Appends the batch as one run for each [`RUN_ROWS_MAX`] rows, all of them of the current command.
+/// Returns the number of the first row, and the rows of each run.
 pub fn append(
     target: &AppendTarget,
     batch: &BatchView<'_>,
@@ -59,7 +59,8 @@ enum Feed<'a> {
     Column(ColumnFeed<'a>),
 }
 
-/// A batch column on its way into an attribute, with what is worked out once for all chunks.
+/// A batch column on its way into an attribute, with everything that is computed once for all
+/// chunks.
 struct ColumnFeed<'a> {
     view: &'a ColumnView<'a>,
     conversion: Conversion,
@@ -147,7 +148,8 @@ impl<'a> ColumnFeed<'a> {
             Values::Codes { .. } => {
                 let codes = &self.codes[first..][..rows];
                 if let Err(error) = column.extend_codes(codes, &self.items.slices(), validity) {
-                    // Verified codes cannot be out of range, so this is a bug, but the transaction is what it may cost.
+                    // Verified codes cannot be out of range, so this is a bug. It must cost the
+                    // transaction at most.
                     pgrx::error!("column \"{}\": {error}", view.name());
                 }
             }
@@ -172,7 +174,8 @@ impl<'a> ColumnFeed<'a> {
     }
 }
 
-/// Writes values in the attribute's bytes from row `first` on, as many as `out`, which is of zeros, takes. Under NULLs lies anything.
+/// Writes values in the attribute's bytes from row `first` on, until `out` is full, which holds
+/// zeros. Under NULLs any value is written.
 fn converted(
     view: &ColumnView<'_>,
     conversion: Conversion,
@@ -184,7 +187,8 @@ fn converted(
         view.values().arrays::<8>(),
         view.values().arrays::<4>(),
     ) {
-        // The hot ones, whole vectors at a time; NULL rows are converted too, for no branch.
+        // The frequent conversions take whole vectors at a time. NULL rows are converted too, to
+        // avoid a branch.
         (Conversion::Timestamp, Some(values), _) => {
             for (slot, value) in out.as_chunks_mut::<8>().0.iter_mut().zip(&values[first..]) {
                 *slot = convert::timestamp(i64::from_le_bytes(*value)).to_ne_bytes();

@@ -1,7 +1,9 @@
-//! Appending where somebody keeps a log of it: the rows go straight into a lanes table, and the answer tells their numbers.
+//! Appending rows that somebody keeps a log of. The rows go directly into a lanes table, and the
+//! answer has their numbers.
 //!
-//! A row keeps its number until it is sealed, and the part that it is sealed into covers that number. So whoever knows the numbers of
-//! what was appended can tell from the ranges of parts alone whether these rows are among theirs ([`crate::offload::local_rows`]).
+//! A row keeps its number until it is sealed, and its part then covers that number. So whoever
+//! knows the numbers of appended rows can compare them with the ranges of parts to know whether the
+//! rows are in parts ([`crate::offload::local_rows`]).
 
 use lanes_wire::BatchView;
 use pgrx::pg_sys;
@@ -15,7 +17,8 @@ use crate::storage::metapage::Meta;
 
 /// Appends a batch to a table that takes it directly.
 ///
-/// The answer: the table's storage id, then first row and rows of each run, in the order of the batch's rows. Without rows, nothing.
+/// The answer has the table's storage id, and then the first row and the number of rows of each
+/// run, in the order of the batch's rows. It is empty for a batch without rows.
 #[pg_extern(sql = false)]
 fn append_placed(target: pg_sys::Oid, batch: &[u8]) -> Vec<i64> {
     pg::malloc::keep_freed_memory();
@@ -37,7 +40,7 @@ fn place(table: pg_sys::Oid, batch: &[u8]) -> Result<Vec<i64>, Refusal> {
         Route::Direct(columns) => columns,
         Route::Copy { because } => return Err(not_placed(because)),
     };
-    // Appended again from the log, the default might be another.
+    // If the batch is appended again from the log, the default might be another.
     if columns
         .iter()
         .any(|filling| matches!(filling, Filling::Constant(Some(_))))

@@ -7,7 +7,7 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, function_name, pg_sys};
 pub enum Refusal {
     /// The bytes are no valid batch.
     Batch(BatchError),
-    /// There is no table with this oid, any more.
+    /// There is no table with this oid, or not any more.
     NoTable { table: pg_sys::Oid },
     /// The target is neither a table, a partitioned table nor a foreign table.
     TargetKind { table: String },
@@ -19,16 +19,16 @@ pub enum Refusal {
     RowSecurity { table: String },
     /// An INSERT on the table is rewritten by a rule.
     Rule { table: String },
-    /// The rows do not go straight into lanes, so nobody could say where they lie.
+    /// The rows do not go directly into lanes, so nobody could say where they lie.
     NotPlaced {
         table: String,
         because: &'static str,
     },
-    /// The table has no column of a name in the batch.
+    /// The table has no column with a name that the batch has.
     UnknownColumn { table: String, column: String },
     /// A generated column, or an identity column that is always generated.
     Generated { column: String, kind: &'static str },
-    /// The batch's type does not go into the column's.
+    /// The batch's type cannot be converted to the column's.
     TypeDiffers {
         column: String,
         column_type: String,
@@ -40,7 +40,7 @@ pub enum Refusal {
         column: String,
         row: Option<usize>,
     },
-    /// A number outside the column's type.
+    /// A number outside the range of the column's type.
     OutOfRange {
         column: String,
         column_type: &'static str,

@@ -1,14 +1,17 @@
-//! A segment's image, as it lay in object storage, becomes rows of a table again: one run of the current transaction.
+//! The image of a segment, as it was in object storage, becomes rows of a table again: one run of
+//! the current transaction.
 //!
-//! The table has the columns that the image's table had, at the same places, dropped ones too. Columns that it has more
-//! get the value that rows from before them have, or else their defaults, where these are values of no function. What the rows had to
-//! satisfy they satisfied when they were first inserted, so no constraint is checked again.
+//! The table has the columns of the image's table in the same places, including dropped columns. It
+//! may have more. These get the value that older rows have, or else their default, if that is not a
+//! function call. The rows satisfied all constraints when they were first inserted, so none is
+//! checked again.
 //!
-//! The database that wrote the image is gone, and its digests with it, so nothing vouches for the bytes. All that
-//! decoding relies on is verified: the form of each lane, the header of each varlena, that text is text of the
-//! database's encoding, and that a name ends. What a value of another type says inside itself (a numeric, a jsonb, an
-//! array, a range, a type of an extension) PostgreSQL has no function to verify, and it is taken on trust. That is why
-//! nobody but superusers may call this, and why `lanes-gateway restore` asks whether the store is trusted.
+//! The database that wrote the image is gone, and its digests with it, so nothing vouches for the
+//! bytes. Everything that decoding relies on is verified: the form of each lane, the header of each
+//! varlena, the encoding of texts, and the end of each name. PostgreSQL has no function to verify
+//! the inside of a value of another type (a numeric, a jsonb, an array, a range, a type of an
+//! extension), which is therefore taken on trust. So only superusers may call this function, and
+//! `lanes-gateway restore` asks whether the store is trusted.
 
 use lanes_columnar::column::Column;
 use lanes_columnar::image::Image;
@@ -23,7 +26,7 @@ use crate::pg::{datum, text, transaction};
 use crate::table::insert;
 use crate::table::shape::TableShape;
 
-/// Inserts the rows of a segment's image; returns how many.
+/// Inserts the rows of a segment's image. Returns their number.
 #[pg_extern(sql = false)]
 fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
     let target = AppendTarget::open(target).unwrap_or_else(|refusal| refusal.report());
@@ -69,7 +72,7 @@ fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
     parsed.rows() as i64
 }
 
-/// Refuses an image unless all that decoding relies on is sound.
+/// Refuses an image unless everything that decoding relies on is sound.
 fn check_items(parsed: &Image<'_>, shape: &TableShape) {
     let is_sound = |column: usize, item: &[u8]| {
         let is_text = matches!(
@@ -91,7 +94,7 @@ fn has_names(attribute: &Attribute) -> bool {
     !attribute.attisdropped && base_type(attribute.atttypid) == pg_sys::NAMEOID
 }
 
-/// Whether all names of a column end within their bytes, as readers of a name expect.
+/// Whether all names of a column end within their bytes, as readers of names expect.
 fn do_names_end(column: &Column) -> bool {
     let last = pg_sys::NAMEDATALEN as usize - 1;
     (0..column.rows())

@@ -1,4 +1,5 @@
-//! The table that a batch is appended to: whether the caller may, whether the columns fit, and which route the rows take.
+//! The table that a batch is appended to: whether the caller may append, whether the columns fit,
+//! and which route the rows take.
 
 use lanes_columnar::kind::LaneKind;
 use lanes_wire::BatchView;
@@ -23,20 +24,20 @@ pub struct Source {
     pub conversion: Conversion,
 }
 
-/// What one attribute gets when lanes are filled directly.
+/// The source of one attribute when lanes are filled directly.
 pub enum Filling {
     /// The values of a batch column.
     Column {
         index: usize,
         conversion: Conversion,
     },
-    /// One value for all rows, as the bytes that a column of its kind repeats; `None` = NULL.
+    /// One value for all rows, in the bytes that a column of its kind repeats; `None`: NULL.
     Constant(Option<Vec<u8>>),
 }
 
-/// How rows get into the table.
+/// The route of rows into the table.
 pub enum Route {
-    /// Straight into lanes; one filling an attribute.
+    /// Directly into lanes, with one filling for each attribute.
     Direct(Vec<Filling>),
     /// Through COPY.
     Copy { because: &'static str },
@@ -90,8 +91,8 @@ impl AppendTarget {
         self.table().descriptor()
     }
 
-    /// Matches the batch's columns to attributes by name, and checks what does not depend on the rows: privilege, policies,
-    /// rules, types.
+    /// Matches the batch's columns to attributes by name, and checks what does not depend on rows:
+    /// privilege, policies, rules, types.
     pub fn sources(&self, batch: &BatchView<'_>) -> Result<Vec<Source>, Refusal> {
         let mut sources = Vec::with_capacity(batch.columns().len());
         for column in batch.columns() {
@@ -158,7 +159,7 @@ impl AppendTarget {
         Ok(())
     }
 
-    /// Decides the way of the rows; what it refuses, COPY would refuse too.
+    /// Decides the route of the rows. COPY would refuse everything that this refuses.
     pub fn route(&self, batch: &BatchView<'_>, sources: &[Source]) -> Result<Route, Refusal> {
         if let Some(because) = self.obstacle() {
             return Ok(Route::Copy { because });
@@ -222,7 +223,7 @@ impl AppendTarget {
         }
     }
 
-    /// Why rows cannot go straight into lanes, if they cannot.
+    /// Why rows cannot go directly into lanes; `None`: they can.
     fn obstacle(&self) -> Option<&'static str> {
         let table = self.table();
         let is_generated =
@@ -246,7 +247,7 @@ impl AppendTarget {
         }
     }
 
-    /// The value of a column in rows that lack it: its default, if that is one value for all of them.
+    /// The value of a column that the batch lacks: its default, if that is one value for all rows.
     pub fn value_of_all(&self, index: usize, kind: LaneKind) -> Option<Vec<u8>> {
         let attribute = self.descriptor().attribute(index);
         if attribute.attisdropped || attribute.attgenerated != 0 {

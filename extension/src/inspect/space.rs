@@ -1,4 +1,4 @@
-//! What the view `lanes.space` says of one table's file.
+//! The view `lanes.space`: how the file of a table is used.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -5,8 +5,8 @@
 //! | a sealed segment | one row, from the index of its part: nothing of the segment itself is read, wherever it is |
 //! | runs that are not sealed | one row for those next to each other in one segment of the arena; they are decoded to be measured |
 //!
-//! Whoever may read a table sees its rows here, and nobody else. Times are contents: where row security hides rows from the
-//! caller, they are NULL.
+//! Whoever may read a table sees its rows here, and nobody else. Times are contents: where row
+//! security hides rows from the caller, they are NULL.
 
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::zone_map::{self, Bound, Zone};

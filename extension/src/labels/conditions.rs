@@ -4,9 +4,10 @@
 //! condition   label | test | collation | number of values | values …
 //! test        IS NULL, IS NOT NULL, or an operator with ANY or ALL: `= ANY`, `<> ALL`, `~~ ANY` …
 //! ```
-//! A label meets a condition if the operator is true with any of the values, or with all of them. Equality of texts is a
-//! look-up. Every other operator is PostgreSQL's own function, which is called once for each value of the label in a run of
-//! the index, but not before a series is found for which the query would call it.
+//! A label meets a condition if the operator is true with any of the values, or with all of them.
+//! Equality of texts is a look-up. Every other operator is PostgreSQL's own function, which is
+//! called once for each value of the label in a run of the index, but not before a series is found
+//! for which the query would call it.
 //!
 //! The query checks each series again, so a condition that excludes few series is ignored.
 

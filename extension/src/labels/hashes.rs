@@ -1,11 +1,11 @@
 //! Hashes of registered series, for gateways that start.
 //!
-//! `lanes.series_hashes` contains the hashes of all series up to its greatest `last_id`, where [`add`] continues. A gateway
-//! loads the hashes instead of label sets, and reads only the label sets of later series. If the table is empty or behind,
-//! the gateway reads more label sets.
+//! `lanes.series_hashes` contains the hashes of all series up to its greatest `last_id`, where
+//! [`add`] continues. A gateway loads the hashes instead of label sets, and reads only the label
+//! sets of later series. If the table is empty or behind, the gateway reads more label sets.
 //!
-//! Each row ends where a row of `lanes.series_runs` ends. So a gateway that stops after any row continues with whole rows
-//! of `lanes.series_runs`.
+//! Each row ends where a row of `lanes.series_runs` ends. So a gateway that stops after any row
+//! continues with whole rows of `lanes.series_runs`.
 
 use lanes_labels::{HashBlock, SeriesHasher};
 use pgrx::pg_sys::BuiltinOid::{BYTEAOID, INT4OID, INT8OID};

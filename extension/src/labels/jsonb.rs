@@ -3,9 +3,9 @@
 //! ```text
 //! varlena header │ header of the object │ an entry for each name │ an entry for each value │ names │ values
 //! ```
-//! PostgreSQL's `jsonb_in` makes the same value of any JSON text in about a microsecond. A panel reads the label sets of
-//! thousands of series, which are all objects of texts. Any other text, and any whose result might differ, is left to
-//! `jsonb_in`.
+//! PostgreSQL's `jsonb_in` makes the same value of any JSON text in about a microsecond. A panel
+//! reads the label sets of thousands of series, which are all objects of texts. Any other text, and
+//! any whose result might differ, is left to `jsonb_in`.
 
 use lanes_labels::label_set;
 use pgrx::pg_sys;

@@ -41,8 +41,9 @@ static IN_RANGE: Statement = Statement::reading(
 /// The largest number of series that are looked up one by one. For more, registrations are read in their order.
 const LOOKED_UP_MAX: u64 = 16;
 
-/// Calls `visit` with the id, the metric and the label set of each of these series that the caller may see, in the order
-/// of their ids. If all of them are of one metric, its name saves reading the registrations of others.
+/// Calls `visit` with the id, the metric and the label set of each of these series that the caller
+/// may see, in the order of their ids. If all of them are of one metric, its name saves reading the
+/// registrations of others.
 pub fn each_label_set(
     wanted: &IdSet,
     metric: Option<&[u8]>,

@@ -73,8 +73,9 @@ static EXTEND: Statement = Statement::changing(c"SELECT lanes.extend_metric_view
 
 /// The approximate number of ids that a new run covers. A run is built in memory.
 pub(super) const RUN_IDS: i32 = 250_000;
-/// A run is merged with the runs after it, unless it has this many times their series. The sizes of runs follow a binary
-/// counter. So there are few runs, and a series is written again only when its run grows by at least half.
+/// A run is merged with the runs after it, unless it has this many times their series. The sizes of
+/// runs follow a binary counter. So there are few runs, and a series is written again only when its
+/// run grows by at least half.
 const MERGE_RATIO: i64 = 2;
 
 /// A run as stored in its table.

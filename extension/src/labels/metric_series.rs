@@ -1,7 +1,8 @@
 //! The series of one metric, for its view.
 //!
-//! The planner passes a condition of the query on a label (`labels->>'job' = 'node'`, see [`conditions`]) to the function
-//! ([`super::narrow`]), so that only series which meet it are looked up. The query checks the condition too.
+//! The planner passes a condition of the query on a label (`labels->>'job' = 'node'`, see
+//! [`conditions`]) to the function ([`super::narrow`]), so that only series which meet it are
+//! looked up. The query checks the condition too.
 
 use lanes_labels::{METRIC_NAME, Matcher, Selector};
 use pgrx::prelude::*;

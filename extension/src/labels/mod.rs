@@ -19,16 +19,17 @@
 //! | [`hashes`] | hashes of series, for gateways that start |
 //! | [`maintain`] | builds and merges runs, and adds columns for labels to the views of metrics |
 //!
-//! The source of truth is `lanes.series_runs`. The index is derived from it and stored in ordinary tables. So snapshots,
-//! backups, standbys and crash recovery work for it as for any rows.
+//! The source of truth is `lanes.series_runs`. The index is derived from it and stored in ordinary
+//! tables. So snapshots, backups, standbys and crash recovery work for it as for any rows.
 //!
 //! Invariants:
-//! - Runs cover all series from the first to the last indexed id. The transaction that inserts a run sees the series that
-//!   the run covers, so every snapshot that sees the run sees them too. A merge deletes runs and inserts their union in one
-//!   transaction.
-//! - Series receive their ids in the order in which their transactions commit, because the row of `lanes.registry` is locked
-//!   until then. So no series appears later among the indexed ids. If somebody inserts one there by hand, changes or deletes
-//!   series or truncates the table, the trigger `follow_series` empties the index.
+//! - Runs cover all series from the first to the last indexed id. The transaction that inserts a
+//!   run sees the series that the run covers, so every snapshot that sees the run sees them too. A
+//!   merge deletes runs and inserts their union in one transaction.
+//! - Series receive their ids in the order in which their transactions commit, because the row of
+//!   `lanes.registry` is locked until then. So no series appears later among the indexed ids. If
+//!   somebody inserts one there by hand, changes or deletes series or truncates the table, the
+//!   trigger `follow_series` empties the index.
 //! - Series after the last indexed id are searched one by one. Results are correct without an index.
 //! - Row-level security on `lanes.series_runs` hides rows, but not their entries in runs. The index is not used then.
 //!

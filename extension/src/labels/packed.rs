@@ -1,8 +1,8 @@
 //! Packs the label sets of a row of `lanes.series_runs` into one compressed value, and unpacks them.
 //!
-//! Such a row is usually smaller than the size at which PostgreSQL starts to compress, and its label sets differ in a few
-//! letters, so they take a fraction of the space when packed. A packed value is UTF-8 in any database, because a dump
-//! converts the encoding of text but not of bytes.
+//! Such a row is usually smaller than the size at which PostgreSQL starts to compress, and its
+//! label sets differ in a few letters, so they take a fraction of the space when packed. A packed
+//! value is UTF-8 in any database, because a dump converts the encoding of text but not of bytes.
 
 use std::borrow::Cow;
 

@@ -183,8 +183,8 @@ impl Index {
         self.select_meeting(selector, &mut [])
     }
 
-    /// The ids of the series that a selector selects and that may meet conditions. Of series that no run covers, all that
-    /// the selector selects.
+    /// The ids of the series that a selector selects and that may meet conditions. Of series that
+    /// no run covers, all that the selector selects.
     pub fn select_meeting(&mut self, selector: &Selector, conditions: &mut [Condition]) -> IdSet {
         self.select_covered(selector, conditions) | self.select_after(selector)
     }
@@ -319,8 +319,8 @@ fn read_directory(statement: &Statement, run: i64) -> Directory {
     sound(read)
 }
 
-/// Calls `visit` with the id, the metric and the label set of each series that no run covers and whose metric is admitted.
-/// The runs end with the id `indexed_to`, which is 0 if there are none.
+/// Calls `visit` with the id, the metric and the label set of each series that no run covers and
+/// whose metric is admitted. The runs end with the id `indexed_to`, which is 0 if there are none.
 fn each_series_after(
     indexed_to: i32,
     admits: impl Fn(&str) -> bool,

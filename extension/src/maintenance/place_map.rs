@@ -1,8 +1,8 @@
 //! The place map of a part that is being sealed: see [`lanes_columnar::place_map`].
 //!
-//! In runs, and in parts without a map, the entry number of a row is its row number. In a part with a map, the map has
-//! the entry numbers. The new map leads from entry numbers straight to the new places, so a row that was sealed many
-//! times is still found by one look.
+//! In runs, and in parts without a map, the entry number of a row is its row number. In a part with a
+//! map, the map has the entry numbers. A new map leads from entry numbers directly to the new places.
+//! So a row that was sealed many times is still found by one look-up.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::pg::table::OpenTable;
 use crate::storage::part_image;
 use crate::table::reader::Content;
 
-/// The map of a part with these rows of a range in its order, as distances from the range's first row. `None`: each row
-/// lies at its entry number.
+/// The map of a part with these rows of a range, in this order. Rows are given by their distances
+/// from the range's first row. `None`: each row lies at its entry number.
 pub fn of_range(
     table: OpenTable<'_>,
     content: &Content,

@@ -1,16 +1,17 @@
-//! Moving sealed parts from the file's end to free blocks before them, so that the end can be cut off ([`super::shorten`]).
+//! Moving sealed parts from the end of the file to free blocks before them, so that the end can be cut
+//! off ([`super::shorten`]).
 //!
 //! ```text
-//! plan    from the end downwards: what is free or a page of a chain is passed, the images of settled parts are moved to the lowest
-//!         free blocks that take them, as long as those lie before; whatever else is in use ends it
-//! move    part by part: the images' own pages are written anew, and the part's stream ([`crate::storage::part_image`])
-//! add     one record: an entry for the same range, with the same rows, tombstones and origin; the generation is raised
-//! settle  by the next VACUUM, as after a sealing: the images' old blocks are free then
+//! plan    from the end of the file downwards: free blocks and pages of chains are passed; images of settled parts are
+//!         planned to move to the lowest free blocks that take them, if those lie before; any other block ends it
+//! move    part by part: the images' own pages are written anew, and then the part's stream (storage::part_image)
+//! add     one record: an entry with the same range, rows, tombstones and origin; the generation is raised
+//! settle  by the next VACUUM, as after a sealing: then the old blocks of the images are free
 //! ```
 //!
-//! Row numbers mean what they meant, so nobody has to be kept from using them. Ending early leaves blocks for the next sweep. The
-//! images are copied as they are, [`MOVED_MAX`] blocks in one VACUUM at most, and only if it is worth it by the measure of
-//! shortening the file.
+//! Row numbers keep their meaning, so nobody has to be kept from using them. If moving ends early, the
+//! next sweep frees the blocks that it has written. The images are copied unchanged, at most
+//! [`MOVED_MAX`] blocks in one VACUUM. They are moved only if shortening the file would be worth it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,7 +31,7 @@ use crate::storage::{data_page, part_image};
 use crate::table::generation;
 use crate::table::reader::{Content, Reader};
 
-/// Blocks that one VACUUM moves at most: 64 MB.
+/// The most blocks that one VACUUM moves: 64 MB.
 const MOVED_MAX: u32 = 8192;
 
 /// Consecutive blocks of a part: the own pages of a segment's image, or the stream.
@@ -40,16 +41,16 @@ struct Piece {
     blocks: u32,
     /// The part's number.
     part: u64,
-    /// First row of the segment; `None`: the stream.
+    /// The first row of the segment; `None`: the piece is the stream.
     segment: Option<u64>,
 }
 
 /// First rows of the segments to move, by the number of their part.
 type Moves = BTreeMap<u64, Vec<u64>>;
 
-/// Moves parts down if that is worth the effort. The caller is the table's only VACUUM; `unlinked` are the pages that
-/// it has taken out of chains. Whether there was something to move: the caller then takes a transaction id
-/// ([`seal::let_settle`]).
+/// Moves parts down if that is worth the effort. The caller is the table's only VACUUM. `unlinked`
+/// are the pages that it has taken out of chains. Returns whether there was something to move: the
+/// caller then takes a transaction id ([`seal::let_settle`]).
 pub fn move_down(table: OpenTable<'_>, unlinked: &[u32], effort: Effort) -> bool {
     let moves = plan(table, unlinked, effort);
     let is_any = !moves.is_empty();
@@ -63,7 +64,7 @@ pub fn move_down(table: OpenTable<'_>, unlinked: &[u32], effort: Effort) -> bool
             move_part(table, &content, part, &segments);
         }
         ports::CHECK_FOR_INTERRUPTS();
-        // An ALTER TABLE, say, goes first.
+        // Others that wait for the table, such as an ALTER TABLE, go first.
         if table.has_waiters(pg_sys::ShareUpdateExclusiveLock) {
             break;
         }
@@ -102,10 +103,11 @@ fn plan(table: OpenTable<'_>, unlinked: &[u32], effort: Effort) -> Moves {
     moves
 }
 
-/// What can be moved, the last in the file first.
+/// The pieces that can be moved, beginning with the last in the file.
 fn pieces(table: OpenTable<'_>, content: &Content) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    // What old snapshots may still read instead would stay where it is, and what is fading goes soon.
+    // Images that old snapshots may still read would stay where they are, and fading parts are
+    // dropped soon.
     let settled = content.parts.live().iter().filter(|p| p.entry.xid == 0);
     for part in settled.filter(|part| part.entry.bytes > 0 && !part.entry.is_fading()) {
         let entry = &part.entry;
@@ -138,7 +140,7 @@ struct Planned {
     gained: u32,
 }
 
-/// Goes down from the end. `free` and `passable` ascend, pieces descend.
+/// Goes down from the end of the file. `free` and `passable` ascend, `pieces` descend.
 fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> Planned {
     let (mut at, mut trail, mut room) = (length, free, free.to_vec());
     let (mut moved, mut targets_end) = (0, 0);
@@ -200,7 +202,7 @@ fn move_part(table: OpenTable<'_>, content: &Content, part: &LivePart, segments:
     for segment in index.segments.iter_mut().filter(|s| moved(&s.first_row)) {
         let own = part_image::own_bytes(&part.entry, segment.bytes);
         let blocks = data_page::blocks_for(own);
-        // Others took it meanwhile: the image stays where it is.
+        // Others have taken the free blocks since: the image stays where it is.
         let Some(target) = extent::allocate_below(table, blocks, segment.block) else {
             continue;
         };

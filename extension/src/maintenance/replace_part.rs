@@ -1,14 +1,15 @@
-//! A part whose images are in object storage takes the place of the part that they were read from.
+//! Replacing a local part by a remote one, after its images were put into object storage.
 //!
 //! ```text
-//! digest    the images are read once more, and a digest of each is taken: what comes back is compared with it
-//! write     the part's index anew, with digests and no blocks, to blocks that nothing names yet
-//! add       one record: an entry for the same range, with the same rows, tombstones and origin; the generation is raised
-//! settle    by VACUUM, as after a sealing: once no scan can be left that reads the local part, its blocks are free
+//! digest    the images are read once more, and a digest of each is computed, to compare it with what comes back
+//! write     the part's index is written anew, with digests and without blocks, to blocks that nothing names yet
+//! add       one record: an entry with the same range, rows, tombstones and origin; the generation is raised
+//! settle    by VACUUM, as after a sealing: once no scan reads the local part any more, its blocks are free
 //! ```
 //!
-//! Row numbers mean what they meant, so nobody has to be kept from using them: deletions and updates under way go on, and
-//! the arena keeps its segments. Ending early leaves blocks for the next sweep, or a part that is remote.
+//! Row numbers keep their meaning, so nobody has to be kept from using them: deletions and updates in
+//! progress continue, and the arena keeps the segments. If replacing ends early, the next sweep frees
+//! the blocks that it has written.
 
 use lanes_columnar::digest::Digest;
 use lanes_columnar::image::Image;
@@ -23,7 +24,8 @@ use crate::storage::part_image::{self, BehindIndex};
 use crate::table::generation;
 use crate::table::reader::Content;
 
-/// Makes a part remote. All of its images are durable elsewhere, under the keys that its origin gives them.
+/// Makes a part remote. All of its images are durable in object storage, under the keys that its
+/// origin gives them.
 pub fn make_remote(table: OpenTable<'_>, content: &Content, part: &LivePart) {
     let remote = part.index(table).to_remote(&digests(table, part));
     let behind = BehindIndex {
@@ -47,7 +49,8 @@ pub fn make_remote(table: OpenTable<'_>, content: &Content, part: &LivePart) {
     }
 }
 
-/// The digests of a local part's images, as its pages have them: whoever took them away is not asked.
+/// The digests of a local part's images, computed from its pages. The gateway that took the images
+/// is not asked.
 fn digests(table: OpenTable<'_>, part: &LivePart) -> Vec<Digest> {
     let index = part.index(table);
     let mut image = Vec::new();
@@ -64,8 +67,8 @@ fn digests(table: OpenTable<'_>, part: &LivePart) -> Vec<Digest> {
     (0..index.segments.len()).map(digest).collect()
 }
 
-/// Appends an image of a local part to `image`. One that is damaged must not take the place of a page that tells where
-/// the damage is.
+/// Appends an image of a local part to `image`. `Err`: it is damaged, and must not go to object
+/// storage in place of the pages that show where the damage is.
 pub fn read_checked(
     table: OpenTable<'_>,
     part: &LivePart,

@@ -1,35 +1,40 @@
-//! Sealing: the rows of a range are sorted, deduplicated if the table says so, and written anew as one part.
+//! Sealing: the rows of a range are sorted, deduplicated if the table has `dedup`, and written as one
+//! part.
 //!
 //! ```text
-//! plan      which range: consecutive runs that everybody sees, or neighbouring parts worth merging   seal_plan.rs
-//! read      the range's rows into columns; those that are deleted for everybody are left out
-//! sort      by the table's order_by, stably; dedup = on keeps the last of equal keys
-//! write     segment by segment, to blocks that nothing names yet; then the index of them. Rows that dedup takes out go to a
-//!           part of their own, which only snapshots see that saw them before
-//! swap      with the row numbers lock, if it can be had (below), and the tombstones' tail: has a row of the range got a tombstone
-//!           since? If not, standbys are told of the newest transaction that matters, to cancel queries that do not see it
-//!           yet, and one record adds the part and raises generation and sealings
+//! plan      the range: consecutive runs that everybody sees, or neighbouring parts worth merging (seal_plan)
+//! read      the rows of the range into columns, without rows whose deletion everybody sees
+//! sort      by the table's order_by, stably; with dedup, only the last of rows with equal keys is kept
+//! write     segment by segment, to blocks that nothing names yet; then the index of the segments. Rows that dedup
+//!           takes out become a fading part, which only snapshots see that saw them before
+//! swap      under the row numbers lock (below) and the lock of the last tombstone page. If a row of the range has got
+//!           a tombstone since, the swap fails. Otherwise standbys cancel queries that do not see all of the rows yet,
+//!           and one record adds the part and raises generation and sealings
 //! ```
 //!
-//! All of that may run in VACUUM, and so may moving ([`super::relocate`]): neither asks for a transaction id before its
-//! last part is added. What a part is added with is the id of the transaction that begins next, unless its own is one
-//! that snapshots heed.
+//! Sealing may run in VACUUM, and so may moving ([`super::relocate`]). Neither takes a transaction id
+//! before its last part is added. A part is added with the id of the transaction that begins next,
+//! unless this transaction has an id that snapshots take into account.
 //!
-//! Before the swap nothing has happened but blocks that the next VACUUM's sweep gives back; after it all has. What every
-//! snapshot sees is the same before and after, so no transaction is needed: rows, their order but for `order_by`, and
-//! which of several equal times was ingested last. Only snapshots taken later miss what dedup took out. Scans that began
-//! before go on reading the runs that are covered.
+//! Before the swap there are only new blocks, which the next VACUUM's sweep frees if the swap fails.
+//! The swap is atomic. Every snapshot sees the same before and after: the same rows, in the same order
+//! except for `order_by`, and with the same one of equal times as the last. So no transaction is
+//! needed. Only later snapshots miss the rows that dedup took out. Scans that began before go on
+//! reading the covered runs.
 //!
-//! The row numbers lock is shared by every transaction that changes rows. Mostly it is free at some moment, and sealing takes it
-//! at such a one: nobody ever waits for the sealer then. Where changes never cease, rows that could be sealed pile up. Once
-//! they are [`QUEUE_TIMES`] times as many as are worth sealing, or rows are older than the table retains, sealing stands in
-//! the lock's queue, for no longer than [`QUEUE_MAX`] at a time, and if that was in vain not again in the same call: so those
-//! who begin to change rows wait for that long at most. A table that is changed by transactions which take longer than that, and
-//! overlap for ever, is not sealed.
+//! Every transaction that changes rows shares the row numbers lock. Mostly the lock is free at some
+//! moment, and sealing takes it then, so that nobody waits for the sealer. If changes never cease,
+//! rows that could be sealed accumulate. When they are [`QUEUE_TIMES`] times as many as are worth
+//! sealing, or when rows are older than the table retains, sealing waits in the lock's queue for at
+//! most [`QUEUE_MAX`]. If it waits in vain, it does not wait again in the same call. So those who begin
+//! to change rows wait no longer than that. A table is never sealed if it is changed by longer
+//! transactions that overlap for ever.
 //!
-//! If the table has indexes, the part gets a place map ([`super::place_map`]), so that index entries find their rows.
+//! If the table has indexes, the part gets a place map ([`super::place_map`]), by which index entries
+//! find their rows.
 //!
-//! Memory: the range's columns once, and one segment more; [`Limits`] bounds the range by that.
+//! Memory: the columns of the range once, and one more segment. [`Limits`] bounds the range
+//! accordingly.
 
 use std::time::Duration;
 
@@ -58,44 +63,46 @@ use crate::table::decode::{self, Remote};
 use crate::table::generation::hand_over;
 use crate::table::reader::{Content, Reader};
 
-/// How a table's rows are to lie.
+/// The order in which a table's rows are sealed.
 #[derive(Default)]
 pub struct Order {
-    /// Places of the key columns among the table's, the first of which counts most.
+    /// The key columns, counted from 0. The first one counts most.
     pub keys: Vec<usize>,
-    /// Of rows with equal keys, only the last counts.
+    /// Of rows with equal keys, only the last is kept.
     pub dedup: bool,
 }
 
-/// Rows that are not sealed are so many times as many as are worth sealing before others are made to wait.
+/// When the rows that are not sealed are so many times as many as are worth sealing, sealing waits
+/// for the lock.
 const QUEUE_TIMES: u64 = 4;
-/// The longest that others are made to wait.
+/// The longest that others have to wait for sealing.
 const QUEUE_MAX: Duration = Duration::from_millis(500);
 
-/// How the row numbers lock is asked for.
+/// How the row numbers lock is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Taken if nobody has it.
+    /// It is taken if nobody holds it.
     Chance,
-    /// Waited for, with others standing behind.
+    /// It is waited for, and others queue behind.
     Queue,
 }
 
-/// What was done.
+/// The result of sealing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sealed {
     pub parts: u64,
     pub rows: u64,
-    /// Ranges that had to be left because rows of them were being changed or locked.
+    /// The number of ranges that were left because rows of them were being changed or locked.
     pub busy: u64,
 }
 
-/// Seals what is to be sealed. The caller is the table's only VACUUM or sealer.
+/// Seals everything that is to be sealed. The caller is the table's only VACUUM or sealer.
 pub fn seal(table: OpenTable<'_>, order: &Order, limits: &Limits) -> Sealed {
     let mut sealed = Sealed::default();
     let mut has_waited_in_vain = false;
-    // From where to go on after a range that is in use, and up to the end as it was at first: sealing what came meanwhile, little as
-    // it is, and what comes while that is done would go on for ever, and the less a series has of a part, the more it takes.
+    // The rows that are considered: from where to go on after a range in use, up to the end of the
+    // table as it was at first. Sealing the few rows that arrive in the meantime would never end.
+    // And the fewer rows a series has in a part, the more space they take.
     let mut rows = 0..u64::MAX;
     loop {
         let mut reader = Reader::open(table);
@@ -126,14 +133,16 @@ pub fn seal(table: OpenTable<'_>, order: &Order, limits: &Limits) -> Sealed {
             }
         }
         ports::CHECK_FOR_INTERRUPTS();
-        // An ALTER TABLE, say, goes first; the next round will find the rest.
+        // Others that wait for the table, such as an ALTER TABLE, go first. The next round will
+        // find the rest.
         if !limits.thorough && table.has_waiters(pg_sys::ShareUpdateExclusiveLock) {
             return sealed;
         }
     }
 }
 
-/// Seals one range, whose list of rows it takes; how many rows it has now. `None`: its rows are in use.
+/// Seals one range, and takes its list of rows. Returns how many rows it has now; `None`: rows of
+/// it are in use.
 fn seal_range(
     table: OpenTable<'_>,
     reader: &Reader<'_>,
@@ -142,7 +151,7 @@ fn seal_range(
     order: &Order,
     patience: Patience,
 ) -> Option<u64> {
-    // Whoever has it now will most likely have it after all the work too.
+    // If others hold the lock now, they most likely hold it after all the work too.
     drop(lock_numbers(table, 1, patience)?);
     let decoded = decode::decode_rows(
         table,
@@ -164,14 +173,14 @@ fn seal_range(
     let mut fading = Vec::new();
     if !keys.is_empty() {
         sort_rows(&keys, &mut rows);
-        // A table has either indexes or dedup: a unique index does what dedup is for.
+        // A table has either indexes or dedup, because a unique index does the work of dedup.
         if order.dedup && !has_indexes {
             fading = take_all_but_last(&keys, &mut rows);
         }
     }
     let space = SpaceLock::share(table);
     let rows_before = range.first_row..range.end_row;
-    // The last key is mostly time: a series is what the others have in common.
+    // The last key is usually the time. The others identify a series.
     let series = match order.keys.split_last() {
         Some((_, [])) | None => &[],
         Some((_, series)) => series,
@@ -202,7 +211,7 @@ fn seal_range(
     swapped.then_some(kept.rows)
 }
 
-/// Of neighbours with the same keys, only the last stays. The others, in their order.
+/// Of neighbouring rows with equal keys, only the last stays. Returns the others, in their order.
 fn take_all_but_last(keys: &[&Column], rows: &mut Vec<u32>) -> Vec<u32> {
     let (mut kept, mut taken) = (0, Vec::new());
     for place in 0..rows.len() {
@@ -218,7 +227,7 @@ fn take_all_but_last(keys: &[&Column], rows: &mut Vec<u32>) -> Vec<u32> {
     taken
 }
 
-/// Rows that were written for a part: how many, and its stream.
+/// The rows that were written for a part: their number, and the part's stream.
 #[derive(Clone, Copy, Default)]
 struct Written {
     rows: u64,
@@ -227,8 +236,9 @@ struct Written {
     is_mapped: bool,
 }
 
-/// Writes the rows named, in that order, as segments from a first row on, cut where the cache's are. What of their images
-/// does not fill a page goes to `rests`.
+/// Writes the given rows, in their order, as segments from a first row on. The segments are cut
+/// where those of the arena are. The last bytes of their images, which do not fill a page, are
+/// appended to `rests`.
 fn write_segments(
     table: OpenTable<'_>,
     first_row: u64,
@@ -243,7 +253,8 @@ fn write_segments(
         let room = u64::from(SEGMENT_ROWS) - row % u64::from(SEGMENT_ROWS);
         let (here, rest) = left.split_at((room as usize).min(left.len()));
         let gathered: Vec<Column> = columns.iter().map(|c| c.gather(here)).collect();
-        // Of the rows themselves, not of what their encoding tells: queries are answered by their bounds and counts.
+        // The zones are computed from the rows themselves and not from their encoding, because
+        // queries are answered by bounds and counts.
         let zones = gathered.iter().map(|column| {
             let zone = zone_map::of_column(column, 0..here.len());
             zone_map::Zone {
@@ -277,7 +288,8 @@ fn write_segments(
     segments
 }
 
-/// Drops all rows of a range for everybody who begins to read from now on. False: rows of it are in use.
+/// Drops all rows of a range for everybody who begins to read from now on. False: rows of it are in
+/// use.
 pub fn drop_range(table: OpenTable<'_>, content: &Content, range: &Range) -> bool {
     swap(
         table,
@@ -289,12 +301,13 @@ pub fn drop_range(table: OpenTable<'_>, content: &Content, range: &Range) -> boo
     )
 }
 
-/// How often the row numbers lock is tried at most.
+/// The most attempts to take the row numbers lock.
 const SWAP_ATTEMPTS: usize = 20;
 /// The time between two attempts.
 const SWAP_PAUSE: Duration = Duration::from_millis(10);
 
-/// The row numbers lock, for as long as its value lives; a private table has none. `None`: others have it.
+/// The row numbers lock, held while its value lives. A temporary table has none. `None`: others
+/// hold it.
 fn lock_numbers(
     table: OpenTable<'_>,
     attempts: usize,
@@ -315,14 +328,14 @@ fn lock_numbers(
     if patience == Patience::Chance {
         return None;
     }
-    // Somebody who has the lock may wait for the table, which this process has locked: nobody shall be told of a deadlock
-    // for that.
+    // Somebody who holds the lock may wait for the table, which this process has locked. The wait
+    // is too short for anybody to report that as a deadlock.
     let wait_max = QUEUE_MAX.min(server::deadlock_timeout() / 2);
     RowNumbersLock::exclusive_within(table, wait_max).map(Some)
 }
 
-/// Makes the range the part of the rows that are kept, after that of those that are fading, if there are some. False: rows of
-/// the range are in use.
+/// Replaces the range by the part of the rows that are kept, and before it by the part of the
+/// fading rows, if there are some. False: rows of the range are in use.
 fn swap(
     table: OpenTable<'_>,
     content: &Content,
@@ -344,7 +357,8 @@ fn swap(
     if seal_plan::tombstones_within(&content.tombstones.borrow(), range) != before {
         return false;
     }
-    // Standbys first cancel queries that do not see all of these rows yet, or still see deleted ones.
+    // First, standbys cancel queries that do not see all of these rows yet, or still see deleted
+    // ones.
     if let Some(newest) = seal_plan::newest_xid(content, range)
         && table.needs_wal()
     {
@@ -376,17 +390,17 @@ fn swap(
     true
 }
 
-/// What a new part does to the numbers of its rows.
+/// The effect of a new part on the numbers of its rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
-    /// They are other ones: the part is their origin.
+    /// The rows get new numbers: the part is its own origin.
     Anew,
-    /// They stay, and so does their origin.
+    /// The rows keep their numbers, and the part keeps its origin.
     AsBefore,
 }
 
-/// Adds entries of ranges that do not overlap to the chain of parts and raises the generation, all in one record; the new
-/// generation.
+/// Adds entries of ranges that do not overlap to the chain of parts and raises the generation, by
+/// one record. Returns the new generation.
 pub fn add_parts(
     table: OpenTable<'_>,
     meta: &Meta,
@@ -402,8 +416,9 @@ pub fn add_parts(
         }
     };
     let meta_page = LockedPage::exclusive(table, META_BLOCK);
-    // Whoever began to read the old state, which still stands, has a snapshot no younger than this: of what runs now,
-    // this transaction, if it has an id that snapshots heed; or of what begins next. VACUUM's own they do not.
+    // Those who read the old state, which still exists, have snapshots no younger than `xid`. It is
+    // the id of this transaction, if it has one that snapshots take into account; otherwise the id
+    // of the transaction that begins next. Snapshots ignore the id of a VACUUM.
     let own = transaction::top_xid().filter(|_| !transaction::is_vacuum());
     let xid = own.unwrap_or_else(transaction::next_xid);
     let mut change = PageChange::begin(table);
@@ -438,9 +453,9 @@ pub fn add_parts(
     generation
 }
 
-/// Takes a transaction id, after the last part's: once it and all that is older is over the parts are settled, even if
-/// nobody else writes. Not before the last part is added: in VACUUM, the id that it has is no bound for what others may
-/// read.
+/// Takes a transaction id after the last part was added. The parts are settled once this
+/// transaction and all older ones have ended, even if nobody else writes. It must not be taken
+/// before the last part is added: in VACUUM, an own id does not bound what others may read.
 pub fn let_settle() {
     transaction::current_xid();
 }

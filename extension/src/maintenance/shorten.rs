@@ -1,23 +1,27 @@
-//! Giving the free end of the file back to the file system, as VACUUM of a heap does.
+//! Returning the free end of the file to the file system, as VACUUM of a heap does.
 //!
 //! ```text
-//! survey    how much of the end is free, but for pages of chains, which can be moved
-//! lock      the table to itself: tried for a while, never waited for, so nobody stands behind it
-//! survey    again: what others took or wrote meanwhile stays
-//! move      pages of chains that lie past the cut go to free blocks before it, each by one record
-//! cut       the metapage names nothing past the cut any more; that record is on disk; then the file ends there
+//! survey    how much of the end is free, not counting pages of chains, which can be moved
+//! lock      the table exclusively: tried for a while and never waited for, so nobody queues behind it
+//! survey    again: blocks that others have taken or written in the meantime stay
+//! move      pages of chains that lie past the cut to free blocks before it, each by one record
+//! cut       the metapage names nothing past the cut any more, and that record is on disk; then the file is truncated
 //! ```
 //!
-//! Why nobody misses what was cut off:
-//! - *Scans.* Whoever reads or writes a table, cursors between two fetches too, has locked it, so there is none while it is cut; on
-//!   standbys the lock is replayed before the rest. Who comes after reads the metapage first. Lists of runs and positions in
-//!   chains that were remembered from before belong to a generation, which moving a page raises. They may name a dead
-//!   run in the part that was cut off: no scan sees its rows, and reading it finds that the file is too short for it
+//! Why nobody misses the end that was cut off:
+//! - *Scans.* Whoever reads or writes a table has locked it, also a cursor between two fetches. So there
+//!   is none while the file is cut, and standbys replay the lock before the rest. Those that come later
+//!   read the metapage first. Lists of runs and positions in chains that were remembered belong to an
+//!   older generation, because moving a page raises it. They may name a dead run in the part that was
+//!   cut off. No scan sees its rows, and reading it finds that the file is too short
 //!   ([`crate::storage::data_page::read`]).
-//! - *Blocks that old snapshots still need* are not free: the sweep keeps what unsettled parts and runs name.
-//! - *Crashes.* All that made these blocks free was logged before, and is on disk before the file is shortened. Ended after any
-//!   of the steps before, the table is as it was but for pages that lie elsewhere; the blocks that those left are for the next sweep.
-//! - *Unknown blocks*, which a writer took and then failed, are on no list: they stay until a sweep has found them.
+//! - *Blocks that old snapshots need* are not free: the sweep keeps the blocks of unsettled parts and
+//!   runs.
+//! - *Crashes.* All changes that made these blocks free were logged before, and are on disk before the
+//!   file is truncated. After a crash in an earlier step the table is unchanged, except that some pages
+//!   have moved; the next sweep frees their old blocks.
+//! - *Unknown blocks*, which a writer took before it failed, are in no list. They stay until a sweep
+//!   has found them.
 
 use lanes_columnar::arena::Relation;
 
@@ -34,34 +38,35 @@ use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::table::shape::TableShape;
 use crate::table::{generation, shape};
 
-/// Pages of chains that are moved at most: others wait for the table meanwhile.
+/// The most pages of chains that are moved, because others wait for the table in the meantime.
 const MOVED_MAX: u32 = 64;
-/// The least that is worth keeping others from the table for a moment.
+/// The least number of blocks for which others are kept from the table for a moment.
 const BLOCKS_MIN: u32 = 16;
 
-/// How much has to be gained, and how hard it is tried.
+/// How much has to be gained, and how often the lock is tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// The file is shortened if this share of it can be given back,
+    /// The file is shortened if one in so many of its blocks can be freed,
     share: u32,
-    /// of so many blocks at least,
+    /// and at least so many blocks,
     blocks_min: u32,
-    /// or if so many blocks can.
+    /// or if so many blocks can be freed.
     blocks_enough: u32,
-    /// The lock is tried so often.
+    /// How often the lock is tried.
     attempts: u32,
 }
 
 impl Effort {
-    /// VACUUM's: what that of a heap takes for worth it.
+    /// The effort of VACUUM: what VACUUM of a heap considers worth it.
     pub const VACUUM: Effort = Effort {
         share: 16,
         blocks_min: BLOCKS_MIN,
         blocks_enough: 1000,
         attempts: 20,
     };
-    /// The background worker's. It comes often, and standbys cancel queries that stand in the lock's way for too long: so not for
-    /// the space that the next rows are going to take again.
+    /// The effort of the background worker. It comes often, and standbys cancel queries that
+    /// conflict with the lock for too long. So it leaves space that the next rows are going to take
+    /// again.
     pub const BACKGROUND: Effort = Effort {
         share: 4,
         blocks_min: 1000,
@@ -69,7 +74,7 @@ impl Effort {
         attempts: 4,
     };
 
-    /// Whether it is worth giving back so many blocks of a file of `length`.
+    /// Whether it is worth freeing so many blocks of a file of `length`.
     pub fn is_worth(&self, blocks: u32, length: u32) -> bool {
         blocks >= self.blocks_enough || blocks >= self.blocks_min.max(length / self.share)
     }
@@ -83,7 +88,7 @@ impl Chains {
         Chains(Chain::ALL.map(|chain| (chain, chain.blocks(table, meta))))
     }
 
-    /// Notes pages that were added since; nobody else takes any away.
+    /// Adds the pages that were added since. Nobody else removes any.
     fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta) {
         for (chain, pages) in &mut self.0 {
             let last = pages.pop();
@@ -94,7 +99,7 @@ impl Chains {
         }
     }
 
-    /// All of them, ascending.
+    /// All pages, ascending.
     fn sorted(&self) -> Vec<u32> {
         let mut blocks: Vec<u32> = self
             .0
@@ -107,8 +112,8 @@ impl Chains {
     }
 }
 
-/// Shortens the file if that is worth the effort. The caller is the table's only VACUUM; `unlinked` are the pages that
-/// it has taken out of chains.
+/// Shortens the file if that is worth the effort. The caller is the table's only VACUUM. `unlinked`
+/// are the pages that it has taken out of chains.
 pub fn shorten(table: OpenTable<'_>, unlinked: &[u32], effort: Effort) {
     let Some(meta) = Meta::load(table) else {
         return;
@@ -143,8 +148,9 @@ fn blocks_of(extents: &[Extent]) -> u32 {
     extents.iter().map(|e| e.blocks).sum()
 }
 
-/// The least length that a file can be cut to, given its free extents, ascending, the blocks that are free once nobody uses the
-/// table (`unlinked`), and those that can then be moved to free ones (`movable`), all sorted.
+/// The least length that a file can be cut to. `free` are its free extents, `unlinked` the blocks
+/// that are free once nobody uses the table, and `movable` the blocks that can then be moved to
+/// free ones. All of them ascend.
 fn lowest_cut(length: u32, free: &[Extent], unlinked: &[u32], movable: &[u32]) -> u32 {
     let (mut at, mut cut) = (length, length);
     let (mut free, mut room) = (free, blocks_of(free));
@@ -155,7 +161,7 @@ fn lowest_cut(length: u32, free: &[Extent], unlinked: &[u32], movable: &[u32]) -
                 at = extent.first;
                 room -= extent.blocks;
                 free = before;
-                // As many of these stay as are needed for what is moved.
+                // As many of these blocks stay as are needed for the pages that are moved.
                 let needed = moved.saturating_sub(room);
                 if needed <= extent.blocks {
                     cut = at + needed;
@@ -212,7 +218,7 @@ fn cut_off(table: OpenTable<'_>, meta: &Meta, chains: Chains, mut free: Vec<Exte
     table.truncate(cut);
 }
 
-/// What the arena has of the table as it is.
+/// The table in the arena, in its present shape.
 fn cached(table: OpenTable<'_>, meta: &Meta) -> Option<Relation<ArenaLocks>> {
     if table.uses_local_buffers() {
         return None;
@@ -222,13 +228,14 @@ fn cached(table: OpenTable<'_>, meta: &Meta) -> Option<Relation<ArenaLocks>> {
     shmem::arena()?.open(key, meta.generation)
 }
 
-/// What a page of a chain lies between.
+/// The neighbours of a page in its chain.
 struct Neighbours {
     before: Option<u32>,
     is_last: bool,
 }
 
-/// Moves a page of a chain to a block that `free`, what is free from now on, has just given; the new generation.
+/// Moves a page of a chain to a block that was just taken from `free`, to which its old block is
+/// added. Returns the new generation.
 fn move_page(
     table: OpenTable<'_>,
     chain: Chain,
@@ -290,7 +297,7 @@ mod tests {
         let free = extents(&[(5, 2), (10, 40), (51, 49)]);
         assert_eq!(lowest_cut(100, &free, &[], &[50]), 10);
         assert_eq!(lowest_cut(100, &free, &[50], &[]), 10);
-        // Two fit below block 10; a third one takes the block after.
+        // Two fit below block 10; a third one takes the block after it.
         let free = extents(&[(5, 2), (10, 40)]);
         assert_eq!(lowest_cut(52, &free, &[], &[50, 51]), 10);
         assert_eq!(lowest_cut(53, &free, &[], &[50, 51, 52]), 11);

@@ -1,4 +1,5 @@
-//! What keeps a table small: retention, sealing, settling. By VACUUM, by `lanes.seal()`, by the background worker.
+//! Retention, sealing and settling, which keep a table small. VACUUM, `lanes.seal()` and the
+//! background worker call them.
 
 use lanes_columnar::zone_map::{self, Bound};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -19,7 +20,7 @@ use crate::table::visibility::xid_precedes;
 use crate::table_options::{self, Settings, time_column};
 use crate::{error, gucs};
 
-/// Drops what is older than the table retains, then seals what is to be sealed. Once it has added its last part, the
+/// Drops rows that are older than the table retains, then seals. Once the last part is added, the
 /// caller takes a transaction id ([`seal::let_settle`]).
 pub fn seal(table: OpenTable<'_>, thorough: bool) -> Sealed {
     let settings = table_options::of(table.oid());
@@ -74,8 +75,8 @@ fn limits(reader: &Reader<'_>, content: &Content, settings: &Settings, thorough:
     }
 }
 
-/// Whether open rows are as old as rows may be that are dropped or go to object storage, which only sealed ones do. The
-/// first ones are taken for the oldest.
+/// Whether open rows are so old that they are to be dropped or go to object storage. Both need
+/// sealed rows. The first open rows count as the oldest.
 fn has_due_rows(reader: &Reader<'_>, content: &Content, settings: &Settings) -> bool {
     let age = [settings.retain, settings.hot].into_iter().flatten().min();
     let table = reader.table;
@@ -110,14 +111,14 @@ fn old_part<'a>(
     })
 }
 
-/// A part of rows that dedup took out and that no snapshot sees any more.
+/// A part of rows that dedup took out, which no snapshot sees any more.
 fn faded_part(content: &Content, horizon: u32) -> Option<&LivePart> {
     let is_over = |xid| xid == 0 || xid_precedes(xid, horizon);
     let mut parts = content.parts.live().iter();
     parts.find(|part| part.entry.is_fading() && is_over(part.entry.xid))
 }
 
-/// Drops the parts whose rows dedup took out and no snapshot sees any more.
+/// Drops the parts of rows that dedup took out, which no snapshot sees any more.
 fn drop_faded(table: OpenTable<'_>) {
     let horizon = table.oldest_non_removable_xid();
     drop_parts(table, |content| faded_part(content, horizon));
@@ -130,7 +131,7 @@ fn drop_old(table: OpenTable<'_>, before: i64) {
     }
 }
 
-/// Drops parts as long as `find` finds one, and others do not use its rows.
+/// Drops parts until `find` finds none, or until others use rows of the one that it finds.
 fn drop_parts(table: OpenTable<'_>, find: impl Fn(&Content) -> Option<&LivePart>) {
     loop {
         let mut reader = Reader::open(table);
@@ -152,14 +153,14 @@ fn drop_parts(table: OpenTable<'_>, find: impl Fn(&Content) -> Option<&LivePart>
     }
 }
 
-/// Open rows that some snapshot may not see.
+/// The number of open rows that some snapshot may not see.
 fn unseen_rows(table: OpenTable<'_>) -> u64 {
     let content = Reader::open(table).content.take();
     let horizon = table.oldest_non_removable_xid();
     content.map_or(0, |content| seal_plan::unseen_rows(&content, horizon))
 }
 
-/// Says how many rows stay open, and who keeps them so.
+/// Reports how many rows stay open, and whose snapshot is the reason.
 fn report_unseen(name: &str, rows: u64) {
     let holder = Spi::get_one::<String>("SELECT lanes.oldest_snapshot()").unwrap_or_default();
     let detail = holder.map_or_else(String::new, |holder| {
@@ -175,7 +176,8 @@ fn report_unseen(name: &str, rows: u64) {
     .report(PgLogLevel::NOTICE);
 }
 
-/// Seals all rows of a lanes table that every snapshot sees, and merges its parts; how many rows were written.
+/// Seals all rows of a lanes table that every snapshot sees, and merges its parts. Returns how many
+/// rows were written.
 #[pg_extern(sql = false)]
 fn seal_table(target: pg_sys::Oid) -> i64 {
     if transaction::is_in_recovery() {
@@ -185,7 +187,8 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
             "Run lanes.seal() on the primary; its standbys follow.",
         );
     }
-    // Before the lock: whoever may not have the lock shall not wait for it either.
+    // Checked before the table is locked: whoever may not lock it shall not wait for the lock
+    // either.
     table_catalog::check_owner(target);
     let opened = OpenedTable::open(target, pg_sys::ShareUpdateExclusiveLock).keep_lock();
     let table = opened.get();
@@ -218,8 +221,9 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
     sealed.rows as i64
 }
 
-/// Raises an ERROR unless a table is a lanes table that this transaction has neither changed nor locked exclusively: its
-/// columns may be others after a ROLLBACK, while what was sealed stays as it is.
+/// Raises an ERROR unless a table is a lanes table that this transaction has neither changed nor
+/// locked exclusively. A ROLLBACK would restore its columns, but not the rows that were sealed with
+/// the changed ones.
 fn check_sealable(table: OpenTable<'_>) {
     let name = table.name();
     if !table.is_lanes() {

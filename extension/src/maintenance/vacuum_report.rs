@@ -1,4 +1,4 @@
-//! The report of what a VACUUM found and did: for the catalogues, for the statistics, and for whoever asked to be told.
+//! The report of a VACUUM: for the catalogs, for the statistics, and for whoever asked for it.
 
 use std::time::Instant;
 
@@ -17,27 +17,27 @@ pub struct Report {
     pub rows_dead: u64,
     pub sealed: Sealed,
     pub has_indexes: bool,
-    /// Index entries of rows that were gone.
+    /// The index entries of rows that were gone.
     pub entries_removed: u64,
-    /// Blocks of the file when VACUUM began.
+    /// The blocks of the file when VACUUM began.
     blocks_before: u32,
     audience: Audience,
     began: Instant,
 }
 
-/// Whom a VACUUM tells what it has done.
+/// Who gets the report of a VACUUM.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Audience {
-    /// Nobody but the log at its most talkative.
+    /// Only the log, at its most detailed level.
     Nobody,
     /// The client, by `VACUUM (VERBOSE)`.
     Client,
-    /// The log, if an automatic VACUUM took so many milliseconds or more.
+    /// The log, if an automatic VACUUM took at least so many milliseconds.
     Log(i32),
 }
 
 impl Audience {
-    /// Whom the parameters of a VACUUM ask to be told.
+    /// Who gets the report, by the parameters of a VACUUM.
     pub fn of(parameters: &pg_sys::VacuumParams) -> Audience {
         if parameters.options & pg_sys::VACOPT_VERBOSE != 0 {
             return Audience::Client;
@@ -51,7 +51,7 @@ impl Audience {
 }
 
 impl Report {
-    /// Begins a report: transactions before `horizon` are going to be frozen.
+    /// Begins a report. Transactions before `horizon` are going to be frozen.
     pub fn begin(table: OpenTable<'_>, audience: Audience, horizon: u32) -> Report {
         let blocks_before = table.blocks();
         if audience == Audience::Client {
@@ -71,7 +71,8 @@ impl Report {
         }
     }
 
-    /// Sends the report to the catalogue, the statistics and its audience. The caller is the table's only VACUUM.
+    /// Sends the report to the catalog, the statistics and its audience. The caller is the table's
+    /// only VACUUM.
     pub fn send(&self, table: OpenTable<'_>) {
         table.report_vacuum(self.rows_live, self.frozen, self.has_indexes);
         let took = self.began.elapsed().as_millis();

@@ -14,9 +14,10 @@
 //! | `LanesGapfill` | `GROUP BY lanes.time_bucket_gapfill(…)` of any table | [`gapfill::plan`] | [`gapfill::state`] |
 //! | `LanesHashLatest` | `DISTINCT ON` over such a join | [`hash_join::latest_plan`] | [`hash_join::latest_state`] |
 //!
-//! Each folder's `offer` says what the node covers and why it does not cover the rest, its plan what the executor
-//! needs, and its state how rows are produced, what EXPLAIN prints, and how a rescan, parallel workers and the end
-//! work. The trait [`Node`](crate::custom_scan::node::Node) is the frame of all states.
+//! In each folder, `offer` says what the node covers and why it does not cover the rest. The plan
+//! has what the executor needs. The state produces rows, prints EXPLAIN, and handles a rescan,
+//! parallel workers and the end. The trait [`Node`](crate::custom_scan::node::Node) is the frame of
+//! all states.
 //!
 //! Data flows from [`vectors`](crate::vectors) through [`joins`](crate::joins) into the nodes. A node uses another
 //! node's plan and state only as its child.

@@ -1,7 +1,8 @@
-//! The gateway's half of offloading, as SQL functions: what is due, its bytes, and that it has arrived.
+//! The SQL functions for offloading: the parts that are due, their bytes, and the confirmation that
+//! they have arrived.
 //!
-//! The gateway's role need not own the tables, nor may it read them: that a table's owner has given it the parameter `hot` is
-//! what allows its segments to be taken away, and nothing else does.
+//! The gateway's role neither needs to own the tables nor may it read them. Only a table's owner
+//! allows its segments to be taken away, by giving it the parameter `hot`.
 
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -28,7 +29,8 @@ struct Due {
     segments: Vec<(u64, u32, u32, String)>,
 }
 
-/// Local sealed segments that are older than their tables' `hot`, of whole parts, those of the oldest parts first.
+/// Local sealed segments that are older than their tables' `hot`. Parts are listed as a whole,
+/// beginning with the oldest.
 #[pg_extern(sql = false)]
 fn offload_list(
     wanted: i32,
@@ -46,7 +48,7 @@ fn offload_list(
     let mut due: Vec<Due> = Vec::new();
     if !transaction::is_in_recovery() {
         for table in table_catalog::lanes_tables() {
-            // A table that is locked exclusively just now is left for the next call.
+            // A table that is locked exclusively at this moment is left for the next call.
             if let Some(opened) = OpenedTable::try_open_at_once(table, pg_sys::AccessShareLock) {
                 add_due(opened.get(), &mut due);
             }
@@ -106,7 +108,7 @@ fn add_due(table: OpenTable<'_>, due: &mut Vec<Due>) {
     }
 }
 
-/// The range of rows that a live part stands for.
+/// The range of rows that a live part covers.
 #[pg_extern(sql = false)]
 fn part_rows(
     target: pg_sys::Oid,
@@ -158,14 +160,14 @@ fn local_image(table: OpenTable<'_>, origin: u64, first_row: u64) -> Option<Vec<
         .binary_search_by_key(&first_row, |segment| segment.first_row)
         .ok()?;
     let mut image = Vec::with_capacity(index.segments[place].bytes as usize);
-    // The statement's snapshot keeps VACUUM from settling a part that took this one's place since.
+    // The statement's snapshot keeps VACUUM from settling a part that replaced this one since.
     if let Err(failure) = replace_part::read_checked(table, part, place, &mut image) {
         error::corrupt(&format!("the segment at row {first_row}: {failure}"));
     }
     Some(image)
 }
 
-/// All segments of a part are durable elsewhere.
+/// Notes that all segments of a part are durable in object storage.
 #[pg_extern(sql = false)]
 fn offload_commit(target: pg_sys::Oid, part: i64) -> bool {
     if transaction::is_in_recovery() {
@@ -192,29 +194,29 @@ fn commit(table: OpenTable<'_>, content: &Content, origin: u64) -> bool {
         Some(part) if part.entry.is_remote() => true,
         Some(part) if hot_age(table).is_some() => {
             replace_part::make_remote(table, content, part);
-            // This transaction gets an id after the part's. Once it and all older transactions are over, the local part
-            // is settled, even if nobody else writes.
+            // This transaction gets an id after the id of the part. Once it and all older
+            // transactions have ended, the local part is settled, even if nobody else writes.
             transaction::current_xid();
             true
         }
-        // The part was dropped since. Its objects are no orphans as long as somebody may read it.
+        // The part was dropped since. Its objects are not orphans while somebody may read it.
         _ => remote_parts(table, &content.meta)
             .iter()
             .any(|entry| entry.origin == origin),
     }
 }
 
-/// The live part whose rows have their numbers from this one.
+/// The live part with this origin.
 fn live_part(parts: &Parts, origin: u64) -> Option<&LivePart> {
     parts.live().iter().find(|part| part.entry.origin == origin)
 }
 
-/// Keys that parts name which somebody may still read.
+/// The keys that parts name which somebody may still read.
 #[pg_extern(sql = false)]
 fn remote_keys() -> SetOfIterator<'static, String> {
     let mut keys = Vec::new();
     for table in table_catalog::lanes_tables() {
-        // A table that is locked exclusively is waited for, as no key may be left out.
+        // A table that is locked exclusively is waited for, because no key may be left out.
         let Some(opened) = OpenedTable::try_open(table, pg_sys::AccessShareLock) else {
             continue;
         };
@@ -232,7 +234,8 @@ fn remote_keys() -> SetOfIterator<'static, String> {
     SetOfIterator::new(keys)
 }
 
-/// Remote parts that somebody may still read: those that a later part covers are read until they are dead.
+/// The remote parts that somebody may still read. A part that a later one covers is read until it
+/// is dead.
 fn remote_parts(table: OpenTable<'_>, meta: &Meta) -> Vec<PartEntry> {
     let mut remote = Vec::new();
     part::walk(table, meta, |_, entries| {
@@ -247,7 +250,7 @@ pub fn is_offloadable(table: OpenTable<'_>) -> bool {
     table.is_lanes() && !table.uses_local_buffers()
 }
 
-/// The age from which on the table's owner wants segments to be offloaded, in microseconds.
+/// The age at which the table's owner wants segments to be offloaded, in microseconds.
 fn hot_age(table: OpenTable<'_>) -> Option<i64> {
     let is_offloadable = is_offloadable(table);
     is_offloadable

@@ -1,7 +1,9 @@
-//! Which rows of a table are only here: whoever keeps a log of what was appended keeps it for these, and for no others.
+//! The rows of a table that are only in this database. A gateway that keeps a log of appended rows
+//! keeps it for these rows alone.
 //!
-//! Rows are named by the table's storage id and their numbers. Those that are not named here are in object storage, or gone: deleted with
-//! their run, aged out, or of another file of the table. What is running counts as here.
+//! Rows are named by the table's storage id and their row numbers. Rows that are not named are in
+//! object storage or gone: deleted with their run, dropped by retention, or of another file of the
+//! table. Rows of transactions in progress count as present.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -17,7 +19,8 @@ use lanes_columnar::arena::Position;
 /// A range of rows of a table.
 type Range = (u64, u64);
 
-/// All tables, each with its storage id and the ranges of rows that are nowhere else; one of no such rows has one empty range.
+/// All tables, each with its storage id and the ranges of rows that are nowhere else. A table
+/// without such rows has one empty range.
 #[pg_extern(sql = false)]
 fn local_rows() -> TableIterator<
     'static,
@@ -30,7 +33,8 @@ fn local_rows() -> TableIterator<
 > {
     let mut rows = Vec::new();
     for table in table_catalog::lanes_tables() {
-        // A table that is locked exclusively is waited for, as rows that are not listed count as gone.
+        // A table that is locked exclusively is waited for, because rows that are not listed count
+        // as gone.
         let Some(opened) = OpenedTable::try_open(table, pg_sys::AccessShareLock) else {
             continue;
         };
@@ -47,12 +51,13 @@ fn local_rows() -> TableIterator<
     TableIterator::new(rows)
 }
 
-/// The storage id and the ranges; 0 and none of a table that was never written to.
+/// The storage id and the ranges. A table that was never written to has the id 0 and no ranges.
 fn ranges(table: OpenTable<'_>) -> (u64, Vec<Range>) {
     let Some(meta) = Meta::load(table) else {
         return (0, Vec::new());
     };
-    // Runs first: what is sealed meanwhile is then found twice rather than not at all.
+    // Runs are read first: rows that are sealed in the meantime are then found twice rather than
+    // not at all.
     let mut found: Vec<Range> = Vec::new();
     let all = Position::default();
     directory::walk(table, meta.directory_head, all, |_, entries, _| {
@@ -60,7 +65,7 @@ fn ranges(table: OpenTable<'_>) -> (u64, Vec<Range>) {
         found.extend(live.map(|run| (run.first_row, run.end_row())));
         true
     });
-    // As of now, which is after the runs were read.
+    // The parts as of now, which is after the runs were read.
     let meta = Meta::load(table).unwrap_or(meta);
     let parts = Parts::of(table, &meta);
     found.retain(|run| parts.of_row(run.0).is_none());
@@ -70,7 +75,7 @@ fn ranges(table: OpenTable<'_>) -> (u64, Vec<Range>) {
     (meta.storage_id, joined(found))
 }
 
-/// Ranges in order, those that meet or overlap made one.
+/// The ranges in order, with those that meet or overlap joined.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
     let mut joined: Vec<Range> = Vec::new();

@@ -1,4 +1,4 @@
-//! The gateway's half of recalling, as SQL functions. They work on standbys, and in read-only transactions.
+//! The SQL functions for recalling. They work on standbys, and in read-only transactions.
 
 use pgrx::PgSqlErrorCode;
 use pgrx::datum::Interval;
@@ -10,18 +10,19 @@ use crate::remote::key::Key;
 use crate::remote::requests::{self, Cause};
 use crate::{error, gucs};
 
-/// Waits no longer than this at a time.
+/// The longest time of one wait.
 const WAIT_MAX: i64 = 3_600_000_000;
 
-/// Keys of segments of this database that backends wait for.
+/// The keys of segments of this database that backends wait for.
 #[pg_extern(sql = false)]
 fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
     let keys = requests::next(server::database(), wait_micros(&timeout));
     SetOfIterator::new(keys.into_iter().map(|key| key.to_string()))
 }
 
-/// Waits until backends wait for segments of this database. The wait is a transaction without a snapshot: who waits for
-/// hours keeps no row from being sealed, and none from being removed by VACUUM.
+/// Waits until backends wait for segments of this database. The wait is a transaction without a
+/// snapshot. So waiting for hours neither keeps rows from being sealed nor from being removed by
+/// VACUUM.
 #[pg_extern(sql = false)]
 fn recall_wait(timeout: Option<Interval>, info: pg_sys::FunctionCallInfo) {
     let wait = timeout.as_ref().map_or(0, wait_micros);
@@ -39,7 +40,7 @@ fn wait_micros(timeout: &Interval) -> i64 {
     timeout.as_micros().clamp(0, i128::from(WAIT_MAX)) as i64
 }
 
-/// Here is a segment that was asked for. One that nobody wants any more is ignored.
+/// Supplies a segment that was asked for. A segment that nobody wants any more is ignored.
 #[pg_extern(sql = false)]
 fn recall_supply(key: &str, image: &[u8]) {
     let parsed = parse(key);
@@ -67,7 +68,7 @@ fn recall_supply(key: &str, image: &[u8]) {
     requests::supplied(&parsed);
 }
 
-/// A segment that was asked for cannot be had.
+/// Reports that a segment that was asked for cannot be supplied.
 #[pg_extern(sql = false)]
 fn recall_fail(key: &str, reason: &str) {
     requests::failed(&parse(key), reason, Cause::Delivery);

@@ -1,4 +1,4 @@
-//! What the catalogue contains about an aggregate.
+//! The catalog's description of an aggregate.
 
 use std::ffi::{CStr, CString};
 

@@ -1,7 +1,8 @@
 //! A call of one of this extension's SQL functions: its arguments, the memory of its aggregate, its window.
 //!
-//! Functions are registered with [`sql_callables!`](crate::sql_callables), which makes a [`Call`] behind a guard and passes
-//! it to safe code. An aggregate's transition runs once a row, so fields are read directly where that suffices.
+//! Functions are registered with [`sql_callables!`](crate::sql_callables), which makes a [`Call`]
+//! behind a guard and passes it to safe code. An aggregate's transition runs once a row, so fields
+//! are read directly where that suffices.
 
 use std::mem::size_of;
 
@@ -88,8 +89,8 @@ impl Call {
         }
     }
 
-    /// An argument of type internal: a state that [`new_state`](Self::new_state) made. Only one reference to a state may
-    /// exist, so an argument is read once.
+    /// An argument of type internal: a state that [`new_state`](Self::new_state) made. Only one
+    /// reference to a state may exist, so an argument is read once.
     #[expect(
         clippy::mut_from_ref,
         reason = "the state is the aggregate's, not the call's"
@@ -308,8 +309,9 @@ pub fn float8_datum(value: f64) -> pg_sys::Datum {
     pg_sys::Datum::from(value.to_bits())
 }
 
-/// Registers C functions for SQL: `symbol, record => body;`, where `record` is `pg_finfo_` and the symbol, and `body` is
-/// `fn(&Call) -> Option<Datum>`. The body must read the arguments as `sql/` declares those of the symbol.
+/// Registers C functions for SQL: `symbol, record => body;`, where `record` is `pg_finfo_` and the
+/// symbol, and `body` is `fn(&Call) -> Option<Datum>`. The body must read the arguments as `sql/`
+/// declares those of the symbol.
 #[macro_export]
 macro_rules! sql_callables {
     ($($symbol:ident, $record:ident => $body:expr;)*) => {$(

@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use super::datum::{RowIntake, RowOutlet};
 use super::table::OpenTable;
 
-/// Who wrote a row, and the number that it had.
+/// The transaction that wrote a row, and the number that the row had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowOrigin {
     pub xmin: u32,

@@ -1,6 +1,7 @@
 //! The columns of expressions.
 //!
-//! The expressions are those of a live query or plan, as code outside of this folder only passes on what PostgreSQL made.
+//! The expressions are those of a live query or plan, as code outside of this folder only passes on
+//! what PostgreSQL made.
 
 use pgrx::pg_sys;
 

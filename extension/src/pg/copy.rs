@@ -43,7 +43,8 @@ pub fn copy_binary(
     source: &mut dyn CopySource,
 ) -> u64 {
     let source: *mut (dyn CopySource + '_) = source;
-    // SAFETY: only the lifetime changes. The source outlives this call, and `Reading` ends its use before the call does.
+    // SAFETY: only the lifetime changes. The source outlives this call, and `Reading` ends its use
+    // before the call does.
     let source: Source = unsafe { std::mem::transmute(source) };
     let _reading = Reading {
         before: SOURCE.replace(Some(source)),

@@ -8,11 +8,12 @@
 //! | text, varchar, bpchar and domains over them | items, dictionary-coded while that pays |
 //! | any other type of variable length | items |
 //!
-//! Lanes of int2, int4, int8, date, time, timestamp, timestamptz and money hold signed integers, lanes of float4 and float8
-//! hold floats, and lanes of uuid hold bytes in their order. A domain is treated as its base type.
+//! Lanes of int2, int4, int8, date, time, timestamp, timestamptz and money hold signed integers,
+//! lanes of float4 and float8 hold floats, and lanes of uuid hold bytes in their order. A domain is
+//! treated as its base type.
 //!
-//! [`intake`] appends datums to columns, [`outlet`] returns the values of lanes as datums, and [`item`] holds what both know
-//! about values of variable length.
+//! [`intake`] appends datums to columns, [`outlet`] returns the values of lanes as datums, and
+//! [`item`] holds what both know about values of variable length.
 
 use lanes_columnar::kind::{LaneKind, Number};
 use pgrx::pg_sys;

@@ -1,20 +1,26 @@
-//! Fresh pages: whole page images on their way to blocks at the file's end that no buffer holds yet. They go to the file
-//! directly, as those of an index build do: a block that nobody has ever read need not take a buffer, push another one out, be
-//! written once as zeros to lengthen the file and once more when its buffer is wanted.
+//! Fresh pages: whole pages that are written to blocks at the end of the file which no buffer holds
+//! yet. They go directly to the file, as in an index build. Otherwise each block would take a
+//! buffer and evict another, and would be written twice: as zeros to extend the file, and once more
+//! when its buffer is evicted.
 //!
 //! Why this is safe:
-//! - *Nobody else knows the blocks.* They lie past what was the file's end when they were taken, and no entry names them before the
-//!   caller writes one, which it does after [`FreshPages::finish`]. Who reads blocks by number alone (`pg_prewarm`, ANALYZE from
-//!   PostgreSQL 17 on) may meanwhile have read them as zeros: such a buffer is given the page once the file has it. A read that
-//!   began before the write has its buffer in the table by then, and a later one finds the page.
-//! - *Checkpoints.* The pages of a group are written, and the file noted as one to be synced at the next checkpoint, before the
-//!   group's WAL record is inserted. So a checkpoint either starts before the record, and replay writes the pages again, or
-//!   after, and syncs them.
-//! - *WAL before data.* A page may reach the disk before its record. Crash then, and the block is one that nobody names: it is
-//!   overwritten unread when VACUUM's sweep has found it. Records are full images, so replay never depends on what a page held.
-//!   After power is lost such a page may be torn: nothing of ours reads it, but `pg_checksums --check` tells of it.
-//! - *Full disk.* Room is taken before the file is lengthened, so that a full disk is an ERROR of the writer, not of a later
-//!   checkpoint. A writer that fails leaves blocks that read as zeros.
+//! - *Nobody else knows the blocks.* They lie past the former end of the file, and the caller names
+//!   them in an entry only after [`FreshPages::finish`]. Some readers find blocks by number alone
+//!   (`pg_prewarm`, ANALYZE from PostgreSQL 17 on), and may have read them as zeros. Such a buffer
+//!   gets the page once the file has it. A read that began before the write has its buffer in the
+//!   table of buffers by then, and a later read finds the page.
+//! - *Checkpoints.* The pages of a group are written, and their file is registered to be synced at
+//!   the next checkpoint, before the group's WAL record is inserted. So a checkpoint either starts
+//!   before the record, and replay writes the pages again, or it starts after the record, and syncs
+//!   them.
+//! - *WAL before data.* A page may reach the disk before its record. After a crash in between,
+//!   nothing names its block, which is overwritten without being read once VACUUM's sweep has found
+//!   it. Records are full images, so replay never depends on the previous content of a page. After
+//!   a loss of power such a page may be torn. Nothing of ours reads it, but `pg_checksums --check`
+//!   reports it.
+//! - *Full disk.* Disk space is allocated before the file is extended, so a full disk is an ERROR
+//!   of the writer and not of a later checkpoint. A writer that fails leaves blocks that read as
+//!   zeros.
 
 use std::cell::Cell;
 
@@ -28,14 +34,15 @@ use super::table::OpenTable;
 use crate::error;
 
 const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
-/// Pages of a group: as many as one WAL record takes, and few enough to stay in a core's own cache from filling to logging.
+/// The pages of a group: as many as one WAL record takes, and few enough to stay in the cache of
+/// the core from filling to logging.
 const GROUP_PAGES: usize = 32;
-/// Blocks of one file of a relation; each file is synced on its own.
+/// The blocks of one file of a relation. Each file is synced separately.
 const FILE_BLOCKS: u32 = pg_sys::RELSEG_SIZE;
 
 const _: () = assert!(GROUP_PAGES <= pg_sys::XLR_MAX_BLOCK_ID as usize);
 
-/// A page, aligned as direct input and output asks.
+/// A page, aligned as direct input and output require.
 #[repr(C, align(4096))]
 #[derive(Clone)]
 struct PageImage([u8; BLCKSZ]);
@@ -47,7 +54,7 @@ thread_local! {
     static SPARE: Cell<Vec<PageImage>> = const { Cell::new(Vec::new()) };
 }
 
-/// Lengthens the main fork by `blocks >= 1` blocks, which read as zeros, from block `length` on.
+/// Extends the main fork by `blocks >= 1` blocks, which read as zeros, from block `length` on.
 pub fn lengthen(table: OpenTable<'_>, length: u32, blocks: u32) {
     let Some(end) = length
         .checked_add(blocks)
@@ -66,7 +73,7 @@ pub fn lengthen(table: OpenTable<'_>, length: u32, blocks: u32) {
         pg_sys::smgrzeroextend(smgr, MAIN, length, (end - length) as i32, false);
         #[cfg(feature = "pg15")]
         {
-            // Writing the last block takes its room.
+            // Writing the last block allocates its space.
             room::take(smgr, length, end - 1);
             let zeros = (&raw const ZEROS).cast_mut().cast();
             pg_sys::smgrextend(smgr, MAIN, end - 1, zeros, false);
@@ -74,7 +81,8 @@ pub fn lengthen(table: OpenTable<'_>, length: u32, blocks: u32) {
     }
 }
 
-/// Writes consecutive fresh pages. Dropped before [`finish`](Self::finish), it forgets the pages of the last group.
+/// Writes consecutive fresh pages. If it is dropped before [`finish`](Self::finish), the pages of
+/// the last group are lost.
 pub struct FreshPages<'a> {
     table: OpenTable<'a>,
     /// Block of the group's first page.
@@ -84,8 +92,8 @@ pub struct FreshPages<'a> {
 }
 
 impl<'a> FreshPages<'a> {
-    /// Begins to write the blocks from `first` on. They were made by [`lengthen`] and belong to the caller alone; nothing
-    /// has read them.
+    /// Begins to write the blocks from `first` on. [`lengthen`] made them for the caller alone, and
+    /// nothing has read them.
     pub fn begin(table: OpenTable<'a>, first: u32) -> FreshPages<'a> {
         FreshPages {
             table,
@@ -95,8 +103,8 @@ impl<'a> FreshPages<'a> {
         }
     }
 
-    /// Fills the next block: `fill` gets an initialised page, whose bytes past the header are anything, and writes all of them up to
-    /// the `pd_lower` that it sets, and zeros after that.
+    /// Fills the next block. `fill` gets an initialised page, whose bytes after the header have any
+    /// values. It writes all bytes up to the `pd_lower` that it sets, and zeros after that.
     pub fn fill(&mut self, fill: impl FnOnce(&mut [u8])) {
         if self.filled == GROUP_PAGES {
             self.write_group();
@@ -111,7 +119,7 @@ impl<'a> FreshPages<'a> {
         self.filled += 1;
     }
 
-    /// Writes and logs what is left.
+    /// Writes and logs the remaining pages.
     pub fn finish(mut self) {
         self.write_group();
         SPARE.set(std::mem::take(&mut self.pages));
@@ -136,7 +144,7 @@ impl<'a> FreshPages<'a> {
         unsafe {
             let smgr = ports::RelationGetSmgr(self.table.as_ptr());
             for (index, (&page, &block)) in pages.iter().zip(&blocks).enumerate().take(count) {
-                // A spare page still has the position of the record that it was logged by.
+                // A spare page still has the position of the record that logged it.
                 (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn = pg_sys::PageXLogRecPtr::default();
                 pg_sys::PageSetChecksumInplace(page, block);
                 let is_last_of_file = index + 1 == count || (block + 1).is_multiple_of(FILE_BLOCKS);
@@ -168,7 +176,7 @@ impl<'a> FreshPages<'a> {
     }
 }
 
-/// Gives a page, as the file holds it, to the buffer that holds its block as it was before, if there is one. Nobody else
+/// If a buffer holds the block as it was before, gives it the page as the file has it. Nobody else
 /// can read the pages of a temporary table.
 fn refresh_buffer(table: OpenTable<'_>, block: u32, page: &[u8]) {
     // SAFETY: the table is open. Only the first step of a prefetch matters here: it looks for a buffer.

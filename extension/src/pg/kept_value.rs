@@ -1,7 +1,7 @@
 //! A value of any type that an aggregate's state keeps.
 //!
-//! The value is copied into the aggregate's memory, to its old place if it fits. So a column that grows with time does not
-//! allocate once a row.
+//! The value is copied into the aggregate's memory, to its old place if it fits. So a column that
+//! grows with time does not allocate once a row.
 
 use pgrx::pg_sys::{self, Datum};
 

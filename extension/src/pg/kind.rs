@@ -1,5 +1,5 @@
-//! Values as the ASOF join compares them: times as integers in the order of the times, and keys as bytes that are equal if
-//! the keys are.
+//! Values as the ASOF join compares them: times as integers in the order of the times, and keys as
+//! bytes that are equal if the keys are.
 
 use lanes_columnar::join::key_set::place_of_float as order_of_float;
 use pgrx::pg_sys;

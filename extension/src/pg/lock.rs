@@ -8,9 +8,9 @@ use pgrx::{PgSqlErrorCode, PgTryBuilder, pg_sys};
 use super::ports;
 use super::table::OpenTable;
 
-/// The relation's *space lock*: page lock 0 of the relation. Writers share it from allocating blocks until their
-/// directory entry names them; the sweep that looks for unreferenced blocks takes it exclusively, so that blocks in
-/// flight are never taken for free ones.
+/// The relation's *space lock*: page lock 0 of the relation. Writers share it from allocating
+/// blocks until their directory entry names them. The sweep that looks for blocks that nothing
+/// names takes it exclusively, so it never frees blocks that are about to be named.
 pub struct SpaceLock<'a> {
     table: OpenTable<'a>,
     mode: i32,
@@ -41,7 +41,7 @@ impl Drop for SpaceLock<'_> {
     }
 }
 
-/// The lock on lengthening a table's file before there is a metapage.
+/// The lock on extending a table's file before there is a metapage.
 pub struct ExtensionLock<'a> {
     table: OpenTable<'a>,
 }
@@ -67,20 +67,21 @@ impl Drop for ExtensionLock<'_> {
     }
 }
 
-/// The relation's *row numbers lock*: page lock 1 of the relation. Whoever finds rows in order to change or lock them, by
-/// their numbers, shares it until its transaction ends; sealing numbers rows anew and takes it exclusively for that moment,
-/// if it can be had soon. So a number that was found still means the same row when it is used.
+/// The relation's *row numbers lock*: page lock 1 of the relation. Whoever looks for rows by their
+/// numbers, to change or lock them, shares it until its transaction ends. Sealing gives rows new
+/// numbers. It takes the lock exclusively for that moment, if it gets the lock soon. So a number
+/// that was found means the same row when it is used.
 pub struct RowNumbersLock<'a> {
     table: OpenTable<'a>,
-    /// Only this resource owner can give it back.
+    /// Only this resource owner can release it.
     owner: pg_sys::ResourceOwner,
 }
 
-/// The page that stands for it.
+/// The page that stands for the lock.
 const ROW_NUMBERS_PAGE: u32 = 1;
 
 impl<'a> RowNumbersLock<'a> {
-    /// Shares it until the transaction ends.
+    /// Shares the lock until the transaction ends.
     pub fn share_until_commit(table: OpenTable<'a>) {
         // SAFETY: the table is open.
         unsafe { pg_sys::LockPage(table.as_ptr(), ROW_NUMBERS_PAGE, pg_sys::ShareLock as i32) };
@@ -94,12 +95,14 @@ impl<'a> RowNumbersLock<'a> {
             let taken = pg_sys::ConditionalLockPage(table.as_ptr(), ROW_NUMBERS_PAGE, mode);
             (taken, pg_sys::CurrentResourceOwner)
         };
-        // Not a value that is made first: dropping it would give back what nobody has.
+        // The value is made only after this. Dropping it before would release a lock that nobody
+        // holds.
         taken.then(|| RowNumbersLock { table, owner })
     }
 
-    /// Waits for it in its queue, so that whoever wants to share it from now on stands behind. `None`: those who share it have
-    /// not ended within `wait_max`, or `lock_timeout` if that is shorter; then nobody waits any more.
+    /// Waits for the lock in its queue, so that later requests to share it queue behind. `None`:
+    /// those who share it have not ended within `wait_max`, or within `lock_timeout` if that is
+    /// shorter. Nobody waits any more then.
     pub fn exclusive_within(
         table: OpenTable<'a>,
         wait_max: Duration,
@@ -126,7 +129,7 @@ impl<'a> RowNumbersLock<'a> {
                 .finally(|| pg_sys::LockTimeout = setting)
                 .execute();
             if taken {
-                // The lock becomes the transaction's, which a statement of it is not.
+                // The lock becomes the transaction's, and the transaction outlives this statement.
                 pg_sys::ReleaseCurrentSubTransaction();
             } else {
                 pg_sys::RollbackAndReleaseCurrentSubTransaction();
@@ -145,8 +148,8 @@ impl Drop for RowNumbersLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let mode = pg_sys::ExclusiveLock as i32;
-            // SAFETY: taken above by this owner, which lives as long as the statement or longer; an abort releases it by the
-            // resource owner instead.
+            // SAFETY: taken above by this owner, which lives as long as the statement or longer; an
+            // abort releases it by the resource owner instead.
             unsafe {
                 let current = pg_sys::CurrentResourceOwner;
                 pg_sys::CurrentResourceOwner = self.owner;
@@ -157,17 +160,18 @@ impl Drop for RowNumbersLock<'_> {
     }
 }
 
-/// The relation for oneself: its lock in AccessExclusive mode, as VACUUM of a heap takes it to shorten the file. Standbys take it
-/// too, until the transaction has ended.
+/// Exclusive use of the relation: its AccessExclusiveLock, as VACUUM of a heap takes it to shorten
+/// the file. Standbys take it too, until the transaction has ended.
 pub struct SoleUse<'a> {
     table: OpenTable<'a>,
 }
 
 impl<'a> SoleUse<'a> {
-    /// Between two attempts to get it.
+    /// The pause between two attempts.
     const PAUSE_MICROS: std::ffi::c_long = 50_000;
 
-    /// Tries so often, a moment apart. `None`: others use the relation all the time, or wait for it.
+    /// Tries for so many attempts, with pauses. `None`: others use the relation all the time, or
+    /// wait for it.
     pub fn within(table: OpenTable<'a>, attempts: u32) -> Option<SoleUse<'a>> {
         let (own, sole) = (
             pg_sys::ShareUpdateExclusiveLock as i32,
@@ -180,7 +184,7 @@ impl<'a> SoleUse<'a> {
                     pg_sys::pg_usleep(Self::PAUSE_MICROS);
                     ports::CHECK_FOR_INTERRUPTS();
                 }
-                // An ALTER TABLE, say, goes first.
+                // Others that wait for the table, such as an ALTER TABLE, go first.
                 if pg_sys::LockHasWaitersRelation(table.as_ptr(), own) {
                     return None;
                 }
@@ -203,7 +207,8 @@ impl Drop for SoleUse<'_> {
     }
 }
 
-/// The heavyweight lock on one row that those who must wait for its writer queue behind, so that none starves.
+/// The heavyweight lock on one row. Those who wait for the row's writer queue behind it, so that
+/// nobody starves.
 pub struct RowQueueLock<'a> {
     table: OpenTable<'a>,
     tid: pg_sys::ItemPointerData,
@@ -222,7 +227,7 @@ impl<'a> RowQueueLock<'a> {
         RowQueueLock { table, tid, mode }
     }
 
-    /// `None`: another holds it.
+    /// `None`: another transaction holds it.
     pub fn try_acquire(
         table: OpenTable<'a>,
         tid: pg_sys::ItemPointerData,

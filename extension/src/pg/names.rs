@@ -50,7 +50,7 @@ pub fn operator_name(operator: pg_sys::Oid) -> String {
     name.unwrap_or_else(|| operator.to_u32().to_string())
 }
 
-/// What an expression without a counterpart in the engine is.
+/// A description of an expression that has no counterpart in the engine.
 pub fn describe(expr: Expr<'_>) -> String {
     match expr.tag() {
         pg_sys::NodeTag::T_CaseExpr => "CASE".into(),

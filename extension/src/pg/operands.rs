@@ -1,7 +1,7 @@
 //! Values of the engine's operands, row by row.
 //!
-//! An operand is made for a vector, and has a number of its type for each row of the vector. It is read before the vector
-//! that it was made for is left.
+//! An operand is made for a vector, and has a number of its type for each row of the vector. It is
+//! read before the vector that it was made for is left.
 
 use lanes_columnar::aggregate::ema::order_key;
 use lanes_columnar::over::numbers::NumberColumn;

@@ -46,7 +46,8 @@ const NOT_RECENT: Recent = Recent {
     buffer: 0,
 };
 
-/// A pinned buffer whose content is locked. Dropping releases lock and pin, except while an ERROR passes (see [`super`]).
+/// A pinned buffer whose content is locked. Dropping releases lock and pin, except while an ERROR
+/// passes (see [`super`]).
 pub struct LockedPage {
     buffer: pg_sys::Buffer,
     is_exclusive: bool,
@@ -59,8 +60,8 @@ impl LockedPage {
         Self::read(table, block, false, std::ptr::null_mut())
     }
 
-    /// Reads and share-locks a block that is not worth a buffer beyond this look. Blocks that no buffer holds yet share a
-    /// few buffers in turn, as in a scan of a large table.
+    /// Reads and share-locks a block that is not worth a buffer beyond this look. Blocks that no
+    /// buffer holds yet share a few buffers in turn, as in a scan of a large table.
     pub fn share_in_passing(table: OpenTable<'_>, block: u32) -> LockedPage {
         if RING.get().is_null() {
             // SAFETY: the ring holds numbers of buffers, not pins, and stays as long as the backend.
@@ -145,8 +146,9 @@ impl LockedPage {
         }
     }
 
-    /// Adds a zeroed block at the end of the file and locks it exclusively. The caller alone may extend the file: it holds
-    /// the metapage exclusively, or the extension lock before there is a metapage.
+    /// Adds a zeroed block at the end of the file and locks it exclusively. The caller alone may
+    /// extend the file: it holds the metapage exclusively, or the extension lock before there is a
+    /// metapage.
     pub fn extend(table: OpenTable<'_>) -> LockedPage {
         // SAFETY: the table is open.
         #[cfg(feature = "pg15")]

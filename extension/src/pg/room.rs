@@ -10,8 +10,8 @@ use crate::error;
 /// Blocks of one file of a relation.
 const FILE_BLOCKS: u32 = pg_sys::RELSEG_SIZE;
 
-/// Takes room for the blocks from `first` up to `end`; where the file system cannot tell, nothing happens. The files may be longer
-/// after that. A full disk is an ERROR.
+/// Takes room for the blocks from `first` up to `end`; where the file system cannot tell, nothing
+/// happens. The files may be longer after that. A full disk is an ERROR.
 ///
 /// # Safety
 /// `smgr` is of a relation that has `first` blocks and that the caller alone may lengthen.
@@ -29,7 +29,8 @@ pub unsafe fn take(smgr: pg_sys::SMgrRelation, first: u32, end: u32) {
 /// # Safety
 /// As for [`take`]; the blocks are counted from the beginning of the `file`th file.
 unsafe fn take_in_file(smgr: pg_sys::SMgrRelation, file: u32, first: u32, blocks: u32) {
-    // SAFETY: the path is a string of the server's; the descriptor is closed here, or by the transaction's end after an ERROR.
+    // SAFETY: the path is a string of the server's; the descriptor is closed here, or by the
+    // transaction's end after an ERROR.
     let result = unsafe {
         let node = (*smgr).smgr_rnode;
         let path = pg_sys::GetRelationPath(

@@ -1,5 +1,5 @@
-//! Shared memory: the arena, and further areas that other rooms register. It is requested when the postmaster starts and
-//! mapped by every backend. Lightweight locks guard it.
+//! Shared memory: the arena, and further areas that other rooms register. It is requested when the
+//! postmaster starts and mapped by every backend. Lightweight locks guard it.
 
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
@@ -35,8 +35,8 @@ static AREAS: Mutex<Vec<&'static dyn AnyArea>> = Mutex::new(Vec::new());
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Lightweight locks of the arena: lock 0 is the allocator's, the next are the relations'. A relation's lock is taken before
-/// the allocator's.
+/// Lightweight locks of the arena: lock 0 is the allocator's, the next are the relations'. A
+/// relation's lock is taken before the allocator's.
 #[derive(Clone, Copy)]
 pub struct ArenaLocks;
 

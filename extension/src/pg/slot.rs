@@ -1,9 +1,10 @@
-//! Tuple slots. The slot of lanes tables is a virtual slot that reads attributes from lanes when they are requested, and
-//! that knows the system columns of its row.
+//! Tuple slots. The slot of lanes tables is a virtual slot that reads attributes from lanes when
+//! they are requested, and that knows the system columns of its row.
 //!
-//! A slot that a scan filled points at the scan's [`RowOutlet`], which lives until the scan moves to other lanes or
-//! ends. PostgreSQL clears or overwrites the slot before either, as it must for the buffer pin of a heap slot. A slot that
-//! is filled by TID is read in full and materialised at once.
+//! A slot that a scan filled points at the scan's [`RowOutlet`], which lives until the scan moves
+//! to other lanes or ends. PostgreSQL clears or overwrites the slot before either, as it must for
+//! the buffer pin of a heap slot. A slot that is filled by TID is read in full and materialised at
+//! once.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;

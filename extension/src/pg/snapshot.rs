@@ -8,15 +8,16 @@ use pgrx::pg_sys;
 /// The kinds of snapshots that differ in what they see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SnapshotKind {
-    /// What was committed when the snapshot was taken, and what earlier commands of its transaction did.
+    /// Sees what was committed when the snapshot was taken, and what earlier commands of its
+    /// transaction did.
     Mvcc,
     /// Everything that was ever inserted.
     Any,
-    /// What is committed now, and what this transaction did.
+    /// Sees what is committed now, and what this transaction did.
     Current,
     /// The same, and what is under way, whose transaction the snapshot reports.
     Dirty,
-    /// What VACUUM may not remove.
+    /// Sees what VACUUM may not remove.
     NonVacuumable,
     /// A snapshot of logical decoding.
     Historic,
@@ -68,7 +69,7 @@ impl<'a> Snapshot<'a> {
         self.raw.as_ptr()
     }
 
-    /// What kind of snapshot it is.
+    /// The kind of the snapshot.
     #[inline]
     pub fn kind(self) -> SnapshotKind {
         self.kind

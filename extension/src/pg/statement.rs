@@ -1,8 +1,8 @@
 //! This extension's own SQL statements, each planned once a session.
 //!
-//! A statement is a `static`, and each session keeps its own plan of it. Statements qualify all names with a schema, even
-//! operators, so the caller's `search_path` has no effect. (A `SET search_path` of a function that returns rows would be
-//! executed once a row.)
+//! A statement is a `static`, and each session keeps its own plan of it. Statements qualify all
+//! names with a schema, even operators, so the caller's `search_path` has no effect. (A `SET
+//! search_path` of a function that returns rows would be executed once a row.)
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 

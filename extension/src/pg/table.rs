@@ -266,8 +266,8 @@ impl<'a> OpenTable<'a> {
     }
 }
 
-/// A table that this value has opened and closes when it is dropped. While an ERROR passes, the resource owner closes the
-/// table instead.
+/// A table that this value has opened and closes when it is dropped. While an ERROR passes, the
+/// resource owner closes the table instead.
 pub struct OpenedTable {
     relation: pg_sys::Relation,
     /// The mode of the lock that closing releases; `NoLock` keeps the lock until the transaction ends.

@@ -207,16 +207,16 @@ pub fn check_privilege(table: OpenTable<'_>, privilege: u32, columns: &[usize]) 
     }
 }
 
-/// Whether row-level security hides rows of a table from the current user. Where row security is switched off for one whom
-/// it applies to, the answer is an ERROR unless `is_lenient`.
+/// Whether row-level security hides rows of a table from the current user. Where row security is
+/// switched off for one whom it applies to, the answer is an ERROR unless `is_lenient`.
 pub fn applies_row_security(table: pg_sys::Oid, is_lenient: bool) -> bool {
     // SAFETY: catalogue look-ups.
     let applied = unsafe { pg_sys::check_enable_rls(table, pg_sys::InvalidOid, is_lenient) };
     applied == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
 }
 
-/// The default of a column, counted from 0, if one value goes for all rows: its bytes as a column of `kind` repeats them,
-/// `None` for NULL.
+/// The default of a column, counted from 0, if one value goes for all rows: its bytes as a column
+/// of `kind` repeats them, `None` for NULL.
 ///
 /// # Errors
 /// Why there is no such value.
@@ -317,7 +317,8 @@ pub fn lanes_tables() -> Vec<pg_sys::Oid> {
     found
 }
 
-/// Registers a callback that PostgreSQL calls when something about a relation changes, or, with an invalid OID, about any.
+/// Registers a callback that PostgreSQL calls when something about a relation changes, or, with an
+/// invalid OID, about any.
 pub fn on_relation_change(callback: unsafe extern "C-unwind" fn(pg_sys::Datum, pg_sys::Oid)) {
     // SAFETY: the callback is a function, which stays.
     unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(callback), pg_sys::Datum::null()) }

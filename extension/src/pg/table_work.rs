@@ -1,4 +1,5 @@
-//! What statements do to an open table beside its pages: its file, WAL records, locks, statistics, serializable conflicts.
+//! What statements do to an open table beside its pages: its file, WAL records, locks, statistics,
+//! serializable conflicts.
 
 use pgrx::pg_sys;
 

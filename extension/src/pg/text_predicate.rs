@@ -13,8 +13,8 @@ pub struct TextTest {
 }
 
 impl TextTest {
-    /// A test by a function with a right operand in the server's encoding. `None` unless the function takes two texts and
-    /// returns a boolean.
+    /// A test by a function with a right operand in the server's encoding. `None` unless the
+    /// function takes two texts and returns a boolean.
     pub fn new(function: pg_sys::Oid, collation: pg_sys::Oid, right: &[u8]) -> Option<TextTest> {
         let wanted = (vec![pg_sys::TEXTOID; 2], pg_sys::BOOLOID);
         if super::catalog::signature(function) != wanted {
@@ -35,8 +35,8 @@ impl TextTest {
     /// Whether a value in the server's encoding passes.
     pub fn passes(&mut self, value: &[u8]) -> bool {
         let (function, collation, right) = (&raw mut self.function, self.collation, self.right);
-        // SAFETY: the function takes two texts, and bytes as a datum are a varlena like a text. The memory of the call is
-        // freed when nothing points to it any more.
+        // SAFETY: the function takes two texts, and bytes as a datum are a varlena like a text. The
+        // memory of the call is freed when nothing points to it any more.
         unsafe {
             let passes = self.scratch.switch_to(|_| {
                 let value = value.into_datum().unwrap_or(pg_sys::Datum::null());

@@ -138,8 +138,9 @@ pub fn check_may_write(command: &std::ffi::CStr, is_temporary: bool) {
     }
 }
 
-/// Ends the transaction of a procedure that was called at the top, as PL/pgSQL's COMMIT does, and runs `work` in the next
-/// one. `None`: the call is inside a transaction block or a function, and nothing was done.
+/// Ends the transaction of a procedure that was called at the top, as PL/pgSQL's COMMIT does, and
+/// runs `work` in the next one. `None`: the call is inside a transaction block or a function, and
+/// nothing was done.
 pub fn commit_before<T>(call: pg_sys::FunctionCallInfo, work: impl FnOnce() -> T) -> Option<T> {
     // SAFETY: PostgreSQL passed the call's information, and the context of a CALL is of this type.
     unsafe {

@@ -36,8 +36,8 @@ impl TextType {
         }
     }
 
-    /// Reads a value from text without a NUL and calls `take` with the bytes that the type sends for it. `scratch` holds
-    /// what the functions allocate and is empty afterwards.
+    /// Reads a value from text without a NUL and calls `take` with the bytes that the type sends
+    /// for it. `scratch` holds what the functions allocate and is empty afterwards.
     pub fn resend(&self, text: &[u8], scratch: &mut PgMemoryContexts, take: impl FnOnce(&[u8])) {
         // SAFETY: input functions take a NUL-terminated string, send functions return a bytea. Both are read before the
         // memory context that holds them is reset.

@@ -1,5 +1,5 @@
-//! What the planner's hooks need to know: which tables are lanes tables, which quals are vectorised, what reading costs, and
-//! which sub-selects find rows by time.
+//! Facts that the planner's hooks need: the lanes tables of a query, the quals that are
+//! vectorised, the costs of reading, and the sub-selects that find rows by time.
 //!
 //! ```text
 //! hooks/paths ──► lanes_table ──► quals (which are vectorised; in what order) ──► nodes' offers

@@ -5,8 +5,8 @@ use crate::expressions::translate::{Scalars, Translator};
 use crate::pg::server;
 use crate::pg::tree::{Expr, List, PlannerInfo, RelOptInfo, RestrictInfo, relation_memo};
 
-/// The cost of evaluating a qual or an aggregate for one row of a vector, in units of `cpu_operator_cost`. Evaluating it
-/// row by row takes about thirty times as long.
+/// The cost of evaluating a qual or an aggregate for one row of a vector, in units of
+/// `cpu_operator_cost`. Evaluating it row by row takes about thirty times as long.
 pub const VECTOR_SHARE: f64 = 1.0 / 30.0;
 
 /// The quals of a table in the order in which they are evaluated.

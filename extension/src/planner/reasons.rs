@@ -1,7 +1,7 @@
 //! The reasons why parts of a query are not vectorised.
 //!
-//! Reasons are noted while a query is planned. The plan of a lanes table's scan contains the reasons about its table, for
-//! EXPLAIN.
+//! Reasons are noted while a query is planned. The plan of a lanes table's scan contains the
+//! reasons about its table, for EXPLAIN.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 
 use crate::pg::tree::{Expr, List, PlannerInfo, View, make};
 
-/// What a reason is about.
+/// The subject of a reason.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// How a table is read.
@@ -36,8 +36,9 @@ thread_local! {
 
 /// A current planning. Plannings nest, because a function that is folded may plan queries.
 ///
-/// A planning that fails does not end: its error jumps over the hook. Whoever catches the error aborts the subtransaction
-/// in which it was raised, and plannings that began there are [abandoned](abandon) then.
+/// A planning that fails does not end: its error jumps over the hook. Whoever catches the error
+/// aborts the subtransaction in which it was raised, and plannings that began there are
+/// [abandoned](abandon) then.
 #[derive(Clone, Copy)]
 struct Planning {
     /// The planning's number, which is never reused.
@@ -118,8 +119,8 @@ pub fn reason_list<'p>(
     List::new(reasons.iter().map(|reason| make::string(reason)))
 }
 
-/// Whether the current planning is of a cursor that can be read backwards if its plan can: it is declared neither SCROLL,
-/// which stores the rows, nor NO SCROLL.
+/// Whether the current planning is of a cursor that can be read backwards if its plan can: it is
+/// declared neither SCROLL, which stores the rows, nor NO SCROLL.
 pub fn may_scroll() -> bool {
     UNDER_WAY.with_borrow(|under_way| under_way.last().is_some_and(|planning| planning.may_scroll))
 }

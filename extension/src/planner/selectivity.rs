@@ -1,7 +1,8 @@
 //! Estimates how much of a table a scan reads.
 //!
-//! Sealed rows are sorted by the table's `order_by`. Rows with a few values of its leading column are therefore in a few
-//! segments of each part, and zones skip the others. Open rows are in no order, but they are few.
+//! Sealed rows are sorted by the table's `order_by`. Rows with a few values of its leading column
+//! are therefore in a few segments of each part, and zones skip the others. Open rows are in no
+//! order, but they are few.
 
 use lanes_columnar::limits::SEGMENT_ROWS;
 
@@ -13,8 +14,8 @@ const PARTS: f64 = 8.0;
 /// The number of rows of a large part.
 const PART_ROWS: f64 = 4_000_000.0;
 
-/// The share of a table's rows that are in segments which quals do not skip. The list contains quals of the table or their
-/// clauses.
+/// The share of a table's rows that are in segments which quals do not skip. The list contains
+/// quals of the table or their clauses.
 pub fn of<'p, T: Node<'p>>(
     root: PlannerInfo<'p>,
     relation: RelOptInfo<'p>,

@@ -1,4 +1,5 @@
-//! Recognises a lateral sub-select that finds one row by time: the rewrite makes such sub-selects, and people write them.
+//! Recognises a lateral sub-select that finds one row by time: the rewrite makes such sub-selects,
+//! and people write them.
 //!
 //! ```text
 //! SELECT columns FROM table

@@ -1,15 +1,17 @@
-//! Images that came back from object storage: one file each.
+//! The cold cache: images that came back from object storage, one file each.
 //!
-//! | file | |
+//! | file | content |
 //! |---|---|
 //! | `base/pgsql_tmp/pgsql_tmp_lanes_<database>_<storage id>_<origin>_<first row>` | an image |
 //! | `base/pgsql_tmp/pgsql_tmp_lanes_new_<process>` | an image that is being written; then it is renamed |
 //!
-//! Base backups leave out files with this beginning, and a restart of the server removes them. Nothing is said about a
-//! file elsewhere: whoever reads one checks its length and its checksum, and one that is not right is as good as none.
-//! Its digest is compared before it is written, and not each time it is read: who can write in this folder can write
-//! the table's pages too, and for 400 kB a digest takes about five times as long as reading them and their checksum.
-//! All processes write and remove files without a lock; a file that is removed while it is read stays readable.
+//! Base backups leave out files whose names begin like this, and a restart of the server removes them.
+//! No other place records which files exist. A reader checks the length and the checksum of a file, and
+//! treats a damaged file like a missing one. The digest of an image is compared before the file is
+//! written, and not each time it is read: whoever can write in this folder can also write the table's
+//! pages, and for 400 kB a digest takes about five times as long as reading and the checksum. All
+//! processes write and remove files without a lock. A file that is removed while it is read stays
+//! readable.
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,7 +25,7 @@ use crate::pg::server;
 const FOLDER: &str = "base/pgsql_tmp";
 const BEGINNING: &str = "pgsql_tmp_lanes_";
 const UNFINISHED: &str = "pgsql_tmp_lanes_new_";
-/// Whoever was writing a file for so long has died.
+/// After so long, the process that was writing a file must have died.
 const UNFINISHED_AGE_MAX: Duration = Duration::from_secs(600);
 
 fn path(key: &Key) -> PathBuf {
@@ -36,12 +38,12 @@ fn path(key: &Key) -> PathBuf {
     format!("{FOLDER}/{BEGINNING}{database}_{storage_id:016x}_{origin}_{first_row}").into()
 }
 
-/// Whether there is an image, right or not.
+/// Whether there is an image, damaged or not.
 pub fn has(key: &Key) -> bool {
     path(key).exists()
 }
 
-/// An image of `bytes` bytes; `None`: there is none, or it is damaged, and then it is removed.
+/// An image of `bytes` bytes; `None`: there is none, or it was damaged and is removed.
 pub fn read(key: &Key, bytes: u32) -> Option<Vec<u8>> {
     let path = path(key);
     let image = fs::read(&path).ok()?;
@@ -52,8 +54,8 @@ pub fn read(key: &Key, bytes: u32) -> Option<Vec<u8>> {
     None
 }
 
-/// Keeps an image, and removes the oldest ones until all of them together take no more than `bytes_max`; this one
-/// stays.
+/// Keeps an image, and removes the oldest ones until all of them together take no more than
+/// `bytes_max`. The new one stays.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -76,8 +78,8 @@ pub fn write(key: &Key, image: &[u8], bytes_max: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes files, oldest first, until they take no more than `bytes_max`. What cannot be looked at or removed is left:
-/// others may be doing the same.
+/// Removes files, oldest first, until they take no more than `bytes_max`. Files that cannot be
+/// examined or removed are left, because others may be doing the same.
 fn trim(newest: &PathBuf, bytes_max: u64) {
     let Ok(folder) = fs::read_dir(FOLDER) else {
         return;

@@ -1,4 +1,4 @@
-//! What tells a data directory from a copy of it.
+//! What distinguishes a data directory from a copy of it.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::UNIX_EPOCH;
@@ -8,11 +8,12 @@ use pgrx::prelude::*;
 use crate::error;
 use crate::pg::server;
 
-/// A file that initdb or a restore makes, and that nothing makes anew afterwards.
+/// A file that initdb or a restore creates, and that is never created again afterwards.
 const FILE: &str = "PG_VERSION";
 
-/// The inode of a file that lies in every data directory, and the moment at which it was made there: a copy of the
-/// directory, by whatever means but that of a whole volume, has others. Changes of owner, mode and links do not matter.
+/// The inode of a file that lies in every data directory, and the time at which it was created
+/// there. A copy of the directory has others, unless the whole volume was copied. Changes of owner,
+/// mode and links do not matter.
 #[pg_extern(sql = false)]
 fn data_directory_id() -> String {
     let path = std::path::Path::new(&server::data_directory()).join(FILE);
@@ -23,7 +24,7 @@ fn data_directory_id() -> String {
             "PostgreSQL makes it with the data directory, and needs it to start.",
         )
     });
-    // Some file systems do not know it.
+    // Some file systems do not have this time.
     let made = metadata.created().ok();
     let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     let nanoseconds = made.map_or(0, |made| made.as_nanos());

@@ -1,10 +1,12 @@
-//! What the image of a remote segment must be.
+//! The check that an image from outside is the image of its remote segment.
 //!
-//! Whoever supplies an image is not trusted, nor is where it lay meanwhile: an image has a checksum, but whoever
-//! changes it can make that right again. The digest was taken of the image that the database itself had written, when
-//! it went away, and lies in the table's pages. So what agrees with it is as good as those pages. Parts that went away
-//! before there were digests have none: of their images all that reading relies on is verified, so that they do no
-//! harm, but which values they have is taken on trust.
+//! Neither the supplier of an image nor the places where it was kept are trusted. The checksum of an
+//! image protects only against accidents, because whoever changes the image can correct its checksum.
+//! So its digest decides: it was computed from the image that the database itself had written, when the
+//! part was moved to object storage, and is stored in the table's pages. An image that agrees with it
+//! is as trustworthy as those pages. Parts that were moved before digests existed have none. Everything
+//! in their images that reading depends on is verified, so they do no harm, but their values are taken
+//! on trust.
 
 use std::fmt;
 
@@ -13,14 +15,14 @@ use lanes_columnar::image::Image;
 
 use crate::pg::datum;
 
-/// What is known of an image before it comes.
+/// What is known about an image before it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub bytes: u32,
     pub digest: Option<Digest>,
 }
 
-/// Why an image is not the one that was expected.
+/// Why an image is not the expected one.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
     Length { found: usize, expected: u32 },
@@ -42,7 +44,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Expected {
-    /// Whether an image that comes from outside is the expected one.
+    /// Whether an image from outside is the expected one.
     pub fn check(&self, image: &[u8]) -> Result<(), Refusal> {
         let parsed = parse(image, self.bytes)?;
         match self.digest {

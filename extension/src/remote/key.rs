@@ -1,9 +1,10 @@
-//! Under which key a segment's image lies in object storage.
+//! The keys of segments in object storage.
 //!
-//! `<system identifier>/<database oid>/<storage id>/<origin>/<first row>`, decimal but for the storage id, which is 16
-//! hexadecimal digits. A storage id is random and new with every new file of a table; an origin is a number that a table
-//! gives out once (its low half, which is as good: it would take four thousand million sealings to come again); a first row
-//! names a segment of it.
+//! `<system identifier>/<database oid>/<storage id>/<origin>/<first row>`, in decimal except for the
+//! storage id, which has 16 hexadecimal digits. A storage id is random and new with every new file of
+//! a table. An origin is a number that a table uses once. The key has only the low half of it, which
+//! is unique too: it would repeat after four thousand million sealings. The first row names a segment
+//! within its part.
 
 use std::fmt;
 
@@ -21,7 +22,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a segment of a table of this database.
+    /// The key of a segment of a table of this database.
     pub fn of(storage_id: u64, origin: u32, first_row: u64) -> Key {
         Key {
             storage_id,
@@ -31,7 +32,7 @@ impl Key {
         }
     }
 
-    /// Reads a key of this database; `None`: it is none, or another's.
+    /// Parses a key of this database; `None`: it is no key, or a key of another database.
     pub fn parse(text: &str) -> Option<Key> {
         let mut fields = text.split('/');
         let system: u64 = fields.next()?.parse().ok()?;
@@ -42,7 +43,7 @@ impl Key {
             first_row: fields.next()?.parse().ok()?,
         };
         let is_ours = system == server::system_identifier() && key.database == server::database();
-        // Written in one way only.
+        // A key has only one spelling.
         (fields.next().is_none() && is_ours && key.to_string() == text).then_some(key)
     }
 }

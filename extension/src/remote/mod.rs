@@ -1,27 +1,41 @@
-//! Segments in object storage: how they get there, and how they come back.
+//! Segments in object storage: how queries get their images back.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`key`] | the keys of segments in object storage |
+//! | [`recall`] | the image of a segment, for a backend that needs it |
+//! | [`cold_cache`] | images that came back, as files |
+//! | [`requests`] | the segments that backends wait for, in shared memory |
+//! | [`expected`] | the check that an image is the right one |
+//! | [`data_directory`] | what distinguishes a data directory from a copy of it |
 //!
 //! ```text
-//! out   offload_list → segment_image → (the gateway puts it, and waits until it is durable) → offload_commit     away
-//! back  scan → recall → cold_cache: there? → requests: wait                                  recall, cold_cache, requests
-//!                             ▲                    │
-//!                             └── recall_supply ◄── recall_next ◄── gateway                                        supply
-//! log   local_rows → (the gateway deletes entries of its log whose rows are not named)                                 local
+//! out   offload_list ──► segment_image ──► the gateway puts it and waits until it is durable ──► offload_commit
+//! back  scan ──► recall ──► cold_cache: is it there? ──► requests: wait
+//!                              ▲                            │
+//!                              └── recall_supply ◄── gateway ◄── recall_next
+//! log   local_rows ──► the gateway deletes entries of its log whose rows are not named
 //! ```
+//! The SQL functions are in [`crate::offload`].
 //!
-//! An object is a segment's image as it lay in data pages, under a [`key`] that no other segment ever has: so an object is
-//! put once or put again with the same bytes, never changed, and whoever reads it by its key reads the right one or none.
+//! An object is the image of a segment as it was in data pages. No other segment ever has its
+//! [`key`]. So an object is put once, or again with the same bytes, and is never changed. A reader
+//! finds under a key the right object or none.
 //!
-//! A gateway is an ordinary client: it asks for what is due and for what is wanted, and Postgres never calls it. A backend
-//! that wants a segment posts a request in shared memory and sleeps until it finds the image in the *cold cache*: files
-//! beside those of sorts and hashes, which base backups leave out and which a restart removes.
+//! A gateway is an ordinary client. It asks for parts that are due and for segments that are wanted;
+//! PostgreSQL never calls it. A backend that wants a segment posts a request in shared memory and
+//! sleeps until it finds the image in the *cold cache*: files beside those of sorts and hashes, which
+//! base backups leave out and a restart removes.
 //!
-//! Failure cases. No gateway, or one that cannot read its store: the query fails after `lanes.recall_timeout` with an error
-//! that says what to do; local rows are not touched. A gateway that dies with requests taken: they are offered to the
-//! next. A backend that dies while it waits: its request runs out. A damaged image: refused when it is supplied,
-//! by its length and its checksum, and again when it is read. An image that was changed on its way or in the store:
-//! refused when it is supplied, by the digest that its part keeps ([`expected`]), and whoever waits for it is told. A
-//! crash after an object was put and before its part was marked: the part is listed again, and put again under the
-//! same key. After it was marked: the local part's blocks are freed by the next VACUUM.
+//! | failure | effect |
+//! |---|---|
+//! | no gateway, or one that cannot read its store | the query fails after `lanes.recall_timeout`, with an error that says what to do; local rows can still be read |
+//! | a gateway ends with requests taken | the requests are offered to the next gateway |
+//! | a backend ends while it waits | its request expires |
+//! | an image is damaged | it is refused when it is supplied, by its length and checksum, and again when it is read |
+//! | an image was changed on its way or in the store | it is refused when it is supplied, by the digest that its part keeps ([`expected`]); the waiting query gets an error |
+//! | a crash after an object was put, before its part was marked | the part is listed again, and put again under the same key |
+//! | a crash after its part was marked | the next VACUUM frees the blocks of the local part |
 
 pub mod cold_cache;
 pub mod data_directory;

@@ -1,4 +1,4 @@
-//! Getting a remote segment's image: from the cold cache, or from whoever answers the request for it.
+//! The image of a remote segment, from the cold cache or from the gateway that answers the request.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,31 +19,32 @@ use crate::storage::part_image;
 use crate::table_options::time_column;
 use crate::{error, gucs};
 
-/// How long a segment that a scan is going to need is asked for. Microseconds.
+/// How long a request for a segment that a scan will need stays wanted, in microseconds.
 const AHEAD_LEASE: i64 = 15_000_000;
 
-/// What came from object storage or the cold cache: segments whose images a backend had to read because the arena did
-/// not have their rows.
+/// Counters of images that came from object storage or the cold cache: those of segments that a
+/// backend had to read because the arena did not have their rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recalled {
     pub segments: u64,
     pub bytes: u64,
-    /// Those of them that were in the cold cache before the statement asked for them.
+    /// Those that were in the cold cache before the statement asked for them.
     pub cached: u64,
 }
 
 thread_local! {
     static RECALLED: Cell<Recalled> = const { Cell::new(Recalled { segments: 0, bytes: 0, cached: 0 }) };
-    /// Counted last: an image may be decoded piece by piece.
+    /// The image that was counted last, because an image may be decoded piece by piece.
     static COUNTED: Cell<Option<Key>> = const { Cell::new(None) };
-    /// Start of the statement that was warned last.
+    /// The start of the statement that was warned last.
     static WARNED: Cell<i64> = const { Cell::new(0) };
-    /// Start of the statement that asked last, and what it asked for ahead and has not read yet.
+    /// The start of the statement that asked last, and the segments that it asked for ahead and has
+    /// not read yet.
     static ASKED: RefCell<(i64, Vec<Key>)> = const { RefCell::new((0, Vec::new())) };
 }
 
 impl Recalled {
-    /// What this backend has read since it began.
+    /// The counters of this backend since it began.
     pub fn so_far() -> Recalled {
         RECALLED.get()
     }
@@ -73,7 +74,8 @@ fn key_of(meta: &Meta, run: &RunEntry) -> Key {
     Key::of(meta.storage_id, run.block, run.first_row)
 }
 
-/// The image of a remote segment. Waits for it, up to `lanes.recall_timeout`; an ERROR says why there is none.
+/// The image of a remote segment. Waits for it, up to `lanes.recall_timeout`; an ERROR says why
+/// there is none.
 ///
 /// # Errors
 /// If the segment's part is not there any more.
@@ -110,10 +112,10 @@ pub fn image(table: OpenTable<'_>, run: &RunEntry) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Asks for a remote segment that is going to be needed, without waiting.
+/// Asks for a remote segment that will be needed, without waiting.
 pub fn ask_ahead(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) {
     let key = key_of(meta, run);
-    // Whoever reads a segment whose part is gone finds that out.
+    // A reader of a segment whose part is gone will find that out.
     if !cold_cache::has(&key)
         && let Ok(expected) = expected_of(table, run)
     {
@@ -123,7 +125,7 @@ pub fn ask_ahead(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) {
     }
 }
 
-/// What a remote segment's image must be.
+/// What is known about the image of a remote segment.
 fn expected_of(table: OpenTable<'_>, run: &RunEntry) -> Result<Expected, String> {
     Ok(Expected {
         bytes: run.bytes,
@@ -139,7 +141,7 @@ fn remember_asked(key: Key) {
     });
 }
 
-/// Whether this statement asked for it ahead; not any more.
+/// Whether this statement asked for the segment ahead. It is removed from the list.
 fn forget_asked(key: &Key) -> bool {
     with_asked(|asked| {
         let place = asked.iter().position(|other| other == key);
@@ -147,7 +149,7 @@ fn forget_asked(key: &Key) -> bool {
     })
 }
 
-/// With what this statement has asked for ahead.
+/// Runs `body` with the segments that this statement has asked for ahead.
 fn with_asked<T>(change: impl FnOnce(&mut Vec<Key>) -> T) -> T {
     let statement = transaction::statement_start();
     ASKED.with_borrow_mut(|(asked_by, keys)| {
@@ -159,7 +161,7 @@ fn with_asked<T>(change: impl FnOnce(&mut Vec<Key>) -> T) -> T {
     })
 }
 
-/// Says that remote rows are left out, once a statement.
+/// Warns once a statement that remote rows are left out.
 pub fn warn_of_rows_left_out(table: OpenTable<'_>) {
     let (statement, name) = { (transaction::statement_start(), table.name()) };
     if WARNED.replace(statement) != statement {
@@ -192,7 +194,7 @@ fn refuse(table: OpenTable<'_>, meta: &Meta, run: &RunEntry, reason: &str, cause
     )
 }
 
-/// Which rows a run has, by their times if they have some.
+/// Describes the rows of a run, by their times if they have a time column.
 fn rows_text(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) -> String {
     if let Some(time) = time_column::of(table)
         && let Some(zone) = Parts::of(table, meta).zone(table, run.first_row, time)

@@ -1,22 +1,23 @@
-//! Which segments backends are waiting for: a table in shared memory.
+//! The segments that backends wait for: a table in shared memory.
 //!
 //! ```text
 //! free → checked → wanted → taken ─┬→ free     supplied: the image is in the cold cache; or nobody wants it any more
 //!           │        ▲        │    └→ failed   with a reason; checked again when it is asked for again
 //!           ▼        └────────┘  not answered for TAKEN_MAX
-//!          free    the image had come meanwhile
+//!          free    the image had come in the meantime
 //! ```
 //!
-//! The backend that posts a request looks into the cold cache once more before gateways see it. The answer to an
-//! earlier request may have come between its first look and its post: without the second look a segment would be
-//! brought twice.
+//! The backend that posts a request looks into the cold cache once more before gateways see the
+//! request. The answer to an earlier request may have come between its first look and its post. Without
+//! the second look the segment would be fetched twice.
 //!
-//! A request is wanted until some time, which those who wait for it put off as long as they wait. So one whose askers are
-//! gone, however they went, runs out by itself, and nobody has to take anything back. A table that is full of requests that
-//! are wanted makes others try again.
+//! A request is wanted until some time, which the backends that wait for it extend while they wait. So
+//! a request expires by itself when all of them are gone, for whatever reason, and nobody has to
+//! withdraw it. While all places of the table have wanted requests, other backends try again later.
 //!
-//! A supply that nobody wants any more is not kept. One lightweight lock guards the table, and is held for looks at memory only. Each place has a condition variable for
-//! those who wait for its answer, and the table one for gateways that wait for requests.
+//! An image that nobody wants any more is not kept. One lightweight lock guards the table; it is held
+//! only while memory is read or written. Each place has a condition variable for the backends that wait
+//! for its answer, and the table has one for gateways that wait for requests.
 
 use super::expected::Expected;
 use super::key::Key;
@@ -24,18 +25,18 @@ use crate::pg::condition_variable::{self, ConditionVariable};
 use crate::pg::shmem::Area;
 use crate::pg::transaction::now;
 
-/// Requests at a time.
+/// The number of requests at a time.
 pub const PLACES: usize = 256;
-/// A request that was taken and not answered for so long is offered again. Microseconds.
+/// A request that was taken and not answered for so many microseconds is offered again.
 const TAKEN_MAX: i64 = 10_000_000;
-/// Bytes of a reason.
+/// The bytes of a reason.
 const REASON_BYTES_MAX: usize = 240;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum State {
     Free,
-    /// Its asker looks into the cold cache once more.
+    /// The backend that posted it looks into the cold cache once more.
     Checked,
     Wanted,
     Taken,
@@ -53,9 +54,9 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Cause {
-    /// It was not brought, or could not be kept.
+    /// It could not be fetched or not be kept.
     Delivery,
-    /// What was brought is not the image.
+    /// The supplied bytes are not the image.
     Image,
 }
 
@@ -65,19 +66,19 @@ pub enum Cause {
 struct Place {
     key: Key,
     wanted_until: i64,
-    /// When its asker began to look, when it was taken, or when it failed.
+    /// When its backend began to look, when it was taken, or when it failed.
     since: i64,
     state: State,
     cause: Cause,
-    /// What the image must be: whoever supplies it cannot look at the table.
+    /// What is known about the image, because the supplier cannot look at the table.
     expected: Expected,
     reason_bytes: u32,
     reason: [u8; REASON_BYTES_MAX],
 }
 
 impl Place {
-    /// Whether it is of this database and free to take. It is also free when the asker who looks, or the gateway
-    /// that took it, has been silent for too long.
+    /// Whether it belongs to this database and may be taken. It may also be taken when the backend
+    /// that looks, or the gateway that took it, has been silent for too long.
     fn is_due(&self, database: u32, now: i64) -> bool {
         let is_open = match self.state {
             State::Wanted => true,
@@ -87,7 +88,8 @@ impl Place {
         is_open && self.key.database == database && self.wanted_until >= now
     }
 
-    /// Notes why there will be no image, unless that is known already. The reason is not too long.
+    /// Notes why there will be no image, unless a reason is known already. The reason is not too
+    /// long.
     fn fail(&mut self, reason: &[u8], cause: Cause, now: i64) {
         if self.state != State::Failed {
             self.state = State::Failed;
@@ -118,11 +120,11 @@ const FREE: Place = Place {
     reason: [0; REASON_BYTES_MAX],
 };
 
-/// Those who wait.
+/// The condition variables of those who wait.
 struct Waiters {
-    /// Gateways that wait for requests, and backends that wait for a free place.
+    /// For gateways that wait for requests, and backends that wait for a free place.
     posted: ConditionVariable,
-    /// Backends that wait for an answer, by place.
+    /// For backends that wait for an answer, by place.
     answered: [ConditionVariable; PLACES],
 }
 
@@ -139,23 +141,23 @@ pub fn register() {
     REQUESTS.add();
 }
 
-/// What a backend does after it has posted or joined a request.
+/// The next step of a backend that has posted or joined a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// Look into the cold cache once more, then offer the request.
     Look,
-    /// Wake the gateways: they may have slept while nobody wanted it.
+    /// Wake the gateways, which may have slept while nobody wanted the request.
     Wake,
-    /// Another backend has offered it.
+    /// None: another backend has offered it.
     Wait,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Look into the cold cache again, and ask again if it is not there.
+    /// Look into the cold cache again, and ask again if the image is not there.
     Look,
-    /// Why not, in words.
+    /// There is no image; the reason in words.
     Failed(String, Cause),
 }
 
@@ -165,8 +167,8 @@ fn find(places: &[Place], key: &Key) -> Option<usize> {
         .position(|place| place.state != State::Free && place.key == *key)
 }
 
-/// Posts a request or joins the one that there is. Returns its place and what the caller does next; `None`: no place.
-/// A failure from before `asked_at` is forgotten.
+/// Posts a request or joins an existing one. Returns its place and the next step of the caller;
+/// `None`: no place is free. A failure from before `asked_at` is dropped.
 fn want(
     places: &mut [Place],
     key: &Key,
@@ -199,7 +201,7 @@ fn want(
         }
     };
     let place = &mut places[index];
-    // Whom an old request's gateway has forgotten may have waited for nobody meanwhile.
+    // While nobody wanted the request, gateways may have gone to sleep.
     let has_run_out = place.wanted_until < now;
     place.wanted_until = place.wanted_until.max(until);
     let next = match (is_new, has_run_out) {
@@ -210,7 +212,7 @@ fn want(
     Some((index, next))
 }
 
-/// Offers a request to gateways that its asker has looked for in vain.
+/// Offers a request to gateways, after its backend has looked in vain.
 fn offer(places: &mut [Place], key: &Key) {
     if let Some(index) = find(places, key)
         && places[index].state == State::Checked
@@ -219,7 +221,7 @@ fn offer(places: &mut [Place], key: &Key) {
     }
 }
 
-/// Takes requests of a database that nobody has taken, or whose taker has not answered.
+/// Takes requests of a database that nobody has taken, or whose gateway has not answered.
 fn take(places: &mut [Place], database: u32, now: i64) -> Vec<Key> {
     let mut keys = Vec::new();
     for place in places {
@@ -232,7 +234,8 @@ fn take(places: &mut [Place], database: u32, now: i64) -> Vec<Key> {
     keys
 }
 
-/// Posts a request that is wanted until `until`, without waiting. `is_there` looks into the cold cache, as in [`ask`].
+/// Posts a request that is wanted until `until`, without waiting. `is_there` looks into the cold
+/// cache, as in [`ask`].
 pub fn post(key: &Key, expected: &Expected, until: i64, is_there: impl FnOnce() -> bool) {
     let now = now();
     let posted = with_places(|places| want(places, key, expected, now, (now, until)));
@@ -241,7 +244,8 @@ pub fn post(key: &Key, expected: &Expected, until: i64, is_there: impl FnOnce() 
     }
 }
 
-/// Takes the step that [`want`] returned. False: the image is in the cold cache, and the request is taken back.
+/// Takes the step that [`want`] returned. False: the image is in the cold cache, and the request is
+/// withdrawn.
 fn go_on(key: &Key, next: Next, is_there: impl FnOnce() -> bool) -> bool {
     match next {
         Next::Look if is_there() => {
@@ -258,8 +262,9 @@ fn go_on(key: &Key, next: Next, is_there: impl FnOnce() -> bool) -> bool {
     true
 }
 
-/// Posts a request, and waits until there is an answer or `wait_max` microseconds have passed. `is_there` is asked once
-/// more after posting: it says whether the answer has come meanwhile. Interruptible.
+/// Posts a request, and waits until there is an answer or `wait_max` microseconds have passed.
+/// `is_there` is called once more after posting, and says whether the answer has come in the
+/// meantime. Interruptible.
 pub fn ask(
     key: &Key,
     expected: &Expected,
@@ -267,9 +272,9 @@ pub fn ask(
     wait_max: i64,
     is_there: impl FnOnce() -> bool,
 ) -> Answer {
-    /// How long a request is wanted after its asker has looked last.
+    /// How long a request stays wanted after its backend has looked last.
     const LEASE: i64 = 5_000_000;
-    /// After so long the asker says that it still waits.
+    /// After so long, the backend says that it still waits.
     const LOOK_EVERY: i64 = 1_000_000;
     let posted = with_places(|places| {
         let now = now();
@@ -277,7 +282,7 @@ pub fn ask(
     });
     let wait = wait_max.clamp(1_000, LOOK_EVERY) / 1_000;
     let Some((index, next)) = posted else {
-        // Until places are free.
+        // Waits until places are free.
         waiters().posted.sleep(20.min(wait));
         return Answer::Look;
     };
@@ -312,7 +317,8 @@ fn is_unanswered(index: usize, key: &Key) -> bool {
     })
 }
 
-/// Requests of this database, at once or as soon as there are some; none after `wait_max` microseconds. Interruptible.
+/// The requests of this database, at once or as soon as there are some; none after `wait_max`
+/// microseconds. Interruptible.
 pub fn next(database: u32, wait_max: i64) -> Vec<Key> {
     let mut keys = Vec::new();
     wait_until(wait_max, |places, now| {
@@ -322,21 +328,23 @@ pub fn next(database: u32, wait_max: i64) -> Vec<Key> {
     keys
 }
 
-/// Waits until there are requests of this database that [`next`] gives, `wait_max` microseconds at most. Interruptible.
+/// Waits until there are requests of this database that [`next`] returns, at most `wait_max`
+/// microseconds. Interruptible.
 pub fn wait(database: u32, wait_max: i64) {
     wait_until(wait_max, |places, now| {
         places.iter().any(|place| place.is_due(database, now))
     });
 }
 
-/// Waits until `is_over`, which is asked whenever requests may have come.
+/// Waits until `is_over`, which is called whenever requests may have come.
 fn wait_until(wait_max: i64, mut is_over: impl FnMut(&mut [Place], i64) -> bool) {
     let until = now() + wait_max;
     loop {
         waiters().posted.prepare_to_sleep();
         let now = now();
         if !with_places(|places| is_over(places, now)) && now < until {
-            // No longer than what somebody took and did not answer takes to be offered again.
+            // It waits no longer than until a request that was taken and not answered is offered
+            // again.
             let wait = (until - now).clamp(1_000, 1_000_000) / 1_000;
             waiters().posted.sleep(wait);
             continue;
@@ -346,7 +354,7 @@ fn wait_until(wait_max: i64, mut is_over: impl FnMut(&mut [Place], i64) -> bool)
     }
 }
 
-/// What a wanted image must be; `None`: nobody wants it.
+/// What is known about a wanted image; `None`: nobody wants it.
 pub fn expected(key: &Key) -> Option<Expected> {
     with_places(|places| {
         let place = &places[find(places, key)?];
@@ -354,12 +362,13 @@ pub fn expected(key: &Key) -> Option<Expected> {
     })
 }
 
-/// The image is in the cold cache.
+/// Notes that the image is in the cold cache.
 pub fn supplied(key: &Key) {
     answer(key, |place| place.state = State::Free);
 }
 
-/// There will be none. The first reason counts: a supplier that is refused may say so once more in its own words.
+/// Notes that there will be no image. The first reason counts: a supplier that is refused may
+/// report that in its own words too.
 pub fn failed(key: &Key, reason: &str, cause: Cause) {
     let mut bytes = reason.len().min(REASON_BYTES_MAX);
     while !reason.is_char_boundary(bytes) {
@@ -448,7 +457,7 @@ mod tests {
         assert_eq!(take(&mut places, 5, 100), []);
         offer(&mut places, &key(1));
         assert_eq!(take(&mut places, 5, 100), [key(1)]);
-        // An asker that is gone holds up nobody for long.
+        // A backend that is gone delays nobody for long.
         want(&mut places, &key(2), &NINE, 100, (100, 90_000_000));
         assert_eq!(take(&mut places, 5, 100 + TAKEN_MAX), []);
         places[0].state = State::Free;

@@ -1,5 +1,5 @@
-//! The three chains of a table, alike in that pages are linked one after the other from a head that the metapage names to a tail
-//! that it names too.
+//! The three chains of a table. Each is a list of linked pages; the metapage names its first page
+//! (head) and its last page (tail).
 
 use super::metapage::{self, META_BLOCK, Meta};
 use super::{directory, part, tombstone};
@@ -19,7 +19,7 @@ impl Chain {
     /// All of them.
     pub const ALL: [Chain; 3] = [Chain::Directory, Chain::Tombstones, Chain::Parts];
 
-    /// Calls `visit` with each page and its bytes, in the chain's order.
+    /// Calls `visit` with the block and the bytes of each page, in the order of the chain.
     pub fn walk(self, table: OpenTable<'_>, meta: &Meta, visit: impl FnMut(u32, &[u8])) {
         let head = self.head(meta);
         if head != 0 {
@@ -27,7 +27,7 @@ impl Chain {
         }
     }
 
-    /// The same from one of its pages on.
+    /// Does as [`walk`](Self::walk), from the page `block` on.
     pub fn walk_from(self, table: OpenTable<'_>, block: u32, mut visit: impl FnMut(u32, &[u8])) {
         let mut at = Some(block);
         while let Some(block) = at {
@@ -39,7 +39,7 @@ impl Chain {
         }
     }
 
-    /// The blocks of its pages, in its order.
+    /// The blocks of the chain's pages, in its order.
     pub fn blocks(self, table: OpenTable<'_>, meta: &Meta) -> Vec<u32> {
         let mut blocks = Vec::new();
         self.walk(table, meta, |block, _| blocks.push(block));
@@ -54,7 +54,7 @@ impl Chain {
         }
     }
 
-    /// The page after one of its pages.
+    /// The block of the page after the one with these bytes.
     pub fn next(self, bytes: &[u8]) -> Option<u32> {
         match self {
             Chain::Directory => directory::DirectoryPage::parse(bytes).next(),
@@ -63,7 +63,7 @@ impl Chain {
         }
     }
 
-    /// Whether one of its pages says nothing any more.
+    /// Whether a page of the chain says nothing any more.
     pub fn is_dead(self, bytes: &[u8]) -> bool {
         match self {
             Chain::Directory => {
@@ -78,7 +78,7 @@ impl Chain {
         }
     }
 
-    /// Notes in the metapage which page is the first.
+    /// Writes the first page of the chain into the bytes of the metapage.
     pub fn set_head(self, meta: &mut [u8], block: u32) {
         match self {
             Chain::Directory => metapage::set_directory_head(meta, block),
@@ -87,7 +87,7 @@ impl Chain {
         }
     }
 
-    /// Notes in the metapage which page is the last.
+    /// Writes the last page of the chain into the bytes of the metapage.
     pub fn set_tail(self, meta: &mut [u8], block: u32) {
         match self {
             Chain::Directory => metapage::set_directory_tail(meta, block),
@@ -96,7 +96,7 @@ impl Chain {
         }
     }
 
-    /// Notes in one of its pages which one comes after.
+    /// Writes the link to the next page into the bytes of a page.
     pub fn set_next(self, bytes: &mut [u8], block: u32) {
         match self {
             Chain::Directory => directory::set_next(bytes, block),
@@ -105,7 +105,7 @@ impl Chain {
         }
     }
 
-    /// Makes `block` the next page after `before`, or the chain's first.
+    /// Makes `block` the page after `before`, or the first page of the chain.
     pub fn link(self, table: OpenTable<'_>, before: Option<u32>, block: u32) {
         let page = LockedPage::exclusive(table, before.unwrap_or(META_BLOCK));
         let mut change = PageChange::begin(table);

@@ -8,8 +8,10 @@
 //! | 36 | 4 | unused |
 //! | 40 | ≤ 8152 | the image's next bytes, up to `pd_lower` |
 //!
-//! They are read in passing, and fresh ones are written so: what is to stay in memory is in the arena, and once is enough. What the
-//! arena has no room for comes from the operating system's memory each time, as the pages of a large sequential scan do.
+//! Reads use a ring of few shared buffers, as a large sequential scan does, and pages at the end of the
+//! file are written past the shared buffers ([`crate::pg::fresh`]): columns stay in memory in the
+//! arena, and should not take memory twice. An image that does not fit into the arena is read from the
+//! operating system's cache each time.
 
 use std::ops::Range;
 
@@ -28,7 +30,7 @@ const AT_STREAM: usize = 40;
 /// Bytes of an image that one page holds.
 pub const STREAM_BYTES: usize = BLCKSZ - AT_STREAM;
 
-/// Blocks that an image of so many bytes takes.
+/// The number of blocks that an image of so many bytes takes.
 pub fn blocks_for(bytes: usize) -> u32 {
     bytes.div_ceil(STREAM_BYTES) as u32
 }
@@ -54,7 +56,7 @@ pub fn write(table: OpenTable<'_>, blocks: Allocation, image: &[u8]) {
     log_fresh(table, first, blocks_for(image.len()))
 }
 
-/// Writes all of a page but its header.
+/// Writes a page except for its header.
 fn fill(page: &mut [u8], first: u32, sequence: usize, stream: &[u8]) {
     let end = AT_STREAM + stream.len();
     put_u32(page, AT_MAGIC, MAGIC);
@@ -66,9 +68,10 @@ fn fill(page: &mut [u8], first: u32, sequence: usize, stream: &[u8]) {
     page::set_lower(page, end);
 }
 
-/// Fills `into` with the bytes that the blocks from `first` on hold, from the byte `from` on. The caller knows that there
-/// are so many. Unlike [`read`], it is for pages that should stay in shared buffers, because others read them too.
-/// `Err`: a block is not the run's.
+/// Fills `into` with the bytes that the blocks from `first` on hold, beginning at the byte `from`.
+/// The caller knows that there are so many bytes. Unlike [`read`], this function is for pages that
+/// should stay in shared buffers, because others read them too. `Err`: a block belongs to another
+/// run.
 pub fn copy(
     table: OpenTable<'_>,
     first: u32,
@@ -101,7 +104,8 @@ fn checked(bytes: &[u8], first: u32, sequence: u32) -> Result<&[u8], String> {
     })
 }
 
-/// Appends a range of the bytes that the blocks from `first` on hold to `image`. `Err`: a block is not the run's.
+/// Appends a range of the bytes that the blocks from `first` on hold to `image`. `Err`: a block
+/// belongs to another run.
 pub fn read(
     table: OpenTable<'_>,
     first: u32,

@@ -1,5 +1,5 @@
-//! The directory: a chain of pages with one entry a run, ascending by row. Its last page's exclusive lock is the
-//! relation's append lock.
+//! The directory: a chain of pages with one entry for each run, ascending by row. The exclusive lock of
+//! its last page is the append lock of the table.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -9,9 +9,11 @@
 //! | 40 | 40 each | entries, up to `pd_lower` |
 //! | `pd_upper` | | images of tiny runs, newest first |
 //!
-//! An entry is a [`RunEntry`] in native byte order: first row, rows, xmin, cmin, flags, block, bytes, place, extra.
-//! `extra` is 0 on the page; in memory it is the directory page's block. With `FLAG_INLINE` the image lies in the same page at `place`; else over data pages from `block` on. Transaction
-//! ids stand here and in tombstones, nowhere else, so freezing never rewrites data.
+//! An entry is a [`RunEntry`] in native byte order: first row, rows, xmin, cmin, flags, block, bytes,
+//! place, extra. With `FLAG_INLINE` the image lies in the same page, at `place`. Otherwise it lies in
+//! data pages from `block` on. `extra` is 0 on the page; in memory it is the block of the directory
+//! page. Transaction ids are stored here, in tombstones and in entries of parts, and nowhere else. So
+//! freezing never rewrites data.
 
 use lanes_columnar::arena::{Position, RunEntry};
 
@@ -22,22 +24,26 @@ use crate::pg::byte_change::ByteChange;
 use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u16, put_u32, put_u64};
 use crate::pg::table::OpenTable;
 
-/// Counts for everybody, whatever its xmin says.
+/// Visible to everybody, whatever `xmin` says.
 pub const FLAG_FROZEN: u32 = 1;
-/// Counts for nobody: its transaction aborted, or all its rows are gone. Its blocks may be reused.
+/// Visible to nobody: its transaction aborted, or all its rows are gone. Its blocks may be reused.
 pub const FLAG_DEAD: u32 = 2;
-/// In the arena only: xmin is known to have committed.
+/// In the arena only: `xmin` is known to have committed.
 pub const FLAG_COMMITTED: u32 = 4;
 /// The image lies in the directory page.
 pub const FLAG_INLINE: u32 = 8;
-/// In memory only: a segment of a sealed part, not an entry of the directory. `place` is the low half of the part's
-/// number, `extra` the block of the part's page.
+/// In memory only: the entry is a segment of a sealed part and not an entry of the directory.
+/// `place` is the low half of the part's number, `extra` the block of the page that the part's
+/// entry is on.
 pub const FLAG_SEALED: u32 = 16;
-/// In memory only, with `FLAG_SEALED`: its image is in object storage. `block` is the low half of the part's origin.
+/// In memory only, with `FLAG_SEALED`: the image is in object storage. `block` is the low half of
+/// the part's origin.
 pub const FLAG_REMOTE: u32 = 32;
-/// In memory only, with `FLAG_SEALED`: the end of its image lies with its part's index ([`super::part_image`]).
+/// In memory only, with `FLAG_SEALED`: the image's last bytes lie with the index of its part
+/// ([`super::part_image`]).
 pub const FLAG_PACKED: u32 = 64;
-/// In memory only, with `FLAG_SEALED`: only snapshots to which xmin is under way see its rows ([`super::part`]).
+/// In memory only, with `FLAG_SEALED`: only snapshots for which `xmin` is in progress see the rows
+/// ([`super::part`]).
 pub const FLAG_FADING: u32 = 128;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LDIR");
@@ -49,7 +55,8 @@ const AT_ENTRIES: usize = 40;
 pub const ENTRY_BYTES: usize = 40;
 /// Where in an entry its flags are.
 const AT_FLAGS: usize = 20;
-/// The largest image that is stored inline: past it, data pages of the run's own waste less.
+/// The largest image that is stored inline. A larger image wastes less space on data pages of its
+/// own.
 pub const INLINE_BYTES_MAX: usize = 2000;
 
 /// Makes a page an empty directory page whose rows start at `base_row`.
@@ -75,7 +82,7 @@ impl<'a> DirectoryPage<'a> {
         }
     }
 
-    /// The same for a page that may have been reused meanwhile.
+    /// Checks a page that may have been reused meanwhile; `None`: it is no directory page any more.
     pub fn try_parse(bytes: &'a [u8]) -> Option<Self> {
         let lower = page::lower(bytes);
         let sound =
@@ -111,7 +118,8 @@ impl<'a> DirectoryPage<'a> {
         }
     }
 
-    /// The row that follows the page's last entry: the next one to hand out if this is the chain's last page.
+    /// The row after the page's last entry. On the last page of the chain it is the next row to be
+    /// assigned.
     pub fn next_row(&self) -> u64 {
         match self.count() {
             0 => get_u64(self.bytes, AT_BASE_ROW),
@@ -137,8 +145,8 @@ impl<'a> DirectoryPage<'a> {
     }
 }
 
-/// Appends an entry, and its image if it is inline, to a page that has room, as part of a change; returns the entry as
-/// written.
+/// Appends an entry, and its image if that is inline, to a page that has room, as part of a change.
+/// Returns the entry as written.
 pub fn push_entry<'a>(
     change: &mut ByteChange<'a>,
     page: &'a LockedPage,
@@ -167,7 +175,7 @@ pub fn set_flags(bytes: &mut [u8], index: usize, flags: u32) {
     put_u32(bytes, at, flags);
 }
 
-/// Notes in all entries of a page that have a flag that their image begins at another block.
+/// In all entries of a page that have `flag`, writes another block as the beginning of their image.
 pub fn set_block_of(bytes: &mut [u8], flag: u32, block: u32) {
     for index in 0..DirectoryPage::parse(bytes).count() {
         let entry = DirectoryPage::parse(bytes).entry(index);
@@ -205,7 +213,7 @@ pub fn set_next(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_NEXT, block);
 }
 
-/// Whether a run is dead by now, whatever the copy of its entry says.
+/// Whether a run is dead by now. The caller's copy of its entry may be older.
 pub fn is_dead_by_now(table: OpenTable<'_>, run: &RunEntry) -> bool {
     if run.flags & FLAG_SEALED != 0 {
         return part::is_dead_by_now(table, run);
@@ -216,7 +224,7 @@ pub fn is_dead_by_now(table: OpenTable<'_>, run: &RunEntry) -> bool {
         }
         LockedPage::share(table, run.extra)
     };
-    // A page that is no directory page any more held dead runs only.
+    // A page that is no longer a directory page held only dead runs.
     let Some(view) = DirectoryPage::try_parse(page.bytes()) else {
         return true;
     };
@@ -225,7 +233,7 @@ pub fn is_dead_by_now(table: OpenTable<'_>, run: &RunEntry) -> bool {
         .any(|e| e.first_row == run.first_row && e.flags & FLAG_DEAD != 0)
 }
 
-/// Whether the directory has no entry at a position or after it.
+/// Whether the directory ends at a position.
 pub fn ends_at(table: OpenTable<'_>, position: Position) -> bool {
     if position.block == 0 {
         return false;
@@ -235,8 +243,8 @@ pub fn ends_at(table: OpenTable<'_>, position: Position) -> bool {
     page.count() == position.index as usize && page.next().is_none()
 }
 
-/// Calls `visit` with each batch of entries from `position` on (`block` 0 means from `head`), a page at a time, and
-/// with the position after them. Stops early when it answers false.
+/// Calls `visit` with the entries of each page from `position` on (`block` 0 means from `head`),
+/// and with the position after them. Stops early when `visit` returns false.
 pub fn walk(
     table: OpenTable<'_>,
     head: u32,

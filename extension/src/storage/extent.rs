@@ -1,10 +1,11 @@
 //! Free space: extents of consecutive blocks, kept in the metapage.
 //!
-//! The lowest blocks are given out first, so that what is alive gathers at the file's beginning and its end can be cut off
-//! ([`crate::maintenance::shorten`]).
+//! The lowest blocks are taken first. So the blocks in use gather at the beginning of the file, and
+//! its end can be cut off ([`crate::maintenance::shorten`]).
 //!
-//! The list is a cache of what no chain and no run names. It may forget blocks (a crash, more extents than fit): the
-//! next VACUUM's sweep finds them again. It never holds a block that is in use.
+//! The list is a cache: a block is free if no chain, run or part names it. The list may lack free
+//! blocks, after a crash or because there are more extents than it has room for; the next VACUUM's
+//! sweep finds them again. It never contains a block that is in use.
 
 use super::metapage::{AT_EXTENT_COUNT, AT_EXTENTS, META_BLOCK};
 use crate::pg::fresh;
@@ -12,7 +13,7 @@ use crate::pg::page::{self, LockedPage, PageChange, get_u32, put_u32};
 use crate::pg::ports::BLCKSZ;
 use crate::pg::table::OpenTable;
 
-/// Extents that the metapage has room for.
+/// The number of extents that the metapage has room for.
 pub const EXTENTS_MAX: usize = (BLCKSZ - AT_EXTENTS) / 8;
 
 /// Consecutive blocks `[first, first + blocks)`.
@@ -32,7 +33,7 @@ fn read(bytes: &[u8]) -> Vec<Extent> {
         .collect()
 }
 
-/// Writes the list, the largest extents if not all fit.
+/// Writes the list. If not all extents fit, the largest are written.
 pub fn write(bytes: &mut [u8], extents: &mut Vec<Extent>) {
     if extents.len() > EXTENTS_MAX {
         extents.sort_by_key(|e| std::cmp::Reverse(e.blocks));
@@ -47,7 +48,7 @@ pub fn write(bytes: &mut [u8], extents: &mut Vec<Extent>) {
     page::set_lower(bytes, AT_EXTENTS + extents.len() * 8);
 }
 
-/// Takes the lowest `wanted` consecutive blocks from the list, all of them below a block.
+/// Takes the lowest `wanted` consecutive blocks from the list, all of which lie below a block.
 pub fn take(extents: &mut Vec<Extent>, wanted: u32, below: u32) -> Option<u32> {
     let fits = |e: &Extent| e.blocks >= wanted && e.first.saturating_add(wanted) <= below;
     let index = extents.iter().position(fits)?;
@@ -61,7 +62,7 @@ pub fn take(extents: &mut Vec<Extent>, wanted: u32, below: u32) -> Option<u32> {
     Some(first)
 }
 
-/// What of the extents lies within a file of `length` blocks.
+/// The parts of the extents that lie within a file of `length` blocks.
 pub fn within(mut extents: Vec<Extent>, length: u32) -> Vec<Extent> {
     extents.retain_mut(|e| {
         e.blocks = e.blocks.min(length.saturating_sub(e.first));
@@ -70,25 +71,25 @@ pub fn within(mut extents: Vec<Extent>, length: u32) -> Vec<Extent> {
     extents
 }
 
-/// Blocks that were given out.
+/// Blocks that were taken.
 #[derive(Clone, Copy)]
 pub struct Allocation {
     /// The first one; the others follow.
     pub first: u32,
-    /// The file was lengthened for them: they are zeros, and no buffer has them.
+    /// The file was extended by these blocks: they contain zeros, and no buffer has them.
     pub is_fresh: bool,
 }
 
-/// The relation's length in blocks, and which of these are free, ascending. Others may change both at any time, unless the
-/// caller has the relation for itself.
+/// The length of the file in blocks, and its free blocks, ascending. Others may change both at any
+/// time, unless the caller holds the table's exclusive lock.
 pub fn survey(table: OpenTable<'_>) -> (u32, Vec<Extent>) {
     let meta = LockedPage::share(table, META_BLOCK);
     let length = table.blocks();
     (length, within(read(meta.bytes()), length))
 }
 
-/// Takes consecutive blocks for the caller's use, lengthening the file if need be. The caller holds the space lock,
-/// or links the block into a chain before it lets go of that chain's tail.
+/// Takes consecutive blocks for the caller, and extends the file if necessary. The caller holds the
+/// space lock, or links the block into a chain before it unlocks the last page of that chain.
 pub fn allocate(table: OpenTable<'_>, wanted: u32) -> Allocation {
     let meta = LockedPage::exclusive(table, META_BLOCK);
     let length = table.blocks();
@@ -107,7 +108,7 @@ pub fn allocate(table: OpenTable<'_>, wanted: u32) -> Allocation {
     }
 }
 
-/// The same, of blocks below `below` alone; `None`: there are none.
+/// Takes consecutive blocks that lie below `below`; `None`: there are none.
 pub fn allocate_below(table: OpenTable<'_>, wanted: u32, below: u32) -> Option<Allocation> {
     let meta = LockedPage::exclusive(table, META_BLOCK);
     let length = table.blocks();
@@ -127,10 +128,12 @@ fn take_listed(
     below: u32,
 ) -> Option<u32> {
     let listed = read(meta.bytes());
-    // Blocks past the end were lengthened, which is not logged, on a server that went before a crash, a promotion or a restore.
+    // Extending a file is not logged. So the list may name blocks past its end after a crash, a
+    // promotion or a restore.
     let mut extents = within(listed.clone(), length);
     let taken = take(&mut extents, wanted, below);
-    // Before the file is lengthened: else the list would go on naming blocks that belong to someone from then on.
+    // The list is changed before the file is extended: otherwise it could name blocks that somebody
+    // uses by then.
     if extents != listed {
         let mut change = PageChange::begin(table);
         write(change.edit(meta), &mut extents);

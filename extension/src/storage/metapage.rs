@@ -51,17 +51,18 @@ pub const AT_EXTENT_COUNT: usize = 84;
 pub const AT_EXTENTS: usize = 88;
 
 thread_local! {
-    /// The file that this backend found to have blocks last. It has some until the transaction ends, unless this
-    /// backend itself truncates it.
+    /// The file of which this backend last found that it has blocks. It keeps having some until the
+    /// transaction ends, unless this backend itself truncates it.
     static WRITTEN: Cell<Option<Locator>> = const { Cell::new(None) };
 }
 
-/// Forgets which files have blocks: files were truncated, or the transaction has ended.
+/// Forgets which files have blocks. Called when files were truncated, and when the transaction has
+/// ended.
 pub fn forget_written() {
     WRITTEN.set(None);
 }
 
-/// What the metapage says, but for its free extents.
+/// The content of the metapage, without the free extents.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta {
     pub storage_id: u64,
@@ -73,7 +74,7 @@ pub struct Meta {
     /// 0 while nothing was ever sealed.
     pub part_head: u32,
     pub part_tail: u32,
-    /// Row numbers mean the same as long as this does.
+    /// Row numbers keep their meaning while this number stays.
     pub sealings: u64,
     /// The file's length at the end of the last VACUUM. Only the planner's cost of index-only scans depends on it.
     pub vacuumed_blocks: u32,
@@ -107,7 +108,7 @@ impl Meta {
 
     /// The relation's metapage, `None` for a relation that nothing was ever written to.
     pub fn load(table: OpenTable<'_>) -> Option<Meta> {
-        // A temporary table's file may have the number of another one.
+        // The file of a temporary table may have the number of another file.
         let file = (!table.uses_local_buffers()).then(|| table.locator());
         if file.is_none() || WRITTEN.get() != file {
             if table.blocks() == 0 {
@@ -119,7 +120,7 @@ impl Meta {
         (!page.is_new()).then(|| Meta::parse(page.bytes()))
     }
 
-    /// The metapage, written first if the relation has none.
+    /// The metapage. It is written first if the table has none.
     pub fn load_or_create(table: OpenTable<'_>) -> Meta {
         if let Some(meta) = Meta::load(table) {
             return meta;
@@ -128,7 +129,7 @@ impl Meta {
         Meta::load(table).unwrap_or_else(|| create(table))
     }
 
-    /// The key of this file, without a shape. A later file of the same number has another key.
+    /// The key of this file, without a shape. A later file with this number has another key.
     pub fn key(&self, table: OpenTable<'_>) -> RelationKey {
         let (space, database, file) = table.locator();
         RelationKey {
@@ -141,8 +142,8 @@ impl Meta {
     }
 }
 
-/// Writes metapage and the first page of either chain, in one record. A crash can leave some of these blocks in the
-/// file without content: they are taken as they are.
+/// Writes the metapage and the first pages of the directory and of the tombstones by one record. A
+/// crash may have left some of these blocks in the file without content; they are used as they are.
 fn create(table: OpenTable<'_>) -> Meta {
     const FIRST_BLOCKS: u32 = 3;
     let existing = table.blocks();
@@ -220,7 +221,7 @@ pub fn set_vacuumed_blocks(bytes: &mut [u8], blocks: u32) {
     put_u32(bytes, AT_VACUUMED_BLOCKS, blocks);
 }
 
-/// Rows were numbered anew.
+/// Notes that rows were numbered anew.
 pub fn count_sealing(bytes: &mut [u8]) {
     let next = get_u64(bytes, AT_SEALINGS) + 1;
     put_u64(bytes, AT_SEALINGS, next);

@@ -1,42 +1,53 @@
-//! A lanes relation's durable form: ordinary pages in shared buffers, WAL-logged by core's resource managers only.
+//! The durable form of a table: ordinary pages in shared buffers. PostgreSQL's own resource managers
+//! write and replay their WAL.
 //!
 //! ```text
-//! block 0  metapage      identity, heads and tails of the two chains, free extents      metapage.rs, extent.rs
-//! chain    directory     one 40-byte entry a run, in row order; tiny runs lie inline      directory.rs
-//! chain    tombstones    one 32-byte entry a deleted, updated or locked row                tombstone.rs
-//! chain    parts         one 64-byte entry a sealed range of rows, in the order of adding  part.rs, seal.rs, offload.rs
-//! ranges   data pages    the encoded columns of one run, over consecutive pages            data_page.rs, part_image.rs
+//! block 0  metapage     identity, generation, first and last page of each chain, free extents
+//! chain    directory    one 40-byte entry for each run, in row order; images of tiny runs lie inline
+//! chain    tombstones   one 32-byte entry for each deleted, updated or locked row
+//! chain    parts        one 64-byte entry for each sealed range of rows, in the order of adding
+//! extents  data pages   images: the encoded columns of a run, or of the segments of a part
 //! ```
 //!
-//! A *run* is the rows one statement's call appended to one segment. [`append`] writes: encode → data pages
-//! (logged as full images; those past the file's end go past the shared buffers too, see [`crate::pg::fresh`]) → directory entry (which also hands out the row numbers) → arena. [`load`] reads: entry →
-//! image → columns.
+//! | module | contents |
+//! |---|---|
+//! | [`metapage`] | block 0 |
+//! | [`chain`] | a chain of pages: finding, locking and adding its last page |
+//! | [`directory`] | the chain of runs |
+//! | [`tombstone`] | the chain of tombstones, and a backend's copy of it |
+//! | [`part`] | the chain of parts, and a backend's copy of it |
+//! | [`data_page`] | an image over consecutive pages |
+//! | [`part_image`] | the images of a part and its index over consecutive pages |
+//! | [`extent`] | free blocks: taking and returning them |
+//! | [`reclaim`] | VACUUM's sweep, which finds blocks that nothing names |
+//! | [`unlink`] | taking pages out of a chain that say nothing any more |
 //!
-//! *Sealing* ([`seal`]) sorts the rows of a range and writes them anew as one *part*: segments of at most 65,536 rows, and an
-//! index of them. A part's entry takes the place of all runs and parts within its range at once, by one WAL record.
-//! [`offload`] does the same for a part whose images have gone to object storage, and leaves row numbers as they are.
+//! Data flows from [`crate::table::append`] and [`crate::maintenance`] into these modules: first images
+//! into data pages, then one entry that names them. [`crate::table::runs`] and
+//! [`crate::table::decode`] read entries and images back.
 //!
-//! *Freeing*: VACUUM finds what nothing names any more ([`reclaim`]), moves the parts at the file's end to free blocks before them
-//! ([`relocate`]), and cuts off a free end ([`shorten`]).
+//! A *run* is the rows that one statement appended at once, at most 65,536. It has one entry, and may
+//! cross segments. A *part* is the result of one sealing. One WAL record adds its entry, which from
+//! then on takes the place of all runs and earlier parts within its range.
 //!
-//! [`arena_budget`] bounds what a table takes of the arena. [`stream`] reads sealed rows past it, a vector at a time.
-//!
-//! Invariants.
-//! 1. A run's rows exist if and only if its directory entry does; the entry is written by one atomic WAL record, after
-//!    the pages that it names. So row numbers need no record of their own: they are the entry's, and a TID is exposed
-//!    only after it. An ERROR or crash before the entry leaves nothing but blocks that nobody names, which the next
-//!    VACUUM's sweep returns to the free extents.
-//! 2. Entries ascend by first row without overlap, along the chain; rows that no entry holds any more are holes. Every exclusive lock on the chain's tail page is
-//!    therefore the relation's append lock, and it is held for one small record only.
-//! 3. Entries and tombstones are append-only. VACUUM alone changes what is written: flags, and the links past pages that
-//!    say nothing any more ([`unlink`]). Then it raises the metapage's generation, by which every cache of them (the arena,
-//!    each backend's tombstones) notices.
-//!    Sealing adds a part, and raises it too: what covered runs say is then read from the part. Their entries stay as they
-//!    are until no scan that began before can be left; VACUUM flags them dead then.
-//! 4. A relation of no blocks, or whose metapage was never written, is an empty table: what UNLOGGED tables are after
-//!    a crash.
-//! 5. Only the holder of the exclusive metapage lock changes free extents or lengthens the relation. Only who has the relation
-//!    for itself shortens it; whoever has any lock on the relation finds every block that a live entry, a head, a tail or a link names.
+//! Invariants:
+//! 1. The rows of a run exist if and only if its directory entry exists. One WAL record writes the
+//!    entry, after the pages that it names. The entry also assigns the row numbers, so a tuple id is
+//!    known only after it. An ERROR or a crash before the entry leaves only blocks that nothing names;
+//!    the next VACUUM's sweep returns them to the free extents.
+//! 2. Entries of the directory ascend by first row and do not overlap. Rows that no entry names are
+//!    holes. Whoever adds an entry holds the exclusive lock of the directory's last page, which is
+//!    therefore the append lock of the table. It is held for one small record only.
+//! 3. Entries and tombstones are only appended, and only VACUUM changes them: it sets flags, and links
+//!    past pages that say nothing any more. Then it raises the metapage's generation, by which the
+//!    arena and each backend's copies notice the change. Sealing adds a part and raises the generation
+//!    too. The entries of the runs that the part covers stay until every scan that began before has
+//!    ended; then VACUUM flags them dead.
+//! 4. A relation without blocks, or with a metapage that was never written, is an empty table. That is
+//!    the state of UNLOGGED tables after a crash.
+//! 5. Only the holder of the exclusive lock of the metapage changes the free extents or extends the
+//!    file. Only a session that holds the table's AccessExclusiveLock shortens it. Under any lock on
+//!    the table, every block exists that a live entry, the metapage or a link of a chain names.
 
 pub mod chain;
 pub mod data_page;

@@ -7,13 +7,16 @@
 //!                           ▼
 //! stream    4 bytes: length of the index │ index │ rest of image 0 │ rest of image 1 │ … │ place map
 //! ```
-//! The stream lies over consecutive blocks too, and the part's entry names it. So a part has one page that is not full, where an image
-//! each would have one: with images of some 50 kB those would be a twelfth of it.
+//! The *rest* of an image is its last bytes, which do not fill a page. The stream also lies over
+//! consecutive blocks, and the part's entry names it. So only one page of a part is not full. With
+//! a last page for each image, images of some 50 kB would waste a twelfth of their space.
 //!
-//! That is a *packed* part. One that is not has images on pages of their own to the last byte, and a stream that is the index
-//! alone: parts whose images are in object storage, and those that were sealed before there were packed ones.
+//! A part with this form is *packed*. In a part that is not packed, all bytes of an image lie on pages
+//! of its own, and the stream is the index alone. This is the form of parts whose images are in object
+//! storage, and of parts that were sealed before packed parts existed.
 //!
-//! The stream of a mapped part ends with its place map ([`lanes_columnar::place_map`]), packed or not.
+//! The stream of a mapped part ends with its place map ([`lanes_columnar::place_map`]), whether the
+//! part is packed or not.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -31,7 +34,7 @@ use crate::error;
 /// Bytes of the length before the index.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// How many bytes of an image lie on pages of its own.
+/// The number of bytes of an image that lie on pages of its own.
 pub fn own_bytes(part: &PartEntry, image: u32) -> usize {
     let image = image as usize;
     match part.is_packed() {
@@ -40,7 +43,8 @@ pub fn own_bytes(part: &PartEntry, image: u32) -> usize {
     }
 }
 
-/// Writes the whole pages of an image and appends what is left to `rests`; the first block, 0 if there is none.
+/// Writes the whole pages of an image and appends its last bytes to `rests`. Returns the first
+/// block, or 0 if there are no whole pages.
 pub fn write_image(table: OpenTable<'_>, image: &[u8], rests: &mut Vec<u8>) -> u32 {
     let (pages, rest) = image.split_at(image.len() - image.len() % data_page::STREAM_BYTES);
     rests.extend_from_slice(rest);
@@ -52,16 +56,16 @@ pub fn write_image(table: OpenTable<'_>, image: &[u8], rests: &mut Vec<u8>) -> u
     blocks.first
 }
 
-/// The bytes behind the index in the stream of a part.
+/// The bytes after the index in the stream of a part.
 #[derive(Default)]
 pub struct BehindIndex {
-    /// The rests of a packed part's images; `None`: the part is not packed.
+    /// The last bytes of a packed part's images; `None`: the part is not packed.
     pub rests: Option<Vec<u8>>,
     /// The place map of a mapped part.
     pub map: Option<Vec<u8>>,
 }
 
-/// The stream of a part. Empty for a part without segments.
+/// The stream of a part. It is empty for a part without segments.
 pub fn stream(index: &PartIndex, behind: &BehindIndex) -> Vec<u8> {
     if index.segments.is_empty() {
         return Vec::new();
@@ -77,7 +81,7 @@ pub fn stream(index: &PartIndex, behind: &BehindIndex) -> Vec<u8> {
     }
 }
 
-/// Writes a stream: its first block and its bytes, 0 and 0 for an empty one.
+/// Writes a stream. Returns its first block and its bytes, 0 and 0 for an empty stream.
 pub fn write_stream(table: OpenTable<'_>, stream: &[u8]) -> (u32, u32) {
     if stream.is_empty() {
         return (0, 0);
@@ -110,7 +114,7 @@ fn try_read_index(table: OpenTable<'_>, part: &PartEntry) -> Result<PartIndex, S
     PartIndex::decode(&bytes).map_err(|failure| failure.to_string())
 }
 
-/// Where in a part's stream its index lies. The rests begin at its end.
+/// The place of the index in a part's stream. The last bytes of images begin at its end.
 fn within_stream(table: OpenTable<'_>, part: &PartEntry) -> Result<Range<usize>, String> {
     let total = part.bytes as usize;
     if !part.is_packed() {
@@ -126,7 +130,7 @@ fn within_stream(table: OpenTable<'_>, part: &PartEntry) -> Result<Range<usize>,
         .ok_or_else(|| "it is longer than what holds it".to_owned())
 }
 
-/// Reads the bytes behind the index in the stream of a part.
+/// Reads the bytes after the index in the stream of a part.
 pub fn read_behind_index(table: OpenTable<'_>, part: &PartEntry) -> BehindIndex {
     try_read_behind_index(table, part).unwrap_or_else(|failure| {
         error::corrupt(&format!("the part at row {}: {failure}", part.first_row))
@@ -148,7 +152,7 @@ fn try_read_behind_index(table: OpenTable<'_>, part: &PartEntry) -> Result<Behin
     Ok(behind)
 }
 
-/// Bytes of a part's place map; 0: it has none.
+/// The bytes of a part's place map; 0: it has none.
 fn map_bytes(table: OpenTable<'_>, part: &PartEntry) -> Result<usize, String> {
     match part.is_mapped() {
         true => Ok(try_read_place_index(table, part)?.map_bytes()),
@@ -206,8 +210,8 @@ pub fn read_places(table: OpenTable<'_>, part: &PartEntry) -> Vec<u32> {
     places.unwrap_or_else(|failure| damaged_map(part, &failure))
 }
 
-/// The place of one row of a mapped part, by its entry number; `None`: the row is gone. Both count from the part's
-/// first row.
+/// The place of one row of a mapped part, by its entry number; `None`: the row is gone. Both are
+/// counted from the part's first row.
 pub fn read_place(
     table: OpenTable<'_>,
     part: &PartEntry,
@@ -224,7 +228,8 @@ pub fn read_place(
     located.place(bytes)
 }
 
-/// Appends the image of a local sealed segment, by its place in its part's index, to `image`.
+/// Appends the image of a local sealed segment to `image`. The segment is named by its place in its
+/// part's index.
 pub fn read_image(
     table: OpenTable<'_>,
     part: &PartEntry,
@@ -252,7 +257,7 @@ pub fn read_image(
     data_page::read(table, part.block, at..at + rest, image)
 }
 
-/// The same of a run that is a segment of a packed part.
+/// Appends the image of a run that is a segment of a packed part.
 pub fn read_image_of_run(
     table: OpenTable<'_>,
     run: &RunEntry,
@@ -267,8 +272,8 @@ pub fn read_image_of_run(
     read_image(table, &part, &index, place, image)
 }
 
-/// The digest of the image of a run that is a segment of a remote part; none if the part went away before there were
-/// digests.
+/// The digest of the image of a run that is a segment of a remote part. There is none if the part
+/// was moved to object storage before digests existed.
 pub fn digest_of_run(table: OpenTable<'_>, run: &RunEntry) -> Result<Option<Digest>, String> {
     let index = match part::known_index(table, run) {
         Some(index) => index,

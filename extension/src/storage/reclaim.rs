@@ -1,7 +1,8 @@
 //! Returning unreferenced blocks to the free extents.
 //!
-//! Mark and sweep: every block is free but the metapage, the pages of all chains and the data pages of runs and parts that are
-//! not dead. So nothing leaks for good, whatever ended a writer between taking blocks and naming them.
+//! Mark and sweep. Blocks that are in use are marked: the metapage, the pages of all chains, and
+//! the data pages of runs and parts that are not dead. All other blocks are free. So no block is
+//! lost for good, whatever ended a writer between taking blocks and naming them.
 
 use lanes_columnar::arena::{Position, RunEntry};
 
@@ -13,10 +14,11 @@ use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::table::OpenTable;
 
-/// Recomputes the free extents and notes the file's length; returns how many blocks are free. Pages that this
-/// VACUUM has just unlinked may still be stood on and are not free yet. The caller is the table's only VACUUM.
+/// Recomputes the free extents and notes the length of the file. Returns how many blocks are free.
+/// Readers may still be at pages that this VACUUM has just unlinked, so these are not free yet. The
+/// caller is the table's only VACUUM.
 pub fn sweep(table: OpenTable<'_>, meta: &Meta, unlinked: &[u32]) -> u64 {
-    // Parts change under the caller's lock only.
+    // Parts change only under the lock that the caller holds.
     let parts = blocks_of_parts(table, meta);
     let _space = SpaceLock::exclusive(table);
     let mut used = Marks::new(table.blocks());
@@ -27,67 +29,12 @@ pub fn sweep(table: OpenTable<'_>, meta: &Meta, unlinked: &[u32]) -> u64 {
     for (first, blocks) in parts {
         used.mark(first, blocks);
     }
-    // Most of the directory is read before its tail is locked: those pages do not change but for flags, and only
-    // by VACUUM.
-    let mut resume = Position { block: 0, index: 0 };
-    let mark_entries = |block: u32, entries: &[RunEntry], next: Position| {
-        used.mark(block, 1);
-        used.mark(next.block, 1);
-        for run in entries
-            .iter()
-            .filter(|run| run.flags & (FLAG_DEAD | FLAG_INLINE) == 0)
-        {
-            used.mark(run.block, data_page::blocks_for(run.bytes as usize));
-        }
-        resume = next;
-        true
-    };
-    directory::walk(
-        table,
-        meta.directory_head,
-        Position { block: 0, index: 0 },
-        mark_entries,
-    );
-
+    // Most of the directory is read before its last page is locked. Only VACUUM changes these
+    // pages, and only their flags.
+    let end = used.mark_directory(table, meta);
     let tombstone_tail = tombstone::Tail::lock(table, meta);
-    let mut block = meta.tombstone_head;
-    loop {
-        used.mark(block, 1);
-        let (tail_block, _) = tombstone_tail.content();
-        if block == tail_block {
-            break;
-        }
-        let page = LockedPage::share(table, block);
-        match tombstone::next(page.bytes()) {
-            Some(next) => block = next,
-            None => break,
-        }
-    }
-    // Directory: what was appended since, then the tail is held.
-    let mut at = if resume.block == 0 {
-        meta.directory_head
-    } else {
-        resume.block
-    };
-    let mut from = resume.index as usize;
-    let tail = loop {
-        let page = LockedPage::exclusive(table, at);
-        let view = directory::DirectoryPage::parse(page.bytes());
-        used.mark(at, 1);
-        for index in from..view.count() {
-            let run = view.entry(index);
-            if run.flags & (FLAG_DEAD | FLAG_INLINE) == 0 {
-                used.mark(run.block, data_page::blocks_for(run.bytes as usize));
-            }
-        }
-        match view.next() {
-            Some(next) => {
-                at = next;
-                from = 0;
-            }
-            None => break page,
-        }
-    };
+    used.mark_tombstones(table, meta, &tombstone_tail);
+    let tail = used.mark_appended(table, meta, end);
     let meta_page = LockedPage::exclusive(table, META_BLOCK);
     let mut extents = used.gaps();
     let free = extents.iter().map(|e| e.blocks as u64).sum();
@@ -98,11 +45,12 @@ pub fn sweep(table: OpenTable<'_>, meta: &Meta, unlinked: &[u32]) -> u64 {
     change.finish();
     drop(meta_page);
     drop(tail);
+    drop(tombstone_tail);
     free
 }
 
-/// The blocks of parts, their indexes and pages: (first, how many). Nobody else adds parts meanwhile: that needs the lock
-/// that the caller has on the table.
+/// The blocks of parts, of their indexes and of their pages, as (first, how many). Nobody else adds
+/// parts meanwhile, because that needs the lock that the caller holds on the table.
 fn blocks_of_parts(table: OpenTable<'_>, meta: &Meta) -> Vec<(u32, u32)> {
     let mut alive: Vec<part::PartEntry> = Vec::new();
     let mut used = Vec::new();
@@ -125,7 +73,7 @@ fn blocks_of_parts(table: OpenTable<'_>, meta: &Meta) -> Vec<(u32, u32)> {
     used
 }
 
-/// A bit a block.
+/// One bit for each block.
 struct Marks {
     words: Vec<u64>,
     blocks: u32,
@@ -142,6 +90,73 @@ impl Marks {
     fn mark(&mut self, first: u32, blocks: u32) {
         for block in first..first.saturating_add(blocks).min(self.blocks) {
             self.words[block as usize / 64] |= 1 << (block % 64);
+        }
+    }
+
+    /// Marks the data pages of a run, unless it has none or is dead.
+    fn mark_run(&mut self, run: &RunEntry) {
+        if run.flags & (FLAG_DEAD | FLAG_INLINE) == 0 {
+            self.mark(run.block, data_page::blocks_for(run.bytes as usize));
+        }
+    }
+
+    /// Marks the directory and its runs. Returns the position after them.
+    fn mark_directory(&mut self, table: OpenTable<'_>, meta: &Meta) -> Position {
+        let start = Position { block: 0, index: 0 };
+        let mut end = start;
+        let mark_entries = |block: u32, entries: &[RunEntry], next: Position| {
+            self.mark(block, 1);
+            self.mark(next.block, 1);
+            for run in entries {
+                self.mark_run(run);
+            }
+            end = next;
+            true
+        };
+        directory::walk(table, meta.directory_head, start, mark_entries);
+        end
+    }
+
+    /// Marks the pages of tombstones, the last of which is locked.
+    fn mark_tombstones(&mut self, table: OpenTable<'_>, meta: &Meta, tail: &tombstone::Tail) {
+        let mut block = meta.tombstone_head;
+        loop {
+            self.mark(block, 1);
+            let (tail_block, _) = tail.content();
+            if block == tail_block {
+                break;
+            }
+            let page = LockedPage::share(table, block);
+            match tombstone::next(page.bytes()) {
+                Some(next) => block = next,
+                None => break,
+            }
+        }
+    }
+
+    /// Marks what the directory has gained after a position. Returns its last page, which is
+    /// locked.
+    fn mark_appended(&mut self, table: OpenTable<'_>, meta: &Meta, after: Position) -> LockedPage {
+        let mut at = if after.block == 0 {
+            meta.directory_head
+        } else {
+            after.block
+        };
+        let mut from = after.index as usize;
+        loop {
+            let page = LockedPage::exclusive(table, at);
+            let view = directory::DirectoryPage::parse(page.bytes());
+            self.mark(at, 1);
+            for index in from..view.count() {
+                self.mark_run(&view.entry(index));
+            }
+            match view.next() {
+                Some(next) => {
+                    at = next;
+                    from = 0;
+                }
+                None => break page,
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! Tombstones: who deleted, updated or locked a row. A chain of pages of fixed entries, append-only.
+//! Tombstones: who deleted, updated or locked a row. They are a chain of pages with entries of fixed
+//! size, to which entries are only appended.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -7,15 +8,16 @@
 //! | 32 | 8 | number of the page's first entry among all that the chain ever had |
 //! | 40 | 32 each | entries, up to `pd_lower` |
 //!
-//! The numbers tell which tombstones came before their rows were sealed, and so numbered anew: those that did say
-//! nothing of the row that has the number now.
-//!
 //! Entry: row (8), next version's row (8), xmax (4), cmax (4), kind (2), lock mode (2), flags (4).
 //!
-//! A row may have many tombstones: aborted ones, row locks, and at most one deletion that counts. Whoever adds one
-//! holds the chain's last page exclusively and has looked at all tombstones of the row under that lock, so two
-//! transactions cannot both delete a row. Each backend keeps what it has read of the chain in [`Tombstones`] and
-//! reads on from there.
+//! A sealing gives rows new numbers. The number of a tombstone tells whether it is older than the
+//! sealing of the row that it names. If it is, it says nothing about the row that has this row number
+//! now.
+//!
+//! A row may have many tombstones: of aborted transactions, of row locks, and at most one deletion that
+//! counts. Whoever adds one holds the exclusive lock of the chain's last page, and has looked at all
+//! tombstones of the row under that lock. So two transactions cannot both delete a row. Each backend
+//! keeps a copy of what it has read of the chain ([`Tombstones`]), and reads on from there.
 
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
@@ -41,17 +43,18 @@ const AT_NEXT: usize = 28;
 const AT_BASE_NUMBER: usize = 32;
 const AT_ENTRIES: usize = 40;
 const ENTRY_BYTES: usize = 32;
-/// Relations whose tombstones a backend remembers; the one that was used least recently goes first.
+/// The number of relations whose tombstones a backend remembers. The least recently used ones are
+/// forgotten first.
 const CACHED_RELATIONS_MAX: usize = 64;
 
-/// What a tombstone says of its row.
+/// The meaning of a tombstone for its row.
 pub mod kind {
-    /// Nothing any more: its transaction aborted, or its lock is over.
+    /// None: its transaction aborted, or its lock is over.
     pub const VOID: u16 = 0;
     pub const DELETE: u16 = 1;
     /// Deleted in favour of `next_row`.
     pub const UPDATE: u16 = 2;
-    /// Locked in `mode` as long as xmax runs.
+    /// Locked in `mode` while `xmax` runs.
     pub const LOCK: u16 = 3;
 }
 
@@ -74,7 +77,7 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    /// Whether it takes the row away (rather than locking it, or nothing).
+    /// Whether it takes the row away. Otherwise it locks the row, or says nothing.
     pub fn deletes(&self) -> bool {
         matches!(self.kind, kind::DELETE | kind::UPDATE)
     }
@@ -85,7 +88,7 @@ impl Tombstone {
     }
 }
 
-/// Makes a page an empty tombstone page, whose first entry will have this number.
+/// Makes a page an empty tombstone page, whose first entry has this number.
 pub fn initialise_page(bytes: &mut [u8], base_number: u64) {
     put_u32(bytes, AT_MAGIC, MAGIC);
     put_u32(bytes, AT_NEXT, 0);
@@ -102,7 +105,8 @@ pub fn count(bytes: &[u8]) -> usize {
     (lower - AT_ENTRIES) / ENTRY_BYTES
 }
 
-/// The number of an entry of a tombstone page; of the one after the last, that of the next tombstone.
+/// The number of an entry of a tombstone page. For the place after the last entry it is the number
+/// of the next tombstone.
 pub fn number(bytes: &[u8], index: usize) -> u64 {
     get_u64(bytes, AT_BASE_NUMBER) + index as u64
 }
@@ -157,7 +161,7 @@ pub fn is_empty(table: OpenTable<'_>) -> bool {
     })
 }
 
-/// The chain's last page, exclusively locked: nobody else can add a tombstone meanwhile.
+/// The chain's last page, locked exclusively, so that nobody else can add a tombstone.
 pub struct Tail {
     page: LockedPage,
 }
@@ -176,14 +180,14 @@ impl Tail {
         }
     }
 
-    /// Adds a tombstone, also to what this backend has read of them.
+    /// Adds a tombstone to the chain and to this backend's copy of it.
     pub fn push(self, table: OpenTable<'_>, tombstone: &Tombstone, known: &RefCell<Tombstones>) {
         if let Some(at) = self.push_alone(table, tombstone) {
             known.borrow_mut().note(at, tombstone);
         }
     }
 
-    /// Adds a tombstone. Returns its position if it is on the page that was the last.
+    /// Adds a tombstone. Returns its position if it is on the page that was the last one.
     pub fn push_alone(self, table: OpenTable<'_>, tombstone: &Tombstone) -> Option<Position> {
         let index = count(self.page.bytes());
         let at = AT_ENTRIES + index * ENTRY_BYTES;
@@ -251,7 +255,7 @@ impl OfRow {
     }
 }
 
-/// What this backend has read of one relation's tombstones.
+/// This backend's copy of one relation's tombstones.
 #[derive(Default)]
 pub struct Tombstones {
     generation: u64,
@@ -279,8 +283,9 @@ impl Tombstones {
             {
                 cache.remove(&oldest);
             }
-            // A scan under way keeps the list that goes with its generation: a later one may lack tombstones whose runs
-            // are dead by now, which that scan's copy of the directory need not say.
+            // A scan in progress keeps the list of its own generation. A later list may lack
+            // tombstones whose runs are dead by now, and the scan's copy of the directory may not
+            // say so.
             if cache
                 .get(&key)
                 .is_none_or(|known| known.borrow().generation != meta.generation)
@@ -298,8 +303,8 @@ impl Tombstones {
         shared
     }
 
-    /// Reads what was added since; the tail page, if the caller has it locked, from the caller's bytes. Whether
-    /// anything was.
+    /// Reads the tombstones that were added since. If the caller has locked the last page, its
+    /// bytes are used. Returns whether there were any.
     pub fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta, tail: Option<&Tail>) -> bool {
         let before = self.position;
         self.used = USES.with(|uses| {
@@ -345,9 +350,9 @@ impl Tombstones {
         }
     }
 
-    /// Notes a tombstone that this backend has just added at a position, if all tombstones before it are known. The
-    /// tombstone need not be read then. It names its row by the number that the row has now, so no
-    /// [part](super::part::PartEntry::outlives) makes it void.
+    /// Adds a tombstone that this backend has just added to the chain at a position, if all
+    /// tombstones before it are known. The tombstone need not be read then. It names its row by the
+    /// number that the row has now, so no [part](super::part::PartEntry::outlives) makes it void.
     fn note(&mut self, at: Position, tombstone: &Tombstone) {
         if self.position == at {
             self.position.index += 1;
@@ -377,7 +382,7 @@ impl Tombstones {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.by_row.is_empty()
     }

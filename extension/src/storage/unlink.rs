@@ -1,20 +1,24 @@
-//! Taking dead pages out of a chain, so that a table that is updated for ever does not grow for ever.
+//! Taking dead pages out of a chain, so that a table that is updated for ever does not grow for
+//! ever.
 //!
-//! A directory page whose runs are all dead, a tombstone page whose entries are all void, and a page of dead parts say nothing: the page before
-//! links past them. Readers that stand on such a page go on from it, because it keeps its content and its link: its block
-//! is free only for the *next* VACUUM's sweep, which finds that nothing names it. The last page of a chain stays. What was
-//! read of the chain before (positions, numbers of runs) is void, so the caller raises the generation.
+//! A page is dead if it says nothing any more: all runs of a directory page are dead, all entries
+//! of a tombstone page are void, or all parts of a page of parts are dead. The page before a dead
+//! page is linked to the page after it. The dead page keeps its content and its link, so readers
+//! that are at it go on from there. Its block is free only for the *next* VACUUM's sweep, which
+//! finds that nothing names it. The last page of a chain always stays. Positions and numbers of
+//! runs that were read of the chain before are void, so the caller raises the generation.
 
 use crate::pg::table::OpenTable;
 
 use super::chain::Chain;
 use super::metapage::Meta;
 
-/// Dead pages are taken out when there are at least so many and they are at least an eighth of their chain: doing it
-/// makes every cache of the chain start over.
+/// Dead pages are taken out only when there are at least so many and they are at least an eighth of
+/// their chain. Each time, every cache of the chain starts over.
 const PAGES_MIN: usize = 4;
 
-/// Links past the dead pages of a chain; returns their blocks. The caller is the table's only VACUUM.
+/// Links past the dead pages of a chain and returns their blocks. The caller is the table's only
+/// VACUUM.
 pub fn unlink_dead_pages(table: OpenTable<'_>, meta: &Meta, chain: Chain) -> Vec<u32> {
     let mut pages: Vec<(u32, bool)> = Vec::new();
     chain.walk(table, meta, |block, bytes| {

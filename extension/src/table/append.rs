@@ -1,4 +1,5 @@
-//! Appending a run: encode → data pages → directory entry → arena.
+//! Appending a run: encode the image, write its data pages, add its directory entry, tell the
+//! arena.
 
 use lanes_columnar::arena::{Position, RunEntry};
 use lanes_columnar::column::Column;
@@ -15,11 +16,11 @@ use crate::storage::directory::{self, DirectoryPage, INLINE_BYTES_MAX};
 use crate::storage::metapage::{self, META_BLOCK};
 use crate::storage::{data_page, extent};
 
-/// Rows of a run at most; callers split what is longer.
+/// The most rows that a run can have. Callers split longer input.
 pub const RUN_ROWS_MAX: usize = 65_536;
 
-/// A run that is written but for its directory entry. Its blocks, if any, are the holder's until it is published or
-/// dropped; dropped, they come back with the next VACUUM.
+/// A run that is complete except for its directory entry. It owns its blocks, if it has any, until
+/// it is published. If it is dropped instead, the next VACUUM frees them.
 pub struct PreparedRun<'a> {
     table: OpenTable<'a>,
     kinds: &'a [LaneKind],
@@ -32,7 +33,7 @@ pub struct PreparedRun<'a> {
 }
 
 impl<'a> PreparedRun<'a> {
-    /// Encodes the columns and writes their data pages, if they need any of their own.
+    /// Encodes the columns and writes data pages for them, unless they will lie inline.
     pub fn write(
         table: OpenTable<'a>,
         kinds: &'a [LaneKind],
@@ -75,12 +76,12 @@ impl<'a> PreparedRun<'a> {
         &self.image
     }
 
-    /// Whether there is nothing to be written before it is published.
+    /// Whether nothing has to be written before it can be published.
     pub fn is_ready(&self) -> bool {
         self.first_block != 0 || self.image.len() <= INLINE_BYTES_MAX
     }
 
-    /// Writes its data pages, if it needs any of its own and has none.
+    /// Writes the run's data pages, if it needs any and has none.
     pub fn write_pages(&mut self) {
         if !self.is_ready() {
             // The table gets its first pages before those of a run.
@@ -92,12 +93,14 @@ impl<'a> PreparedRun<'a> {
         }
     }
 
-    /// Gives the rows their numbers and makes them part of the table, as work of transaction `xmin`. Returns the
-    /// first row's number; the others follow. `flags` are the entry's own, such as frozen.
+    /// Gives the rows their numbers and makes them part of the table, as work of transaction
+    /// `xmin`. Returns the number of the first row; the others follow. `flags` are the flags of the
+    /// entry, such as frozen.
     pub fn publish(self, xmin: u32, cmin: u32, flags: u32) -> u64 {
         debug_assert!(self.is_ready());
         let (end, tail) = lock_directory_tail(self.table, self.inline_bytes());
-        // With the tail held: a serializable reader has either locked the table, which this finds, or will find
+        // The last page of the directory is locked here. A serializable reader either has locked
+        // the table already, and this check finds its lock, or reads the directory later and finds
         // the entry.
         self.table.check_conflict_in(None);
         let page = DirectoryPage::parse(tail.bytes());
@@ -141,20 +144,21 @@ impl<'a> PreparedRun<'a> {
         }
     }
 
-    /// Tells the arena, if it has followed the directory up to here. If it has not, the next scan makes it.
+    /// Adds the run to the arena's list, if the list has all runs before it. Otherwise the next
+    /// scan completes the list.
     fn publish_to_arena(&self, end: End, entry: &RunEntry, at: Position) {
         let End { meta, cached } = end;
         let Some(cached) = cached else {
             return;
         };
-        // Sealed meanwhile: what this writer knows of the table is of before.
+        // The table was sealed in the meantime, so this writer's view of it is out of date.
         if cached.generation() != meta.generation {
             return kept::note_end(self.table, None);
         }
         let (runs, position) = cached.published();
         let adjoins = runs > 0 && cached.run(runs - 1).end_row() == entry.first_row;
         let follows = if meta.part_head != 0 {
-            // Whatever the position, segments of parts may be left to list before this run.
+            // Whatever the position is, segments of parts may have to be listed before this run.
             adjoins && (position == at || at.index == 0)
         } else {
             position == at
@@ -162,7 +166,7 @@ impl<'a> PreparedRun<'a> {
                     && position.block == 0
                     && at.block == meta.directory_head
                     && at.index == 0)
-                // The page before was the tail until this append made a new one.
+                // The page before was the last one until this append added a page.
                 || (at.index == 0 && adjoins)
         };
         let next = Position {
@@ -197,13 +201,14 @@ impl<'a> PreparedRun<'a> {
     }
 }
 
-/// Locks the last directory page, making a new one first if the entry does not fit.
+/// Locks the last directory page. If the entry does not fit there, a page is added first.
 fn lock_directory_tail(table: OpenTable<'_>, inline_bytes: usize) -> (End, LockedPage) {
     let mut end = kept::end(table);
     let known = end.meta.directory_tail;
     let mut page = LockedPage::exclusive(table, known);
-    // Pages leave the chain with their link, and are moved only while nobody else has locked the table, as this
-    // transaction has. So a directory page without a link is the last of the chain.
+    // A page that leaves the chain keeps its link, and pages are moved only under a lock that
+    // conflicts with the lock of this transaction. So a directory page without a link is the last
+    // page of the chain.
     if DirectoryPage::try_parse(page.bytes()).is_none_or(|view| view.next().is_some()) {
         drop(page);
         end = kept::renew_end(table);
@@ -223,7 +228,8 @@ fn lock_directory_tail(table: OpenTable<'_>, inline_bytes: usize) -> (End, Locke
     (end, page)
 }
 
-/// Adds a page to the directory after its last one, which is locked. Answers the new one, locked too.
+/// Adds a page after the last page of the directory, which is locked. Returns the new page, which
+/// is locked too.
 fn add_directory_page(table: OpenTable<'_>, last: &LockedPage) -> LockedPage {
     let next_row = DirectoryPage::parse(last.bytes()).next_row();
     let fresh_block = extent::allocate(table, 1).first;

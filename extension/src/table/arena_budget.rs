@@ -1,7 +1,9 @@
-//! The bytes of the arena that a table's rows may take: its parameter `arena_budget`, told to the arena by whoever opens the table.
+//! The bytes of the arena that a table's rows may take. Whoever opens the table passes its
+//! parameter `arena_budget` on to the arena.
 //!
-//! Tables are opened for every statement, so a backend remembers the parameter until it hears that something about the table has
-//! changed. A backend that has not heard yet, or that is about to change it, may tell the arena otherwise for a while.
+//! Tables are opened for every statement. So a backend remembers the parameter until it is notified
+//! that the table has changed. A backend that is not notified yet, or that is about to change the
+//! parameter itself, may pass on another value for a while.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,16 +16,18 @@ use crate::pg::table::OpenTable;
 use crate::pg::table_catalog;
 use crate::table_options;
 
-/// Tables whose parameter a backend remembers; past that it starts over.
+/// The number of tables whose parameter a backend remembers. When there are more, it forgets all of
+/// them.
 const REMEMBERED_MAX: usize = 4096;
 
 thread_local! {
     static KNOWN: RefCell<HashMap<pg_sys::Oid, u64>> = RefCell::new(HashMap::new());
-    /// How often the backend was told that a table has changed; `None`: it does not listen yet.
+    /// How many notifications about changed tables this backend has received; `None`: it does not
+    /// receive them yet.
     static CHANGES: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Tells the arena what a table may take.
+/// Passes a table's budget on to the arena.
 pub fn tell(table: OpenTable<'_>, cached: &Relation<ArenaLocks>) {
     let table = table.oid();
     let known = KNOWN.with_borrow(|known| known.get(&table).copied());
@@ -48,7 +52,7 @@ fn read(table: pg_sys::Oid) -> u64 {
     bytes
 }
 
-/// Something about a table has changed, or, if it is none, about any.
+/// Called when something about a table has changed, or about any table if `table` names none.
 #[pg_guard]
 extern "C-unwind" fn changed(_argument: pg_sys::Datum, table: pg_sys::Oid) {
     CHANGES.set(CHANGES.get().map(|changes| changes.wrapping_add(1)));

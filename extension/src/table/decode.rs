@@ -19,17 +19,17 @@ use crate::storage::directory::{
 };
 use crate::storage::{data_page, part_image};
 
-/// What is done about rows that are in object storage.
+/// How rows in object storage are treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Remote {
-    /// They are waited for.
+    /// The caller waits for them.
     Recall,
-    /// They become NULLs: nobody is going to look at them.
+    /// They become NULLs, because nobody will read them.
     Leave,
 }
 
-/// Decodes rows of one run, appending to `columns`: any of a sealed one, else all. The rows of a dead run are NULLs:
-/// nobody sees them.
+/// Decodes rows of one run and appends them to `columns`. Of a sealed run any rows can be decoded,
+/// of an open run only all. The rows of a dead run are NULLs, because nobody sees them.
 fn decode_run(
     table: OpenTable<'_>,
     shape: &TableShape,
@@ -46,8 +46,10 @@ fn decode_run(
             let Err(failure) = decoded else {
                 return;
             };
-            // VACUUM may have found it dead, and reused its blocks, since the caller read its entry. And columns that were added by
-            // who was rolled back may be others by now: nobody sees those rows.
+            // VACUUM may have marked the run dead and reused its blocks since the caller read its
+            // entry. If the transaction that inserted it was rolled back, so were columns that it
+            // had added, and others may have taken their places. In either case nobody sees the
+            // rows.
             if !is_rolled_back(run) && !directory::is_dead_by_now(table, run) {
                 error::corrupt(&failure_of(run, &failure));
             }
@@ -59,17 +61,18 @@ fn decode_run(
     }
 }
 
-/// Whether those who inserted a run's rows were rolled back.
+/// Whether the transaction that inserted a run's rows was rolled back.
 fn is_rolled_back(run: &RunEntry) -> bool {
     run.flags & (FLAG_SEALED | FLAG_FROZEN) == 0 && xid_status(run.xmin) == XidStatus::Aborted
 }
 
-/// What is said of a run that cannot be read.
+/// The message about a run that cannot be read.
 pub fn failure_of(run: &RunEntry, failure: &dyn std::fmt::Display) -> String {
     format!("the run at row {}: {failure}", run.first_row)
 }
 
-/// Appends a run's image to an empty `bytes`. That of a run in object storage is waited for.
+/// Appends a run's image to `bytes`, which is empty. If the image is in object storage, the caller
+/// waits for it.
 pub fn read_image(table: OpenTable<'_>, run: &RunEntry, bytes: &mut Vec<u8>) -> Result<(), String> {
     {
         if run.flags & FLAG_REMOTE != 0 {
@@ -136,29 +139,29 @@ fn try_decode_run(
     Ok(())
 }
 
-/// Rows decoded from pages: columns, and the table's row that their first one is.
+/// Rows decoded from images: their columns, and the number of their first row.
 pub struct DecodedRows {
     pub first_row: u64,
     pub columns: Vec<Column>,
 }
 
-/// Decoded rows that a backend may keep for the next look-up are at most so many bytes.
+/// The most bytes of decoded rows that a backend keeps for the next look-up.
 const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 impl DecodedRows {
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, Column::rows)
     }
 
-    /// Whether they are worth keeping for the next look-up.
+    /// Whether the rows are worth keeping for the next look-up.
     pub fn is_small(&self) -> bool {
         self.columns.iter().map(Column::byte_len).sum::<usize>() <= KEPT_BYTES_MAX
     }
 }
 
-/// Decodes the runs that overlap the rows `[from, to)`. The result covers all of these rows: those that no run holds any
-/// more are NULLs, like those of dead runs.
+/// Decodes the runs that overlap the rows `[from, to)`. The result covers all of these rows. Rows
+/// that no run holds any more, and rows of dead runs, are NULLs.
 pub fn decode_rows(
     table: OpenTable<'_>,
     shape: &TableShape,
@@ -174,8 +177,9 @@ pub fn decode_rows(
         }
     };
     let first = runs.first_ending_after(from);
-    // Of a sealed run, only the vectors that are wanted are decoded: whole ones, as reading its image costs more than decoding the
-    // rows around one that is fetched by its number, and the next one that is fetched often lies there.
+    // Of a sealed run, only the vectors that contain wanted rows are decoded. They are decoded
+    // whole: reading the image costs more than decoding the rows around one that is fetched by its
+    // number, and the next row that is fetched often lies among them.
     let vector = VECTOR_ROWS as u64;
     let (vectors_from, vectors_to) = (from - from % vector, to.next_multiple_of(vector));
     let rows_of = |run: &RunEntry| match run.flags & FLAG_SEALED {

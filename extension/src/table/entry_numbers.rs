@@ -5,10 +5,11 @@
 //!                                 (no map, or not sealed: the same number)
 //! ```
 //!
-//! A row's entry number is the row number that it was inserted with. It never changes and is never given to another
-//! row. Its row number changes when it is sealed, and is what everything but indexes works with: tuple ids in slots,
-//! tombstones, locks. So an index scan turns entry numbers into row numbers as it fetches, and whoever makes entries
-//! for rows that exist already turns row numbers into entry numbers ([`EntryNumbers`]).
+//! A row's entry number is the row number with which it was inserted. It never changes and is never
+//! given to another row. A row's row number changes when the row is sealed. Everything except
+//! indexes works with row numbers: tuple ids in slots, tombstones, locks. So an index scan converts
+//! entry numbers to row numbers as it fetches rows. Whoever makes index entries for existing rows
+//! converts row numbers to entry numbers ([`EntryNumbers`]).
 
 use std::ops::Range;
 
@@ -19,8 +20,8 @@ use crate::pg::table::OpenTable;
 use crate::storage::part::Parts;
 use crate::storage::part_image;
 
-/// The row number of the row with an entry number; `None`: the row is gone. A number that no row ever had may be
-/// returned as it is.
+/// The row number of the row with an entry number; `None`: the row is gone. A number that no row
+/// ever had may be returned unchanged.
 pub fn row_of(table: OpenTable<'_>, parts: &Parts, number: u64) -> Option<u64> {
     let Some(part) = parts.part_of_row(number) else {
         return Some(number);
@@ -34,12 +35,14 @@ pub fn row_of(table: OpenTable<'_>, parts: &Parts, number: u64) -> Option<u64> {
     Some(first_row + u64::from(place))
 }
 
-/// Finds the entry numbers of rows that are asked for in their order. Holds one part's numbers at a time.
+/// Finds the entry numbers of rows that are asked for in ascending order. Holds the numbers of one
+/// part at a time.
 #[derive(Default)]
 pub struct EntryNumbers {
-    /// The rows that `numbers` are of; those of other rows are not known yet.
+    /// The rows that `numbers` covers. The entry numbers of other rows are not known yet.
     rows: Range<u64>,
-    /// By place, counted from the first of the rows; empty: they are the row numbers.
+    /// The entry numbers of the rows, by place. Both are counted from the first of the rows. Empty:
+    /// entry numbers equal row numbers.
     numbers: Vec<u32>,
 }
 

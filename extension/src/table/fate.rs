@@ -1,4 +1,4 @@
-//! The fate of a row: whether any snapshot may still find it by an index.
+//! The fate of a row: whether any snapshot may still find it through an index.
 
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
@@ -18,8 +18,8 @@ pub enum Fate {
     Gone,
 }
 
-/// A test of index entries by their tuple ids: whether nobody will ever see the row again. `horizon` is the oldest
-/// transaction that some snapshot may not see.
+/// Tests of index entries, by tuple id, whether nobody will ever see the row again. `horizon` is
+/// the oldest transaction that may be invisible to some snapshot.
 pub fn gone_entries(
     table: OpenTable<'_>,
     horizon: u32,
@@ -32,8 +32,8 @@ pub fn gone_entries(
     }
 }
 
-/// Whether nobody will ever see the row with an entry number again. `horizon` tells the oldest transaction that some
-/// snapshot may not see; the caller remembers the run from row to row.
+/// Whether nobody will ever see the row with an entry number again. `horizon` returns the oldest
+/// transaction that may be invisible to some snapshot. The caller keeps the run from row to row.
 pub fn is_gone(
     table: OpenTable<'_>,
     content: &Content,
@@ -41,13 +41,14 @@ pub fn is_gone(
     number: u64,
     horizon: impl FnMut() -> u32,
 ) -> bool {
-    // Rows that were inserted since the table was opened have higher numbers.
+    // Rows that were inserted after the table was opened have higher numbers.
     number < content.end_number()
         && entry_numbers::row_of(table, &content.parts, number)
             .is_none_or(|row| fate(content, run, row, horizon) == Fate::Gone)
 }
 
-/// The fate of a row, whose run the caller remembers from row to row. The horizon is asked for only where it matters.
+/// The fate of a row. The caller keeps its run from row to row. The horizon is computed only where
+/// it is needed.
 pub fn fate(
     content: &Content,
     run: &mut Option<RunEntry>,
@@ -76,7 +77,7 @@ pub fn fate(
         _ if deletion.is_frozen() => Fate::Gone,
         XidStatus::Committed if xid_precedes(deletion.xmax, horizon()) => Fate::Gone,
         XidStatus::Committed | XidStatus::Current => Fate::RecentlyDead,
-        // The deletion may yet be undone.
+        // The deletion may still be rolled back.
         XidStatus::Running | XidStatus::Aborted => Fate::Alive,
     });
     fates.max_by_key(|&fate| fate as u8).unwrap_or(Fate::Alive)

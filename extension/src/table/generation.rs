@@ -1,4 +1,4 @@
-//! Raising a table's generation, so that whoever caches what its pages say reads anew.
+//! Raising a table's generation, so that every cache of its pages is read anew.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use crate::pg::table::OpenTable;
 use crate::storage::directory;
 use crate::storage::metapage::{self, META_BLOCK, Meta};
 
-/// What a new generation means for what the arena caches of the table.
+/// The effect of a new generation on what the arena caches of the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Arena {
-    /// It was told of every change.
+    /// The arena was told of every change and stays valid.
     Follows,
-    /// Its runs are not the directory's any more; its segments are.
+    /// The arena's list of runs is out of date; its segments stay valid.
     StartsOver,
 }
 
@@ -45,7 +45,8 @@ pub fn raise(table: OpenTable<'_>, arena: Arena) {
     }
 }
 
-/// Lets the arena go on with a new generation. It keeps all segments but those of the rows that were sealed.
+/// Lets the arena continue with a new generation. It keeps all segments except those of the sealed
+/// rows.
 pub fn hand_over(
     table: OpenTable<'_>,
     earlier: &Relation<ArenaLocks>,

@@ -1,12 +1,14 @@
-//! CREATE INDEX, REINDEX and CREATE INDEX CONCURRENTLY: the entries of the rows that are there.
+//! CREATE INDEX, REINDEX and CREATE INDEX CONCURRENTLY: index entries for rows that exist.
 //!
-//! Without CONCURRENTLY nobody else writes to the table meanwhile. The index gets entries for all rows that some
-//! snapshot may see, deleted ones included: queries that began before may use the index. With CONCURRENTLY it gets
-//! those that one snapshot sees, in the second of its passes, and those that another one sees and that have no entry
-//! yet, in the third.
+//! Without CONCURRENTLY nobody else writes to the table in the meantime. The index gets entries for
+//! all rows that some snapshot may see, including deleted rows, because older queries may use the
+//! index. CONCURRENTLY makes its entries in the second and third of PostgreSQL's phases: in the
+//! second for the rows that one snapshot sees, in the third for the rows that a later snapshot sees
+//! and that have no entry yet.
 //!
-//! A BRIN index summarises ranges of entry numbers. It takes its entries in the order of these numbers, or those of one
-//! range in any order. Sealing does not change it: the rows of a range stay the same.
+//! A BRIN index summarises ranges of entry numbers. It takes its entries in the order of these
+//! numbers, or those of one range in any order. Sealing does not change the index, because the rows
+//! of a range stay the same.
 
 use std::ops::Range;
 
@@ -28,17 +30,17 @@ use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 use crate::storage::part::LivePart;
 
-/// Rows between two looks for interrupts.
+/// The number of rows between two checks for interrupts.
 const INTERRUPT_ROWS: u64 = 4096;
 
-/// The rows of one pass over a table, on their way into an index.
+/// The rows of one pass over a table that become index entries.
 struct Pass<'p, 'a> {
     table: OpenTable<'a>,
     maker: &'p mut EntryMaker<'a>,
     sink: &'p EntrySink,
-    /// Of an index that takes its entries in the order of their rows' entry numbers.
+    /// The sorted rows, for an index that takes its entries in the order of entry numbers.
     sort: Option<EntrySort>,
-    /// Whether rows of every fate pass; otherwise all are alive.
+    /// Whether rows of every fate pass. Otherwise all rows that pass are alive.
     sees_all: bool,
     horizon: u32,
     numbers: EntryNumbers,
@@ -68,7 +70,7 @@ impl<'p, 'a> Pass<'p, 'a> {
         }
     }
 
-    /// Passes on the entry of the row in the maker's slot.
+    /// Passes on the index entry of the row in the maker's slot.
     fn take(&mut self, content: &Content, progress: Option<&BuildProgress>) {
         let Some(row) = tid::to_row(&self.maker.slot().tid()) else {
             return;
@@ -98,7 +100,7 @@ impl<'p, 'a> Pass<'p, 'a> {
         }
     }
 
-    /// Passes on what is still to be sorted; how many rows are alive.
+    /// Passes on the entries that are still to be sorted. Returns how many rows are alive.
     fn finish(self) -> f64 {
         if let Some(mut sort) = self.sort {
             sort.sort();
@@ -116,13 +118,13 @@ impl<'p, 'a> Pass<'p, 'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryOrder {
     Any,
-    /// By entry numbers, as an index does that summarises ranges of them.
+    /// By entry numbers, for an index that summarises ranges of them.
     Numbers,
 }
 
-/// Passes the entries of the rows of a scan to an index; how many rows are alive. `sees_all` says that the scan
-/// returns rows of every fate; otherwise all that it returns are alive. `is_reported` says that
-/// `pg_stat_progress_create_index` shows how far the scan has come.
+/// Passes the index entries of the rows of a scan to an index. Returns how many rows are alive.
+/// `sees_all`: the scan returns rows of every fate; otherwise it returns only live rows.
+/// `is_reported`: `pg_stat_progress_create_index` shows the progress of the scan.
 pub fn build<'a>(
     scan: &mut Scan<'a>,
     sees_all: bool,
@@ -134,7 +136,7 @@ pub fn build<'a>(
     let table = scan.reader.table;
     let content = scan.reader.content.as_ref();
     let end_row = content.map_or(0, |content| content.runs.end_row());
-    // Rows of other tables lie in the order of their entry numbers.
+    // Without mapped parts, rows lie in the order of their entry numbers.
     let is_mapped = |part: &LivePart| part.entry.is_mapped();
     let is_out_of_order = content.is_some_and(|content| content.parts.live().iter().any(is_mapped));
     let progress = is_reported.then(|| BuildProgress::begin(table.blocks(), end_row));
@@ -153,11 +155,11 @@ pub fn build<'a>(
     pass.finish()
 }
 
-/// Entry numbers whose rows are looked for at a time: bounds memory.
+/// The number of entry numbers that are looked up at a time. It bounds memory.
 const SOUGHT_NUMBERS: u64 = 1 << 20;
 
-/// Passes the entries of the rows with some entry numbers to an index that summarises them together, in any order; how
-/// many rows are alive. The scan returns rows of every fate.
+/// Passes the index entries of the rows with some entry numbers to an index that summarises them
+/// together, in any order. Returns how many rows are alive. The scan returns rows of every fate.
 pub fn build_range<'a>(
     scan: &mut Scan<'a>,
     numbers: Range<u64>,
@@ -191,7 +193,7 @@ pub fn build_range<'a>(
     pass.finish()
 }
 
-/// Makes the entries that an index lacks of the rows that a snapshot sees.
+/// Makes the index entries that are missing for rows that the snapshot sees.
 pub fn complete<'a>(
     table: OpenTable<'a>,
     snapshot: Snapshot<'a>,

@@ -11,13 +11,13 @@ use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::storage::directory::FLAG_SEALED;
 
-/// A fetch under way of an index scan under an MVCC snapshot.
+/// The fetches of one index scan under an MVCC snapshot.
 pub struct IndexFetch<'a> {
     table: OpenTable<'a>,
-    /// The scan that serves all rows under an MVCC snapshot: everything that the snapshot sees was in the table when
-    /// the scan began.
+    /// The scan that fetches all rows under an MVCC snapshot: everything that the snapshot sees was
+    /// in the table when the scan began.
     scan: Option<Scan<'a>>,
-    /// The oldest transaction that some snapshot may not see, as of when it was first asked for.
+    /// The oldest transaction that may be invisible to some snapshot, as of its first use.
     horizon: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> IndexFetch<'a> {
         }
     }
 
-    /// Stores the row with an entry number into a slot, if an MVCC snapshot sees the row.
+    /// Stores the row with an entry number in a slot, if the MVCC snapshot sees it.
     pub fn fetch(
         &mut self,
         id: &pg_sys::ItemPointerData,
@@ -74,9 +74,9 @@ impl<'a> IndexFetch<'a> {
     }
 }
 
-/// Stores the row with an entry number into a slot, if it is there by now, as a snapshot that is not MVCC sees it. Most
-/// rows are found to be gone or not to be seen, which takes no scan. `horizon` tells the oldest transaction that some
-/// snapshot may not see.
+/// Stores the row with an entry number in a slot, if a snapshot that is not MVCC sees it now. Most
+/// rows turn out to be gone or invisible, and finding this out takes no scan. `horizon` returns the
+/// oldest transaction that may be invisible to some snapshot.
 pub fn fetch_current<'a>(
     table: OpenTable<'a>,
     id: &pg_sys::ItemPointerData,
@@ -88,7 +88,7 @@ pub fn fetch_current<'a>(
         return Found::Nothing;
     };
     row_numbers::keep_if_changing(table);
-    // An UPDATE that keeps the key finds the entry of the version that it has just replaced.
+    // An UPDATE that keeps the key finds the index entry of the version that it has just replaced.
     let sees_own = [SnapshotKind::Dirty, SnapshotKind::Current];
     if sees_own.contains(&snapshot.kind()) && kept::has_own_deletion(table, number) {
         snapshot.forget_writers();
@@ -108,7 +108,7 @@ pub fn fetch_current<'a>(
         one_row::store_row(&reader, &content, &run, row, slot);
         return Found::Row;
     }
-    // A scan decodes one vector of a sealed segment, not all of it.
+    // A scan decodes one vector of a sealed segment instead of all of it.
     let mut scan = Scan::begin(table, Some(snapshot));
     match scan.row_of_entry(number) {
         Some(row) if scan.store_row(row, slot) => Found::Row,
@@ -116,7 +116,7 @@ pub fn fetch_current<'a>(
     }
 }
 
-/// The result for a row that a snapshot does not see.
+/// The result for a row that the snapshot does not see.
 fn unseen(
     table: OpenTable<'_>,
     content: &Content,

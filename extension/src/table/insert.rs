@@ -1,5 +1,5 @@
-//! INSERT and COPY: slots become the columns of a run. Each call makes its own run, visible to later commands at once; what
-//! is gathered across calls, and why nobody can tell, is [`super::insert_buffer`]'s business.
+//! INSERT and COPY: the slots of one call become a run, which later commands see at once. Where
+//! PostgreSQL inserts a row at a time, [`super::pending_rows`] gathers rows over many calls.
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
@@ -15,8 +15,8 @@ use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 use crate::storage::directory::FLAG_FROZEN;
 
-/// Appends the rows of some filled slots of the table as one run, or as several past [`RUN_ROWS_MAX`] rows, and sets the
-/// TID of each slot.
+/// Appends the rows of filled slots of the table as one run, or as several if there are more than
+/// [`RUN_ROWS_MAX`]. Sets the tuple id of each slot.
 pub fn insert_slots<'a>(
     table: OpenTable<'_>,
     slots: impl ExactSizeIterator<Item = Slot<'a>>,
@@ -43,16 +43,17 @@ pub fn insert_slots<'a>(
     }
 }
 
-/// Bytes of columns after which they are written as a run: bounds memory, and the image, when rows are wide.
+/// Columns of so many bytes are written as a run. This bounds memory, and the size of an image,
+/// when rows are wide.
 const RUN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Whether these rows are to be written before another one joins them.
+/// Whether these rows have to be written before another row is added.
 pub fn is_full(columns: &[Column], rows: usize) -> bool {
     rows >= RUN_ROWS_MAX || columns.iter().map(Column::byte_len).sum::<usize>() >= RUN_BYTES_MAX
 }
 
-/// Appends rows that are columns already as one run of the current transaction, with PostgreSQL's options of an insert;
-/// returns the first row's number.
+/// Appends rows that are already columns, as one run of the current transaction and with
+/// PostgreSQL's options of an insert. Returns the number of the first row.
 pub fn insert_columns(
     table: OpenTable<'_>,
     kinds: &[LaneKind],
@@ -74,7 +75,8 @@ fn entry_flags(options: i32) -> u32 {
     }
 }
 
-/// The same as work of transaction `xid`, which is the current one or a parent of it.
+/// Appends rows as [`insert_columns`] does, as work of transaction `xid`, which is the current
+/// transaction or a parent of it.
 pub fn append(
     table: OpenTable<'_>,
     kinds: &[LaneKind],

@@ -1,11 +1,11 @@
 //! Tables that this backend has open, kept from row to row.
 //!
-//! A statement that changes or checks rows one by one opens its table for each of them. It nearly always finds the
-//! table as it was, but for what the statement itself has added.
+//! A statement that changes or checks rows one by one opens its table for each of them. It nearly
+//! always finds the table unchanged, except for what the statement itself has added.
 //!
-//! A kept table is valid as long as its metapage names the same generation. Then only the ends of its chains
-//! are looked at. It is kept until the outermost execution or the transaction ends, because it pins the table in the
-//! arena.
+//! A kept table is valid while its metapage has the same generation. Only the ends of its chains
+//! are then looked at. It is kept until the outermost execution or the transaction ends, and not
+//! longer, because it pins the table in the arena.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -26,27 +26,28 @@ use crate::storage::metapage::{self, Meta};
 use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
 
-/// Tables that are kept at a time; the one that was kept first goes first.
+/// The number of tables that are kept at a time. The one that was kept first is dropped first.
 const KEPT_MAX: usize = 4;
 
-/// A table as it was found.
+/// A table as it was read.
 struct Kept {
     state: State,
     shape: Rc<TableShape>,
     /// `None`: not read yet, or nothing was ever written.
     content: Option<Content>,
-    /// `None`: not asked for yet.
+    /// `None`: not read yet.
     indexes: Option<Indexes>,
-    /// `None`: not asked for yet.
+    /// `None`: not read yet.
     end: Option<End>,
 }
 
-/// The identity of a kept table. The kept table is valid as long as this stays the same.
+/// The identity of a kept table, which is valid while this stays equal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
     changes: u64,
     file: Locator,
-    /// The address of the table's descriptor. Its content is the same until a change of the table is heard of.
+    /// The address of the table's descriptor. Its content stays equal until a notification of a
+    /// changed table arrives.
     descriptor: usize,
 }
 
@@ -54,15 +55,15 @@ struct State {
 #[derive(Clone)]
 pub struct Indexes {
     pub any: bool,
-    /// Places of the columns, counted from 0, that keys of unique indexes are made of.
+    /// The columns, counted from 0, that occur in keys of unique indexes.
     pub keys: Rc<[usize]>,
 }
 
 /// Where runs are appended to a table.
 #[derive(Clone)]
 pub struct End {
-    /// The metapage of some moment since the table is kept. By now the directory's last page may be a later one, and
-    /// the page that it was may belong to another chain.
+    /// The metapage, as it was at some moment since the table is kept. The directory may have a
+    /// later last page by now, and the former last page may belong to another chain.
     pub meta: Meta,
     /// The arena's table, where there is one.
     pub cached: Option<Rc<Relation<ArenaLocks>>>,
@@ -70,18 +71,20 @@ pub struct End {
 
 thread_local! {
     static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
-    /// How often the backend was told that a table has changed; `None`: it does not listen yet.
+    /// How many notifications about changed tables this backend has received; `None`: it does not
+    /// receive them yet.
     static CHANGES: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// How much of a table is to be known.
+/// How much of a table the caller needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// All runs and tombstones that it has now.
+    /// All current runs and tombstones.
     All,
-    /// The run of a row and its tombstones, by the number that it has or had when it was inserted.
+    /// The run and the tombstones of a row, by its present row number or by the number with which
+    /// it was inserted.
     Row(u64),
-    /// The run of a row. Newer tombstones may be missing until the caller has read them.
+    /// The run of a row. Newer tombstones may be missing until the caller reads them.
     Run(u64),
 }
 
@@ -91,14 +94,14 @@ pub fn shape(table: OpenTable<'_>) -> Rc<TableShape> {
     known.unwrap_or_else(|| keep(table))
 }
 
-/// Opens a table: its shape, and what it holds, if anything was ever written to it.
+/// Opens a table: returns its shape, and its content if anything was ever written to it.
 pub fn open(
     table: OpenTable<'_>,
     descriptor: Descriptor<'_>,
     extent: Extent,
 ) -> (Rc<TableShape>, Option<Content>) {
     if descriptor != table.descriptor() {
-        // Nobody tells when it changes.
+        // No notification says when another descriptor changes.
         let shape = Rc::new(TableShape::of(descriptor));
         let content = read(table, &shape);
         return (shape, content);
@@ -145,9 +148,10 @@ pub fn indexes(table: OpenTable<'_>) -> Indexes {
     indexes
 }
 
-/// Whether the current transaction has deleted or updated the row with an entry number, as far as this is known without
-/// looking at the table. The row keeps its number as long as that transaction is under way
-/// ([`super::row_numbers`]), so what was kept when it was changed still names it.
+/// Whether the current transaction has deleted or updated the row with an entry number, as far as
+/// this backend knows without reading the table. The row keeps its number while that transaction
+/// runs ([`super::row_numbers`]), so the number that was kept when the row was changed still names
+/// it.
 pub fn has_own_deletion(table: OpenTable<'_>, number: u64) -> bool {
     let known = find(State::of(table), |kept| {
         let content = kept.content.as_ref()?;
@@ -164,7 +168,7 @@ pub fn has_own_deletion(table: OpenTable<'_>, number: u64) -> bool {
     of_row.any(|tombstone| tombstone.deletes() && transaction::is_current(tombstone.xmax))
 }
 
-/// Where runs are appended to a table. It gets a metapage if it has none.
+/// Where runs are appended to a table. A table without a metapage gets one.
 pub fn end(table: OpenTable<'_>) -> End {
     let known = find(State::of(table), |kept| {
         let of_content = || kept.content.as_ref().map(Content::end);
@@ -173,7 +177,7 @@ pub fn end(table: OpenTable<'_>) -> End {
     known.unwrap_or_else(|| renew_end(table))
 }
 
-/// Where runs are appended to a table by now.
+/// Where runs are appended to a table now.
 pub fn renew_end(table: OpenTable<'_>) -> End {
     let meta = Meta::load_or_create(table);
     let key = arena_key(table, &meta, shape(table).fingerprint);
@@ -188,7 +192,7 @@ pub fn renew_end(table: OpenTable<'_>) -> End {
     end
 }
 
-/// Notes where runs are appended to a table; `None`: it is to be found out anew.
+/// Notes where runs are appended to a table; `None`: it has to be found out anew.
 pub fn note_end(table: OpenTable<'_>, end: Option<End>) {
     change(State::of(table), |kept| {
         if end.is_none() {
@@ -198,19 +202,19 @@ pub fn note_end(table: OpenTable<'_>, end: Option<End>) {
     });
 }
 
-/// Forgets all tables: no execution is under way, a transaction has ended, or files were truncated. Aborts may call
-/// it at any time, so it neither raises errors nor allocates.
+/// Forgets all tables: no execution is in progress, a transaction has ended, or files were
+/// truncated. Aborts may call this function at any time, so it neither raises errors nor allocates.
 pub fn forget() {
     metapage::forget_written();
     let _ = KEPT.try_with(|kept| kept.try_borrow_mut().map(|mut kept| kept.clear()));
 }
 
-/// Looks something up in what is kept of a table.
+/// Looks something up in a kept table.
 fn find<T>(state: State, what: impl Fn(&Kept) -> Option<T>) -> Option<T> {
     KEPT.with_borrow(|kept| kept.iter().find(|kept| kept.state == state).and_then(what))
 }
 
-/// Changes what is kept of a table, if it is kept.
+/// Changes a kept table, if the table is kept.
 fn change(state: State, how: impl FnOnce(&mut Kept)) {
     KEPT.with_borrow_mut(|kept| {
         if let Some(it) = kept.iter_mut().find(|kept| kept.state == state) {
@@ -239,15 +243,17 @@ fn keep(table: OpenTable<'_>) -> Rc<TableShape> {
     shape
 }
 
-/// Reads a table from its pages and caches.
+/// Reads a table from its pages and from caches.
 fn read(table: OpenTable<'_>, shape: &TableShape) -> Option<Content> {
     loop {
         let meta = Meta::load(table)?;
-        // Tombstones first: one that is read names a row whose run is then in the directory.
+        // Tombstones are read first, so the row of each tombstone is in the directory when that is
+        // read.
         let tombstones = Tombstones::of(table, &meta);
         let runs = Runs::of(table, &meta, shape.fingerprint);
         let parts = Parts::of(table, &meta);
-        // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
+        // A VACUUM in between may have voided tombstones because their runs are dead, while the
+        // `runs` read here do not know that.
         if Meta::load(table).is_some_and(|now| now.generation == meta.generation) {
             return Some(Content {
                 meta,
@@ -262,7 +268,7 @@ fn read(table: OpenTable<'_>, shape: &TableShape) -> Option<Content> {
     }
 }
 
-/// Adds what a table has gained since it was read; false: it has to be read anew.
+/// Adds what a table has gained since it was read; false: the table has to be read anew.
 fn read_on(table: OpenTable<'_>, content: &mut Content, extent: Extent) -> bool {
     let meta = match Meta::load(table) {
         Some(meta) if content.is_as_of(&meta) => meta,
@@ -275,14 +281,14 @@ fn read_on(table: OpenTable<'_>, content: &mut Content, extent: Extent) -> bool 
         Extent::Run(row) if is_known(row) => return true,
         Extent::Row(row) | Extent::Run(row) => is_known(row),
     };
-    // In the order of `read`, and for its reasons.
+    // In the order of `read`, for the reasons given there.
     let any = content.tombstones.borrow_mut().read_on(table, &meta, None);
     (knows_run || content.runs.read_on(table, &meta))
         && (!any || Meta::load(table).is_some_and(|now| content.is_as_of(&now)))
 }
 
 impl Content {
-    /// Whether it is of the generation of a table that its metapage names.
+    /// Whether the content has the generation that the table's metapage names.
     fn is_as_of(&self, meta: &Meta) -> bool {
         self.meta.storage_id == meta.storage_id && self.meta.generation == meta.generation
     }
@@ -305,7 +311,7 @@ impl State {
     }
 }
 
-/// How often the backend was told that a table has changed.
+/// How many notifications about changed tables this backend has received.
 fn changes() -> u64 {
     CHANGES.get().unwrap_or_else(|| {
         CHANGES.set(Some(0));
@@ -314,7 +320,7 @@ fn changes() -> u64 {
     })
 }
 
-/// Something about a table has changed.
+/// Called when something about a table has changed.
 #[pg_guard]
 extern "C-unwind" fn changed(_argument: pg_sys::Datum, _table: pg_sys::Oid) {
     CHANGES.set(CHANGES.get().map(|changes| changes.wrapping_add(1)));

@@ -42,7 +42,8 @@ pub fn register() {
     row_log::register::<LoggedRows>();
 }
 
-/// Logs rows that transaction `xid`, the current one or a parent of it, inserts: the image of their columns.
+/// Logs rows that transaction `xid` inserts: the image of their columns. `xid` is the current
+/// transaction or a parent of it.
 pub fn log_insert(table: OpenTable<'_>, xid: u32, image: &[u8]) {
     if table.is_logically_logged() {
         let attributes = record::attributes(table.descriptor());
@@ -60,7 +61,8 @@ pub fn log_inserted_slot(table: OpenTable<'_>, slot: Slot<'_>) {
     }
 }
 
-/// Logs that the current transaction updates a row: the image of its new version, and what is logged of the old one.
+/// Logs that the current transaction updates a row: the image of its new version, and the logged
+/// image of the old one.
 pub fn log_update(table: OpenTable<'_>, new: &[u8], old: OldImage) {
     if let OldImage::Logged(attributes, old) = old {
         let xid = transaction::current_xid();
@@ -80,12 +82,13 @@ pub fn log_delete(table: OpenTable<'_>, old: OldImage) {
 pub enum OldImage {
     /// The change is not logged.
     Unlogged,
-    /// The columns of the table, and the image of the row, empty if the new version is enough to find it.
-    /// The columns are read from the catalogue before pages are locked.
+    /// The columns of the table, and the image of the row, which is empty if the new version is
+    /// enough to find it. The columns are read from the catalog before pages are locked.
     Logged(Vec<LoggedAttribute>, Vec<u8>),
 }
 
-/// The logged image of a row that is deleted, or updated to the values in `new`. The table's changes are logged.
+/// The logged image of a row that is deleted, or updated to the values in `new`. Changes of the
+/// table are logged.
 pub fn old_image(
     table: OpenTable<'_>,
     old: &RowOutlet,
@@ -152,7 +155,7 @@ fn log(
 struct DecodedRows {
     outlet: RowOutlet,
     rows: usize,
-    /// The outlet's lanes lie here.
+    /// The lanes of the outlet lie here.
     _columns: Vec<Column>,
 }
 
@@ -211,7 +214,8 @@ impl RowDecoder for LoggedRows {
             ));
         }
         let mut layout = TupleLayout::new(head.attributes.iter().map(|one| one.in_tuple()));
-        // A DELETE without a replica identity has no image, and is a change of one row all the same.
+        // A DELETE without a replica identity has no image, but is a change of one row all the
+        // same.
         let rows = new.as_ref().map_or(1, |new| new.rows);
         for row in 0..rows {
             let at = |of: &Option<DecodedRows>| match of {

@@ -15,7 +15,8 @@ impl NumberSet {
         Some(NumberSet { words })
     }
 
-    /// Adds a number. Those past the end are of rows that were inserted later, and are left out.
+    /// Adds a number. Numbers past the end belong to rows that were inserted later, and are left
+    /// out.
     pub fn insert(&mut self, number: u64) {
         if let Some(word) = self.words.get_mut(Self::word(number)) {
             *word |= Self::bit(number);

@@ -30,7 +30,7 @@ pub fn visible_row(content: &mut Content, snapshot: Snapshot<'_>, row: u64) -> O
     (seen && !of_row.any(|tombstone| snapshot.sees_deletion(tombstone))).then_some(run)
 }
 
-/// A view of a row. Rows that are asked for one after the other mostly lie in one segment.
+/// A view of one row. Rows that are asked for one after the other mostly lie in one segment.
 pub fn view(reader: &Reader<'_>, content: &Content, row: u64) -> Rc<SegmentView> {
     let known = content.near_rows.borrow().clone();
     if let Some(view) = known.filter(|view| view.lasting_rows().contains(&row)) {
@@ -62,7 +62,8 @@ pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u6
     slot.detach();
 }
 
-/// Fetches one row by TID under a snapshot into a slot of the table; false if the row does not exist under it.
+/// Fetches one row by tuple id into a slot of the table; false: the row does not exist under the
+/// snapshot.
 pub fn fetch(
     table: OpenTable<'_>,
     id: &pg_sys::ItemPointerData,
@@ -76,7 +77,7 @@ pub fn fetch(
     pending_rows::flush_table(table.oid());
     let is_serializable = table.reports_conflicts(snapshot);
     if is_serializable {
-        // Who changes the row from now on finds the lock.
+        // Whoever changes the row from now on finds this lock.
         let content = Reader::open(table).content.take();
         if let Some(content) = &content {
             serializable::lock_row(table, content, snapshot, row, None);
@@ -86,7 +87,8 @@ pub fn fetch(
     let Some(mut content) = reader.content.take() else {
         return false;
     };
-    // Tables that the statement only reads are checked too: a join that changes another table fetches their rows by number.
+    // Tables that the statement only reads are checked too, because a join that changes another
+    // table fetches their rows by number.
     row_numbers::check_row(table, &content, row);
     if is_serializable {
         serializable::report_conflicts(table, &content, snapshot, row);
@@ -107,14 +109,15 @@ pub fn fetch(
     true
 }
 
-/// Who has deleted or updated a row.
+/// The transaction that has deleted or updated a row.
 fn newest_deletion(content: &Content, row: u64) -> Option<u32> {
     let tombstones = content.tombstones.borrow();
     let mut of_row = tombstones.of_row(row).iter().rev();
     of_row.find(|tombstone| tombstone.deletes()).map(|t| t.xmax)
 }
 
-/// Stores a row into a slot of the table, whoever may see it; false if there is no such row.
+/// Stores a row in a slot of the table, whether or not any snapshot sees it; false: there is no
+/// such row.
 pub fn read(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> bool {
     pending_rows::flush_table(table.oid());
     let mut reader = Reader::open_to(table, slot.descriptor(), Extent::Run(row));
@@ -128,7 +131,7 @@ pub fn read(table: OpenTable<'_>, row: u64, slot: Slot<'_>) -> bool {
     run.is_some()
 }
 
-/// Whether a row, named by TID, exists under a snapshot.
+/// Whether a row, named by its tuple id, exists under a snapshot.
 pub fn exists(table: OpenTable<'_>, id: &pg_sys::ItemPointerData, snapshot: Snapshot<'_>) -> bool {
     let Some(row) = tid::to_row(id) else {
         return false;

@@ -1,31 +1,34 @@
-//! INSERT … SELECT, CREATE TABLE AS, REFRESH and rewrites by ALTER TABLE: Postgres hands over one row at a time and never
-//! says which is the last. Within one run of the executor (or one ALTER TABLE) the rows are gathered, so that they become a
-//! few long runs instead of many of one row.
+//! Rows that PostgreSQL inserts one at a time are gathered into runs. In INSERT … SELECT, CREATE
+//! TABLE AS, REFRESH and rewrites by ALTER TABLE, PostgreSQL passes on one row at a time and never
+//! says which one is the last. Without gathering, each row would be a run of its own.
 //!
-//! A [`Frame`] stands for one call of `ExecutorRun` (see [`crate::hooks::executor`]) or one ALTER TABLE statement (see
-//! [`crate::hooks::utility`]). What it gathered is written
-//! - when enough has come together,
-//! - when Postgres ends the bulk insert of the table, or the frame ends: before AFTER triggers, and before any later command,
+//! A [`Frame`] stands for one call of `ExecutorRun` (see [`crate::hooks::executor`]) or for one
+//! ALTER TABLE statement (see `crate::hooks::utility`). The rows that it has gathered are written
+//! - when the frame ends, or when PostgreSQL ends the bulk insert of the table: before AFTER
+//!   triggers, and before any later command,
 //! - when another executor run starts inside it (a volatile function's query), which may look at the table,
 //! - when anything else opens the table for reading.
 //!
-//! So nobody can tell the difference, but for the rows' tuple ids, which are not known before they are written. A frame
-//! gathers therefore only where nothing can ask for them: no RETURNING, no trigger, no ON CONFLICT. Rows keep the
-//! transaction and command ids that they came with.
+//! So gathering changes nothing that anybody can observe, except the tuple ids of the rows, which
+//! are unknown until the rows are written. A frame therefore gathers only where nothing needs them:
+//! without RETURNING, triggers and ON CONFLICT. Rows keep the transaction and command ids that they
+//! came with.
 //!
-//! Indexes do ask for them. So an INSERT into a table with indexes gathers only as the one statement of its frame that
-//! does, and from its row number [`SINGLE_ROWS`] on: then the executor is shown no indexes, and the entries are made
-//! here, after the rows ([`crate::pg::insert_indexes`]), as COPY makes them.
+//! Indexes do need tuple ids. So an INSERT into a table with indexes gathers only if it is the only
+//! such statement of its frame, and only from its row number [`SINGLE_ROWS`] on. From then on the
+//! executor is shown no indexes, and this module makes the index entries after the rows
+//! ([`crate::pg::insert_indexes`]), as COPY does.
 //!
 //! Invariants, for tables with indexes:
-//! 1. An entry is made after its row's run is in the directory, so its WAL comes after the row's. After a crash no
-//!    entry names a row that is not there.
-//! 2. All entries of a batch are made before anything else of this backend looks at the table, and before the frame
-//!    ends.
-//! 3. Until the transaction commits, nobody else sees the rows. Of two sessions that insert one key, the one that makes
-//!    its entry later finds the other's entry, and waits for the other's transaction.
+//! 1. An index entry is made after the run of its row is in the directory, so its WAL follows the
+//!    WAL of the row. After a crash no entry names a row that does not exist.
+//! 2. All index entries of a batch are made before anything else of this backend looks at the
+//!    table, and before the frame ends.
+//! 3. Until the transaction commits, nobody else sees the rows. Of two sessions that insert the
+//!    same key, the one that makes its entry later finds the other's entry, and waits for the
+//!    other's transaction.
 //!
-//! | what happens | what becomes of the batch |
+//! | event | effect on the batch |
 //! |---|---|
 //! | a key is there already, or twice in the batch | the ERROR of the constraint, when the batch is written; the rows go with the (sub)transaction |
 //! | another transaction has inserted the key | the check waits for it, holding no lock but those of transactions |
@@ -33,9 +36,10 @@
 //! | a crash or an abort between rows and entries | rows whose transaction aborted, without entries, which VACUUM frees |
 //! | the ERROR is caught by a function inside the statement | the frame is broken, as below |
 //!
-//! When an ERROR ends the call, its (sub)transaction's abort forgets the frame: the rows are that transaction's and go
-//! with it. When writing a frame's rows fails inside a nested subtransaction that survives its ERROR, the frame is
-//! *broken*: it raises again, so that its statement cannot succeed without its rows.
+//! When an ERROR ends the call, the abort of its (sub)transaction drops the frame. The rows belong
+//! to that transaction and are dropped with it. When writing the rows of a frame fails inside a
+//! nested subtransaction, and the statement survives that ERROR, the frame is *broken*: it raises
+//! an ERROR at its end, so that its statement cannot succeed without its rows.
 
 use std::cell::RefCell;
 
@@ -54,19 +58,20 @@ use crate::pg::transaction;
 /// One call of the executor, or one ALTER TABLE.
 struct Frame {
     gathers: Gathers,
-    /// Rows were lost on their way: see the head of this file.
+    /// Rows were lost while they were written: see the head of this file.
     broken: bool,
-    /// The subtransaction depth that it began at.
+    /// The depth of the subtransaction in which the frame began.
     nest_level: i32,
     gathered: Vec<Gathered>,
-    /// Rows of a table with indexes that were not gathered.
+    /// The number of rows of a table with indexes that were not gathered.
     single_rows: usize,
     /// The indexes of the target, once its rows are gathered.
     indexes: Option<InsertIndexes>,
 }
 
-/// So many rows of a statement are written one by one into a table with indexes before others are gathered. A short
-/// statement neither opens the indexes again nor reports another one of its errors first.
+/// The number of rows that a statement writes one by one into a table with indexes before it
+/// gathers more. So a short statement does not open the indexes again, and raises the error of the
+/// first row that fails.
 const SINGLE_ROWS: usize = 64;
 
 /// What a frame gathers.
@@ -75,11 +80,11 @@ pub enum Gathers {
     Nothing,
     /// Rows of tables without indexes, and of the target.
     Rows(Option<InsertTarget>),
-    /// Only rows that Postgres says are inserted in bulk and whose end it tells.
+    /// Only rows that PostgreSQL inserts in bulk, because it says when a bulk insert ends.
     BulkRows,
 }
 
-/// Rows for one table, all of one command.
+/// Rows for one table, all of them of one command.
 struct Gathered {
     /// Open until the frame ends, or until Postgres ends the bulk insert.
     table: OpenTable<'static>,
@@ -98,7 +103,7 @@ thread_local! {
     static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A frame begins; returns the depth to give to [`end`].
+/// Begins a frame. Returns the depth that [`end`] takes.
 pub fn begin(gathers: Gathers) -> usize {
     flush(|_| true);
     FRAMES.with_borrow_mut(|frames| {
@@ -115,7 +120,7 @@ pub fn begin(gathers: Gathers) -> usize {
     })
 }
 
-/// The frame at this depth has ended well: writes what it gathered.
+/// Ends the frame at this depth without an error: writes the rows that it has gathered.
 pub fn end(depth: usize) {
     flush(|_| true);
     let (broken, indexes) = FRAMES.with_borrow_mut(|frames| {
@@ -136,25 +141,26 @@ pub fn end(depth: usize) {
     }
 }
 
-/// A (sub)transaction at this depth, and all within it, aborted.
+/// Drops the frames of a (sub)transaction at this depth, and of all within it, because it aborted.
 pub fn forget(nest_level: i32) {
     FRAMES.with_borrow_mut(|frames| frames.retain(|frame| frame.nest_level < nest_level));
 }
 
-/// Writes what was gathered for one table.
+/// Writes the rows that were gathered for one table.
 pub fn flush_table(table: pg_sys::Oid) {
     if FRAMES.with_borrow(|frames| frames.iter().any(|frame| !frame.gathered.is_empty())) {
         flush(|gathered| gathered.table.oid() == table);
     }
 }
 
-/// Writes what was gathered, of every frame, and is wanted.
+/// Writes those gathered rows of all frames for which `wanted` holds.
 fn flush(wanted: impl Fn(&Gathered) -> bool) {
     loop {
         let next = FRAMES.with_borrow_mut(|frames| {
             frames.iter_mut().enumerate().find_map(|(depth, frame)| {
                 let index = frame.gathered.iter().position(&wanted)?;
-                // Taken out, and whole again only when it is written.
+                // The rows are taken out of the frame, which counts as broken until they are
+                // written.
                 frame.broken = true;
                 Some((depth, frame.gathered.swap_remove(index)))
             })
@@ -166,7 +172,8 @@ fn flush(wanted: impl Fn(&Gathered) -> bool) {
     }
 }
 
-/// Writes rows that were taken out of the frame at this depth, which is marked as broken meanwhile.
+/// Writes rows that were taken out of the frame at this depth. The frame is marked as broken until
+/// they are written.
 fn write(depth: usize, gathered: Gathered) {
     gathered.write();
     FRAMES.with_borrow_mut(|frames| {
@@ -176,8 +183,9 @@ fn write(depth: usize, gathered: Gathered) {
     });
 }
 
-/// Gathers the slot's row if the current frame gathers rows; false: the caller is to write it. The table stays open until
-/// its frame ends or its bulk insert is finished. `is_bulk` says that PostgreSQL inserts in bulk.
+/// Gathers the row in the slot if the current frame gathers rows; false: the caller has to write
+/// it. The table stays open until its frame ends or its bulk insert is finished. `is_bulk`:
+/// PostgreSQL inserts in bulk.
 pub fn gather(
     is_bulk: bool,
     table: OpenTable<'static>,
@@ -201,14 +209,14 @@ pub fn gather(
     }
     let mut indexes = None;
     if kept::indexes(table).any {
-        // Bulk inserts are COPY's, which makes the entries itself.
+        // COPY also inserts in bulk, and makes index entries itself.
         let target = target.filter(|target| !is_bulk && target.is(table));
         indexes = target.and_then(take_over);
         if indexes.is_none() {
             return false;
         }
     }
-    // Reading attributes may raise an ERROR, which is better raised before anything is borrowed.
+    // Reading attributes may raise an ERROR, so they are read before anything is borrowed.
     slot.read_all();
     slot.set_table(table.oid());
     let full = FRAMES.with_borrow_mut(|frames| {
@@ -274,14 +282,14 @@ impl Gathered {
         }
     }
 
-    /// Makes the index entries of the rows that were written from a row on.
+    /// Makes the index entries of the rows that were written, from `first_row` on.
     fn enter(self, indexes: InsertIndexes, first_row: u64) {
         let (count, header) = (self.rows, RowHeader::new(self.xid, self.command));
         let shape = kept::shape(self.table);
         let lanes = self.columns.iter().map(Column::lane);
         let outlet = RowOutlet::new(&shape.outlets, lanes);
         let rows = indexes.hold(outlet, self.columns);
-        // An ERROR jumps over this frame, which owns nothing from here on.
+        // From here on this frame owns nothing, so an ERROR may jump over it.
         drop((shape, self.kinds, self.intake));
         let id_of = |row| tid::from_row(first_row + row as u64);
         indexes.enter(&rows, count, header, id_of);
@@ -289,7 +297,8 @@ impl Gathered {
     }
 }
 
-/// The indexes of the target of the current frame, once enough rows have gone before; `None`: not yet.
+/// The indexes of the current frame's target, once enough rows have been written singly; `None`:
+/// not yet.
 fn take_over(target: InsertTarget) -> Option<InsertIndexes> {
     let known = FRAMES.with_borrow_mut(|frames| {
         let frame = frames.last_mut()?;

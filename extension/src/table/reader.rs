@@ -1,4 +1,5 @@
-//! A table opened for reading: metapage, runs and tombstones as of one moment, and views of its rows.
+//! A table opened for reading: its metapage, runs and tombstones as of one moment, and views of its
+//! rows.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -28,43 +29,44 @@ use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
 use crate::{error, gucs};
 
-/// An open table. Holds no lock but pins in the arena, which dropping it releases.
+/// An open table. It holds pins in the arena, which are released when it is dropped, and no locks.
 pub struct Reader<'a> {
     pub table: OpenTable<'a>,
-    /// The descriptor that `shape` is of.
+    /// The descriptor that `shape` was made of.
     pub descriptor: Descriptor<'a>,
     pub shape: Rc<TableShape>,
     /// `None`: nothing was ever written.
     pub content: Option<Content>,
 }
 
-/// What a table holds.
+/// The content of a table.
 #[derive(Clone)]
 pub struct Content {
     pub meta: Meta,
     pub runs: Runs,
     pub tombstones: Rc<RefCell<Tombstones>>,
     pub parts: Rc<Parts>,
-    /// The index of the run that was asked for last.
+    /// The index of the run that was looked up last.
     pub near: Rc<Cell<usize>>,
-    /// The rows in the arena that one was read of last.
+    /// The segment in the arena from which a row was read last.
     pub near_rows: Rc<RefCell<Option<Rc<SegmentView>>>>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads metapage, runs, tombstones and parts of a table. Rows that this backend has [gathered](super::pending_rows) are
-    /// not among them unless the caller writes them first.
+    /// Reads the metapage, runs, tombstones and parts of a table. Rows that this backend has
+    /// [gathered](super::pending_rows) are not among them unless the caller writes them first.
     pub fn open(table: OpenTable<'a>) -> Reader<'a> {
         Self::open_as(table, table.descriptor())
     }
 
-    /// The same, for rows of another descriptor: while ALTER TABLE rewrites a table, its relation has the new
-    /// descriptor already and its file the old rows, which Postgres wants in a slot of the old one.
+    /// Opens a table for rows of another descriptor. While ALTER TABLE rewrites a table, its
+    /// relation has the new descriptor already but its file has the old rows, which PostgreSQL
+    /// wants in a slot of the old descriptor.
     pub fn open_as(table: OpenTable<'a>, descriptor: Descriptor<'a>) -> Reader<'a> {
         Self::open_to(table, descriptor, Extent::All)
     }
 
-    /// Opens a table for rows of a descriptor, as far as it is needed.
+    /// Reads as much of a table as `extent` says, for rows of a descriptor.
     pub fn open_to(table: OpenTable<'a>, descriptor: Descriptor<'a>, extent: Extent) -> Reader<'a> {
         let (shape, content) = kept::open(table, descriptor, extent);
         Reader {
@@ -89,16 +91,17 @@ impl<'a> Reader<'a> {
 }
 
 impl Content {
-    /// The number after the last entry number that a row has. The last part may have fewer rows than entry numbers.
+    /// The entry numbers of all rows are below this number. The last part may have fewer rows than
+    /// entry numbers.
     pub fn end_number(&self) -> u64 {
         let last = self.parts.live().last();
         let end = last.map_or(0, |part| part.entry.end_row);
         self.runs.end_row().max(end)
     }
 
-    /// The run that holds a row, with its index.
+    /// The run that holds a row, and its index.
     pub fn run_of(&self, row: u64) -> Option<(usize, RunEntry)> {
-        // Rows are mostly asked for in their order.
+        // Rows are mostly asked for in ascending order.
         let near = self.near.get();
         for index in near..self.runs.len().min(near + 2) {
             let run = self.runs.get(index);
@@ -116,11 +119,13 @@ impl Content {
 /// A view of consecutive rows of one segment: their lanes, and what keeps the lanes alive.
 pub struct SegmentView {
     pub first_row: u64,
-    /// The rows up to here may be read again later, as they are; `first_row` where the view serves one look.
+    /// Rows before this one may be read again later without change. It is `first_row` if the view
+    /// is read only once.
     end_row: u64,
     outlet: Box<RowOutlet>,
-    /// Which dictionary the codes of each attribute belong to. Of a segment, which may be growing, they are asked for
-    /// before the lanes, which then have a slot for each of their codes.
+    /// The dictionary that the codes of each attribute belong to. A segment may grow, so the
+    /// dictionaries are read before the lanes: each code of a lane then has an entry in its
+    /// dictionary.
     dictionaries: Vec<DictionaryView>,
     source: Source,
 }
@@ -136,7 +141,7 @@ fn damaged(first_row: u64, failure: &lanes_columnar::error::Error) -> ! {
     error::corrupt(&format!("the sealed rows from {first_row} on: {failure}"))
 }
 
-/// What a view decoded last in this backend.
+/// The rows that a view of this backend decoded last.
 struct LastDecoded {
     key: RelationKey,
     sealings: u64,
@@ -148,7 +153,7 @@ thread_local! {
 }
 
 impl LastDecoded {
-    /// These rows of a table, if they were decoded last and it was not sealed since.
+    /// The rows of a table, if they were the last to be decoded and the table was not sealed since.
     fn get(key: &RelationKey, sealings: u64, rows: Range<u64>) -> Option<Rc<DecodedRows>> {
         LAST_DECODED.with_borrow(|last| {
             let last = last.as_ref()?;
@@ -356,7 +361,7 @@ impl SegmentView {
         }
     }
 
-    /// The segment as it lies in the arena, if it is still there: it may have been evicted since it was loaded.
+    /// The segment as it lies in the arena; `None`: it was evicted since it was loaded.
     fn in_arena(
         reader: &Reader<'_>,
         content: &Content,
@@ -384,7 +389,7 @@ impl SegmentView {
         })
     }
 
-    /// The rows that the view will hold as they are for as long as it lives; none if it serves one look.
+    /// The rows that the view keeps unchanged while it lives. There are none if it serves one look.
     pub fn lasting_rows(&self) -> Range<u64> {
         self.first_row..self.end_row
     }
@@ -394,8 +399,8 @@ impl SegmentView {
         !matches!(self.source, Source::Arena(_))
     }
 
-    /// Makes the rows at some places of the lanes of some attributes ready to be read, which only those of streamed views need.
-    /// `None`: of all attributes that the view was opened for.
+    /// Makes the rows at some places ready to be read in some attributes. Only streamed views need
+    /// this. `None` stands for all attributes for which the view was opened.
     pub fn fill(&mut self, places: Range<usize>, attributes: Option<&[usize]>) {
         if let Source::Streamed(stream) = &mut self.source {
             match stream.rows.fill(places, attributes) {
@@ -405,8 +410,8 @@ impl SegmentView {
         }
     }
 
-    /// Reads an attribute that is passed by value at a place, NULL or not, without its vector being decoded. `None`: it has
-    /// to be [filled](Self::fill), or was.
+    /// Reads a value that is passed by value, or a NULL, without decoding its vector. `None`: the
+    /// place has to be [filled](Self::fill), or it was filled already.
     pub fn point(&self, attribute: usize, place: usize) -> Option<(pg_sys::Datum, bool)> {
         let Source::Streamed(stream) = &self.source else {
             return None;
@@ -417,7 +422,8 @@ impl SegmentView {
         }
     }
 
-    /// What an attribute has at these places as runs of equal values, if sealed bytes tell so; false if not.
+    /// Appends the values of an attribute at these places as runs of equal values, if the sealed
+    /// bytes contain them in that form; false: they do not.
     pub fn repeats(
         &self,
         attribute: usize,
@@ -438,7 +444,7 @@ impl SegmentView {
         }
     }
 
-    /// What memory of a streamed view can be used again.
+    /// Releases the memory of a streamed view, so that another view can use it.
     pub fn into_memory(self) -> Option<StreamMemory> {
         match self.source {
             Source::Streamed(stream) => Some(stream.rows.into_memory()),
@@ -451,7 +457,7 @@ impl SegmentView {
         self.outlet.lanes()
     }
 
-    /// Which dictionary the codes of each attribute belong to; empty where there are no codes.
+    /// The dictionary that the codes of each attribute belong to; empty where there are no codes.
     pub fn dictionaries(&self) -> &[DictionaryView] {
         &self.dictionaries
     }
@@ -468,12 +474,12 @@ impl SegmentView {
         }
     }
 
-    /// The lanes, at an address that stays as long as the view lives.
+    /// The lanes, at an address that stays valid while the view lives.
     pub fn outlet(&self) -> &RowOutlet {
         &self.outlet
     }
 
-    /// The row's place in the lanes.
+    /// The place of a row in the lanes.
     pub fn place(&self, row: u64) -> usize {
         (row - self.first_row) as usize
     }

@@ -1,4 +1,4 @@
-//! Bringing rows into the arena.
+//! Decoding rows into the arena.
 
 use lanes_columnar::limits::{segment_first_row, segment_rows_max};
 
@@ -9,8 +9,9 @@ use crate::gucs;
 use crate::pg::table::OpenTable;
 use crate::storage::directory::FLAG_SEALED;
 
-/// The end of what is decoded with the rows up to `to`, at most `end`: a sealed run is decoded as a whole, as whoever
-/// reads it next wants more than a part, and finds no image any more.
+/// The end of the rows that are decoded together with those up to `to`; it is at most `end`. A
+/// sealed run is decoded as a whole: its next reader wants more than a part of it, and its image is
+/// removed from the arena.
 fn whole_to(runs: &Runs, to: u64, end: u64) -> u64 {
     let last = to.checked_sub(1).and_then(|row| runs.find(row));
     let sealed = last.map(|index| runs.get(index));
@@ -18,8 +19,8 @@ fn whole_to(runs: &Runs, to: u64, end: u64) -> u64 {
     sealed.map_or(to, |run| to.max(run.end_row())).min(end)
 }
 
-/// Makes the rows of a segment up to `to` (a row of the table) resident in the arena, and what is sealed with them. False:
-/// there is no room.
+/// Decodes the rows of a segment into the arena, up to row `to` of the table and to the end of the
+/// sealed run there. False: the arena has no room.
 pub fn make_resident(
     table: OpenTable<'_>,
     shape: &TableShape,
@@ -33,10 +34,12 @@ pub fn make_resident(
     let start = segment_first_row(segment);
     let end = whole_to(runs, to, start + segment_rows_max(segment) as u64);
     if (end - start) * shape.bytes_a_row() > gucs::arena_bytes() as u64 {
-        // Not to be found out by decoding all of them, for each row that is asked for.
+        // This is known without decoding all of them, which each request for a row would do in
+        // vain.
         return false;
     }
-    // A segment of another shape (columns were added since) is retired by the first attempt to extend it.
+    // The first attempt to extend a segment of another shape (columns were added since) removes
+    // that segment.
     let mut retired_before = false;
     loop {
         let resident = cached
@@ -64,7 +67,8 @@ pub fn make_resident(
         ) {
             return true;
         }
-        // Another backend may have brought it further meanwhile; only if nothing moved is there no room.
+        // Another backend may have extended the segment in the meantime. There is no room only if
+        // nothing changed.
         let now = cached
             .pin_segment(segment)
             .map_or(0, |pinned| pinned.rows_resident());
@@ -74,7 +78,7 @@ pub fn make_resident(
     }
 }
 
-/// Bytes of the images of the runs that overlap some rows.
+/// The bytes of the images of the runs that overlap some rows.
 fn bytes_stored(runs: &Runs, from: u64, to: u64) -> u64 {
     (runs.first_ending_after(from)..runs.len())
         .map(|index| runs.get(index))
@@ -83,7 +87,7 @@ fn bytes_stored(runs: &Runs, from: u64, to: u64) -> u64 {
         .sum()
 }
 
-/// A segment that is larger than this is not worth decoding for the arena: it would push out everything else.
+/// A larger segment is not decoded into the arena, because it would evict everything else.
 fn cached_bytes_max() -> u64 {
     gucs::arena_bytes() as u64 / 2
 }

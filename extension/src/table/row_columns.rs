@@ -1,5 +1,5 @@
-//! Rows of slots as columns. What it takes to make them is kept for the next row: a statement that writes row by row
-//! would spend a good part of its time on memory.
+//! Rows of slots as columns. Their memory is kept for the next row: otherwise a statement that
+//! writes row by row would spend much of its time on allocation.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use crate::pg::datum::{RowIntake, RowOutlet};
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
 
-/// Memory of columns that is kept at most.
+/// The most bytes of columns that are kept.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// Columns of some rows of a table.
@@ -57,7 +57,8 @@ impl RowColumns {
         parts.intake.push_slot(&mut parts.columns, slot);
     }
 
-    /// Appends a row of lanes of the table. Columns that are not wanted, counted from 0, become NULL.
+    /// Appends a row of lanes of the table. Columns that are not wanted become NULL; columns are
+    /// counted from 0.
     pub fn push_row(&mut self, outlet: &RowOutlet, row: usize, wanted: impl Fn(usize) -> bool) {
         let parts = self.parts.as_mut().expect("there until it is dropped");
         let columns = &mut parts.columns;

@@ -1,12 +1,17 @@
 //! Row numbers that are found at one time and used at another.
 //!
-//! Sealing numbers rows anew. So a statement that changes or locks rows shares [`RowNumbersLock`] before it looks for
-//! them, until its transaction ends: that keeps their numbers. What is left are scans that were begun without it, such
-//! as a cursor's that was not declared FOR UPDATE, whose rows a later statement of the same transaction may name (WHERE
-//! CURRENT OF): each scan notes which numbering it reads, and a row is not changed or fetched by number while a scan of
-//! an older one is open, unless the row is not sealed: sealing never gave its number to another one. So a row of a
-//! table that a statement only reads is never another one when it is fetched again, because a row that it was joined to
-//! had to be waited for.
+//! Sealing gives rows new numbers. So a statement that changes or locks rows shares the
+//! [`RowNumbersLock`] before it looks for them, until its transaction ends. No sealing then changes
+//! their numbers.
+//!
+//! Scans that began without this lock remain. For example, a cursor that was not declared FOR
+//! UPDATE may have returned a row that a later statement of the same transaction names by WHERE
+//! CURRENT OF. So each scan notes the numbering that it reads. While a scan of an older numbering
+//! is open, a sealed row is neither changed nor fetched by its number. A row that is not sealed may
+//! be: its number was never given to another row.
+//!
+//! A table that a statement only reads is covered too. When its row is fetched again, because a
+//! joined row had to be waited for, it is still the same row.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,7 +24,7 @@ use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_SEALED};
 use crate::storage::metapage::Meta;
 
-/// A scan's note of the numbering that it reads; gone when it ends.
+/// A scan's note of the numbering that it reads. The note is removed when the scan ends.
 #[derive(PartialEq, Eq)]
 pub struct Reading {
     table: pg_sys::Oid,
@@ -28,12 +33,13 @@ pub struct Reading {
 
 thread_local! {
     static OPEN: RefCell<Vec<(pg_sys::Oid, u64)>> = const { RefCell::new(Vec::new()) };
-    /// The table whose row numbers lock this backend has shared last, and shares until the transaction ends.
+    /// The last table whose row numbers lock this backend has shared. It shares the lock until the
+    /// transaction ends.
     static SHARED: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::InvalidOid) };
 }
 
 impl Reading {
-    /// Notes a scan of a table as its metapage was when the scan began.
+    /// Notes a scan of a table, with the metapage as it was when the scan began.
     pub fn begin(table: OpenTable<'_>, meta: Option<&Meta>) -> Reading {
         let sealings = meta.map_or(0, |meta| meta.sealings);
         let table = table.oid();
@@ -45,7 +51,7 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         let note = (self.table, self.sealings);
-        // At the end of the process the list may be gone before its memory contexts are.
+        // At the end of the process the list may be dropped before its memory contexts are.
         let _ = OPEN.try_with(|open| {
             let mut open = open.borrow_mut();
             if let Some(place) = open.iter().rposition(|other| *other == note) {
@@ -55,8 +61,8 @@ impl Drop for Reading {
     }
 }
 
-/// Keeps the numbers of rows as they are until the transaction ends, if this backend has locked the table in a mode that
-/// allows it to change or lock rows. Whether it has.
+/// Keeps row numbers unchanged until the transaction ends, if this backend has locked the table in
+/// a mode that allows it to change or lock rows. Returns whether it has.
 pub fn keep_if_changing(table: OpenTable<'_>) -> bool {
     let changes = SHARED.get() == table.oid() || table.is_locked_by_me(pg_sys::RowShareLock, true);
     if changes {
@@ -65,7 +71,7 @@ pub fn keep_if_changing(table: OpenTable<'_>) -> bool {
     changes
 }
 
-/// Keeps the numbers of rows as they are until the transaction ends.
+/// Keeps row numbers unchanged until the transaction ends.
 pub fn keep(table: OpenTable<'_>) {
     if !table.uses_local_buffers() && SHARED.get() != table.oid() {
         RowNumbersLock::share_until_commit(table);
@@ -73,13 +79,14 @@ pub fn keep(table: OpenTable<'_>) {
     }
 }
 
-/// A transaction has ended, or a subtransaction was rolled back, and its locks are released.
+/// A transaction has ended or a subtransaction was rolled back, and its locks are released.
 pub fn forget() {
     SHARED.set(pg_sys::InvalidOid);
 }
 
-/// Refuses to go by the number of a row that may have been another one's in an older numbering: see [`check`]. A row
-/// that is not sealed has had its number since it was inserted, and no other row ever had it.
+/// Raises an ERROR if a row's number may have belonged to another row in an older numbering: see
+/// [`check`]. A row that is not sealed has had its number since it was inserted, and no other row
+/// ever had that number.
 pub fn check_row(table: OpenTable<'_>, content: &Content, row: u64) {
     let found = content.run_of(row);
     let is_open = found.is_some_and(|(_, run)| run.flags & (FLAG_SEALED | FLAG_DEAD) == 0);
@@ -88,7 +95,8 @@ pub fn check_row(table: OpenTable<'_>, content: &Content, row: u64) {
     }
 }
 
-/// Refuses to go by a row number, to change its row or to read it again, that a scan of an older numbering may have given out.
+/// Raises an ERROR if a row is to be changed or fetched by a number that a scan of an older
+/// numbering may have returned.
 pub fn check(table: OpenTable<'_>, meta: &Meta) {
     let table = table.oid();
     let is_stale =

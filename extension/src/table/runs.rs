@@ -1,8 +1,9 @@
-//! Reading back: the runs of a table and the columns of a range of its rows.
+//! The list of a table's runs.
 //!
-//! The list of runs is the directory's, without those that a part covers, and with the parts' segments in their places. It is
-//! read on from where it stands, by whoever scans; the segments that follow the last run of the directory are always
-//! listed together with it, so that a writer that lists its own run next leaves none out.
+//! It is the directory's list, without runs that a part covers and with the segments of parts in
+//! their places. Whoever scans the table completes the list from where it ends. The segments after
+//! the last run of the directory are always added together with that run, so that a writer that
+//! adds its own run next leaves none out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,12 +19,13 @@ use crate::storage::directory;
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
 
-/// The runs of a table as of one moment: the arena's, or this backend's own copy where there is no arena (temporary
-/// tables, a library that was not preloaded, an arena too full even for a directory).
+/// The runs of a table as of one moment. The list is the arena's, or this backend's own copy if the
+/// arena has none: for temporary tables, without a preloaded library, or if the arena has no room
+/// even for a directory.
 #[derive(Clone)]
 pub enum Runs {
     Shared {
-        // A pin that clones share, because rows are looked up one by one.
+        // Clones share this pin, because rows are looked up one by one.
         cached: Rc<Relation<ArenaLocks>>,
         runs: u32,
     },
@@ -33,14 +35,15 @@ pub enum Runs {
     },
 }
 
-/// A table's directory in this backend's own memory, read on from where it stood.
+/// A table's directory in this backend's own memory, which is completed from where it ends.
 pub struct PrivateDirectory {
     generation: u64,
     position: Position,
     entries: Vec<RunEntry>,
 }
 
-/// Tables whose directories a backend keeps for itself; past that it starts over.
+/// The number of tables whose directories a backend keeps for itself. When there are more, it
+/// forgets all of them.
 const PRIVATE_DIRECTORIES_MAX: usize = 32;
 
 thread_local! {
@@ -55,7 +58,7 @@ impl PrivateDirectory {
             if known.len() >= PRIVATE_DIRECTORIES_MAX && !known.contains_key(&key) {
                 known.clear();
             }
-            // Scans under way keep the copy that goes with their generation.
+            // Scans in progress keep the copy of their own generation.
             if known
                 .get(&key)
                 .is_none_or(|d| d.borrow().generation != meta.generation)
@@ -83,8 +86,8 @@ impl PrivateDirectory {
     }
 }
 
-/// Calls `visit` with the runs from `position` of the directory on, after those that end at `end_row`, and with the
-/// position after them. Stops early when it answers false.
+/// Calls `visit` with the runs from `position` of the directory on that begin at or after
+/// `end_row`, and with the position after them. Stops early when `visit` returns false.
 fn walk_runs(
     table: OpenTable<'_>,
     meta: &Meta,
@@ -120,13 +123,13 @@ fn walk_runs(
     runs.clear();
     parts.push_runs(table, end_row, u64::MAX, &mut runs);
     if goes_on && !runs.is_empty() {
-        // The directory has no entry left on its last page.
+        // No entries are left on the last page of the directory.
         visit(&runs, last);
     }
 }
 
 impl Runs {
-    /// All runs that the directory names now, with the arena's rows of a shape.
+    /// All runs that the directory has now, with the arena's rows of a shape.
     pub fn of(table: OpenTable<'_>, meta: &Meta, fingerprint: u64) -> Runs {
         if !table.uses_local_buffers() {
             let cached = shmem::arena()
@@ -144,7 +147,8 @@ impl Runs {
         Runs::Private { entries, runs }
     }
 
-    /// Lists what the directory has gained since; false: they are of another generation by now, or there is no room.
+    /// Adds the runs that the directory has gained; false: the table has another generation by now,
+    /// or there is no room.
     pub fn read_on(&mut self, table: OpenTable<'_>, meta: &Meta) -> bool {
         let position = match self {
             Runs::Shared { cached, .. } => cached.position(),
@@ -169,7 +173,7 @@ impl Runs {
         }
     }
 
-    /// How many there are.
+    /// The number of runs.
     pub fn len(&self) -> usize {
         match self {
             Runs::Shared { runs, .. } => *runs as usize,
@@ -185,7 +189,7 @@ impl Runs {
         }
     }
 
-    /// Notes flags that a visibility check found out.
+    /// Notes flags that a visibility check has found.
     pub fn learn(&mut self, index: usize, flags: u32) {
         match self {
             Runs::Shared { cached, .. } => cached.set_flags(index as u32, flags),
@@ -193,7 +197,7 @@ impl Runs {
         }
     }
 
-    /// The first row that a run has; 0 if there is none.
+    /// The first row of the first run; 0 if there is none.
     pub fn first_row(&self) -> u64 {
         match self.len() {
             0 => 0,
@@ -237,7 +241,7 @@ impl Runs {
         low
     }
 
-    /// The arena's table, where there is one.
+    /// The table in the arena, if it is there.
     pub fn cached(&self) -> Option<&Rc<Relation<ArenaLocks>>> {
         match self {
             Runs::Shared { cached, .. } => Some(cached),
@@ -246,12 +250,13 @@ impl Runs {
     }
 }
 
-/// Tells the arena what the directory has gained. `None`: there is no room for it.
+/// Adds the directory's new runs to the arena's list. `None`: there is no room, or the arena has
+/// another generation.
 fn catch_up(table: OpenTable<'_>, meta: &Meta, cached: &Relation<ArenaLocks>) -> Option<u32> {
     loop {
         let (mut confirmed, position) = cached.published();
-        // Of a later generation than ours: our head of the chain may be unlinked, and we do not know its parts. The
-        // caller starts over.
+        // The arena has a later generation than the caller. The head of the chain that the caller
+        // knows may be unlinked, and the caller does not know the newer parts. So it starts over.
         if cached.generation() != meta.generation {
             return None;
         }
@@ -268,7 +273,7 @@ fn catch_up(table: OpenTable<'_>, meta: &Meta, cached: &Relation<ArenaLocks>) ->
         if complete {
             return Some(confirmed);
         }
-        // Another backend got further, or nobody can.
+        // Another backend has added more runs, or there is no room.
         if cached.published().0 == confirmed {
             return None;
         }

@@ -1,9 +1,10 @@
 //! Sequential, parallel and TID-range scans.
 //!
-//! A scan goes segment by segment. On entering one it turns runs, snapshot and tombstones into *ranges*: maximal
-//! stretches of rows of one run that the snapshot sees. Under an MVCC snapshot that answer cannot change, so reading
-//! the ranges needs no further check. Then the segment's window is opened and rows are handed out, forwards or
-//! backwards; at either end the scan remembers on which side of the table it stands, as cursors expect.
+//! A scan goes from segment to segment. In each it turns runs, snapshot and tombstones into
+//! *ranges*: maximal stretches of rows of one run that the snapshot sees. Under an MVCC snapshot
+//! that result cannot change, so reading the ranges needs no further check. Then the scan opens the
+//! window of the segment and returns its rows, forwards or backwards. At either end it remembers on
+//! which side of the table it is, as cursors expect.
 
 use std::cell::Cell;
 
@@ -39,10 +40,10 @@ use remote_rows::is_resident;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
 pub use shared::{ParallelState, SharedSegments};
 
-/// What one scan displaces in the arena is at most this part of it.
+/// The part of the arena that one scan may take from other rows.
 const DISPLACED_SHARE: u64 = 4;
 
-/// A segment that a scan is in.
+/// The segment that a scan is in.
 struct OpenSegment {
     segment: u32,
     ranges: Vec<Range>,
@@ -68,7 +69,7 @@ enum Place {
     AfterLast,
 }
 
-/// A scan under way.
+/// A scan in progress.
 pub struct Scan<'a> {
     pub reader: Reader<'a>,
     snapshot: Option<Snapshot<'a>>,
@@ -76,33 +77,35 @@ pub struct Scan<'a> {
     /// Rows outside are not returned (TID-range scans).
     bounds: (u64, u64),
     place: Place,
-    /// Of a parallel scan.
+    /// The segments that the participants of a parallel scan share.
     shared: Option<&'a SharedSegments>,
-    /// Of the numberings that rows were handed out by since the scan began: nodes above may still have them.
+    /// The numberings of the rows that were returned since the scan began. Nodes above may still
+    /// have such rows.
     readings: Vec<Reading>,
-    /// Sealed segments that were left unread.
+    /// Sealed segments that were skipped.
     pub segments_skipped: u64,
-    /// Those that were taken in by their zones.
+    /// Sealed segments that were answered by their zones.
     pub segments_taken: u64,
-    /// Rows before this one need not be looked at: the run that they are of was taken.
+    /// Rows before this one were answered by zones, together with the run that they belong to.
     taken_until: u64,
-    /// What came from object storage.
+    /// Counters of segments that came from object storage.
     pub recalled: Recalled,
-    /// The attributes that are looked at in segments opened from now on; `None`: any.
+    /// The attributes that are read in segments opened from now on; `None`: all.
     pub wanted: Option<Vec<usize>>,
-    /// Bytes that this scan may still bring into a full arena.
+    /// The bytes that this scan may still put into a full arena.
     may_displace: Cell<u64>,
-    /// Segments that were decoded for this scan alone.
+    /// The number of segments that were decoded for this scan alone.
     pub segments_streamed: u64,
-    /// Vectors of single attributes that were decoded of those that were left since.
+    /// The number of vectors of single attributes that were decoded for segments that the scan has
+    /// left.
     columns_decoded: u64,
-    /// Of the last of them.
+    /// Memory of the last of these segments.
     stream_memory: StreamMemory,
-    /// The rows around the one that was asked for last by its number.
+    /// The rows around the one that was last asked for by its number.
     near: Option<NearRows>,
 }
 
-/// Open rows of one segment. Who asks for rows by an index often asks for others of them next.
+/// Open rows of one segment. After one row of a segment, an index scan often asks for others.
 struct NearRows {
     rows: std::ops::Range<u64>,
     view: SegmentView,
@@ -135,25 +138,25 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Notes that rows are named by their numbers: see [`row_numbers::check`].
+    /// Checks that rows may be named by their numbers: see [`row_numbers::check`].
     pub fn name_rows(&self) {
         if let Some(meta) = self.reader.meta() {
             row_numbers::check(self.reader.table, meta);
         }
     }
 
-    /// Shares the segments with the other participants of a parallel scan.
+    /// Makes this scan share the segments with the other participants of a parallel scan.
     pub fn share(&mut self, segments: &'a SharedSegments) {
         self.shared = Some(segments);
     }
 
-    /// Starts over, with what the table holds now.
+    /// Starts over, with the present rows of the table.
     pub fn restart(&mut self) {
         self.place = Place::BeforeFirst;
         self.open(self.reader.descriptor);
     }
 
-    /// Reads the table anew, as it is now, for rows of a descriptor of the table.
+    /// Reads the table anew, for rows of a descriptor of it.
     fn open(&mut self, descriptor: Descriptor<'a>) {
         let table = self.reader.table;
         self.near = None;
@@ -171,7 +174,7 @@ impl<'a> Scan<'a> {
         self.bounds = (tid::lower_bound(from), tid::upper_bound(to));
     }
 
-    /// Stores the next row in the direction into the slot; false at the end.
+    /// Stores the next row in the direction in the slot; false at the end.
     pub fn next(&mut self, forward: bool, slot: Slot<'a>) -> bool {
         self.describe(slot);
         loop {
@@ -186,8 +189,9 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Makes a dirty snapshot report who is changing the row in the slot; false: it no longer sees the row. When a
-    /// segment was entered, all of its rows were judged at once, and the last of them left its report.
+    /// Makes a dirty snapshot report who is changing the row in the slot; false: the snapshot no
+    /// longer sees the row. When a segment was entered, all of its rows were checked at once, and
+    /// only the report of the last one was left.
     fn reports_writers(&mut self, slot: Slot<'_>) -> bool {
         let dirty = self
             .snapshot
@@ -199,7 +203,8 @@ impl<'a> Scan<'a> {
         row.is_some_and(|row| one_row::visible_row(content, snapshot, row).is_some())
     }
 
-    /// Reads rows as the slot's descriptor describes them, which need not be the table's (see [`Reader::open_as`]).
+    /// Reads rows in the form of the slot's descriptor, which may differ from the table's (see
+    /// [`Reader::open_as`]).
     #[inline]
     pub fn describe(&mut self, slot: Slot<'a>) {
         if slot.is_described_by(self.reader.descriptor) {
@@ -215,7 +220,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes back to before the first row, or to after the last if the scan goes backwards from there.
+    /// Goes back to before the first row, or to after the last one if the scan goes backwards from
+    /// there.
     pub fn rewind(&mut self, forward: bool) {
         self.leave();
         self.taken_until = 0;
@@ -226,9 +232,9 @@ impl<'a> Scan<'a> {
         };
     }
 
-    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end. Sealed
-    /// ones that are ruled out, or taken in, by what their parts' indexes say are left without being read. What is to
-    /// be read of the window has to be [filled](Scan::fill) first.
+    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at
+    /// the end. Sealed segments that their zones rule out or answer are passed without being read.
+    /// Rows of the window have to be [filled](Scan::fill) before they are read.
     pub fn next_window(
         &mut self,
         forward: bool,
@@ -240,7 +246,7 @@ impl<'a> Scan<'a> {
         self.current()
     }
 
-    /// The visible rows of the segment that is open, and the window on it.
+    /// The visible rows of the open segment, and its window.
     pub fn current(&self) -> Option<(&[Range], &SegmentView)> {
         match &self.place {
             Place::In(open) => Some((&open.ranges, &open.window)),
@@ -248,7 +254,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The window that is open.
+    /// The open window.
     pub fn window(&self) -> Option<&SegmentView> {
         match &self.place {
             Place::In(open) => Some(&open.window),
@@ -256,15 +262,15 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Makes the rows at some places of the window that is open ready to be read in some attributes. `None`: in all
-    /// that are looked at.
+    /// Makes the rows at some places of the open window ready to be read in some attributes. `None`
+    /// stands for all attributes that the scan reads.
     pub fn fill(&mut self, places: std::ops::Range<usize>, attributes: Option<&[usize]>) {
         if let Place::In(open) = &mut self.place {
             open.window.fill(places, attributes);
         }
     }
 
-    /// Makes all visible rows of the segment that is open ready to be read.
+    /// Makes all visible rows of the open segment ready to be read.
     pub fn fill_visible(&mut self) {
         if let Place::In(open) = &mut self.place {
             open.fill_visible();
@@ -276,7 +282,7 @@ impl<'a> Scan<'a> {
         self.columns_decoded + self.window().map_or(0, SegmentView::columns_decoded)
     }
 
-    /// Leaves the segment that is open; what it took of memory is used for the next one.
+    /// Leaves the open segment. Its memory is used for the next one.
     fn leave(&mut self) {
         if let Place::In(open) = std::mem::replace(&mut self.place, Place::BeforeFirst) {
             self.columns_decoded += open.window.columns_decoded();
@@ -286,8 +292,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible. What is to be
-    /// read of them has to be [filled](Scan::fill) first.
+    /// Opens some rows of one segment for [`Scan::store_if_open`]; false: none of them is visible.
+    /// Rows have to be [filled](Scan::fill) before they are read.
     pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
         let bounds = std::mem::replace(&mut self.bounds, (from, to));
         let open = self.open_segment(segment_of(from), None, Wanted::Few);
@@ -297,7 +303,7 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Stores a row into the slot if it is one of the visible rows that are open.
+    /// Stores a row in the slot if it is one of the open, visible rows.
     pub fn store_if_open(&mut self, row: u64, slot: Slot<'_>) -> bool {
         let Place::In(open) = &mut self.place else {
             return false;
@@ -310,7 +316,8 @@ impl<'a> Scan<'a> {
         self.store_current(slot)
     }
 
-    /// Serializable isolation: the row with an entry number is going to be read by its number.
+    /// For serializable isolation, notes that the row with an entry number is about to be read by
+    /// its number.
     pub fn read_entry(&self, number: u64) {
         if self.serializable
             && let Some(snapshot) = self.snapshot
@@ -319,14 +326,15 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The row with an entry number; `None`: it is gone. See [`super::entry_numbers`].
+    /// The row number of the row with an entry number; `None`: the row is gone. See
+    /// [`super::entry_numbers`].
     pub fn row_of_entry(&self, number: u64) -> Option<u64> {
         let content = self.reader.content.as_ref()?;
         entry_numbers::row_of(self.reader.table, &content.parts, number)
     }
 
-    /// Stores a row into the slot, in the slot's own memory; false: the scan's snapshot does not see the row. The
-    /// scan itself does not move.
+    /// Stores a row in the slot, in the slot's own memory; false: the scan's snapshot does not see
+    /// the row. The scan does not move.
     pub fn store_row(&mut self, row: u64, slot: Slot<'a>) -> bool {
         self.describe(slot);
         let (Some(snapshot), Some(mut content)) = (self.snapshot, self.reader.content.take())
@@ -359,8 +367,8 @@ impl<'a> Scan<'a> {
         run.is_some()
     }
 
-    /// Stores a row of a run. Of sealed rows that the arena does not have decoded, one vector of each column is
-    /// decoded.
+    /// Stores a row of a run. If the row is sealed and not decoded in the arena, one vector of each
+    /// column is decoded.
     fn store_near(&mut self, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
         let mut near = match self.near.take() {
             Some(near) if near.rows.contains(&row) => near,
@@ -380,8 +388,8 @@ impl<'a> Scan<'a> {
         self.near = Some(near);
     }
 
-    /// Opens the rows of a run that are in one segment with a row. Of a segment that is decoded in the arena, those are
-    /// all its rows.
+    /// Opens the rows of a run that are in one segment with a row. If the segment is decoded in the
+    /// arena, these are all its rows.
     fn open_near(&mut self, content: &Content, run: &RunEntry, row: u64) -> NearRows {
         let segment = segment_of(row);
         let start = segment_first_row(segment);
@@ -398,7 +406,8 @@ impl<'a> Scan<'a> {
         NearRows { rows, view }
     }
 
-    /// Stores the row that the scan stands on. Its lanes stay until the scan moves on, which overwrites the slot first.
+    /// Stores the row that the scan is at. Its lanes stay until the scan moves on, and moving on
+    /// overwrites the slot first.
     fn store_current(&self, slot: Slot<'_>) -> bool {
         let Place::In(open) = &self.place else {
             return false;

@@ -1,7 +1,7 @@
 //! Serializable isolation: single rows that are read, and conflicts with those who change them.
 //!
-//! Whoever scans a table locks it as a whole. Whoever reads single rows, by an index or by their tuple ids, locks
-//! each of them. Such a lock names the row by its entry number, which sealing leaves as it is.
+//! A scan of a table locks it as a whole. A reader of single rows, by an index or by their tuple ids,
+//! locks each of them. Such a lock names the row by its entry number, which sealing does not change.
 
 use pgrx::pg_sys;
 
@@ -13,8 +13,8 @@ use crate::pg::server;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 
-/// The id by which readers lock a row that this transaction is about to change; `None`: the transaction is not
-/// serializable.
+/// The id by which readers lock a row that this transaction is about to change; `None`: the
+/// transaction is not serializable.
 pub fn row_id(table: OpenTable<'_>, row: u64) -> Option<pg_sys::ItemPointerData> {
     if !server::is_serializable() {
         return None;
@@ -29,7 +29,7 @@ fn entry_id(table: OpenTable<'_>, content: &Content, row: u64) -> pg_sys::ItemPo
     tid::from_row(EntryNumbers::default().of_row(table, content, row))
 }
 
-/// Reports who wrote or deleted a row that is looked at, where the snapshot does not see that.
+/// Reports who wrote or deleted a row that is read, where the snapshot does not see that.
 pub fn report_conflicts(table: OpenTable<'_>, content: &Content, snapshot: Snapshot<'_>, row: u64) {
     let Some((_, run)) = content.run_of(row) else {
         return;
@@ -47,7 +47,7 @@ pub fn report_conflicts(table: OpenTable<'_>, content: &Content, snapshot: Snaps
     }
 }
 
-/// Locks a row, with this entry number if it is known, before it is looked at.
+/// Locks a row before it is read, with its entry number if the caller knows it.
 pub fn lock_row(
     table: OpenTable<'_>,
     content: &Content,
@@ -64,8 +64,8 @@ pub fn lock_row(
     }
 }
 
-/// Locks the row with an entry number, and then reports who wrote or deleted it unseen. The table is opened anew:
-/// it may have got the row since the scan began.
+/// Locks the row with an entry number, and then reports who wrote or deleted it without being
+/// visible. The table is opened anew, because the row may have been added since the scan began.
 pub fn read_entry(table: OpenTable<'_>, snapshot: Snapshot<'_>, number: u64) {
     let open = || Reader::open(table).content.take();
     let Some(content) = open() else {
@@ -74,7 +74,7 @@ pub fn read_entry(table: OpenTable<'_>, snapshot: Snapshot<'_>, number: u64) {
     if let Some(row) = entry_numbers::row_of(table, &content.parts, number) {
         lock_row(table, &content, snapshot, row, Some(number));
     }
-    // Who changes the row from now on finds the lock.
+    // Whoever changes the row from now on finds the lock.
     if let Some(content) = open()
         && let Some(row) = entry_numbers::row_of(table, &content.parts, number)
     {

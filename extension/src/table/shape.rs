@@ -1,4 +1,4 @@
-//! The shape of a table's rows: what it takes to read any of them as a row of some descriptor.
+//! The shape of a table's rows: everything that is needed to read them as rows of some descriptor.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,13 +11,14 @@ use crate::pg::descriptor::Descriptor;
 use crate::pg::table::OpenTable;
 use crate::storage::metapage::Meta;
 
-/// What it takes to read any row of a table as a row of some descriptor: the attributes' kinds, how each is handed out,
-/// and the values that rows from before an ADD COLUMN have.
+/// Everything that is needed to read rows of a table as rows of some descriptor: the kinds of the
+/// attributes, how each of them is stored in slots, and their values in rows that are older than an
+/// ADD COLUMN.
 pub struct TableShape {
     pub kinds: Vec<LaneKind>,
     pub outlets: Vec<Outlet>,
     pub missing: Vec<Option<Vec<u8>>>,
-    /// Says which shape this is; see [`arena_key`].
+    /// Identifies the shape; see [`arena_key`].
     pub fingerprint: u64,
 }
 
@@ -35,7 +36,8 @@ impl TableShape {
         }
     }
 
-    /// The same for somebody who reads no attributes but these: the others are NULLs, and not decoded.
+    /// The shape for a reader of these attributes alone. The others become NULLs and are not
+    /// decoded.
     pub fn only(&self, wanted: &[usize]) -> TableShape {
         let place = |index: &usize| wanted.contains(index);
         let kinds = self.kinds.iter().enumerate();
@@ -57,7 +59,7 @@ impl TableShape {
         }
     }
 
-    /// Bytes that a row takes in memory, without those of items.
+    /// The bytes that a row takes in memory, without the bytes of items.
     pub fn bytes_a_row(&self) -> u64 {
         let width = |kind: &LaneKind| match *kind {
             LaneKind::Absent | LaneKind::Bool => 1,
@@ -84,7 +86,7 @@ fn missing_values(descriptor: Descriptor<'_>, kinds: &[LaneKind]) -> Vec<Option<
 }
 
 fn fingerprint(kinds: &[LaneKind], missing: &[Option<Vec<u8>>]) -> u64 {
-    // The same in every process: the hasher has fixed keys.
+    // Equal in every process, because the hasher has fixed keys.
     let mut hasher = DefaultHasher::new();
     for kind in kinds {
         match *kind {
@@ -104,8 +106,9 @@ fn fingerprint(kinds: &[LaneKind], missing: &[Option<Vec<u8>>]) -> u64 {
     hasher.finish()
 }
 
-/// The arena's key: the file, and the shape that its rows were decoded in. A change of the table's columns makes another
-/// shape, and so does taking it back: what an ALTER TABLE that is rolled back had decoded is never read by others.
+/// The arena's key: the file, and the shape in which its rows were decoded. Each change of the
+/// table's columns makes another shape, and so does rolling it back. So nobody reads what an ALTER
+/// TABLE that was rolled back had decoded.
 pub fn arena_key(table: OpenTable<'_>, meta: &Meta, fingerprint: u64) -> RelationKey {
     let key = meta.key(table);
     RelationKey {

@@ -1,12 +1,14 @@
 //! Speculative insertions: the rows of INSERT … ON CONFLICT that may yet turn out to conflict.
 //!
-//! PostgreSQL inserts such a row, then its index entries, and takes it back if an index has the key already. Another
-//! transaction that finds the row meanwhile must wait for that decision, and not until the whole transaction ends: two
-//! transactions that waited for each other's end would deadlock. It waits for the *token* that PostgreSQL gave the row.
+//! PostgreSQL inserts such a row, then its index entries, and takes the row back if an index has its
+//! key already. Another transaction that finds the row must wait for that decision only, and not until
+//! the inserting transaction ends: two transactions that waited for each other's end would deadlock. It
+//! waits for the *token* that PostgreSQL gave the row.
 //!
-//! A transaction has at most one such row at a time, and needs its token only for moments. So tokens lie in shared
-//! memory, not in the table: a list with one element for each backend that is speculating. A row that is taken back
-//! gets a deletion that counts for everybody, though its transaction goes on.
+//! A transaction has at most one such row at a time, and needs its token only for a moment. So tokens
+//! are in shared memory and not in the table: a list with one element for each backend that is
+//! speculating. A row that is taken back gets a deletion that everybody sees, although its transaction
+//! continues.
 
 use std::cell::Cell;
 
@@ -20,7 +22,8 @@ use crate::pg::table::OpenTable;
 use crate::pg::{server, transaction};
 use crate::storage::tombstone::{FLAG_FROZEN, Tail, Tombstone, kind};
 
-/// Backends that can speculate at the same time. One speculates only while it inserts one row.
+/// The number of backends that can speculate at the same time. A backend speculates only while it
+/// inserts one row.
 const SPECULATIONS_MAX: usize = 1024;
 
 /// A row that may be taken back.
@@ -43,7 +46,7 @@ static SPECULATIONS: Area<(), [Speculation; SPECULATIONS_MAX]> =
     Area::new(c"lanes speculations", || ((), [NOTHING; SPECULATIONS_MAX]));
 
 thread_local! {
-    /// The place of this backend's speculation in the list, and the depth of the subtransaction that speculates.
+    /// The place of this backend's speculation in the list, and the depth of its subtransaction.
     static OWN: Cell<Option<(usize, i32)>> = const { Cell::new(None) };
 }
 
@@ -110,8 +113,8 @@ fn take_back(table: OpenTable<'_>, row: u64) {
     table.count_delete();
 }
 
-/// A (sub)transaction at this depth, and all within it, aborted. An abort may call it at any time, so it neither raises
-/// errors nor allocates.
+/// Ends the speculation of a (sub)transaction at this depth, or within it, because it aborted. An
+/// abort may call this function at any time, so it neither raises errors nor allocates.
 pub fn forget(nest_level: i32) {
     if OWN.get().is_some_and(|(_, own)| own >= nest_level) {
         end();
@@ -125,8 +128,8 @@ fn end() {
     }
 }
 
-/// The token of a row that transaction `xid`, still under way, has inserted; 0: the row stays if its transaction
-/// commits.
+/// The token of a row that transaction `xid` has inserted; 0: the row stays if its transaction
+/// commits. The transaction is still in progress.
 pub fn token_of(xid: u32, storage_id: u64, row: u64) -> u32 {
     let is_it = |s: &&Speculation| s.xid == xid && s.storage_id == storage_id && s.row == row;
     SPECULATIONS.locked(|list| list.iter().find(is_it).map_or(0, |found| found.token))

@@ -1,7 +1,8 @@
-//! Sealed rows read without being decoded for others: a vector at a time, and only as the scan comes to it.
+//! Sealed rows that are decoded for one scan alone, a vector at a time, when the scan comes to it.
 //!
-//! Their images come from the arena, if it keeps them, else from pages or from object storage; then the arena is given them to
-//! keep, if it has room. What is decoded is the scan's own.
+//! Their images come from the arena if it keeps them, otherwise from pages or from object storage.
+//! Images that were read are given to the arena to keep, if it has room. The decoded rows belong to
+//! the scan.
 
 use std::rc::Rc;
 
@@ -16,7 +17,8 @@ use crate::pg::shmem::ArenaLocks;
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_SEALED};
 
-/// Rows of one segment that are being streamed. Drops them before the images that they are decoded from.
+/// Rows of one segment that are being streamed. They are dropped before the images that they are
+/// decoded from.
 pub struct Stream {
     pub rows: Streamed,
     images: Option<Rc<Images<ArenaLocks>>>,
@@ -24,7 +26,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Tells the arena that its images were looked at, once most of their rows were.
+    /// Notes in the arena that its images were read, once most of their rows were.
     pub fn note_look(&mut self) {
         if let Some(images) = &self.images
             && !self.is_noted
@@ -36,7 +38,7 @@ impl Stream {
     }
 }
 
-/// Sealed rows of one segment, found and not read yet.
+/// Sealed rows of one segment, found but not read yet.
 pub struct SealedRows {
     segment: u32,
     runs: Vec<RunEntry>,
@@ -44,13 +46,13 @@ pub struct SealedRows {
     home: u32,
     /// Bytes of their images.
     pub bytes: u64,
-    /// Those that the arena keeps.
+    /// The images that the arena keeps.
     images: Option<Rc<Images<ArenaLocks>>>,
 }
 
 /// Why rows are not streamed.
 pub enum NotStreamed {
-    /// They are not kept so. What decodes all of them at once knows how to read them.
+    /// The rows are not stored in a form that can be streamed. Decoding all of them at once works.
     Otherwise,
     /// They cannot be read.
     Unreadable(String),
@@ -59,8 +61,9 @@ pub enum NotStreamed {
 impl SealedRows {
     /// The runs that overlap the rows `[from, to)`, all of one segment, if all of those runs are sealed or dead.
     ///
-    /// The first segments of a table are small, and one run may be several of them. Its image is kept where it begins, and looks at
-    /// those rows count. Once they are decoded there, the others are to be decoded too.
+    /// The first segments of a table are small, so one run may cover several of them. Its image is
+    /// kept with the first of these, and reads are counted there. Once that segment is decoded, the
+    /// others are to be decoded too.
     pub fn find(runs: &Runs, from: u64, to: u64) -> Option<SealedRows> {
         let segment = segment_of(from);
         let start = segment_first_row(segment);
@@ -71,7 +74,7 @@ impl SealedRows {
             if run.flags & (FLAG_SEALED | FLAG_DEAD) == 0 {
                 return None;
             }
-            // Nobody sees the rows of a dead run, so no place of theirs is read.
+            // Nobody sees the rows of a dead run, so they are not read.
             if run.flags & FLAG_DEAD == 0 {
                 found.push(run);
             }
@@ -101,14 +104,15 @@ impl SealedRows {
         })
     }
 
-    /// How often most of them were looked at, and how often they were opened, if the arena keeps their images.
+    /// How often most rows were read, and how often the rows were opened; `None`: the arena does
+    /// not keep their images.
     pub fn reads(&self) -> Option<(u32, u32)> {
         let images = self.images.as_ref();
         images.map(|images| (images.looks(), images.opens()))
     }
 
-    /// Opens them; the segment's first row has place 0. Those in object storage are waited for. If `keep`, the arena is given the
-    /// images to keep.
+    /// Opens the rows. The segment's first row has place 0. Images in object storage are waited
+    /// for. If `keep`, the arena keeps the images.
     ///
     /// # Errors
     /// Why they are not streamed.
@@ -126,7 +130,7 @@ impl SealedRows {
         );
         let unreadable = |run: &RunEntry, failure: &dyn std::fmt::Display| {
             match directory::is_dead_by_now(table, run) {
-                // VACUUM has found it so, and reused its blocks, since its entry was read.
+                // VACUUM has marked the run as dead and reused its blocks since its entry was read.
                 true => NotStreamed::Otherwise,
                 false => NotStreamed::Unreadable(decode::failure_of(run, failure)),
             }
@@ -165,7 +169,7 @@ impl SealedRows {
                 return Err(unreadable(&self.runs[index], &failure));
             }
         };
-        // Not before they are verified: what the arena keeps is trusted.
+        // Images are given to the arena only after they are verified, because it is trusted.
         if let Some(cached) = runs.cached().filter(|_| keep && self.images.is_none()) {
             let verified = rows.own_images();
             let verified = verified.map(|(index, bytes)| NewImage {

@@ -1,19 +1,20 @@
-//! Rows as tuple ids: 256 rows a virtual block, offsets from 1.
+//! Row numbers as tuple ids: 256 rows in each virtual block, with offsets from 1.
 //!
-//! PostgreSQL's bitmaps of tuple ids take at most `MaxHeapTuplesPerPage` offsets a block, which is 291 for pages of 8
-//! KiB. So a virtual block has no more rows than that. Block numbers end at `MaxBlockNumber`, which leaves 1.1 × 10¹²
-//! rows a table.
+//! PostgreSQL's bitmaps of tuple ids take at most `MaxHeapTuplesPerPage` offsets in a block, which is
+//! 291 for pages of 8 KiB. So a virtual block has no more rows than that. Block numbers end at
+//! `MaxBlockNumber`, so a table has at most 1.1 × 10¹² rows.
 
 use pgrx::pg_sys;
 
 use crate::pg::ports::MAX_BLOCK;
 
-/// Rows of a virtual block.
+/// The rows of a virtual block.
 pub const BLOCK_ROWS: u64 = 256;
-/// Rows that tuple ids can name.
+/// The number of rows that tuple ids can name.
 pub const ROWS_MAX: u64 = BLOCK_ROWS * MAX_BLOCK as u64;
 
-/// `MaxHeapTuplesPerPage`: a page without its header, by the least that a tuple and its line pointer take.
+/// `MaxHeapTuplesPerPage`: a page without its header, divided by the least that a tuple and its
+/// line pointer take.
 const HEAP_TUPLES_MAX: usize =
     (pg_sys::BLCKSZ as usize - 24) / (24 + size_of::<pg_sys::ItemIdData>());
 
@@ -30,7 +31,7 @@ pub fn from_row(row: u64) -> pg_sys::ItemPointerData {
     tid
 }
 
-/// The row of a tuple id; `None` for ids that name no row (offset 0 or past a virtual block's end).
+/// The row of a tuple id; `None`: the id names no row (offset 0 or past a virtual block's end).
 pub fn to_row(tid: &pg_sys::ItemPointerData) -> Option<u64> {
     let offset = tid.ip_posid;
     let names_row = (1..=BLOCK_ROWS).contains(&u64::from(offset));
@@ -46,12 +47,12 @@ pub fn number(block: u32, offset: u16) -> u64 {
     u64::from(block) * BLOCK_ROWS + u64::from(offset) - 1
 }
 
-/// The first row at or after a tuple id, for ranges: any offset is legal.
+/// The first row at or after a tuple id, for ranges. Any offset is allowed.
 pub fn lower_bound(tid: &pg_sys::ItemPointerData) -> u64 {
     u64::from(block(tid)) * BLOCK_ROWS + (tid.ip_posid as u64).saturating_sub(1).min(BLOCK_ROWS)
 }
 
-/// The row after the last one at or before a tuple id, for ranges: any offset is legal.
+/// The row after the last one at or before a tuple id, for ranges. Any offset is allowed.
 pub fn upper_bound(tid: &pg_sys::ItemPointerData) -> u64 {
     u64::from(block(tid)) * BLOCK_ROWS + (tid.ip_posid as u64).min(BLOCK_ROWS)
 }

@@ -1,15 +1,18 @@
 //! Whether the work of a transaction counts under a snapshot. The rules are those of the heap
 //! (`HeapTupleSatisfiesMVCC` and its siblings), applied to a run or a tombstone instead of a tuple.
 //!
+//! The first line that applies decides. Dead and fading are flags of runs only.
+//!
 //! ```text
-//! frozen                     -> counts for everybody
 //! dead                       -> counts for nobody
-//! fading                     -> counts for MVCC snapshots that were taken before the transaction was over, committed or not
+//! fading                     -> counts for MVCC snapshots that were taken before the transaction was over
+//! frozen                     -> counts for everybody
 //! the current transaction    -> counts if its command came before the snapshot's
-//! in the snapshot's list     -> does not count: it was under way when the snapshot was taken
+//! in the snapshot's list     -> does not count: it was in progress when the snapshot was taken
 //! committed                  -> counts
 //! anything else              -> aborted or crashed: does not count
 //! ```
+//! The last four lines are those of MVCC snapshots. `Snapshot::counts` has the rules of the other kinds.
 
 use lanes_columnar::arena::RunEntry;
 
@@ -20,12 +23,12 @@ use crate::storage::tombstone::Tombstone;
 
 pub use crate::pg::transaction::precedes as xid_precedes;
 
-/// What is known about a transaction without a snapshot.
+/// The state of a transaction, without regard to a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum XidStatus {
     /// The current transaction, or a live subtransaction of it.
     Current,
-    /// Under way in another session, or prepared.
+    /// In progress in another session, or prepared.
     Running,
     Committed,
     Aborted,
@@ -33,7 +36,8 @@ pub enum XidStatus {
 
 /// The state of a transaction now.
 pub fn xid_status(xid: u32) -> XidStatus {
-    // A transaction that commits in between is found by one of the look-ups, because "under way" comes first.
+    // A transaction may commit between the look-ups. Then one of them finds it, because "in
+    // progress" is tested first.
     if transaction::is_current(xid) {
         XidStatus::Current
     } else if transaction::is_under_way(xid) {
@@ -46,7 +50,8 @@ pub fn xid_status(xid: u32) -> XidStatus {
 }
 
 impl Snapshot<'_> {
-    /// Whether the rows of a run exist under this snapshot. `learned` gets flags that later checks may rely on.
+    /// Whether the rows of a run exist under this snapshot. `learned` gets flags that later checks
+    /// may rely on.
     #[inline]
     pub fn sees_run(self, run: &RunEntry, learned: impl FnOnce(u32)) -> bool {
         if run.flags & FLAG_DEAD != 0 {
@@ -78,7 +83,7 @@ impl Snapshot<'_> {
         self.counts(tombstone.xmax, tombstone.cmax, false, |_| {}, true)
     }
 
-    /// Whether the snapshot was taken before a transaction of another session was over.
+    /// Whether the snapshot was taken before a transaction of another session ended.
     fn precedes_end_of(self, xid: u32) -> bool {
         match self.kind() {
             SnapshotKind::Mvcc => !transaction::is_current(xid) && self.was_under_way(xid),
@@ -107,12 +112,12 @@ impl Snapshot<'_> {
                     return true;
                 }
                 let committed = transaction::did_commit(xid);
-                // A commit record that is not flushed yet may still be lost, and a flag must not outlive it. The arena
-                // dies with the server, so the flag lives no longer than the doubt.
+                // A commit record that is not flushed yet may still be lost, and the flag must not
+                // survive that. It does not, because the arena ends with the server.
                 learned(if committed { FLAG_COMMITTED } else { FLAG_DEAD });
                 committed
             }
-            // Everything that was ever inserted exists, and nothing of it was deleted.
+            // All rows that were ever inserted exist, and no deletion counts.
             SnapshotKind::Any => !is_deletion,
             SnapshotKind::Dirty => match xid_status(xid) {
                 XidStatus::Current | XidStatus::Committed => true,

@@ -1,4 +1,4 @@
-//! The table access method. [`routine`] lists every callback; the other files hold what the callbacks do.
+//! The table access method. [`routine`] lists every callback; the other modules implement them.
 //!
 //! | what PostgreSQL calls | where it goes |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! DELETE, UPDATE and row locks.
 //!
-//! All three decide about a row by one function, [`conflict::judge`], while the tail of the tombstone chain is locked. They
-//! then either add a tombstone at once, or release the tail and wait:
+//! All three decide about a row by one function, [`conflict::judge`], while the tail of the
+//! tombstone chain is locked. They then either add a tombstone at once, or release the tail and
+//! wait:
 //!
 //! ```text
 //! loop
@@ -35,7 +36,7 @@ use crate::table::{kept, one_row, pending_rows, serializable, tid};
 mod conflict;
 mod lock;
 
-use conflict::{LockMode, OldRow, Patience, RowClaim, Verdict};
+use conflict::{HeldRow, LockMode, OldRow, Patience, RowClaim, Verdict};
 pub use lock::{LockRequest, lock};
 
 /// How DELETE and UPDATE treat a row that conflicts with them.
@@ -160,27 +161,32 @@ pub fn update(
         let (_, image) = known.take().expect("a row that is held was read");
         logged_rows::log_update(table, prepared.image(), image);
         let next_row = prepared.publish(xid, command, 0);
-        let locks = held.locks_of_others(row);
-        let own_lock = held.own_lock(row);
-        let tombstone = claim.tombstone(kind::UPDATE, next_row, 0);
-        held.tail.push(table, &tombstone, &held.content.tombstones);
         let header = RowHeader {
-            xmax: own_lock.unwrap_or(0),
+            xmax: held.own_lock(row).unwrap_or(0),
             ..RowHeader::new(xid, command)
         };
+        replace(&claim, held, next_row);
         slot.set_written(tid::from_row(next_row), table.oid(), header);
-        // Locks that do not conflict with this update hold for the new version too, which nobody else sees yet.
-        for lock in locks {
-            let moved = Tombstone {
-                row: next_row,
-                next_row,
-                ..lock
-            };
-            let tail = Tail::lock(table, &held.content.meta);
-            tail.push(table, &moved, &held.content.tombstones);
-        }
         table.count_update();
         return (TM_Result::TM_Ok, mode);
+    }
+}
+
+/// Adds the tombstone of a claimed row, which a new version replaces, and moves the locks of others to that version.
+fn replace(claim: &RowClaim<'_>, held: HeldRow<'_>, next_row: u64) {
+    let table = held.reader.table;
+    let locks = held.locks_of_others(claim.row);
+    let tombstone = claim.tombstone(kind::UPDATE, next_row, 0);
+    held.tail.push(table, &tombstone, &held.content.tombstones);
+    // Locks that do not conflict with this update hold for the new version too, which nobody else sees yet.
+    for lock in locks {
+        let moved = Tombstone {
+            row: next_row,
+            next_row,
+            ..lock
+        };
+        let tail = Tail::lock(table, &held.content.meta);
+        tail.push(table, &moved, &held.content.tombstones);
     }
 }
 

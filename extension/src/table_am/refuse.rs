@@ -1,4 +1,4 @@
-//! What lanes tables do not do, each refused by name with what to do instead.
+//! Refusals: the features that lanes tables do not have, with hints at what to do instead.
 
 #![allow(
     clippy::too_many_arguments,
@@ -10,8 +10,8 @@ use pgrx::prelude::*;
 
 use crate::error::refuse;
 
-/// BRIN indexes where ANALYZE reads the blocks that it counts. A lanes table with such an index counts ranges of rows as
-/// blocks, and its file has fewer.
+/// BRIN indexes where ANALYZE reads the blocks that it counts. A lanes table with such an index
+/// counts ranges of rows as blocks, and its file has fewer.
 #[cfg(any(feature = "pg17", feature = "pg18"))]
 pub fn brin() -> ! {
     refuse(

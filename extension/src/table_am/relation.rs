@@ -9,8 +9,8 @@ use crate::storage::metapage::Meta;
 use crate::storage::{directory, tombstone};
 use crate::table::{kept, tid};
 
-/// `relation_set_new_filelocator`: an empty file. A file without blocks is an empty table, and so is the init fork of an
-/// unlogged table, which replaces the main fork after a crash.
+/// `relation_set_new_filelocator`: an empty file. A file without blocks is an empty table, and so
+/// is the init fork of an unlogged table, which replaces the main fork after a crash.
 pub fn set_new_file(
     table: OpenTable<'_>,
     locator: &ports::RelFileLocator,

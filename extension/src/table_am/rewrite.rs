@@ -1,5 +1,5 @@
-//! VACUUM FULL and CLUSTER: copy what anybody may still see into a new file, in runs as long as they can be. CLUSTER by
-//! an index sorts the rows on the way.
+//! VACUUM FULL and CLUSTER: rows that anybody may still see are copied into a new file, in runs as
+//! long as possible. CLUSTER by an index sorts the rows on the way.
 //!
 //! Rows keep their transaction: consecutive kept rows of the same transaction and command, or all frozen, become one
 //! run. A deletion that some snapshot may not see yet moves along as a tombstone under the row's new number.
@@ -22,10 +22,10 @@ use crate::table::{insert, pending_rows};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 
-/// Rows between two reports of progress.
+/// The number of rows between two reports of progress.
 const REPORT_ROWS: u64 = 4096;
 
-/// Rows kept and dropped.
+/// The number of rows that were kept, and dropped.
 #[derive(Default)]
 pub struct Counts {
     pub kept: f64,
@@ -33,7 +33,7 @@ pub struct Counts {
     pub recently_dead: f64,
 }
 
-/// Who inserted a run: xmin, cmin, and its flag if everybody sees it.
+/// The inserting transaction of a run: xmin, cmin, and a flag if everybody sees it.
 type Owner = (u32, u32, u32);
 
 struct Copier<'a> {
@@ -41,7 +41,7 @@ struct Copier<'a> {
     reader: &'a Reader<'a>,
     intake: RowIntake,
     columns: Vec<Column>,
-    /// Old numbers of the rows that are gathered.
+    /// The old numbers of the gathered rows.
     rows: Vec<u64>,
     owner: Owner,
     followed: HashSet<u64>,
@@ -85,7 +85,7 @@ pub fn copy(
     counts
 }
 
-/// Rows that a surviving UPDATE tombstone points at.
+/// The rows that a surviving UPDATE tombstone points at.
 fn surviving_successors(content: &Content, horizon: u32) -> HashSet<u64> {
     let tombstones = content.tombstones.borrow();
     tombstones
@@ -98,11 +98,11 @@ fn surviving_successors(content: &Content, horizon: u32) -> HashSet<u64> {
 
 #[derive(PartialEq, Eq)]
 enum Fate {
-    /// The deletion counts for everybody: the row goes.
+    /// Everybody sees the deletion: the row is dropped.
     Gone,
-    /// Somebody may not see the deletion yet: row and tombstone stay.
+    /// Some snapshot may not see the deletion yet: row and tombstone are kept.
     Keep,
-    /// No deletion after all.
+    /// The deletion does not count.
     Void,
 }
 
@@ -223,7 +223,7 @@ impl Copier<'_> {
         true
     }
 
-    /// Writes what is gathered if the next row cannot join it.
+    /// Writes the gathered rows if the next row cannot join them.
     fn start_row(&mut self, owner: Owner) {
         let same = owner == self.owner || (owner.2 & self.owner.2 & FLAG_FROZEN != 0);
         let full = insert::is_full(&self.columns, self.rows.len());

@@ -1,9 +1,10 @@
 //! ANALYZE and TABLESAMPLE.
 //!
-//! ANALYZE samples the blocks that it counts: block `b` of `n` stands for the rows from `b/n` to `(b+1)/n` of those
-//! that the table's runs have. A page holds thousands of sealed rows, and ANALYZE would look at each row of each
-//! block that it picks, to keep few. So all rows of a block are counted, a run at a time, but handed out are only
-//! some ([`SURPLUS`]). TABLESAMPLE samples virtual blocks of 2,048 rows, the blocks that tuple ids name.
+//! ANALYZE samples the blocks that it counts. Block `b` of `n` stands for the rows from `b/n` to
+//! `(b+1)/n` of all rows in the table's runs. A page holds thousands of sealed rows, and ANALYZE
+//! would read each row of each block that it picks, to keep few. So all rows of a block are
+//! counted, run by run, but only some are returned ([`SURPLUS`]). TABLESAMPLE samples virtual
+//! blocks of 2,048 rows, which are those of tuple ids.
 
 use std::ops::Range;
 
@@ -21,18 +22,19 @@ use crate::table::visibility::{XidStatus, xid_status};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 
-/// Rows that are handed out for each that the table's columns want. Some turn out to be dead, or away in object storage, and extended
-/// statistics, and those of a partitioned table of which this one is a part, may want more than the columns do.
+/// The rows that are returned for each row that the table's columns want. Some turn out to be dead,
+/// or in object storage. Extended statistics may want more rows than the columns do, and so may a
+/// partitioned table that has this table as a partition.
 const SURPLUS: u64 = 10;
 
 /// The block that ANALYZE is at.
 #[derive(Default)]
 pub struct AnalyzeBlock {
-    /// The table's rows without its holes, once they were asked for.
+    /// The table's rows without its holes, once they are needed.
     places: Option<Places>,
-    /// The places that the block stands for, until they were counted.
+    /// The places that the block covers, until they are counted.
     uncounted: Option<Range<u64>>,
-    /// Those that are handed out, the last first.
+    /// The places that are returned, the last first.
     picked: Vec<u64>,
     view: Option<SegmentView>,
     view_end: u64,
@@ -41,10 +43,10 @@ pub struct AnalyzeBlock {
 
 /// The rows of all runs, numbered without holes.
 struct Places {
-    /// Of each run, the place of its first row; at last, how many places there are.
+    /// The place of each run's first row, and at last the number of places.
     starts: Vec<u64>,
     blocks: u64,
-    /// How many places of a block are handed out.
+    /// The number of places of a block that are returned.
     per_block: u64,
 }
 
@@ -64,7 +66,7 @@ impl Places {
         Places {
             starts,
             blocks,
-            // So many blocks are picked, at most.
+            // At most so many blocks are picked.
             per_block: (wanted * SURPLUS).div_ceil(blocks.min(wanted)),
         }
     }
@@ -72,13 +74,14 @@ impl Places {
     fn of_block(&self, block: u32) -> Range<u64> {
         let count = u128::from(self.starts.last().copied().unwrap_or_default());
         let start = |block: u64| (u128::from(block) * count / u128::from(self.blocks)) as u64;
-        // The file may have grown shorter since ANALYZE looked.
+        // The file may have been shortened since ANALYZE looked.
         let block = u64::from(block).min(self.blocks);
         start(block)..start((block + 1).min(self.blocks))
     }
 
-    /// Those that are handed out of the places of a block, one of each stretch of the same length, the last first. Always the same
-    /// ones, but none that a pattern in the rows is likely to have in common.
+    /// The places of a block that are returned, the last first: one of each stretch of equal
+    /// length. They are always the same, but do not follow a pattern that the rows are likely to
+    /// follow too.
     fn pick(&self, places: Range<u64>, picked: &mut Vec<u64>) {
         let count = places.end - places.start;
         picked.clear();
@@ -95,14 +98,15 @@ impl Places {
         }));
     }
 
-    /// The number of the run that has a place, and which of its rows that is.
+    /// The number of the run that has a place, and the index of the row within that run.
     fn find(&self, place: u64) -> (usize, u64) {
         let index = self.starts.partition_point(|start| *start <= place) - 1;
         (index, place - self.starts[index])
     }
 }
 
-/// Any bits, of which each depends on each of the number's: the finaliser of SplitMix64.
+/// A hash of a number, each bit of which depends on each bit of the number: the finaliser of
+/// SplitMix64.
 fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -110,16 +114,16 @@ fn mix(number: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// What ANALYZE takes rows for.
+/// How ANALYZE counts a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Live,
     Dead,
-    /// Inserted by somebody who may yet commit.
+    /// Inserted by a transaction that may still commit.
     Pending,
 }
 
-/// What the rows of a run are that nobody deleted.
+/// The state of those rows of a run that nobody deleted.
 fn state_of_run(run: &RunEntry) -> State {
     if run.flags & (FLAG_DEAD | FLAG_FADING) != 0 {
         return State::Dead;
@@ -153,8 +157,8 @@ impl AnalyzeBlock {
         self.uncounted = Some(of_block);
     }
 
-    /// Stores the next live row of the block's sample into the slot; false at its end. The first call for a block adds its
-    /// live and dead rows to the counts.
+    /// Stores the next live row of the block's sample in the slot; false at its end. The first call
+    /// for a block adds its live and dead rows to the counts.
     pub fn next(
         &mut self,
         scan: &Scan<'_>,
@@ -179,7 +183,8 @@ impl AnalyzeBlock {
                 && !is_deleted(content.tombstones.borrow().of_row(row));
             let segment = segment_of(row);
             let segment_end = segment_first_row(segment) + segment_rows_max(segment) as u64;
-            // Statistics are not worth waiting for object storage: rows beside remote ones are only counted.
+            // Statistics are not worth waiting for object storage: in a segment with remote rows,
+            // rows are only counted.
             if !is_live || scan::holds_remote(content, segment_first_row(segment), segment_end) {
                 continue;
             }
@@ -226,7 +231,7 @@ impl AnalyzeBlock {
     }
 }
 
-/// How many rows at some places are live, and dead.
+/// The number of live and of dead rows at some places.
 fn count(content: &Content, places: &Places, mut counted: Range<u64>) -> (u64, u64) {
     let (mut live, mut dead) = (0, 0);
     while counted.start < counted.end {
@@ -252,7 +257,7 @@ fn count(content: &Content, places: &Places, mut counted: Range<u64>) -> (u64, u
     (live, dead)
 }
 
-/// Where TABLESAMPLE is.
+/// The position of TABLESAMPLE.
 #[derive(Default)]
 pub struct SampleBlock {
     next_block: u32,
@@ -260,8 +265,8 @@ pub struct SampleBlock {
 }
 
 impl SampleBlock {
-    /// Moves to the next block that the sampling method picks by the number of blocks; false if there is none. Without a
-    /// method, all blocks follow each other.
+    /// Moves to the next block that the sampling method picks by the number of blocks; false: there
+    /// is none. Without a method, the blocks follow each other.
     pub fn next_block(&mut self, scan: &mut Scan<'_>, pick: Option<impl Fn(u32) -> u32>) -> bool {
         let blocks = scan.reader.end_row().div_ceil(BLOCK_ROWS) as u32;
         loop {
@@ -285,8 +290,8 @@ impl SampleBlock {
         }
     }
 
-    /// Stores the block's next row that the sampling method picks and the snapshot sees; false at the block's end. The
-    /// method picks an offset by block and number of rows.
+    /// Stores the block's next row that the sampling method picks and the snapshot sees; false at
+    /// the block's end. The method picks an offset by block and number of rows.
     pub fn next_row(
         &mut self,
         scan: &mut Scan<'_>,

@@ -1,11 +1,11 @@
-//! What the storage parameters mean.
+//! The meaning of the storage parameters.
 //!
 //! | name | value | meaning |
 //! |---|---|---|
 //! | `order_by` | column names | by which sealed rows are sorted, the first counts most |
 //! | `dedup` | bool | of rows with equal `order_by` columns, none of them NULL, sealing keeps the last |
 //! | `hot` | interval | sealed rows whose newest time is older go to object storage, part by part |
-//! | `retain` | interval | sealed rows whose newest time is older are dropped, segment by segment |
+//! | `retain` | interval | sealed rows whose newest time is older are dropped, part by part |
 //! | `arena_budget` | bytes, with a unit | what the table's rows may take of the arena; 0: as much as there is |
 
 use std::ffi::CStr;
@@ -24,7 +24,7 @@ pub const DEDUP: &CStr = c"dedup";
 pub const RETAIN: &CStr = c"retain";
 pub const HOT: &CStr = c"hot";
 pub const ARENA_BUDGET: &CStr = c"arena_budget";
-/// All of them.
+/// The names of all parameters.
 pub const NAMES: [&CStr; 5] = [ORDER_BY, DEDUP, RETAIN, HOT, ARENA_BUDGET];
 
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
@@ -111,7 +111,7 @@ impl Settings {
         Some(names.collect::<Vec<_>>().join(", "))
     }
 
-    /// Places of the columns of `order_by` among the table's; `None`: one of them is gone.
+    /// The columns of `order_by`, as indexes into the table's columns; `None`: one of them is gone.
     pub fn keys(&self, table: pg_sys::Oid) -> Option<Vec<usize>> {
         self.order_by
             .iter()
@@ -171,7 +171,8 @@ fn size(value: &str) -> u64 {
     }
 }
 
-/// A column name as `order_by` takes it: in quotes, unless it means itself without.
+/// A column name in the form that `order_by` takes: in quotes, unless it has the same meaning
+/// without.
 fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     match name.chars().all(is_plain) {

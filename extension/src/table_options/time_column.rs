@@ -5,8 +5,8 @@ use pgrx::pg_sys;
 use crate::pg::descriptor::Attribute;
 use crate::pg::table::OpenTable;
 
-/// The index of a table's time column: its first column of a timestamp type, or the first such column of `order_by` if it
-/// names one.
+/// The index of a table's time column: its first column of a timestamp type, or the first such
+/// column of `order_by` if it names one.
 pub fn of(table: OpenTable<'_>) -> Option<usize> {
     let descriptor = table.descriptor();
     let is_time = |attribute: &Attribute| {

@@ -39,8 +39,8 @@ pub struct List {
 }
 
 impl Filter {
-    /// Translates conditions of a live plan. They must be the first expressions of `translator`, so that it has recorded
-    /// no other attributes.
+    /// Translates conditions of a live plan. They must be the first expressions of `translator`, so
+    /// that it has recorded no other attributes.
     ///
     /// # Errors
     /// The reason why the engine cannot evaluate a condition.
@@ -103,7 +103,8 @@ impl Filter {
             || self.contradicts(zone)
     }
 
-    /// The attributes by which rows can be searched. Attributes of lists and keys come first, as they rule out the most.
+    /// The attributes by which rows can be searched. Attributes of lists and keys come first, as
+    /// they rule out the most.
     pub fn search_attributes(&self) -> impl Iterator<Item = usize> + '_ {
         let of_sets = self.sets().map(|(attribute, _)| attribute);
         of_sets.chain(self.required().map(|prune| prune.attribute))
@@ -153,8 +154,8 @@ impl Filter {
             .unwrap_or(MatchPlace::Here)
     }
 
-    /// The least and the greatest integer of a zone of this attribute that can pass. `None`: the zone has no integers, or
-    /// none that can pass.
+    /// The least and the greatest integer of a zone of this attribute that can pass. `None`: the
+    /// zone has no integers, or none that can pass.
     pub fn span(
         &self,
         attribute: usize,

@@ -325,8 +325,8 @@ impl VectorSource {
         !lane.validity.is_null() || matches!(lane.data, LaneData::Null)
     }
 
-    /// Whether [`VectorSource::next`] will leave the open window, so that its lanes are gone. It may leave the window in
-    /// other cases too, where vectors are ruled out.
+    /// Whether [`VectorSource::next`] will leave the open window, so that its lanes are gone. It
+    /// may leave the window in other cases too, where vectors are ruled out.
     pub fn is_window_done(&self) -> bool {
         self.open && self.range == self.ranges.len()
     }

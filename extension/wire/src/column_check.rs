@@ -48,19 +48,7 @@ pub(crate) fn check_column<'a>(
 
     let (validity, null_count) = match table.vector(column_slot::VALIDITY, 1)? {
         None => (None, 0),
-        Some(bits) => {
-            let bits = budget.take(bits)?;
-            let expected = bitmap_bytes(rows);
-            if bits.len() != expected {
-                return Err(inside(ColumnError::ValidityLength {
-                    bytes: bits.len(),
-                    expected,
-                }));
-            }
-            let bitmap = Bitmap::new(bits, rows);
-            let null_count = rows - bitmap.count_ones();
-            ((null_count > 0).then_some(bitmap), null_count)
-        }
+        Some(bits) => check_validity(budget.take(bits)?, rows).map_err(inside)?,
     };
 
     let values = budget.vector(table, column_slot::VALUES, 1)?;
@@ -96,22 +84,7 @@ pub(crate) fn check_column<'a>(
                 _ => Codes::U32(chunks(values)),
             };
             let ends = chunks(budget.vector(&dictionary, dictionary_slot::ITEM_ENDS, 4)?);
-            let items_max = limits::dictionary_items_max(rows);
-            if ends.len() > items_max {
-                return Err(inside(ColumnError::TooManyItems {
-                    items: ends.len(),
-                    items_max,
-                }));
-            }
-            match codes.max() {
-                Some(code) if code as usize >= ends.len() => {
-                    return Err(inside(ColumnError::CodePastItems {
-                        code,
-                        items: ends.len(),
-                    }));
-                }
-                _ => {}
-            }
+            check_codes(&codes, ends.len(), rows).map_err(inside)?;
             let bytes = budget.vector(&dictionary, dictionary_slot::ITEM_BYTES, 1)?;
             let items = check_items(ends, bytes, is_text).map_err(inside)?;
             Values::Codes { codes, items }
@@ -149,6 +122,32 @@ pub(crate) fn check_column<'a>(
         validity,
         values,
     })
+}
+
+/// The rows that are not NULL, if some are, and the number of NULLs.
+fn check_validity(bits: &[u8], rows: usize) -> Result<(Option<Bitmap<'_>>, usize), ColumnError> {
+    let expected = bitmap_bytes(rows);
+    if bits.len() != expected {
+        return Err(ColumnError::ValidityLength {
+            bytes: bits.len(),
+            expected,
+        });
+    }
+    let bitmap = Bitmap::new(bits, rows);
+    let null_count = rows - bitmap.count_ones();
+    Ok(((null_count > 0).then_some(bitmap), null_count))
+}
+
+/// Checks that a dictionary is not too large, and that each code names one of its items.
+fn check_codes(codes: &Codes<'_>, items: usize, rows: usize) -> Result<(), ColumnError> {
+    let items_max = limits::dictionary_items_max(rows);
+    if items > items_max {
+        return Err(ColumnError::TooManyItems { items, items_max });
+    }
+    match codes.max() {
+        Some(code) if code as usize >= items => Err(ColumnError::CodePastItems { code, items }),
+        _ => Ok(()),
+    }
 }
 
 fn check_name(name: Option<&[u8]>, index: usize) -> Result<&str, BatchError> {

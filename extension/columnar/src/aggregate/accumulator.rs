@@ -1,4 +1,4 @@
-//! The states of one aggregate, one a group.
+//! The trait of the states of one aggregate, one state for each group.
 
 use std::ops::Range;
 
@@ -10,34 +10,34 @@ use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::zone_map::Zone;
 
-/// To which groups the selected rows of a vector belong.
+/// The groups of the selected rows of a vector.
 #[derive(Clone, Copy, Debug)]
 pub enum Grouping<'a> {
-    /// All to one.
+    /// All rows belong to one group.
     One(u32),
-    /// Stretches of rows, a group each. Accumulators that do not take stretches never see it: few stretches reach them as `One` each, many or
-    /// short ones as `Each`.
+    /// Stretches of rows, each of one group. Accumulators that do not take stretches never get
+    /// this. They get few stretches one by one as `One`, and many or short ones as `Each`.
     Stretches(Stretches<'a>),
-    /// Each row has its own id; those of rows that are not selected mean nothing.
+    /// Each row has the id of its group. The ids of rows that are not selected have no meaning.
     Each(&'a [u32]),
 }
 
-/// What an aggregate gets.
+/// The input of an aggregate.
 #[derive(Clone, Copy)]
 pub enum Input {
     /// Rows only.
     Nothing,
     /// A number a row.
     Number(Operand),
-    /// Rows that are TRUE; the others selected are FALSE.
+    /// The rows that are TRUE. The other selected rows are FALSE.
     Truth(Selection),
-    /// Two numbers a row, either of which may be NULL.
+    /// Two numbers a row, each of which may be NULL.
     Pair(Operand, Operand),
     /// A number, a parameter and a time a row, each of which may be NULL.
     Timed(Operand, Operand, Operand),
 }
 
-/// What an aggregate answers for a group.
+/// The answer of an aggregate for a group.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Answer {
     /// NULL.
@@ -50,51 +50,51 @@ pub enum Answer {
     Number(Scalar),
     /// Two doubles, the first divided by the second, which is not zero. The division may overflow or underflow.
     Quotient(f64, f64),
-    /// A truth.
+    /// A boolean.
     Truth(bool),
     /// A number too large for its type.
     OutOfRange,
-    /// What [`Accumulator::list`] returns.
+    /// The answer is returned by [`Accumulator::list`].
     List,
     /// The bits of a value whose type the accumulator's owner knows.
     Bits(u64),
-    /// Count and exact sum: of an average of integers.
+    /// Count and exact sum, for an average of integers.
     Average {
-        /// Numbers that were added.
+        /// The number of numbers that were added.
         count: u64,
         /// Their sum.
         sum: i128,
     },
-    /// Count, sum and sum of squares: of the variance of integers.
+    /// Count, sum and sum of squares, for the variance of integers.
     IntegerMoments {
-        /// Numbers that were added.
+        /// The number of numbers that were added.
         count: u64,
         /// Their sum.
         sum: i128,
         /// The sum of their squares.
         squares: i128,
     },
-    /// Count, sum, and sum of squares of differences from the mean: of floats.
+    /// Count, sum, and sum of squares of differences from the mean, for floats.
     Moments {
-        /// Numbers that were added.
+        /// The number of numbers that were added.
         count: f64,
         /// Their sum.
         sum: f64,
-        /// Sum of squares of differences from the mean.
+        /// The sum of squares of differences from the mean.
         squares: f64,
     },
 }
 
-/// The states of one aggregate. Rows that reach it are selected, pass its filter, and (but for
-/// [`Input::Pair`] and [`Input::Timed`]) are not NULL.
+/// The states of one aggregate. The rows that it gets are selected, pass its filter, and are not
+/// NULL (except for [`Input::Pair`] and [`Input::Timed`]).
 pub trait Accumulator {
-    /// Makes room for so many groups; new ones are empty.
+    /// Makes room for so many groups. New groups are empty.
     fn resize(&mut self, groups: usize);
 
     /// Adds the selected rows.
     ///
     /// # Errors
-    /// Those of the aggregate.
+    /// The errors of the aggregate.
     fn add(
         &mut self,
         grouping: &Grouping<'_>,
@@ -103,11 +103,12 @@ pub trait Accumulator {
         rows: usize,
     ) -> Evaluation<()>;
 
-    /// Adds the selected rows of stretches, of some of which perhaps none is selected. False, and nothing is added, if it had better
-    /// be done otherwise. Rows of short stretches are added as if each had an id.
+    /// Adds the selected rows of stretches. Some stretches may have no selected rows. False:
+    /// nothing was added, because another way is better. Rows of short stretches are added as if
+    /// each had an id.
     ///
     /// # Errors
-    /// Those of the aggregate.
+    /// The errors of the aggregate.
     fn add_stretches(
         &mut self,
         _runs: Stretches<'_>,
@@ -131,12 +132,13 @@ pub trait Accumulator {
         unreachable!("an accumulator of arguments")
     }
 
-    /// The states, if they are nothing but the numbers of rows: then [`Input::Nothing`] need not be added row by row.
+    /// The states, if they are nothing but numbers of rows. [`Input::Nothing`] need not be added
+    /// row by row then.
     fn counts(&mut self) -> Option<&mut [u64]> {
         None
     }
 
-    /// Whether [`add_zone`](Self::add_zone) may take something in.
+    /// Whether [`add_zone`](Self::add_zone) can ever add something.
     fn can_use_zones(&self) -> bool {
         false
     }
@@ -146,29 +148,29 @@ pub trait Accumulator {
         false
     }
 
-    /// What is known, if anything, of the numbers of the vector whose rows are added next: not more than that none of those that
-    /// are not NULL lies outside the zone.
+    /// Passes on what is known of the numbers of the vector whose rows are added next: none that is
+    /// not NULL lies outside the zone. `None`: nothing is known.
     fn set_zone_hint(&mut self, _zone: Option<Zone>) {}
 
-    /// Adds all rows of an exact zone, of which at least one is not NULL; false, and nothing is added, if the zone does
-    /// not tell enough.
+    /// Adds all rows of an exact zone, at least one of which is not NULL. False: the zone is not
+    /// enough, and nothing was added.
     fn add_zone(&mut self, _group: usize, _zone: &Zone) -> bool {
         false
     }
 
-    /// Whether [`add_zone`](Self::add_zone) takes it in.
+    /// Whether [`add_zone`](Self::add_zone) would add this zone.
     fn is_answered_by(&self, _zone: &Zone) -> bool {
         false
     }
 
-    /// There are no more rows.
+    /// Notes that there are no more rows.
     fn finish(&mut self) {}
 
-    /// Forgets all groups.
+    /// Removes all groups.
     fn clear(&mut self);
 
-    /// Whether some groups may be aggregated after others. The rows of the others then wait in a file. That bounds the
-    /// memory only if the state of a group is small.
+    /// Whether some groups may be aggregated after others. Rows of the other groups are put into a
+    /// file. That bounds the memory only if the state of a group is small.
     fn can_wait(&self) -> bool {
         true
     }
@@ -176,26 +178,26 @@ pub trait Accumulator {
     /// The result for a group.
     fn answer(&self, group: usize) -> Answer;
 
-    /// The result for a group whose [`answer`](Self::answer) is [`Answer::List`].
+    /// The result for a group, if its [`answer`](Self::answer) is [`Answer::List`].
     fn list(&self, _group: usize) -> &[u32] {
         &[]
     }
 
-    /// Writes the results for some groups one after the other. False, and nothing is written, if some result may be neither a
-    /// number nor a count.
+    /// Writes the results for some groups one after the other. False: some result may be neither a
+    /// number nor a count, and nothing was written.
     fn numbers(&self, _groups: Range<usize>, _out: &mut Numbers<'_>) -> bool {
         false
     }
 
-    /// Bytes that the states take.
+    /// The bytes of memory that the states take.
     fn bytes(&self) -> usize;
 }
 
-/// Room for results that are numbers.
+/// Memory for results that are numbers.
 pub struct Numbers<'a> {
-    /// In 64 bits, as a [`Scalar`] has them.
+    /// The results as 64 bits, in the form of [`Scalar`].
     pub values: &'a mut [u64],
-    /// A bit for each that is not NULL; the others are zero.
+    /// One bit for each result, set if it is not NULL. The bits after the last result are zero.
     pub validity: &'a mut [u64],
 }
 

@@ -1,8 +1,9 @@
 //! Keys that are time buckets.
 //!
-//! Where the zone does not tell that all rows of a vector are of one bucket, the vector is cut into stretches of one bucket
-//! each. Series that were sampled together have the same times one after the other, so what was cut for one of them
-//! serves the others: see [`super::repeated_times`].
+//! Unless its zone shows that all rows of a vector lie in one bucket, the vector is cut into
+//! stretches of one bucket each. Series that were sampled together have the same times one after
+//! the other, so the stretches of one series are used again for the others: see
+//! [`super::repeated_times`].
 
 use lanes_simd::stretches;
 
@@ -28,8 +29,9 @@ impl KeyReader {
             && valid == *selection
             && let Some(row) = selection.next(0)
         {
-            // All of the vector in one bucket: its other times need not be read. The bucket of a bound is not asked for:
-            // no row that counts need have it, and the function may fail for it.
+            // The whole vector lies in one bucket, so its other times need not be read. The bucket
+            // function is not called for a bound: perhaps no row that counts has it, and the
+            // function may fail for it.
             // SAFETY: the operand has a `T` for each row of the vector.
             let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
             let bucket = self.bucket_of(time);
@@ -51,7 +53,7 @@ impl KeyReader {
             let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
         }
-        // Mostly some rows after one another are of one bucket.
+        // Consecutive rows mostly lie in one bucket.
         let (mut first, mut last, mut id) = (1, 0, 0);
         valid.for_each_of(frame.rows, |row| {
             // SAFETY: the operand has a `T` for each row of the vector.
@@ -66,8 +68,8 @@ impl KeyReader {
         Ids::Each(&*self.ids)
     }
 
-    /// Cuts a vector into stretches of one bucket each; false if they are too short to pay. If the times are sorted, few of them are
-    /// read.
+    /// Cuts a vector into stretches of one bucket each; false: they are too short to pay. If the
+    /// times are sorted, few of them are read.
     ///
     /// # Safety
     /// There are so many times.
@@ -146,7 +148,7 @@ impl KeyReader {
         bucket
     }
 
-    /// The id of the bucket that was asked for last. Only now does it become a group.
+    /// The id of the bucket that was last looked up. The bucket becomes a group only now.
     #[inline]
     fn bucket_id(&mut self, values: &mut KeyValues, bucket: Bucket) -> u32 {
         if let Some((_, Some(id))) = self.bucket {
@@ -159,8 +161,8 @@ impl KeyReader {
     }
 }
 
-/// How many of some sorted times are no later than `last`, looked for in doubling steps from a guess: a search of all of them
-/// would read far more memory.
+/// The number of sorted times that are no later than `last`, found in doubling steps from a guess.
+/// A search of all of them would read far more memory.
 fn count_within(times: &[i64], last: i64, guess: usize) -> usize {
     let guess = guess.min(times.len());
     let (mut low, mut high, mut step) = (guess, guess, 1);

@@ -1,18 +1,20 @@
-//! Buckets met before, and the ids of their groups.
+//! A memo of buckets, with the ids of their groups.
 //!
-//! Rows sorted by series and time leave a bucket and come back to it with each series. Asking the function again costs about as
-//! much as a hundred rows of one bucket do, so buckets are remembered: where a bucket is looked for follows from its distance
-//! from the first one in widths of that, so neighbours never displace each other. If others do, there are more places from then
-//! on. Months and the like, whose widths differ, may be looked for in several places; what is found is right in any case, as its
-//! bounds are compared.
+//! Rows sorted by series and time leave a bucket and return to it with each series. Calling the
+//! bucket function costs about as much as a hundred rows of one bucket, so buckets are remembered.
+//!
+//! The place of a bucket follows from its distance from the first bucket, in widths of the first
+//! bucket. So neighbours never displace each other. If others do, the number of places grows.
+//! Months and similar buckets have different widths, so one of them may have several places. What
+//! is found is right in any case, because its bounds are compared.
 
 use super::key::Bucket;
 
-/// Places at first and at most; powers of two.
+/// The number of places at first, and at most. Both are powers of two.
 const PLACES_MIN: usize = 1 << 10;
 const PLACES_MAX: usize = 1 << 16;
 
-/// A bucket and its group; of an empty place, one that no time falls into.
+/// A bucket and its group. An empty place has a bucket that contains no time.
 #[derive(Clone, Copy)]
 struct Known {
     bucket: Bucket,
@@ -35,13 +37,13 @@ impl Known {
     }
 }
 
-/// Some of the buckets that rows fell into, with the ids of their groups.
+/// Some of the buckets of earlier rows, with the ids of their groups.
 pub(super) struct BucketMemo {
-    /// The first time of the first bucket, how long that is, and one divided by that.
+    /// The first time of the first bucket, its width, and one divided by the width.
     origin: i64,
     width: i64,
     inverse: f64,
-    /// One place before the first bucket, then a power of two.
+    /// One place before the first bucket, then a power of two of places.
     known: Vec<Known>,
 }
 
@@ -93,8 +95,8 @@ impl BucketMemo {
         self.known.capacity() * size_of::<Known>()
     }
 
-    /// How many widths a time is from the origin, without a division. Of very distant times it may be another number, but
-    /// the same for each.
+    /// The distance of a time from the origin, in widths, without a division. For very distant
+    /// times it may be another number, but each time always has the same.
     #[inline]
     fn place(&self, time: i64) -> usize {
         let distance = time.wrapping_sub(self.origin);
@@ -130,7 +132,7 @@ mod tests {
             assert_eq!(memo.get(kept.last), Some((kept, number as u32)));
             assert_eq!(memo.get(kept.last + 60), None);
         }
-        // Displaced by the one as many widths later as there may be places.
+        // Displaced by the bucket that lies as many widths later as there may be places.
         assert_eq!(memo.get(7 * 60), None);
         assert_eq!(memo.get(8 * 60), Some((bucket(8, 60), 8)));
     }

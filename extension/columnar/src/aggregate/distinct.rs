@@ -3,7 +3,7 @@
 //! ```text
 //! values ── KeyReader ──► an id for each value ──► (group, id) met before? ──► the rows that are new
 //! ```
-//! Where pairs of groups and values are many, a [`KeyTable`] has them.
+//! If there are many pairs of groups and values, a `KeyTable` has them.
 //!
 //! Values are equal as keys of groups are: all NaNs, and zeros of both signs.
 
@@ -31,9 +31,10 @@ pub(super) struct Seen {
     reader: KeyReader,
     values: KeyValues,
     pairs: Pairs,
-    /// Groups and values, if there are many pairs of them; then there are no pairs.
+    /// The pairs of groups and values, if there are many; then there are no pairs in the other
+    /// form.
     wide: Option<Box<Wide>>,
-    /// So many pairs count as many.
+    /// From so many pairs on, pairs count as many.
     #[cfg(test)]
     pub(super) wide_from: Option<usize>,
 }
@@ -63,8 +64,8 @@ impl Distinct {
 }
 
 impl Seen {
-    /// The selected rows, none of which is NULL, that have a value that their group did not have before. The grouping
-    /// has no stretches.
+    /// The selected rows with a value that their group did not have before. None of the selected
+    /// rows is NULL, and the grouping has no stretches.
     ///
     /// # Errors
     /// The error of evaluating the argument.
@@ -99,7 +100,7 @@ impl Seen {
         let value = |row: usize| match &ids {
             Ids::One(id) => *id,
             Ids::Each(each) => each[row],
-            // A reader that does not cut has stretches only of buckets, which are looked up below.
+            // A reader that does not cut has stretches of buckets only, which are looked up below.
             Ids::Stretches(_) => 0,
         };
         match (&ids, grouping) {
@@ -120,7 +121,8 @@ impl Seen {
         Ok(new)
     }
 
-    /// Moves the pairs to a table of keys if they are many, and most combinations of groups and values do not occur.
+    /// Moves the pairs to a table of keys if there are many, and most combinations of groups and
+    /// values do not occur.
     fn widen_if_many(&mut self) {
         let is_hashed = || self.pairs.is_hashed() || self.values.has_scattered_numbers();
         let is_many = self.pairs.len() >= GROUPS_MIN && is_hashed();

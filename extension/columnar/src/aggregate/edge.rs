@@ -8,8 +8,9 @@ use crate::vector::Evaluation;
 use crate::vector::number::Number;
 use crate::vector::selection::Selection;
 
-/// The value, NULL included, of the row with the smallest or greatest time. Rows without a time do not count; of equal
-/// times the first one met is the first, and the last one met the last.
+/// The value, which may be NULL, of the row with the smallest or greatest time. Rows without a time
+/// do not count. Of rows with equal times, `first` keeps the earliest row and `last` keeps the
+/// latest.
 pub struct Edge<V, T> {
     end: End,
     best: Vec<Option<(T, Option<V>)>>,

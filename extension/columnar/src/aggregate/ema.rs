@@ -3,17 +3,17 @@
 //! ```text
 //! ema = first x that is not NULL;  then ema = alpha * x + (1 - alpha) * ema        alpha = 2 / (span + 1)
 //! ```
-//! Each step needs the one before, so rows are taken one by one; of one group the average stays in a register for a
-//! vector. The order of rows is one of three ([`Order`]):
+//! Each step needs the one before, so rows are added one by one. If all rows of a vector belong to
+//! one group, its average stays in a register. The order of rows is one of three ([`Order`]):
 //!
-//! - *as they come*, if nothing else is asked for;
-//! - *by time, checked*: rows are expected to come in that order, as those of a table that grows do. A row that comes
-//!   too late is [`EvaluationError::Disordered`]: its average would need rows that are gone. Whoever drives the
-//!   aggregation starts again with
-//! - *by time, sorted*: rows go to a [`TimeSort`], and what it gives back is averaged at the end.
+//! - *as they come*, if no order is requested;
+//! - *by time, checked*: rows are expected in the order of time, which is the order of a table that
+//!   grows. A row that comes too late is [`EvaluationError::Disordered`], because its average would
+//!   need rows that are gone. The caller then starts again with
+//! - *by time, sorted*: rows go to a [`TimeSort`], and are averaged in its order at the end.
 //!
-//! Of equal times the row that came first is first. NULL is later than all times. Rows whose x is NULL change nothing
-//! and need no order.
+//! Of rows with equal times, the earlier row is first. NULL is later than all times. Rows whose x
+//! is NULL change nothing and need no order.
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
 use crate::vector::number::{Number, NumberType, Scalar};
@@ -22,34 +22,34 @@ use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError, Weight, WeightFault};
 use crate::with_number;
 
-/// A row that waits for its turn.
+/// A row that is to be sorted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waiting {
     /// Its group.
     pub group: u32,
     /// Its time, as [`order_key`] gives it; `None` is NULL.
     pub time: Option<i64>,
-    /// What is averaged.
+    /// The number that is averaged.
     pub x: f64,
 }
 
-/// Sorts rows of which there may be more than fit into memory.
+/// Sorts rows that may not fit into memory.
 pub trait TimeSort {
-    /// Takes a row.
+    /// Adds a row.
     fn put(&mut self, row: Waiting);
 
-    /// Hands out all rows: those of a group in the order of their times, NULL last, and those of equal times in the
-    /// order in which they were put. Called once.
+    /// Returns all rows: those of a group in the order of their times, NULL last, and rows with
+    /// equal times in the order in which they were added. Called once.
     fn drain(&mut self, take: &mut dyn FnMut(Waiting));
 }
 
-/// In which order rows are averaged.
+/// The order in which rows are averaged.
 pub enum Order {
     /// As they come.
     Rows,
-    /// By a time of this type, in whose order they are expected to come.
+    /// By a time of this type. Rows are expected in its order.
     Checked(NumberType),
-    /// By a time of this type, however they come.
+    /// By a time of this type. Rows may come in any order.
     Sorted(NumberType, Box<dyn TimeSort>),
 }
 
@@ -64,7 +64,7 @@ pub struct Ema {
 #[derive(Clone, Copy)]
 struct State {
     begun: bool,
-    /// What was given as weight, once begun; it may not change.
+    /// The given weight, once there was a row. It may not change.
     parameter: f64,
     alpha: f64,
     average: Option<f64>,
@@ -75,12 +75,12 @@ struct State {
 #[derive(Clone, Copy)]
 struct Times {
     latest: i64,
-    /// Whether it was NULL.
+    /// Whether this time was NULL.
     is_null: bool,
 }
 
 impl Weight {
-    /// The alpha that a parameter stands for; `None` if it is none.
+    /// The alpha that a parameter stands for; `None`: the parameter is not valid.
     pub fn alpha(self, parameter: f64) -> Option<f64> {
         match self {
             Weight::Alpha => (parameter > 0.0 && parameter <= 1.0).then_some(parameter),
@@ -89,7 +89,8 @@ impl Weight {
     }
 }
 
-/// The average after one more number. With an alpha of 1 it is the number: zero times an infinity before would be NaN.
+/// The average after one more number. With an alpha of 1 it is that number. The formula would give
+/// NaN after an infinity, because zero times infinity is NaN.
 #[inline(always)]
 pub fn step(alpha: f64, before: f64, x: f64) -> f64 {
     if alpha < 1.0 {
@@ -99,7 +100,8 @@ pub fn step(alpha: f64, before: f64, x: f64) -> f64 {
     }
 }
 
-/// A number as an integer of the same order: of floats -0 equals +0, and NaN is the greatest and equals itself.
+/// An integer that orders like the number. For floats, -0 equals +0, and NaN is the greatest and
+/// equals itself.
 #[inline]
 pub fn order_key<T: Number>(value: T) -> i64 {
     if !T::TYPE.is_float() {
@@ -114,7 +116,7 @@ pub fn order_key<T: Number>(value: T) -> i64 {
 }
 
 impl Times {
-    /// Takes note of the time of one more row.
+    /// Checks the time of one more row.
     fn follow(&mut self, time: Option<i64>) -> Evaluation<()> {
         match time {
             None => self.is_null = true,
@@ -124,7 +126,7 @@ impl Times {
         Ok(())
     }
 
-    /// The same for rows of one group.
+    /// Checks the times of rows of one group.
     fn follow_all<T: Number>(
         &mut self,
         time: Operand,
@@ -164,7 +166,7 @@ unsafe fn key_of<T: Number>(time: Operand, timed: &Selection, row: usize) -> Opt
 }
 
 impl State {
-    /// Takes note of the weight given in a row.
+    /// Checks the weight of a row.
     #[inline]
     fn begin(&mut self, weight: Weight, parameter: Option<Scalar>) -> Evaluation<()> {
         let fault = |fault| Err(EvaluationError::Weight(weight, fault));
@@ -191,10 +193,11 @@ impl State {
         });
     }
 
-    /// Takes in rows of this group alone.
+    /// Adds rows of this group alone.
     fn push_all(&mut self, x: Operand, counted: &Selection, rows: usize) {
         let Some(first) = counted.next(0) else { return };
-        // Seeding with the first number and then averaging it in would not give it back to the bit.
+        // The first number becomes the average without a computation, which would not return it to
+        // the bit.
         let (mut average, mut rest) = (self.average.unwrap_or_default(), *counted);
         if self.average.is_none() {
             // SAFETY: a double for each row of the vector.
@@ -211,8 +214,8 @@ impl State {
 }
 
 impl Ema {
-    /// No group yet. The input is [`Input::Timed`], of a double, the weight as a double, and a time if `order` asks for
-    /// one.
+    /// States without groups. The input is [`Input::Timed`] of a double, the weight as a double,
+    /// and a time if `order` has one.
     pub fn new(weight: Weight, order: Order) -> Ema {
         Ema {
             weight,
@@ -221,7 +224,7 @@ impl Ema {
         }
     }
 
-    /// Takes note of the weights of the selected rows.
+    /// Checks the weights of the selected rows.
     fn begin(
         &mut self,
         grouping: &Grouping<'_>,

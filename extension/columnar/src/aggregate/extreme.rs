@@ -13,7 +13,7 @@ use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::zone_map::Zone;
 
-/// Which end is wanted.
+/// The extreme that is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The smallest.
@@ -22,17 +22,18 @@ pub enum End {
     Maximum,
 }
 
-/// The smallest or greatest number. Among equals (-0 and +0) the one met last, as PostgreSQL's functions keep it.
+/// The smallest or greatest number of each group. Of equal numbers (-0 and +0) the last one counts,
+/// as in PostgreSQL's functions.
 pub struct Extreme<T> {
     end: End,
     best: Vec<T>,
     seen: Vec<bool>,
-    /// How many groups have none yet.
+    /// The number of groups that have no number yet.
     unseen: usize,
 }
 
 impl<T: Number> Extreme<T> {
-    /// No group yet.
+    /// States without groups.
     pub fn new(end: End) -> Self {
         Extreme {
             end,
@@ -42,7 +43,8 @@ impl<T: Number> Extreme<T> {
         }
     }
 
-    /// Offers the number of each selected row to its group. An empty group holds what every number beats or equals.
+    /// Compares the number of each selected row with its group's. An empty group holds a value that
+    /// every number beats or equals.
     fn offer_each(&mut self, ids: &[u32], values: *const T, selection: &Selection, rows: usize) {
         if self.unseen > 0 {
             let (seen, unseen) = (&mut self.seen, &mut self.unseen);
@@ -62,7 +64,7 @@ impl<T: Number> Extreme<T> {
         }
     }
 
-    /// Offers the numbers of short stretches, all of which are selected, to their groups.
+    /// Compares the numbers of short stretches with their groups'. All rows are selected.
     ///
     /// # Safety
     /// There is a number for each row.
@@ -89,7 +91,7 @@ impl<T: Number> Extreme<T> {
         }
     }
 
-    /// Offers the best of the selected numbers to a group; a null pointer selects all.
+    /// Compares the best of the selected numbers with a group's. A null pointer selects all rows.
     ///
     /// # Safety
     /// There are so many numbers, and a bit for each unless the pointer is null.
@@ -106,7 +108,7 @@ impl<T: Number> Extreme<T> {
         }
     }
 
-    /// The best of a zone's numbers, if its bound tells that.
+    /// The best of a zone's numbers, if its bound is enough to know it.
     fn best_of(&self, zone: &Zone) -> Option<T> {
         zone_answer::number::<T>(match self.end {
             End::Minimum => zone.minimum,

@@ -5,13 +5,14 @@
 //! ids of key 2 ─┴─ pair ─┐
 //! ids of key 3 ──────────┴─ pair ── … ── group ids
 //! ```
-//! Where all keys have stretches of rows, pairs do too, and each stretch is looked up once. Pairs of ids are looked up in a
-//! table of their own for each step ([`Pairs`]).
+//! If all keys have stretches of rows, so do pairs, and each stretch is looked up once. Each step
+//! has its own table of pairs of ids (`Pairs`).
 //!
-//! Groups of which there are many move to [`super::wide_groups`].
+//! When there are many groups, they move to `super::wide_groups`.
 //!
-//! Buckets come last, whatever the query's order is: the other keys of a row mostly go together (a series and its
-//! labels), so their combinations are few, and the minutes of each lie side by side in the last table.
+//! Buckets come last, whatever the order of the query is. The other keys of a row are mostly
+//! related, such as a series and its labels, so there are few combinations of them. In the last
+//! table, the minutes of each combination lie side by side.
 
 use std::ops::Range;
 
@@ -28,24 +29,24 @@ use crate::vector::selection::Selection;
 
 /// The groups of a query.
 pub(super) struct Groups {
-    /// In the order in which they are paired.
+    /// The keys, in the order in which they are paired.
     pub(super) keys: Vec<GroupKey>,
-    /// The place there of each key of the query.
+    /// The place of each of the query's keys in that order.
     places: Vec<usize>,
-    /// Of each step after the first: the id of each pair, and the pair of each id.
+    /// For each step after the first: the id of each pair, and the pair of each id.
     pub(super) pairs: Vec<Pairs>,
     pub(super) ids: Box<[u32; VECTOR_ROWS]>,
-    /// Those of a key after the first.
+    /// The ids of a key after the first.
     pub(super) others: Box<[u32; VECTOR_ROWS]>,
     stretches: StretchList,
     combined: StretchList,
-    /// The groups, if they are many; then there are no pairs.
+    /// The groups, if there are many; then there are no pairs.
     pub(super) wide: Option<Box<WideGroups>>,
-    /// Whether rows of the vector before had an id each.
+    /// Whether the rows of the previous vector had an id each.
     had_each: bool,
-    /// Whether equal values of a key need the same number in all groups.
+    /// Whether equal values of a key need one number in all groups.
     pub(super) shares_numbers: bool,
-    /// So many groups move, whatever their keys are.
+    /// So many groups move to the wide form, whatever their keys are.
     #[cfg(test)]
     pub(super) wide_from: Option<usize>,
 }
@@ -65,7 +66,7 @@ impl GroupKey {
     }
 }
 
-/// The groups of a vector's rows, and how many groups there are now.
+/// The groups of a vector's rows, and the number of groups so far.
 pub(super) struct Assigned<'a> {
     pub(super) grouping: Grouping<'a>,
     pub(super) groups: usize,
@@ -102,7 +103,7 @@ impl Groups {
         }
     }
 
-    /// How many groups there are; one from the start if there are no keys.
+    /// The number of groups; 1 from the start if there are no keys.
     pub(super) fn len(&self) -> usize {
         if let Some(wide) = &self.wide {
             return wide.table.len();
@@ -131,7 +132,7 @@ impl Groups {
         }
     }
 
-    /// Writes the numbers that a key's values have in some groups, one group after the other.
+    /// Writes the numbers of a key's values in some groups, one group after the other.
     pub(super) fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
         let place = self.places[key];
         if let Some(wide) = &self.wide {
@@ -149,7 +150,7 @@ impl Groups {
             out.for_each(|(out, (_, right))| *out = *right);
             return;
         }
-        // Groups that were met one after the other mostly differ in the last key alone.
+        // Groups that follow each other mostly differ in the last key alone.
         let mut known = None;
         for (out, (left, _)) in out {
             *out = match known {
@@ -160,9 +161,9 @@ impl Groups {
         }
     }
 
-    /// The number that the value of the key in a place has in a pair of the last of so many steps.
+    /// The number of the value that the key in a place has in a pair of the last of so many steps.
     pub(super) fn number_of(&self, mut id: u32, place: usize, steps: usize) -> u32 {
-        // From the last step backwards: the right side of step s is the key in place s + 1.
+        // From the last step backwards. The right side of step s is the key in place s + 1.
         for step in (0..steps).rev() {
             let (left, right) = self.pairs[step].pair(id);
             if place == step + 1 {
@@ -182,7 +183,7 @@ impl Groups {
         }
     }
 
-    /// How many numbers the values of a key have.
+    /// The number of numbers that the values of a key have.
     pub(super) fn key_values(&self, key: usize) -> usize {
         let place = self.places[key];
         match &self.wide {
@@ -191,7 +192,7 @@ impl Groups {
         }
     }
 
-    /// Whether the ids of a key's rows are told by what is known of the vector: what the key is made of is not read then.
+    /// Whether a zone gives the ids of a key's rows, so that the key's column is not read.
     pub(super) fn is_answered_by_zone(&self, key: usize, frame: &Frame<'_>) -> bool {
         self.keys[self.places[key]]
             .reader
@@ -199,14 +200,15 @@ impl Groups {
             .is_some()
     }
 
-    /// Whether a key takes stretches of equal values for values.
+    /// Whether a key accepts stretches of equal values instead of values.
     pub(super) fn accepts_repeats(&self, key: usize) -> bool {
         let place = self.places[key];
         let is_word = |wide: &WideGroups| wide.is_direct(place);
         !self.wide.as_deref().is_some_and(is_word) && self.keys[place].reader.accepts_repeats()
     }
 
-    /// Ends a vector, whose groups are not looked at any more. What the next vector needs of a column may change.
+    /// Ends a vector, whose groups are not needed any more. The next vector may need other parts of
+    /// a column.
     #[inline]
     pub(super) fn end_vector(&mut self) {
         if std::mem::take(&mut self.had_each) {
@@ -236,7 +238,7 @@ impl Groups {
         if rest.is_empty() {
             let grouping = match first.assign(frame, selection)? {
                 Ids::One(id) => Grouping::One(id),
-                // The borrow of the ids must not keep us from asking how many there are.
+                // The ids are borrowed, but the number of groups is still needed.
                 Ids::Stretches(stretches) => Grouping::Stretches(Stretches {
                     starts: unbound(stretches.starts),
                     groups: unbound(stretches.groups),

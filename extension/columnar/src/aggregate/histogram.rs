@@ -24,7 +24,7 @@ impl Buckets {
         is_range.then_some(Buckets { low, high, count })
     }
 
-    /// How many places a histogram has: one below the buckets, the buckets, and one above them.
+    /// The number of places of a histogram: one below the buckets, the buckets, and one above them.
     pub fn places(&self) -> usize {
         self.count as usize + 2
     }
@@ -51,12 +51,12 @@ impl Buckets {
 /// A histogram for each group.
 pub struct Histogram {
     buckets: Buckets,
-    /// The counts of all places of a group, then those of the next.
+    /// The counts of all places, group by group.
     counts: Vec<u32>,
 }
 
 impl Histogram {
-    /// No group yet. The input is [`Input::Number`] of a double.
+    /// States without groups. The input is [`Input::Number`] of a double.
     pub fn new(buckets: Buckets) -> Histogram {
         Histogram {
             buckets,

@@ -12,10 +12,10 @@ use crate::vector::text::item_payload;
 use crate::vector::value::Operand;
 use crate::with_number;
 
-/// Stands for NULL.
+/// The number that stands for NULL.
 const NULL: u64 = 0x6a09_e667_f3bc_c909;
 
-/// A hash with one more value mixed in.
+/// A hash, with one more value mixed in.
 #[inline]
 fn mixed(hash: u64, value: u64) -> u64 {
     let wide = u128::from(hash ^ value ^ 0x9e37_79b9_7f4a_7c15)

@@ -1,4 +1,5 @@
-//! Aggregation without new groups: rows of groups that are not known yet are left to the caller, who puts them aside.
+//! Aggregation without new groups. Rows of groups that are not known yet are returned to the
+//! caller, who puts them aside.
 //!
 //! ```text
 //! groups take too much memory ── close ──► rows of known groups: added as before
@@ -29,13 +30,13 @@ impl Aggregation {
         !self.single && aggregates.all(can_wait)
     }
 
-    /// Takes in no more groups. From now on rows are added by [`Self::add_known`] alone.
+    /// Stops adding groups. From now on rows are added by [`Self::add_known`] alone.
     pub fn close(&mut self) {
         let keys = self.groups.keys.iter_mut();
         keys.for_each(|key| key.values.close());
     }
 
-    /// Takes in the selected rows of known groups, and returns the other ones.
+    /// Adds the selected rows of known groups, and returns the other rows.
     ///
     /// # Errors
     /// As for [`Self::add`].
@@ -66,7 +67,7 @@ impl Aggregation {
         keys.try_for_each(|key| key.reader.hash(frame, selection, hashes))
     }
 
-    /// Forgets all groups and their rows, and takes in new groups again.
+    /// Removes all groups and their rows, and adds new groups again.
     pub fn clear(&mut self) {
         if let Some(wide) = &mut self.groups.wide {
             wide.table.clear();
@@ -146,7 +147,8 @@ mod tests {
 
     type Row = (Option<u8>, Option<i8>);
 
-    /// What a row is grouped by: zeros of both signs, and all NaNs, are one group each.
+    /// The values by which a row is grouped. Zeros of both signs are one group, and so are all
+    /// NaNs.
     fn float(value: i8) -> f64 {
         match value {
             0 => -0.0,

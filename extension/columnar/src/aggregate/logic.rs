@@ -5,7 +5,7 @@ use crate::vector::Evaluation;
 use crate::vector::selection::Selection;
 use crate::zone_map::Zone;
 
-/// Whether all, or any, of some truths are TRUE.
+/// Whether all booleans are TRUE, or any.
 pub struct Logic {
     all: bool,
     states: Vec<Option<bool>>,

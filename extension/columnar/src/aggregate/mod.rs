@@ -5,37 +5,53 @@
 //!                                    └── every aggregate: filter, argument, add to the states of the groups
 //! ```
 //!
-//! The cast, in the order in which data flow:
-//! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, uuids, time buckets.
-//! - `bytes16_key`: those of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets met before.
-//!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids; `text_ids`: those of
-//!   texts; `text_key`, `text_batch`: how a vector's texts get them together.
-//! - `known`: aggregation without new groups, for when there is no memory for more; `key_hash`: which of the other
-//!   groups are aggregated together later.
-//! - [`distinct`]: rows of a group with equal values, of which the first one counts.
-//! - [`stretches`]: rows in a row that are of one group.
-//! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
-//!   order of appearance.
-//! - `wide_groups`: groups of which there are many, by `key_table`, a table of keys that are some words each.
-//! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
-//!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`], [`percentile`] are those states: one
-//!   element a group, side by side.
-//! - [`zone_answer`]: whole vectors, and whole sealed stretches, taken in by their zones, without a look at a row.
-//! - [`Aggregation`]: all of it, as a scan drives it.
+//! The modules, in the order in which data flows:
+//! - [`key`]: the keys of groups: numbers, bools, texts by their dictionary codes, uuids, time
+//!   buckets.
+//! - `bytes16_key`: keys of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets of
+//!   earlier rows. `repeated_times`: times that were cut into buckets before. `key_values`: the
+//!   values of a key and their ids; `text_ids`: the ids of texts; `text_key`, `text_batch`: how the
+//!   texts of a vector get their ids together.
+//! - `known`: aggregation without new groups, when there is no memory for more; `key_hash`: hashes
+//!   by which the rows of the other groups are put aside together.
+//! - [`distinct`]: of rows of a group with equal values, the first one counts.
+//! - [`stretches`]: consecutive rows of one group.
+//! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids. Ids are dense and
+//!   count from 0 in order of appearance.
+//! - `wide_groups`: groups when there are many, by `key_table`, a table of keys of a few words
+//!   each.
+//! - `argument`: the arguments of aggregates.
+//! - [`accumulator`]: the trait of the states of one aggregate. [`sum`], [`moments`], [`extreme`],
+//!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`] and [`percentile`]
+//!   implement it, with one element for each group.
+//! - `zone_answer`: whole vectors, and whole sealed runs, are added by their zones, without
+//!   reading a row.
+//! - [`Aggregation`]: the whole of an aggregation, which a scan feeds with vectors.
 //!
-//! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
-//! keys, or the vector or a stretch of it has one value of them or lies in one time bucket) go into sixteen interleaved stripes
-//! (row i of the vector to stripe i mod 16), which are added up as [`lanes_simd::aggregate`] says; stretches and vectors follow in
-//! row order. Rows that have an id each are added one by one in row order, as PostgreSQL does, but for
-//! `sum(double precision)`, where 64 rows (a whole word of the vector), all selected and of one group, are summed in stripes
-//! first. So are the rows of [short stretches](stretches). The order depends on the rows' places, on the keys of their neighbours, on
-//! the zone maps of time buckets and on the magnitude of the numbers (see below), never on the machine.
+//! *Order of addition of floats.* Integers are exact. For floats there are three cases:
 //!
-//! *Overflow of floats.* Stripes cannot overflow where PostgreSQL's order does not, nor the reverse, while all numbers
-//! are of moderate magnitude, so that is checked first, a vector at a time ([`moments::MAGNITUDE_MAX`]). A vector that
-//! has greater ones is added row by row with PostgreSQL's checks.
+//! - Rows of one vector that are known to belong to one group go into sixteen interleaved stripes:
+//!   row i of the vector to stripe i mod 16. That is known if there are no keys, or if the vector
+//!   or a stretch of it has one value of each key or lies in one time bucket. The stripes are added
+//!   up as [`lanes_simd::aggregate`] says. Stretches and vectors follow in row order.
+//!
+//! - Rows that have an id each are added one by one in row order, as PostgreSQL does.
+//!
+//! - In `sum(double precision)`, rows with ids are first summed in stripes where 64 rows (a whole
+//!   word of the vector) are all selected and of one group. So are the rows of [short
+//!   stretches](stretches).
+//!
+//! The order depends on the places of the rows, on the keys of their neighbours, on the zone maps
+//! of time buckets and on the magnitude of the numbers (see below). It never depends on the
+//! machine.
+//!
+//! *Overflow of floats.* While all numbers are of moderate magnitude, stripes overflow exactly when
+//! PostgreSQL's order does, which is never. So the magnitude of each vector is checked first
+//! ([`moments::MAGNITUDE_MAX`]). A vector with greater numbers is added row by row with
+//! PostgreSQL's checks.
 
 pub mod accumulator;
+mod argument;
 mod bucket_key;
 mod bucket_memo;
 mod bytes16_key;
@@ -76,64 +92,44 @@ use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
-use crate::vector::value::{Operand, Value};
 use crate::zone_map::Zone;
 
 pub use accumulator::{Accumulator, Answer, Grouping, Input, Numbers};
-use distinct::{Distinct, Seen};
+pub use argument::Argument;
+use distinct::Seen;
 use group::Groups;
 pub use key::Key;
 pub use key_values::KeyValue;
 
-/// What an aggregate takes.
-pub enum Argument {
-    /// Nothing: `count(*)`.
-    Nothing,
-    /// A number.
-    Number(Value),
-    /// A truth.
-    Truth(Predicate),
-    /// A column of any type, of which only NULLs matter.
-    Presence(usize),
-    /// Two numbers.
-    Pair(Value, Value),
-    /// A number, a parameter, and a time where the order of rows is asked for.
-    Timed(Value, Value, Option<Value>),
-    /// Whole rows, which the accumulator reads itself.
-    Rows,
-    /// One of the above, each value of which counts once in a group.
-    Distinct(Box<Distinct>),
-}
-
 /// One aggregate of a query.
 pub struct Aggregate {
-    /// Rows for which it does not hold are left out.
+    /// Only rows for which it holds are aggregated.
     pub filter: Option<Predicate>,
-    /// What it takes.
+    /// Its argument.
     pub argument: Argument,
     /// Its states.
     pub accumulator: Box<dyn Accumulator>,
 }
 
-/// All aggregates of a query with their groups.
+/// All aggregates of a query, and its groups.
 pub struct Aggregation {
     groups: Groups,
     aggregates: Vec<Aggregate>,
-    /// Whether there are no keys, so that all rows are of group 0.
+    /// Whether there are no keys, so that all rows belong to group 0.
     single: bool,
     spread: Spread,
     vectors_answered_by_zones: u64,
 }
 
-/// The groups of a vector's rows where an accumulator had rather have one each than stretches of them.
+/// The group ids of a vector's rows, for accumulators that prefer ids to stretches.
 struct Spread {
     ids: Box<[u32; VECTOR_ROWS]>,
-    /// Whether they are those of the vector under way.
+    /// Whether they belong to the current vector.
     is_done: bool,
 }
 
 impl Spread {
-    /// A grouping without stretches.
+    /// The grouping without stretches.
     fn each<'a>(&'a mut self, grouping: &Grouping<'a>) -> Grouping<'a> {
         let Grouping::Stretches(stretches) = grouping else {
             return *grouping;
@@ -145,11 +141,11 @@ impl Spread {
     }
 }
 
-/// Stretches up to here reach accumulators that do not take stretches one by one.
+/// So many stretches, or fewer, are passed one by one to accumulators that do not take stretches.
 const STRETCHES_ALONE_MAX: usize = 16;
 
 impl Aggregation {
-    /// Nothing read yet. Without keys there is one group from the start, as in SQL.
+    /// An aggregation without rows. Without keys there is one group from the start, as in SQL.
     pub fn new(keys: Vec<Key>, aggregates: Vec<Aggregate>) -> Aggregation {
         let mut aggregation = Aggregation {
             single: keys.is_empty(),
@@ -168,16 +164,16 @@ impl Aggregation {
         aggregation
     }
 
-    /// Takes in the selected rows of a vector.
+    /// Adds the selected rows of a vector.
     ///
     /// # Errors
-    /// Those of the expressions, and of the aggregates themselves. [`crate::vector::EvaluationError::Disordered`] is the
-    /// caller's to mend: see [`ema`].
+    /// The errors of the expressions and of the aggregates. The caller handles
+    /// [`crate::vector::EvaluationError::Disordered`]: see [`ema`].
     pub fn add(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
         self.add_counted(frame, selection, selection.count())
     }
 
-    /// As [`Self::add`], for a caller who knows how many rows are selected.
+    /// Does as [`Self::add`], for a caller who knows how many rows are selected.
     ///
     /// # Errors
     /// As for [`Self::add`].
@@ -228,7 +224,8 @@ impl Aggregation {
         Ok(())
     }
 
-    /// What to take in of so many rows, an aggregate each, if the zones that are stored of them tell all that is asked for without keys.
+    /// The zones to add for so many rows, one for each aggregate, if their stored zones answer all
+    /// aggregates. There must be no keys.
     pub fn answered_by_zones(
         &self,
         rows: u32,
@@ -243,8 +240,8 @@ impl Aggregation {
             .collect()
     }
 
-    /// Takes in so many rows without keys by the zones that are stored of them, by attribute. False, and nothing is taken in, if they do
-    /// not tell all that is asked for.
+    /// Adds so many rows by their stored zones, which are given by attribute. There must be no
+    /// keys. False: the zones do not answer all aggregates, and nothing was added.
     pub fn add_stored_zones(&mut self, rows: u32, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
         let Some(zones) = self.answered_by_zones(rows, zone) else {
             return false;
@@ -256,10 +253,10 @@ impl Aggregation {
         true
     }
 
-    /// To which groups the selected rows of a vector belong, and how many groups there are now.
+    /// The groups of the selected rows of a vector, and the number of groups so far.
     ///
     /// # Errors
-    /// Those of the keys' expressions.
+    /// The errors of the keys' expressions.
     pub fn grouping(
         &mut self,
         frame: &Frame<'_>,
@@ -269,24 +266,24 @@ impl Aggregation {
         Ok((assigned.grouping, assigned.groups))
     }
 
-    /// Whether [`add`](Self::add) of this vector is not going to read what a key, a bucket, is made of.
+    /// Whether [`add`](Self::add) of this vector will not read the times of a key that is a bucket.
     pub fn is_key_answered_by_zone(&self, key: usize, frame: &Frame<'_>) -> bool {
         self.groups.is_answered_by_zone(key, frame)
     }
 
-    /// Whether a key takes stretches of equal values for values.
+    /// Whether a key accepts stretches of equal values instead of values.
     pub fn accepts_repeats(&self, key: usize) -> bool {
         self.groups.accepts_repeats(key)
     }
 
-    /// There are no more rows. Answers may be asked for from now on.
+    /// Notes that there are no more rows. From now on answers may be read.
     pub fn finish(&mut self) {
         for aggregate in &mut self.aggregates {
             aggregate.accumulator.finish();
         }
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
@@ -296,7 +293,7 @@ impl Aggregation {
         self.key_value(self.key_number(group, key), key)
     }
 
-    /// So many groups count as many.
+    /// From so many groups on, groups count as many.
     #[cfg(test)]
     pub(crate) fn widen_from(&mut self, groups: Option<usize>) {
         self.groups.wide_from = groups;
@@ -304,18 +301,18 @@ impl Aggregation {
         seen.for_each(|seen| seen.wide_from = groups);
     }
 
-    /// Equal values of a key get the same number in all groups.
+    /// Makes equal values of a key have one number in all groups.
     pub fn share_key_numbers(&mut self) {
         self.groups.shares_numbers = true;
     }
 
-    /// The number of a group's value of a key. Groups with different values have different numbers. Groups with
-    /// equal values have the same if numbers are [shared](Self::share_key_numbers).
+    /// The number of a group's value of a key. Groups with different values have different numbers.
+    /// Groups with equal values have one number if numbers are [shared](Self::share_key_numbers).
     pub fn key_number(&self, group: usize, key: usize) -> u32 {
         self.groups.key_number(group, key)
     }
 
-    /// The numbers of some groups' values of a key, one after the other.
+    /// Writes the numbers of some groups' values of a key, one after the other.
     pub fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
         self.groups.key_numbers(key, groups, out);
     }
@@ -325,7 +322,7 @@ impl Aggregation {
         self.groups.key_value(number, key)
     }
 
-    /// How many numbers the values of a key have. They count from 0.
+    /// The number of numbers that the values of a key have. They count from 0.
     pub fn key_values(&self, key: usize) -> usize {
         self.groups.key_values(key)
     }
@@ -335,22 +332,23 @@ impl Aggregation {
         self.aggregates[aggregate].accumulator.answer(group)
     }
 
-    /// The answer of an aggregate for a group for which it is [`Answer::List`].
+    /// The answer of an aggregate for a group, if it is [`Answer::List`].
     pub fn list(&self, group: usize, aggregate: usize) -> &[u32] {
         self.aggregates[aggregate].accumulator.list(group)
     }
 
-    /// The answers of an aggregate for some groups, as [`Accumulator::numbers`] writes them; false if it does not.
+    /// Writes the answers of an aggregate for some groups, as [`Accumulator::numbers`] does; false
+    /// if it does not.
     pub fn numbers(&self, aggregate: usize, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
         self.aggregates[aggregate].accumulator.numbers(groups, out)
     }
 
-    /// Vectors of which no aggregate read a row.
+    /// The number of vectors of which no aggregate read a row.
     pub fn vectors_answered_by_zones(&self) -> u64 {
         self.vectors_answered_by_zones
     }
 
-    /// Bytes of memory that groups and states take.
+    /// The bytes of memory that groups and states take.
     pub fn bytes(&self) -> usize {
         let states = self.aggregates.iter().map(Aggregate::bytes);
         self.groups.bytes() + states.sum::<usize>()
@@ -358,12 +356,12 @@ impl Aggregation {
 }
 
 impl Aggregate {
-    /// Whether its states read whole rows, and so may be of any size.
+    /// Whether its states read whole rows, and so may have any size.
     pub fn takes_rows(&self) -> bool {
         matches!(self.argument, Argument::Rows)
     }
 
-    /// The values that groups have had, if each value counts once.
+    /// The values that each group has had, if each value counts once.
     fn seen(&mut self) -> Option<&mut Seen> {
         match &mut self.argument {
             Argument::Distinct(distinct) => Some(&mut distinct.seen),
@@ -380,7 +378,8 @@ impl Aggregate {
         self.accumulator.bytes() + seen
     }
 
-    /// Takes in `count` selected rows of the only group, if it is enough to count them; false if it is not.
+    /// Adds `count` selected rows of the only group, if it is enough to count them; false: it is
+    /// not.
     #[inline]
     fn add_count(
         &mut self,
@@ -419,46 +418,18 @@ impl Aggregate {
             Argument::Distinct(distinct) => (&mut distinct.argument, Some(&mut distinct.seen)),
             other => (other, None),
         };
-        let input = match argument {
-            Argument::Nothing | Argument::Distinct(_) => Input::Nothing,
-            Argument::Presence(attribute) => {
-                chosen = valid.insert(frame.present(*attribute, chosen));
-                Input::Nothing
-            }
-            Argument::Number(value) => {
-                if self.accumulator.uses_zone_hints() {
-                    let column = value.column();
-                    self.accumulator
-                        .set_zone_hint(column.and_then(|column| frame.zone(column)));
-                }
-                let operand = value.evaluate(frame, chosen)?;
-                chosen = operand.valid_in(chosen, &mut valid);
-                Input::Number(operand)
-            }
-            Argument::Truth(predicate) => {
-                let truth = predicate.evaluate(frame, chosen)?;
-                chosen = valid.insert(truth.yes.or(&truth.no));
-                Input::Truth(truth.yes)
-            }
-            Argument::Pair(a, b) => {
-                let a = a.evaluate(frame, chosen)?;
-                let b = b.evaluate(frame, chosen)?;
-                Input::Pair(a, b)
-            }
-            Argument::Timed(x, parameter, time) => {
-                let x = x.evaluate(frame, chosen)?;
-                let parameter = parameter.evaluate(frame, chosen)?;
-                let time = match time {
-                    Some(time) => time.evaluate(frame, chosen)?,
-                    None => Operand::Null,
-                };
-                Input::Timed(x, parameter, time)
-            }
-            Argument::Rows => {
-                let grouping = spread.each(grouping);
-                return self.accumulator.add_rows(&grouping, frame, chosen);
-            }
-        };
+        if matches!(argument, Argument::Rows) {
+            let grouping = spread.each(grouping);
+            return self.accumulator.add_rows(&grouping, frame, chosen);
+        }
+        if let Argument::Number(value) = argument
+            && self.accumulator.uses_zone_hints()
+        {
+            let column = value.column();
+            self.accumulator
+                .set_zone_hint(column.and_then(|column| frame.zone(column)));
+        }
+        let (input, chosen) = argument.evaluate(frame, chosen, &mut valid)?;
         if chosen.is_empty() {
             return Ok(());
         }
@@ -470,25 +441,35 @@ impl Aggregate {
                 false => self.accumulator.add(&grouping, &input, &new, frame.rows),
             };
         }
-        match grouping {
-            Grouping::Stretches(stretches) => {
-                if self.accumulator.add_stretches(*stretches, &input, chosen)? {
-                    return Ok(());
-                }
-                if stretches.are_short || stretches.len() > STRETCHES_ALONE_MAX {
-                    let each = spread.each(grouping);
-                    return self.accumulator.add(&each, &input, chosen, frame.rows);
-                }
-                for (group, rows) in stretches.iter() {
-                    let rows = chosen.within(rows.start, rows.end);
-                    if !rows.is_empty() {
-                        let one = Grouping::One(group);
-                        self.accumulator.add(&one, &input, &rows, frame.rows)?;
-                    }
-                }
-                Ok(())
-            }
-            other => self.accumulator.add(other, &input, chosen, frame.rows),
+        self.add_to_groups(grouping, &input, chosen, frame.rows, spread)
+    }
+
+    /// Adds the chosen rows, whose argument was evaluated, to their groups.
+    fn add_to_groups(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        chosen: &Selection,
+        rows: usize,
+        spread: &mut Spread,
+    ) -> Evaluation<()> {
+        let Grouping::Stretches(stretches) = grouping else {
+            return self.accumulator.add(grouping, input, chosen, rows);
+        };
+        if self.accumulator.add_stretches(*stretches, input, chosen)? {
+            return Ok(());
         }
+        if stretches.are_short || stretches.len() > STRETCHES_ALONE_MAX {
+            let each = spread.each(grouping);
+            return self.accumulator.add(&each, input, chosen, rows);
+        }
+        for (group, of_group) in stretches.iter() {
+            let selected = chosen.within(of_group.start, of_group.end);
+            if !selected.is_empty() {
+                let one = Grouping::One(group);
+                self.accumulator.add(&one, input, &selected, rows)?;
+            }
+        }
+        Ok(())
     }
 }

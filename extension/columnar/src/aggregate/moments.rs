@@ -1,4 +1,4 @@
-//! Averages and variances of floats: the three numbers that PostgreSQL's `float8_accum` keeps.
+//! Averages and variances of floats, by the three numbers that PostgreSQL's `float8_accum` keeps.
 
 use std::marker::PhantomData;
 
@@ -11,17 +11,18 @@ use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError};
 use crate::zone_map::{Bound, Zone};
 
-/// Doubles up to here cannot overflow PostgreSQL's sums, nor its sums of squares, in any order: for a table of 2^43
-/// rows, (2 · 2^43 · 1e100)² < 1e308.
+/// Doubles up to this magnitude cannot make PostgreSQL's sums overflow, nor its sums of squares, in
+/// any order: for a table of 2^43 rows, (2 · 2^43 · 1e100)² < 1e308.
 pub const MAGNITUDE_MAX: f64 = 1e100;
 
-/// The same for a sum of reals in their own precision: 2^43 · 1e25 < 3.4e38.
+/// The bound for a sum of reals in their own precision: 2^43 · 1e25 < 3.4e38.
 pub const MAGNITUDE_MAX_F32: f32 = 1e25;
 
-/// No sum of 2^43 numbers within [`MAGNITUDE_MAX`] is greater.
+/// The greatest sum of 2^43 numbers within [`MAGNITUDE_MAX`].
 const SUM_MAX: f64 = MAGNITUDE_MAX * (1_u64 << 43) as f64;
 
-/// Whether all numbers of a vector, also those that do not count, are finite and so small that no sum can overflow.
+/// Whether all numbers of a vector, including those that do not count, are finite and so small that
+/// no sum can overflow.
 ///
 /// # Safety
 /// There are `rows` values of type `T`.
@@ -40,7 +41,8 @@ pub unsafe fn is_moderate<T: Number>(values: *const u8, rows: usize) -> bool {
     }
 }
 
-/// The sum of the selected floats as doubles, if the part of the vector where they lie is as [`is_moderate`] says.
+/// The sum of the selected floats as doubles, if [`is_moderate`] holds for the part of the vector
+/// that contains them.
 ///
 /// # Safety
 /// There are `rows` values of type `T`, a float.
@@ -64,7 +66,7 @@ unsafe fn moderate_sum<T: Number>(
     }
 }
 
-/// Whether all numbers of a zone of type `T` are such as [`is_moderate`] asks for.
+/// Whether [`is_moderate`] holds for all numbers of a zone of type `T`.
 pub(super) fn is_moderate_zone<T: Number>(zone: &Zone) -> bool {
     let limit = match T::TYPE {
         NumberType::F32 => f64::from(MAGNITUDE_MAX_F32),
@@ -76,20 +78,21 @@ pub(super) fn is_moderate_zone<T: Number>(zone: &Zone) -> bool {
 
 /// `avg` and the variance family of floats.
 pub struct Moments<T> {
-    /// Whether squares are asked for. Without, they are kept only where they might overflow.
+    /// Whether squares are needed. If not, they are kept only where they might overflow.
     squares_wanted: bool,
-    /// Whether a sum went beyond [`SUM_MAX`]: then even moderate numbers may be so far from the mean that the sum of
-    /// squares overflows, which PostgreSQL reports, of an average too.
+    /// Whether a sum went beyond [`SUM_MAX`]. Then even moderate numbers may be so far from the
+    /// mean that the sum of squares overflows. PostgreSQL reports that overflow even for an
+    /// average.
     great: bool,
-    /// Whether the numbers that come next are known to be moderate.
+    /// Whether the numbers that follow are known to be moderate.
     moderate: bool,
     states: Vec<FloatState>,
-    /// The sums of the stretches under way.
+    /// The sums of the current stretches.
     stretch_sums: Vec<f64>,
     number: PhantomData<T>,
 }
 
-/// What `float8_accum` keeps.
+/// The numbers that `float8_accum` keeps.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct FloatState {
@@ -99,7 +102,7 @@ pub(crate) struct FloatState {
 }
 
 impl FloatState {
-    /// `float8_accum`: the algorithm of Youngs and Cramer, and its checks.
+    /// `float8_accum`: the algorithm of Youngs and Cramer, with PostgreSQL's checks.
     #[inline]
     pub(crate) fn accumulate(&mut self, value: f64) -> Evaluation<()> {
         let before = *self;
@@ -120,14 +123,14 @@ impl FloatState {
         Ok(())
     }
 
-    /// `float8_avg`; none of no numbers.
+    /// `float8_avg`; NULL without numbers.
     pub(crate) fn average(&self) -> Option<f64> {
         (self.count > 0.0).then(|| self.sum / self.count)
     }
 }
 
 impl<T> Moments<T> {
-    /// Without squares, [`Answer::Moments`] has a meaningless sum of squares.
+    /// Without squares, the sum of squares in [`Answer::Moments`] has no meaning.
     pub fn new(squares_wanted: bool) -> Self {
         Moments {
             squares_wanted,
@@ -165,7 +168,7 @@ impl<T: Number> Accumulator for Moments<T> {
                     // SAFETY: the operand has a `T` for each row of the vector.
                     if let Some(sum) = unsafe { moderate_sum::<T>(values, rows, selection) } {
                         let state = &mut self.states[*group as usize];
-                        // PostgreSQL begins with +0, so that a sum of -0 is +0.
+                        // PostgreSQL begins with +0, so the sum of -0 is +0.
                         state.count += selection.count() as f64;
                         state.sum += sum;
                         return Ok(());
@@ -178,7 +181,8 @@ impl<T: Number> Accumulator for Moments<T> {
                 {
                     let (ids, values) = (ids.as_ptr(), values.cast::<T>());
                     let states = self.states.as_mut_ptr();
-                    // Owns its pointers, lest they be read anew after each store.
+                    // The copies own their pointers. Otherwise the pointers would be read again
+                    // after each store.
                     selection.for_each_of(rows, move |row| {
                         // SAFETY: as above; ids of selected rows are below the number of groups.
                         unsafe {

@@ -1,15 +1,17 @@
-//! The ids of numbers by their bits. Integers that lie close together are looked up in an array, others in a hash table.
+//! The ids of numbers by their bits. Integers that lie close together are looked up in an array,
+//! others in a hash table.
 //!
-//! The array begins at the least integer that it covers, and grows while it has at most [`CELLS_A_NUMBER`] cells for each
-//! number or [`CELLS_MIN`] in all, and at most [`CELLS_MAX`]. The hash table has the numbers outside the array.
+//! The array begins at the least integer that it covers, and grows while it has at most
+//! [`CELLS_A_NUMBER`] cells for each number or [`CELLS_MIN`] in all, and at most [`CELLS_MAX`]. The
+//! hash table has the numbers outside the array.
 
 use super::key_values::MixMap;
 
-/// Cells that need not be used by any number.
+/// The number of cells that may be unused.
 const CELLS_MIN: usize = 1 << 12;
-/// Cells for each number, above that.
+/// The number of cells for each number, in addition.
 const CELLS_A_NUMBER: usize = 16;
-/// Cells at most: 1 MiB.
+/// The most cells: 1 MiB.
 const CELLS_MAX: usize = 1 << 18;
 /// No number has this id.
 const NONE: u32 = u32::MAX;
@@ -20,7 +22,7 @@ pub(crate) struct NumberIds {
     /// The integer of the first cell.
     first: i64,
     cells: Vec<u32>,
-    /// How many cells have an id.
+    /// The number of cells that have an id.
     used: usize,
 }
 
@@ -35,7 +37,7 @@ impl NumberIds {
         }
     }
 
-    /// Gives a number that has none its id.
+    /// Gives an id to a number that has none.
     pub(crate) fn insert(&mut self, bits: u64, id: u32) {
         if self.covers(bits as i64) {
             let cell = self.cell(bits);
@@ -60,7 +62,7 @@ impl NumberIds {
         self.others.len() > self.used
     }
 
-    /// How many numbers have an id.
+    /// The number of numbers that have an id.
     fn len(&self) -> usize {
         self.used + self.others.len()
     }
@@ -74,13 +76,13 @@ impl NumberIds {
         self.others.capacity() * 16 + self.cells.capacity() * size_of::<u32>()
     }
 
-    /// The cell of a number; past the last if it has none.
+    /// The cell of a number; past the last cell if it has none.
     #[inline]
     fn cell(&self, bits: u64) -> usize {
         bits.wrapping_sub(self.first as u64) as usize
     }
 
-    /// Whether the array has a cell for an integer, which it grows for if that is worth it.
+    /// Whether the array has a cell for an integer. It grows if that is worth it.
     fn covers(&mut self, integer: i64) -> bool {
         let cells = self.cells.len();
         if self.cell(integer as u64) < cells {
@@ -98,7 +100,8 @@ impl NumberIds {
         if wanted > worth as i128 {
             return false;
         }
-        // Twice as many at once, before the first cell or behind the last, so that numbers in order cost no copy each.
+        // The array doubles, before the first cell or after the last, so that ascending or
+        // descending numbers do not cause a copy each.
         let spare = (wanted as usize).min(worth - wanted as usize);
         let is_before = integer < self.first && cells > 0;
         let first = match is_before {
@@ -109,7 +112,7 @@ impl NumberIds {
         self.cell(integer as u64) < self.cells.len()
     }
 
-    /// Makes an array of so many cells from this integer on, which covers those that there are.
+    /// Makes an array of so many cells that begins at this integer and covers the existing numbers.
     fn grow(&mut self, first: i64, cells: usize) {
         let mut grown = vec![NONE; cells];
         let moved = self.first.wrapping_sub(first) as usize;

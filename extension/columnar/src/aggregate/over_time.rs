@@ -105,14 +105,14 @@ impl Series for Counter {
     }
 }
 
-/// What a number is between two rows.
+/// The number between two rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub enum Between {
-    /// The number of the earlier row: last observation carried forward.
+    /// It is the number of the earlier row: last observation carried forward.
     #[default]
     Locf,
-    /// On the line from one to the other.
+    /// It lies on the line from one to the other.
     Linear,
 }
 
@@ -131,11 +131,11 @@ impl Between {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct TimeWeight {
-    /// What the curve is between two rows.
+    /// How the curve runs between two rows.
     pub between: Between,
     span: Span,
     last: f64,
-    /// In microseconds times the number; twice that if the curve is linear, which keeps halves exact.
+    /// Microseconds times the number; twice that if the curve is linear, which keeps halves exact.
     area: f64,
     has_special: bool,
 }
@@ -212,7 +212,7 @@ impl Span {
         self.to = time;
     }
 
-    /// Its microseconds, if there are any.
+    /// The microseconds, if there are any.
     fn micros(&self) -> Option<f64> {
         Some(micros_between(self.from, self.to)).filter(|micros| *micros > 0.0)
     }
@@ -231,7 +231,7 @@ fn micros_between(from: i64, to: i64) -> f64 {
 pub struct OverTime<S> {
     empty: S,
     answer: fn(&S) -> Answer,
-    /// Where rows wait for their turn, if they may come in any order.
+    /// The sort of the rows, if they may come in any order.
     sort: Option<Box<dyn TimeSort>>,
     states: Vec<S>,
 }

@@ -1,15 +1,16 @@
 //! The ids of pairs of ids, dense from 0 in order of appearance.
 //!
-//! Ids of keys are dense themselves. Where most combinations of them occur, as of series and minutes, a table with a
-//! cell for each combination finds a pair by a multiplication, and pairs met one after another lie side by side. Where
-//! few do, cells would be mostly empty: then pairs are hashed.
+//! Ids of keys are dense themselves. If most combinations of them occur, such as series and
+//! minutes, there is a table with a cell for each combination: a pair is found by a multiplication,
+//! and pairs that follow each other lie side by side. If few combinations occur, most cells would
+//! be empty. Then pairs are hashed.
 
 use std::ops::Range;
 
 use super::key_values::{MixMap, UNKNOWN};
 use crate::buffer::reserve_huge;
 
-/// A table may have this many cells for each pair that was met, and so many more.
+/// A table may have so many cells for each pair, and so many more.
 const CELLS_A_PAIR: usize = 8;
 const CELLS_MIN: usize = 4 << 10;
 
@@ -43,7 +44,8 @@ fn hashed(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// The cell of a pair whose right id fits into a row; past the last cell of any table if it does not.
+/// The cell of a pair whose right id fits into a row; otherwise a number past the last cell of any
+/// table.
 #[inline]
 fn cell(shift: u32, left: u32, right: u32) -> usize {
     match u64::from(right) >> shift {
@@ -53,7 +55,7 @@ fn cell(shift: u32, left: u32, right: u32) -> usize {
 }
 
 impl Pairs {
-    /// The id of a pair, which gets one if it is new.
+    /// The id of a pair. A new pair gets one.
     #[inline]
     pub(crate) fn id(&mut self, left: u32, right: u32) -> u32 {
         if let Table::Cells { shift, cells } = &mut self.table
@@ -119,7 +121,7 @@ impl Pairs {
         true
     }
 
-    /// The id of a pair, or [`UNKNOWN`] for a pair that [`Self::id`] was never asked for.
+    /// The id of a pair, or [`UNKNOWN`] if [`Self::id`] was never called for it.
     #[inline]
     pub(crate) fn known(&self, left: u32, right: u32) -> u32 {
         let id = match &self.table {
@@ -150,7 +152,7 @@ impl Pairs {
         matches!(self.table, Table::Hashed(_))
     }
 
-    /// How many pairs were met.
+    /// The number of pairs.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()
     }
@@ -173,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks for pairs and checks each answer against a map.
+    /// Looks up pairs and compares each result with a map.
     fn check(asked: impl IntoIterator<Item = (u32, u32)>) -> Pairs {
         let (mut pairs, mut expected) = (Pairs::default(), HashMap::new());
         for (left, right) in asked {

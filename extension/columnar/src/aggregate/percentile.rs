@@ -1,7 +1,7 @@
 //! `percentile_cont`, `percentile_disc` and `mode` of numbers.
 //!
-//! All numbers of a group are kept until there are no more rows. Then the wanted one is selected, which takes time in
-//! proportion to how many there are. Only for `mode` they are sorted.
+//! All numbers of a group are kept until there are no more rows. Then the number at the fraction is
+//! selected, in time proportional to their count. For `mode` they are sorted.
 
 use std::cmp::Ordering;
 
@@ -17,19 +17,20 @@ use crate::vector::value::Operand;
 pub enum Choice {
     /// Between its neighbours, as a double: `percentile_cont`.
     Continuous,
-    /// The first number that at least this fraction of all is not after: `percentile_disc`.
+    /// The first number in order for which at least this fraction of all numbers is not greater:
+    /// `percentile_disc`.
     Discrete,
-    /// The most frequent number, and of several the first one, whatever the fraction: `mode`.
+    /// The most frequent number, and of several the first in order, whatever the fraction is: `mode`.
     MostFrequent,
 }
 
 /// The number at a fraction of a group's numbers in their order.
 pub struct Percentile<T> {
     choice: Choice,
-    /// From 0 to 1; NULL makes all answers NULL.
+    /// Between 0 and 1. NULL makes all answers NULL.
     fraction: Option<f64>,
     descends: bool,
-    /// The numbers of each group, NULLs left out.
+    /// The numbers of each group, without NULLs.
     numbers: Vec<Vec<T>>,
     kept: usize,
     answers: Vec<Answer>,
@@ -55,7 +56,7 @@ impl<T: Number> Percentile<T> {
         }
     }
 
-    /// The answer for some numbers, whose order is lost.
+    /// The answer for some numbers. Their order is lost.
     fn choose(&self, numbers: &mut [T]) -> Answer {
         if self.choice == Choice::MostFrequent {
             return self.most_frequent(numbers);

@@ -6,9 +6,9 @@
 
 use super::stretches::StretchList;
 
-/// Rows that are compared at a time.
+/// The number of rows that are compared at a time.
 const BLOCK_ROWS: usize = 32;
-/// A part of which fewer rows were not like those remembered is not remembered instead.
+/// A part is not remembered if fewer of its rows differ from the stored part.
 const CUT_ROWS_MIN: usize = 32;
 
 /// The stored part; empty if there is none.
@@ -26,7 +26,7 @@ pub(super) struct SeriesPart {
     /// Its first row, and the first of its stretches.
     row: usize,
     stretch: usize,
-    /// Rows that were cut on their own.
+    /// The number of rows that were cut on their own.
     pub(super) cut_rows: usize,
     /// The stretch of the remembered part that comes next.
     next: usize,

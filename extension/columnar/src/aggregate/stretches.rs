@@ -1,14 +1,16 @@
-//! Stretches of rows of one group: what a vector mostly consists of where a table is sorted by what is grouped by. Whatever costs
-//! something for each row (to look for its group, to wait for the sum that the row before has just written) then costs it for
-//! each stretch.
+//! Stretches: consecutive rows of one group. If a table is sorted by its keys, most vectors consist
+//! of stretches. Work that is otherwise done for each row, such as finding its group and waiting
+//! for the previous sum, is then done for each stretch.
 //!
-//! A vector is cut into stretches only if they are long on average ([`ROWS_MIN`]). A few looks at the vector tell so beforehand of
-//! columns, so that a vector without stretches loses next to nothing. Time buckets may be *short stretches* ([`SHORT_ROWS_MIN`]), as the
-//! six samples of a minute are: accumulators take their rows one by one, in the order of rows that have an id each, but look for
-//! the state once a stretch.
+//! A vector is cut into stretches only if they are long on average (`ROWS_MIN`). For columns, a
+//! sample of the vector shows that beforehand, so a vector without stretches loses next to nothing.
+//! Time buckets may be *short stretches* (`SHORT_ROWS_MIN`), such as the six samples of a minute.
+//! Accumulators add their rows one by one, in the order of rows that have an id each, but find the
+//! state once for each stretch.
 //!
-//! Invariants: the stretches of a vector are all of its rows; each has a row that is selected, as only that makes a group. Rows that
-//! are not selected belong to the stretch before them, or to the first.
+//! Invariants: the stretches of a vector cover all of its rows. Each has a selected row, because
+//! only a selected row makes a group. Rows that are not selected belong to the stretch before them,
+//! or to the first.
 
 use std::ops::Range;
 
@@ -21,20 +23,21 @@ use crate::repeats::ROWS_MIN;
 use crate::vector::number::Number;
 use crate::vector::selection::Selection;
 
-/// Pairs of neighbours that are looked at beforehand.
+/// The number of pairs of neighbours in the sample.
 const LOOKS: usize = 16;
-/// How many of them have to be equal. Of stretches of [`ROWS_MIN`] rows mostly more are.
+/// So many of them have to be equal. In stretches of [`ROWS_MIN`] rows mostly more are.
 const EQUAL_MIN: usize = 12;
 
-/// Rows of a stretch of time buckets on average, at least: shorter ones are as soon looked at row by row.
+/// The least average number of rows in a stretch of time buckets. Shorter stretches are as fast row
+/// by row.
 const SHORT_ROWS_MIN: usize = 4;
 
 /// The stretches of a vector.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretches<'a> {
-    /// Where each of them begins, and at last the number of rows.
+    /// Where each stretch begins, and at last the number of rows.
     pub starts: &'a [u32],
-    /// The group of each.
+    /// The group of each stretch.
     pub groups: &'a [u32],
     /// Whether they are short stretches, whose rows are added in the order of rows that have an id each.
     pub are_short: bool,
@@ -50,7 +53,7 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// How many.
+    /// The number of stretches.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
@@ -60,12 +63,12 @@ impl<'a> Stretches<'a> {
         self.groups.is_empty()
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.starts.last().map_or(0, |rows| *rows as usize)
     }
 
-    /// Each with its group.
+    /// Each stretch with its group.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (u32, Range<usize>)> + 'a {
         let ranges = self.starts.windows(2);
@@ -73,7 +76,7 @@ impl<'a> Stretches<'a> {
         self.groups.iter().copied().zip(ranges)
     }
 
-    /// The selection as kernels want it: null if all rows are selected, which they do faster.
+    /// The selection in the form that kernels take: null if all rows are selected, which is faster.
     pub(super) fn chosen(self, selection: &Selection) -> *const u64 {
         if selection.is_full(self.rows()) {
             std::ptr::null()
@@ -82,7 +85,7 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// Each with its group and how many of its rows are selected.
+    /// Each stretch with its group and the number of its selected rows.
     #[inline]
     pub(super) fn counts(
         self,
@@ -99,7 +102,7 @@ impl<'a> Stretches<'a> {
         })
     }
 
-    /// The same, as accumulators want it.
+    /// The stretches in the form that accumulators take.
     pub(super) fn grouping(self) -> Grouping<'a> {
         match self.groups {
             [one] if !self.are_short => Grouping::One(*one),
@@ -135,7 +138,7 @@ impl StretchList {
         }
     }
 
-    /// The same, as a key's ids.
+    /// The stretches in the form of a key's ids.
     #[inline]
     pub(super) fn ids(&self) -> Ids<'_> {
         match self.groups[..] {
@@ -144,12 +147,12 @@ impl StretchList {
         }
     }
 
-    /// How many there are so far.
+    /// The number of stretches so far.
     pub(super) fn count(&self) -> usize {
         self.groups.len()
     }
 
-    /// Where stretches from one on begin, and the group of each. They are not ended yet.
+    /// Where stretches from `from` on begin, and the group of each. They are not ended yet.
     pub(super) fn stretches_from(&self, stretch: usize) -> (&[u32], &[u32]) {
         (&self.starts[stretch..], &self.groups[stretch..])
     }
@@ -166,7 +169,7 @@ impl StretchList {
         self.are_short = false;
     }
 
-    /// Adds a stretch of rows from `from` on, some of which are selected.
+    /// Adds a stretch of rows that begins at `from`. Some of the rows are selected.
     #[inline]
     pub(crate) fn push(&mut self, from: usize, group: u32) {
         if self.groups.last() == Some(&group) {
@@ -177,7 +180,8 @@ impl StretchList {
         self.groups.push(group);
     }
 
-    /// Whether it pays to go on after so many stretches of the first `rows` rows. They may turn out to be short.
+    /// Whether it pays to continue after so many stretches of the first `rows` rows. They may turn
+    /// out to be short.
     #[inline]
     pub(crate) fn do_pay(&mut self, rows: usize) -> bool {
         // At the beginning there may be some short ones.
@@ -186,13 +190,13 @@ impl StretchList {
         self.groups.len() * SHORT_ROWS_MIN <= rows
     }
 
-    /// The last stretch ends with the vector.
+    /// Ends the last stretch at the end of the vector.
     pub(crate) fn end(&mut self, rows: usize) {
         self.starts.push(rows as u32);
     }
 
-    /// Cuts rows, of which some are selected, wherever a value changes, and asks for the group of the first selected row of
-    /// each stretch. False if it does not pay.
+    /// Cuts rows, some of which are selected, wherever a value changes, and asks for the group of
+    /// the first selected row of each stretch. False: it does not pay.
     ///
     /// # Safety
     /// There are so many values.
@@ -259,7 +263,8 @@ impl StretchList {
         self.groups.iter_mut().for_each(|group| *group = of(*group));
     }
 
-    /// Cuts rows wherever an id changes. False if stretches are too short to pay; of few rows they never are.
+    /// Cuts rows wherever an id changes. False: the stretches are too short to pay, which is never
+    /// so for few rows.
     pub(crate) fn cut_ids(&mut self, ids: &[u32]) -> bool {
         let most = ids.len() / ROWS_MIN + VECTOR_ROWS / 64;
         self.clear();
@@ -284,8 +289,8 @@ impl StretchList {
         self.are_short = stretches.are_short;
     }
 
-    /// Cuts the stretches of one key where those of another begin, and gives each piece that has a selected row the group of the
-    /// pair.
+    /// Cuts the stretches of one key where those of another begin, and gives each piece that has a
+    /// selected row the group of the pair of ids.
     pub(crate) fn combine(
         &mut self,
         left: Stretches<'_>,
@@ -320,7 +325,7 @@ impl StretchList {
     }
 }
 
-/// Whether neighbours here and there are mostly equal.
+/// Whether neighbours in a sample of the rows are mostly equal.
 ///
 /// # Safety
 /// There are so many values.

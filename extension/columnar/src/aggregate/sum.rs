@@ -13,7 +13,7 @@ use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError};
 use crate::zone_map::Zone;
 
-/// `sum`, `avg` and variances of integers: count, sum and, if asked for, the sum of squares.
+/// `sum`, `avg` and variances of integers: count, sum and, if needed, the sum of squares.
 pub struct IntegerSums<T> {
     result: IntegerResult,
     counts: Vec<u64>,
@@ -22,7 +22,7 @@ pub struct IntegerSums<T> {
     number: PhantomData<T>,
 }
 
-/// What is wanted of integers.
+/// The aggregate of integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IntegerResult {
     /// `sum`.
@@ -86,7 +86,8 @@ where
             (Grouping::Each(ids), Operand::Each { values, .. }) if !squares => {
                 let (counts, sums) = (self.counts.as_mut_ptr(), self.sums.as_mut_ptr());
                 let (ids, values) = (ids.as_ptr(), values.cast::<T>());
-                // Owns its pointers, lest they be read anew after each store.
+                // The copies own their pointers. Otherwise the pointers would be read again after
+                // each store.
                 selection.for_each_of(rows, move |row| {
                     // SAFETY: as above; ids of selected rows are below the number of groups.
                     unsafe {
@@ -104,7 +105,8 @@ where
                     let value = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
                     self.sums[group] += i128::from(value);
                     if squares {
-                        // Two squares of the least `i64` are too much already: better no answer than a wrong one.
+                        // Two squares of the least `i64` are too much already: no answer is better
+                        // than a wrong one.
                         let square = i128::from(value) * i128::from(value);
                         let sum = self.squares[group].checked_add(square);
                         self.squares[group] =
@@ -195,17 +197,17 @@ where
 pub struct FloatSum<T> {
     counts: Vec<u64>,
     sums: Vec<T>,
-    /// The sums of the stretches under way.
+    /// The sums of the current stretches.
     stretch_sums: Vec<T>,
-    /// Whether the numbers that come next are known to be moderate.
+    /// Whether the numbers that follow are known to be moderate.
     moderate: bool,
 }
 
-/// A float whose sums are looked after, see [`MAGNITUDE_MAX`].
+/// A type of float whose sums are checked for overflow, see [`MAGNITUDE_MAX`].
 pub trait Moderate:
     Number + lanes_simd::Float + std::ops::Add<Output = Self> + std::ops::Neg<Output = Self>
 {
-    /// Numbers up to here cannot overflow a sum.
+    /// Numbers up to this magnitude cannot make a sum overflow.
     const MODERATE: Self;
 }
 
@@ -228,8 +230,8 @@ impl<T> Default for FloatSum<T> {
     }
 }
 
-/// Adds rows of one group to its sum in the order of [`lanes_simd::group::group_sum`]: a whole word of the vector as a sum of
-/// its own, other rows one by one.
+/// Adds rows of one group to its sum in the order of [`lanes_simd::group::group_sum`]: each whole
+/// word of the vector as a sum of its own, other rows one by one.
 ///
 /// # Safety
 /// There are values for these rows; they are moderate.
@@ -262,7 +264,7 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         reserve_huge(&mut self.counts, groups);
         reserve_huge(&mut self.sums, groups);
         self.counts.resize(groups, 0);
-        // -0 is what changes no float it is added to.
+        // -0 changes no float to which it is added.
         self.sums.resize(groups, -T::ZERO);
     }
 

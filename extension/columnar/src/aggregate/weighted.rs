@@ -18,7 +18,8 @@ pub struct Weighted {
 impl Accumulator for Weighted {
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
-        // -0 is what changes no float it is added to: sums of zeros have the sign that sums from the first row on have.
+        // -0 changes no float to which it is added. So sums of zeros have the sign of sums from the
+        // first row on.
         self.products.resize(groups, -0.0);
         self.volumes.resize(groups, -0.0);
     }
@@ -57,7 +58,8 @@ impl Accumulator for Weighted {
                     MAGNITUDE_MAX,
                 )
             };
-            // Products of moderate numbers are below 1e200; one that vanishes is an error.
+            // Products of moderate numbers are below 1e200; a product that underflows to zero is an
+            // error.
             if let Some((products, total)) = sums {
                 let group = *group as usize;
                 self.counts[group] += counted.count() as u64;

@@ -1,7 +1,7 @@
-//! Aggregates of whole vectors from their zones, without a look at a row.
+//! Aggregates of whole vectors by their zones, without reading a row.
 //!
-//! A zone tells something about the rows that count only if these are all of its rows: the vector is full, every row of it
-//! is selected and of one group, and the zone is [exact](Zone::exact). What it has to tell:
+//! A zone can be used only if all of its rows count: the vector is full, all its rows are selected
+//! and belong to one group, and the zone is [exact](Zone::exact). It answers these aggregates:
 //!
 //! | aggregate of a plain column | from |
 //! |---|---|
@@ -11,8 +11,9 @@
 //! | min, max | the bounds; not a zero, whose sign a bound does not tell, nor a NaN, whose bits it does not |
 //! | bool_and, bool_or | `sum`, `non_null` |
 //!
-//! The zones that are stored with sealed rows are of whole stretches, their bounds are met and their counts and sums right, those that there
-//! are. If all rows of a stretch are seen they tell all aggregates or none: the stretch need not be read then, wherever it is.
+//! The stored zones of sealed rows cover whole runs. Some row has each of their bounds, and those
+//! counts and sums that they have are right. If all rows of a run are visible, its zones answer
+//! either all aggregates or none. If all, the run is not read, wherever it is.
 
 use super::{Aggregate, Argument};
 use crate::limits::VECTOR_ROWS;
@@ -22,13 +23,14 @@ use crate::vector::predicate::Predicate;
 use crate::vector::value::Value;
 use crate::zone_map::{Bound, Zone};
 
-/// Whether zones of the frame's vector are about just the selected rows, of which there are so many.
+/// Whether the zones of the frame's vector cover just the selected rows, of which there are
+/// `selected`.
 pub(super) fn is_whole(frame: &Frame<'_>, selected: usize) -> bool {
     frame.rows == VECTOR_ROWS && selected == VECTOR_ROWS
 }
 
 impl Aggregate {
-    /// The attribute whose zones may spare this aggregate its rows.
+    /// The attribute whose zones may answer this aggregate.
     pub fn zone_attribute(&self) -> Option<usize> {
         if !self.accumulator.can_use_zones() && !self.accumulator.uses_zone_hints() {
             return None;
@@ -42,12 +44,13 @@ impl Aggregate {
         }
     }
 
-    /// Whether it needs no look at the rows of a whole vector at all.
+    /// Whether it needs no look at the rows of a whole vector.
     fn is_count_of_rows(&self) -> bool {
         self.filter.is_none() && matches!(self.argument, Argument::Nothing)
     }
 
-    /// The zone to take in for so many rows, all those of which stored zones tell; `None`: the rows have to be read.
+    /// The zone to add for so many rows, all of which the stored zones cover; `None`: the rows have
+    /// to be read.
     pub(super) fn stored_zone(
         &self,
         rows: u32,
@@ -61,7 +64,7 @@ impl Aggregate {
         is_answered_by_zone.then_some(zone)
     }
 
-    /// The zone of the rows that count, given that of all rows.
+    /// The zone of the rows that count, given the zone of all rows.
     fn counted(&self, zone: Zone) -> Option<Zone> {
         match self.filter {
             None => Some(zone),
@@ -73,7 +76,8 @@ impl Aggregate {
         }
     }
 
-    /// Takes in a whole vector of one group by its zone, if that tells enough. Rows are not counted one by one then.
+    /// Adds a whole vector of one group by its zone, if that is enough. Its rows are not counted
+    /// one by one then.
     pub(super) fn add_zone(&mut self, frame: &Frame<'_>, group: u32) -> bool {
         if self.is_count_of_rows() {
             let rows = zone_of_rows(frame.rows as u32);
@@ -92,7 +96,7 @@ impl Aggregate {
     }
 }
 
-/// What there is to know of rows that are only counted.
+/// What is known of rows that are only counted.
 fn zone_of_rows(rows: u32) -> Zone {
     Zone {
         non_null: rows,
@@ -100,7 +104,7 @@ fn zone_of_rows(rows: u32) -> Zone {
     }
 }
 
-/// A bound as a number of the column's type; `None` if it does not tell its bits.
+/// A bound as a number of the column's type; `None`: the bound does not determine its bits.
 pub(super) fn number<T: Number>(bound: Bound) -> Option<T> {
     let scalar = match bound {
         Bound::Signed(value) if !T::TYPE.is_float() => Scalar(value as u64),

@@ -170,7 +170,7 @@ pub(super) fn lay(core: Core, head: &ColumnHead, packed: bool, item: &[u8]) -> u
     offset
 }
 
-/// The result of [`prepare`] for [`write`].
+/// The result of [`prepare`] for [`write()`].
 pub(super) enum Prepared {
     /// Nothing that writing could not find out again.
     Nothing,

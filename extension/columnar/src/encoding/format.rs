@@ -28,28 +28,36 @@
 //! | 7 | dictionary | varlena | as 5, the items' bytes marked |
 //! | 8 | items | varlena | as 6, the items' bytes marked |
 //!
-//! *Marks of NULLs* are there only if bit 7 of the class is set: 1 byte, 0: no NULL in this vector;
-//! 1: all NULL, and nothing follows; 2: a bitmap follows, 1 = not NULL. Under a NULL lies any
-//! value, code 0 or a length of 0. A *bitmap* has a bit a row, lowest first, in whole bytes, the
-//! rest 0.
+//! A vector has *marks of NULLs* only if bit 7 of the class is set:
 //!
-//! The *dictionary* is: varint, bytes of the blocks; blocks of the items' lengths, a vector's worth
-//! of rows each time; the items' bytes. Every code of a row is below the number of items.
+//! | first byte | marks of NULLs |
+//! |---|---|
+//! | 0 | the vector has no NULL |
+//! | 1 | all rows are NULL, and nothing follows |
+//! | 2 | a bitmap follows, 1 = not NULL |
 //!
-//! *Marked* bytes begin with 1 byte, 0: they follow; 1: a varint says how many they are, and an LZ4
-//! block that holds them fills the section. Lanes written now have classes 7 and 8; 5 and 6 are
-//! read.
+//! A *bitmap* has one bit for each row, lowest first. It takes whole bytes, and the unused bits are
+//! 0. A row that is NULL has any value, code 0 or a length of 0.
+//!
+//! The *dictionary* consists of a varint, which is the number of bytes of the blocks that follow;
+//! blocks of the items' lengths, for 2,048 items at a time; and the items' bytes. The code of every
+//! row is below the number of items.
+//!
+//! *Marked* bytes begin with 1 byte. If it is 0, the bytes follow. If it is 1, a varint with their
+//! number follows, and then an LZ4 block that contains them and fills the section. Lanes are written
+//! with the classes 7 and 8. Classes 5 and 6 are only read.
 //!
 //! # Blocks
-//! Blocks follow each other until all rows are there. What they hold is a *number* a row, modulo
-//! 2^64; a lane has its low bits. Integers and codes are their number; floats are a decimal (the
-//! number over a power of ten) or, where the power is 15, the number is the float's bits.
+//! Blocks follow each other until all rows are covered. Each row has a *number*, modulo 2^64, of
+//! which the lane has the low bits. An integer or a code is its own number. A float is its number
+//! divided by a power of ten, whose exponent the block has; if the exponent is 15, the number is the
+//! float's bits.
 //!
 //! | bytes | block |
 //! |---|---|
 //! | 1 | bits 0-2 form; bit 3: the block takes all rows that are left; bits 4-7: power of ten (floats only) |
 //! | varint | its rows, at least 1, unless bit 3 is set |
-//! | | what the form says |
+//! | | the content, by the form |
 //!
 //! | | form | what follows |
 //! |---|---|---|
@@ -57,17 +65,17 @@
 //! | 1 | level | signed base; packed residuals: number = base + residual × factor |
 //! | 2 | delta | signed first number; signed base; packed residuals of the differences to the row before |
 //! | 3 | delta of delta | signed first number; signed first difference; signed base; packed residuals of the changes of the difference |
-//! | 4 | pattern | varint: which pattern; varint: its row that is the block's first |
-//! | 5 | few | varint: distinct numbers less 1; a signed each, less the one before; packed residuals that are their places |
-//! | 6 | delta, rising | as 2, with a varint after the first number: the last number less the first |
+//! | 4 | pattern | varint: the index of the pattern; varint: the row of the pattern with which the block begins |
+//! | 5 | few | varint: the number of distinct numbers, minus 1; for each of them a signed: its difference to the one before; packed residuals: the index of each row's number among them |
+//! | 6 | delta, rising | as 2, with a varint after the first number: the last number minus the first |
 //! | 7 | delta of delta, rising | as 3, with the same varint |
 //!
-//! No number of a *rising* block is less than the one before, so that the first and the last are
-//! its bounds. Blocks of whole vectors have these forms where they can; in shorter ones the varint
-//! would be felt.
+//! In a *rising* block no number is less than the one before, so the first and the last number are
+//! its bounds. Only blocks of whole vectors have these forms. In shorter blocks the additional
+//! varint would take too much space.
 //!
-//! Forms 5 to 7, like the marked classes, came after the first lanes of this version: who does not
-//! know them refuses a lane that has them.
+//! Forms 5 to 7 and the marked classes were added after the first lanes of this version. A reader
+//! that does not know them refuses lanes that contain them.
 //!
 //! Form 4 is not allowed in a pattern. *Packed residuals*:
 //!
@@ -76,7 +84,7 @@
 //! | 1 | bits 0-6 width in bits, at most 64; bit 7: there are extras |
 //! | varint × 4 | extras: factor; number of patches; number of outliers; bytes of both |
 //! | | `width` bits a residual, without gaps, lowest first, in whole bytes |
-//! | varint, signed each | patches: gap to the last patched residual (the first: its place); what `2^width × factor` is to be multiplied with and added |
+//! | varint, signed each | patches: gap to the last patched residual (the first: its place); a number `p`: `p × 2^width × factor` is added |
 //! | varint, value each | outliers (floats only): gap to the last such row (the first: its place); the float's bytes |
 
 use super::bytes::{ByteReader, malformed};

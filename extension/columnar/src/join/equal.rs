@@ -7,7 +7,7 @@
 //! The small side is taken in first, row by row or by vectors. A left key that it does not have gets no id, so the
 //! memory follows the small side alone. A NULL equals nothing.
 //!
-//! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). A [`KeySet`] tells
+//! Integers that lie close together are looked up in an array instead of a hash table (`Dense`). A [`KeySet`] tells
 //! what zone maps rule out.
 
 use super::equal_key::EqualKey;
@@ -136,8 +136,8 @@ impl EqualJoin {
         }
     }
 
-    /// Says how the keys are read from vectors of the small side. Numbers are as wide as those of the left keys, or both
-    /// are integers.
+    /// Says how the keys are read from vectors of the small side. Numbers are as wide as those of
+    /// the left keys, or both are integers.
     pub fn take_vectors(&mut self, keys: Vec<Key>) {
         let readers = keys.into_iter();
         self.small = readers.map(|key| KeyReader::new(key).cutting()).collect();

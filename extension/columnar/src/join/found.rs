@@ -1,7 +1,7 @@
 //! Which row of a small side each row of a vector has found.
 //!
-//! Where the keys of the vector come in stretches, a stretch is looked up once, and whoever takes what was found may do so once a
-//! stretch too.
+//! Where the keys of the vector come in stretches, a stretch is looked up once, and whoever takes
+//! what was found may do so once a stretch too.
 
 use crate::aggregate::key::Ids;
 use crate::aggregate::stretches::{StretchList, Stretches};

@@ -42,13 +42,13 @@ impl KeySet {
         }
     }
 
-    /// The [place](place) of the least key that is at this place or after it.
+    /// The [`place`] of the least key that is at this place or after it.
     pub fn first_from(&self, from: i64) -> Option<i64> {
         let next = self.places.partition_point(|place| *place < from);
         self.places.get(next).copied()
     }
 
-    /// The [place](place) of the greatest key that is at this place or before it.
+    /// The [`place`] of the greatest key that is at this place or before it.
     pub fn last_until(&self, until: i64) -> Option<i64> {
         let next = self.places.partition_point(|place| *place <= until);
         self.places[..next].last().copied()

@@ -5,14 +5,14 @@
 //! right rows up to the left row's time: cells[key] = place of the row       then the left row: place = cells[key]
 //! ```
 //! The number of right rows before each left row is found first, a vector at a time. An ignored
-//! right row writes to a cell that is never read ([`IGNORED`]). A left row without a key reads a
-//! cell that is never written ([`NOTHING`]).
+//! right row writes to a cell that is never read (`IGNORED`). A left row without a key reads a
+//! cell that is never written (`NOTHING`).
 //!
 //! The order of left and right rows cannot be predicted. Rows are therefore not processed one by
 //! one, but in blocks of right rows. All rows of a block write their cells, and each stores the
 //! place that it replaced, before the left rows among them read the cells. A left row that finds a
 //! row later than its own time goes back to the replaced place, and so on. With many keys this is
-//! rare. A vector in which it is not ([`STEPS_BACK_MAX`]) has the rows of its window processed in
+//! rare. A vector in which it is not (`STEPS_BACK_MAX`) has the rows of its window processed in
 //! turns from then on, which costs the same for all keys.
 //!
 //! Places refer to the current window of the right side. When the window ends, the rows that cells

@@ -7,7 +7,7 @@
 //! ```
 //! A query's ORDER BY may go on with keys that are not compared here. Groups that are equal by the compared keys are
 //! then all kept. The last compared key may be *rounded*: its ranks are those of doubles next to the true values. Ranks
-//! that differ by less than [`SLACK`] count as equal then.
+//! that differ by less than `SLACK` count as equal then.
 
 use super::entry::KEYS_MAX;
 use super::rank::Rank;

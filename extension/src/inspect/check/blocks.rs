@@ -1,4 +1,4 @@
-//! Who owns which block.
+//! The owner of each block.
 //!
 //! Only VACUUM and sealing free blocks, and the caller locks them out. Writers take blocks that were free. So a block
 //! that has an owner when the chains are read is in no list of free extents that is read afterwards.

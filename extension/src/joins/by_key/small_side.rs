@@ -1,7 +1,7 @@
 //! The small side of a hash join: executes its plan, and keeps its rows in batches.
 //!
 //! If the plan is a scan or a join of this library, its rows are read [as
-//! vectors](super::column_child).
+//! vectors](super::vector_child).
 //!
 //! All rows lie in memory that is freed when the node is restarted.
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! find (recognises such a join in the planner) ──► plan (the join in a plan)
-//!    ──► stage (the join under execution) ◄── right_side (reads the other table)
+//!    ──► start (chooses the algorithm) ──► stage (the join under execution) ◄── right_side (reads the other table)
 //! ```
 //! [`nested_loop`] is PostgreSQL's own way to join, which stays in the plan for its locks and
 //! permissions, and takes over when the memory limit is reached.
@@ -13,3 +13,4 @@ pub mod nested_loop;
 pub mod plan;
 pub mod right_side;
 pub mod stage;
+mod start;

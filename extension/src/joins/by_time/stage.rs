@@ -17,24 +17,21 @@ use lanes_columnar::join::asof::Asof;
 use lanes_columnar::join::by_key::{ByKey, Step};
 use lanes_columnar::join::cursor::Bound;
 use lanes_columnar::join::joined_column::JoinedColumn;
-use lanes_columnar::join::keys::{JoinKey, JoinKeys, Side};
-use lanes_columnar::join::merge::Merge;
+use lanes_columnar::join::keys::{JoinKeys, Side};
 use lanes_columnar::join::series::Series;
 use lanes_columnar::join::side_by_side::{LeftTimes, SideBySide};
-use lanes_columnar::join::sliding::{self, Sliding};
 use lanes_columnar::join::window::{Window, WindowCall};
 use lanes_columnar::vector::frame::Frame;
-use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError};
 use pgrx::pg_sys;
 
-use super::plan::{JoinPlan, TimeBound, Wanted};
+use super::plan::{JoinPlan, Wanted};
 use super::right_side::{RightSide, RightVector, goes_on};
+use super::start::{Start, bound, inclusive_time, join_keys};
 use crate::custom_scan::stand_in;
 use crate::error;
-use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::pg::exec::node::ExecNode;
 use crate::vectors::counters::Counters;
@@ -56,7 +53,7 @@ pub struct JoinStage {
 }
 
 /// The algorithm by which left rows find right rows.
-enum Find {
+pub(super) enum Find {
     /// Reads both sides side by side while they come in the order of time.
     SideBySide {
         reading: Box<dyn SideBySide>,
@@ -77,10 +74,19 @@ enum Find {
 }
 
 /// The latest times so far of both sides.
-struct Latest {
+pub(super) struct Latest {
     lower: i64,
     upper: i64,
     right: i64,
+}
+
+impl Latest {
+    /// Before all times.
+    pub const NONE: Latest = Latest {
+        lower: i64::MIN,
+        upper: i64::MIN,
+        right: i64::MIN,
+    };
 }
 
 impl JoinStage {
@@ -94,24 +100,11 @@ impl JoinStage {
         let limit = stand_in::memory_limit();
         let outputs = translator.given().to_vec();
         let mut right = RightSide::of(plan, Scalars::of(node), &outputs)?;
-        let mut keys = Vec::new();
-        let right_keys = std::mem::take(&mut right.keys);
-        for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {
-            keys.push(JoinKey {
-                left: aggregate_call::key(translator, *left)?.0,
-                right,
-                nulls_match: column.nulls_match,
-            });
-        }
-        let mut bound = |bound: Option<TimeBound>| -> Translation<Option<(Value, bool)>> {
-            let Some(bound) = bound else {
-                return Ok(None);
-            };
-            Ok(Some((translator.value(bound.time)?, bound.inclusive)))
-        };
-        let (lower, upper) = (bound(plan.lower)?, bound(plan.upper)?);
-        let mut keys = JoinKeys::new(keys);
-        let snapshot = node.snapshot();
+        let mut keys = join_keys(plan, &mut right, translator)?;
+        let (lower, upper) = (
+            bound(plan.lower, translator)?,
+            bound(plan.upper, translator)?,
+        );
         let numbers = right.column_types();
         let calls = match &plan.wanted {
             Wanted::Nearest { .. } => None,
@@ -122,62 +115,22 @@ impl JoinStage {
             Some(calls) => calls.iter().map(|call| call.number(&numbers)).collect(),
         };
         let joined: Vec<JoinedColumn> = results.into_iter().map(JoinedColumn::new).collect();
-        let is_time = |bound: &Option<(Value, bool)>| {
-            let bound = bound.as_ref();
-            bound
-                .filter(|(value, _)| value.number() == NumberType::I64)
-                .map(|bound| bound.1)
+        let start = Start {
+            plan,
+            snapshot: node.snapshot(),
+            lower: inclusive_time(lower.as_ref()),
+            upper: inclusive_time(upper.as_ref()),
+            has_lower: lower.is_some(),
+            limit,
         };
-        let (has_lower, has_upper) = (is_time(&lower), is_time(&upper));
-        let plain = right.time_type() == NumberType::I64 && right.has_plain_columns();
-        let reading: Option<Box<dyn SideBySide>> = match (&plan.wanted, &calls) {
-            (Wanted::Nearest { backward: true, .. }, _) if plain && lower.is_none() => {
-                has_upper.map(|upper| Box::new(Merge::new(upper, &numbers)) as Box<dyn SideBySide>)
-            }
-            (_, Some(calls)) if plain && numbers.len() <= sliding::COLUMNS_MAX => {
-                has_lower.zip(has_upper).map(|(lower, upper)| {
-                    let calls = calls.clone();
-                    Box::new(Sliding::new(lower, upper, calls, numbers.clone()))
-                        as Box<dyn SideBySide>
-                })
-            }
-            _ => None,
-        };
-        let backward = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. });
-        if reading.is_some() {
-            right.open(snapshot);
-        }
-        let is_nearest = reading.is_some() && matches!(plan.wanted, Wanted::Nearest { .. });
-        let reading = reading.filter(|_| right.is_in_order());
-        let mut is_by_key = || {
-            let found = right.is_by_key(&mut keys);
-            found.unwrap_or_else(|failure| error::evaluation(failure))
-        };
-        let find = match (reading, has_upper) {
-            (None, Some(inclusive)) if is_nearest && is_by_key() => {
-                Find::ByKey(Box::new(ByKey::new(inclusive, &numbers)))
-            }
-            (Some(reading), _) => {
-                let latest = Latest {
-                    lower: i64::MIN,
-                    upper: i64::MIN,
-                    right: i64::MIN,
-                };
-                Find::SideBySide {
-                    reading,
-                    latest,
-                    calls,
-                }
-            }
-            _ => match in_series(&mut right, snapshot, &mut keys, calls, backward, limit) {
-                Ok(find) => find,
-                Err(EvaluationError::TooMuchMemory) => return Ok(None),
-                Err(failure) => error::evaluation(failure),
-            },
+        let find = match start.find(&mut right, &mut keys, &numbers, calls) {
+            Ok(find) => find,
+            Err(EvaluationError::TooMuchMemory) => return Ok(None),
+            Err(failure) => error::evaluation(failure),
         };
         Ok(Some(JoinStage {
             inner: plan.inner,
-            snapshot,
+            snapshot: node.snapshot(),
             keys,
             lower,
             upper,
@@ -241,22 +194,7 @@ impl JoinStage {
         let lower = evaluate(&mut self.lower, &mut matching)?;
         let upper = evaluate(&mut self.upper, &mut matching)?;
         if !self.read_on(frame, lower.as_ref(), upper.as_ref(), *selection, matching)? {
-            self.bytes = self.bytes();
-            let calls = match &mut self.find {
-                Find::SideBySide { calls, .. } => calls.take(),
-                _ => None,
-            };
-            let backward = true;
-            self.find = {
-                in_series(
-                    &mut self.right,
-                    self.snapshot,
-                    &mut self.keys,
-                    calls,
-                    backward,
-                    self.limit,
-                )?
-            };
+            self.read_into_series()?;
         }
         match &mut self.find {
             Find::SideBySide { reading, .. } => {
@@ -273,6 +211,35 @@ impl JoinStage {
                 }
                 Ok(())
             }
+            Find::Nearest { .. } | Find::Window { .. } => {
+                self.search(frame, selection, matching, lower, upper)
+            }
+        }
+    }
+
+    /// Reads the right side into a series, which is searched from now on.
+    fn read_into_series(&mut self) -> Evaluation<()> {
+        self.bytes = self.bytes();
+        let calls = match &mut self.find {
+            Find::SideBySide { calls, .. } => calls.take(),
+            _ => None,
+        };
+        let (right, keys) = (&mut self.right, &mut self.keys);
+        self.find = in_series(right, self.snapshot, keys, calls, true, self.limit)?;
+        Ok(())
+    }
+
+    /// Finds the right rows of a vector of the left side in the series.
+    fn search(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &mut Selection,
+        mut matching: Selection,
+        lower: Option<Bound>,
+        upper: Option<Bound>,
+    ) -> Evaluation<()> {
+        match &mut self.find {
+            Find::SideBySide { .. } | Find::ByKey(_) => Ok(()),
             Find::Nearest {
                 series,
                 asof,
@@ -420,8 +387,8 @@ impl JoinStage {
         };
         let (rows, given) = (frame.rows, &mut self.joined[..]);
         let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
-        // SAFETY: operands and columns have what they have for each row of their vectors, which are read before either side
-        // goes on.
+        // SAFETY: operands and columns have what they have for each row of their vectors, which are
+        // read before either side goes on.
         unsafe {
             if !reading.enter_left(values.cast(), ids, &matching, rows, given) {
                 return Ok(false);
@@ -464,7 +431,7 @@ fn fits(limit: usize, bytes: usize) -> Evaluation<()> {
 }
 
 /// Reads the right side into a series, to search the nearest rows or to aggregate.
-fn in_series(
+pub(super) fn in_series(
     right: &mut RightSide,
     snapshot: pg_sys::Snapshot,
     keys: &mut JoinKeys,

@@ -15,11 +15,12 @@
 
 use pgrx::pg_sys;
 
-use super::offer::{
-    Aggregated, Grouped, Input, calls, filters, grouped, leaves, ungrouped_columns,
-};
+use super::cost::Aggregated;
+use super::offer::Input;
 use super::state::AggregateState;
+use super::terms::{Grouped, calls, filters, grouped, leaves, ungrouped_columns};
 use crate::custom_scan::callbacks;
+use crate::expressions::aggregate_call::{KeyShape, Shape};
 use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::engine::group_limit::{Columns, GroupLimit};
@@ -64,13 +65,50 @@ pub fn offer<'p>(
     ungrouped_columns(exprs.as_node(), settled)?;
     ungrouped_columns(query.havingQual(), settled)?;
 
-    let mut paths: Vec<Path<'p>> = Vec::new();
-    for set in query.expanded_sets() {
-        let references: Vec<u32> = set.iter().map(|reference| reference as u32).collect();
-        let is_key = |clause: SortGroupClause<'p>| references.contains(&clause.tleSortGroupRef());
+    let of_all = AllSets {
+        grouped,
+        key_shapes,
+        groupings,
+        calls,
+        result_shapes,
+        filters,
+        by_row: translator.by_row,
+    };
+    let sets = query.expanded_sets().into_iter();
+    let sets = sets.map(|set| set.iter().map(|reference| reference as u32).collect());
+    let paths: Vec<Path<'p>> = sets
+        .map(|set: Vec<u32>| of_all.path_of(&set, input, output, stage))
+        .collect();
+    output.add_any_path(root.appended(output, &paths, target));
+    Ok(())
+}
+
+/// The expressions of all sets.
+struct AllSets<'p> {
+    grouped: Vec<Grouped<'p>>,
+    key_shapes: Vec<Option<KeyShape>>,
+    groupings: Vec<Expr<'p>>,
+    calls: List<'p, Expr<'p>>,
+    result_shapes: Vec<Shape>,
+    filters: List<'p, Expr<'p>>,
+    /// How many expressions PostgreSQL evaluates for each row.
+    by_row: usize,
+}
+
+impl<'p> AllSets<'p> {
+    /// The path of a node that groups by the keys of one set, given by the numbers of their clauses.
+    fn path_of(
+        &self,
+        set: &[u32],
+        input: &Input<'_, 'p>,
+        output: RelOptInfo<'p>,
+        stage: pg_sys::UpperRelationKind::Type,
+    ) -> Path<'p> {
+        let (root, relation) = (input.root, input.relation);
+        let is_key = |clause: SortGroupClause<'p>| set.contains(&clause.tleSortGroupRef());
         let (mut keys, mut absent) = (List::EMPTY, Vec::new());
         let mut shapes = Vec::new();
-        for ((clause, expression), shape) in grouped.iter().zip(&key_shapes) {
+        for ((clause, expression), shape) in self.grouped.iter().zip(&self.key_shapes) {
             match is_key(*clause) {
                 true => {
                     keys.push(*expression);
@@ -79,10 +117,11 @@ pub fn offer<'p>(
                 false => absent.push(Absent::null(*expression)),
             }
         }
-        for grouping in &groupings {
-            let value = grouping_value(*grouping, &references);
+        for grouping in &self.groupings {
+            let value = grouping_value(*grouping, set);
             absent.push(Absent::constant(*grouping, value));
         }
+        let target = root.upper_target(stage);
         let path: CustomPath<'p> = callbacks::new_path::<AggregateState>(output, target);
         let of_table = Aggregated {
             root,
@@ -93,30 +132,28 @@ pub fn offer<'p>(
         let columns = Columns {
             keys,
             key_shapes: &shapes,
-            calls,
-            shapes: &result_shapes,
+            calls: self.calls,
+            shapes: &self.result_shapes,
             is_set: true,
         };
         // The first groups of all sets are among the first groups of each set.
         let limit = GroupLimit::wanted(root, stage, columns);
-        let work = (keys, calls.len(), translator.by_row);
-        of_table.estimate(path, output, filters, work, limit.as_ref());
+        let work = (keys, self.calls.len(), self.by_row);
+        of_table.estimate(path, output, self.filters, work, limit.as_ref());
         let stored = Engine {
             index: relation.relid(),
             keys,
-            calls,
+            calls: self.calls,
             absent,
-            quals: filters,
+            quals: self.filters,
             join: Joined::No,
             has_stand_in: false,
             order: None,
             limit,
         };
         path.set_private(stored.stored());
-        paths.push(path.as_path());
+        path.as_path()
     }
-    output.add_any_path(root.appended(output, &paths, target));
-    Ok(())
 }
 
 /// Refuses keys that are equal, and keys without columns.

@@ -7,7 +7,9 @@
 //! ```
 //! | module | content |
 //! |---|---|
-//! | [`offer`] | offers the node to the planner, with its costs |
+//! | [`offer`] | offers the node to the planner |
+//! | [`terms`] | the grouping expressions, aggregates and conditions that it offers to compute |
+//! | [`cost`] | its estimated rows and costs |
 //! | [`grouping_sets`] | offers a node for each set of GROUPING SETS |
 //! | [`workers`] | offers the node to several processes, whose groups PostgreSQL combines |
 //! | [`shared`] | what these processes share |
@@ -16,11 +18,13 @@
 //! | [`zone_runs`] | sealed runs that are aggregated by their zone maps alone |
 //! | [`undecoded`] | columns that are aggregated without being decoded |
 
+pub mod cost;
 pub mod grouping_sets;
 pub mod offer;
 pub mod program;
 pub mod shared;
 pub mod state;
+pub mod terms;
 pub mod undecoded;
 pub mod workers;
 pub mod zone_runs;

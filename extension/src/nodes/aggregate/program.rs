@@ -115,7 +115,8 @@ impl Grouping {
 }
 
 impl Program {
-    /// The program of a plan, before the first vector. `None`: the right side of a join by time exceeds its memory limit.
+    /// The program of a plan, before the first vector. `None`: the right side of a join by time
+    /// exceeds its memory limit.
     ///
     /// # Errors
     /// The reason why the engine cannot evaluate an expression.

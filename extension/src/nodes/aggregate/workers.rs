@@ -11,7 +11,7 @@
 //! A node in a worker may write rows to temporary files as one process does, since PostgreSQL's combination does not
 //! need all states of a group at the same time.
 //!
-//! Not offered: aggregates without a [transition state](TransitionState) here (those that keep values or need the
+//! Not offered: aggregates without a [transition state][`TransitionState`] here (those that keep values or need the
 //! order of rows, and this extension's own), and joins.
 //!
 //! [`TransitionState`]: crate::expressions::transition_state::TransitionState
@@ -22,7 +22,7 @@ use super::state::AggregateState;
 use crate::custom_scan::callbacks;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::aggregate::offer::ungrouped_columns;
+use crate::nodes::aggregate::terms::ungrouped_columns;
 use crate::nodes::engine::plan::{Engine, Joined};
 use crate::nodes::scan::offer::processes;
 use crate::pg::server;

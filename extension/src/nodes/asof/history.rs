@@ -6,10 +6,10 @@
 //!        order[position] = row as read;  times[position] = its time
 //! find:  key ─► group ─► the range of times between the bounds ─► from its near end, the first row that passes
 //! ```
-//! Times are images in the order of the times ([`crate::pg::kind`]), and keys are images that are equal when keys are. A
-//! table that was filled in order returns each group's rows in order, so nothing is sorted. This module calls no
-//! PostgreSQL function. Column values are datums; values that are passed by reference are copied into
-//! [`Values`](super::values::Values).
+//! Times are images in the order of the times ([`crate::pg::kind`]), and keys are images that are
+//! equal when keys are. A table that was filled in order returns each group's rows in order, so
+//! nothing is sorted. This module calls no PostgreSQL function. Column values are datums; values
+//! that are passed by reference are copied into [`super::values::Values`].
 //!
 //! *Memory* is counted completely and has a limit: [`History::make_room`] is called before each row.
 

@@ -150,7 +150,8 @@ impl Join {
             if residual.is_empty() {
                 return true;
             }
-            // There may be as many candidates as the right side has rows. The values of keys and bounds have been copied.
+            // There may be as many candidates as the right side has rows. The values of keys and
+            // bounds have been copied.
             ports::CHECK_FOR_INTERRUPTS();
             context.reset();
             fill(candidate, columns, row, 0..columns.len() as i32);

@@ -1,8 +1,9 @@
 //! What the plan of an ASOF join stores, and its form in `custom_private`.
 //!
-//! The node's only child is the nested loop that PostgreSQL would run. The node reads the loop's left side, and uses the
-//! loop's projection and conditions for its result. The loop's right side runs only where the node cannot replace it. So
-//! permissions, locks, parameters and dependencies are the loop's own.
+//! The node's only child is the nested loop that PostgreSQL would run. The node reads the loop's
+//! left side, and uses the loop's projection and conditions for its result. The loop's right side
+//! runs only where the node cannot replace it. So permissions, locks, parameters and dependencies
+//! are the loop's own.
 //!
 //! | list | content |
 //! |---|---|
@@ -161,7 +162,8 @@ impl AsofPlan {
         List::of_options(first.chain(expressions.map(List::as_node)))
     }
 
-    /// The plan that [`AsofPlan::encode`] stored. `None`: the node runs the nested loop, because `encode` was not called.
+    /// The plan that [`AsofPlan::encode`] stored. `None`: the node runs the nested loop, because
+    /// `encode` was not called.
     pub fn of(plan: CustomPlan<'_>) -> Option<AsofPlan> {
         let list: List<'static, Expr<'static>> = plan_field(plan.private());
         if list.len() != 8 {

@@ -19,8 +19,8 @@ pub struct GroupOrder {
 }
 
 impl GroupOrder {
-    /// The first sort key of the query, and its path key, if it orders by one of the grouping expressions. Expressions that
-    /// are no lanes have no shape.
+    /// The first sort key of the query, and its path key, if it orders by one of the grouping
+    /// expressions. Expressions that are no lanes have no shape.
     pub fn wanted<'p>(
         root: PlannerInfo<'p>,
         grouped: List<'p, Expr<'p>>,
@@ -106,8 +106,8 @@ pub(super) fn is_of(key: PathKey<'_>, expression: Expr<'_>) -> bool {
     members.any(|member| member.expr().equals(expression))
 }
 
-/// Whether the engine's values of a key are in PostgreSQL's order: integers, times, and the numbers of buckets, which are
-/// multiplied by a positive width.
+/// Whether the engine's values of a key are in PostgreSQL's order: integers, times, and the numbers
+/// of buckets, which are multiplied by a positive width.
 fn is_ordered(shape: Option<KeyShape>) -> bool {
     match shape {
         Some(KeyShape::Number(number)) => !number.is_float(),

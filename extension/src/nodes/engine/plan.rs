@@ -7,8 +7,9 @@
 //! | `custom_exprs` | parameters of all expressions, as PostgreSQL looks only there for what makes a node run again |
 //! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; a column of the table |
 //!
-//! Conditions are in the target list, [hidden](Targets::push_hidden), because PostgreSQL adjusts their columns there when
-//! it combines plans. The node never returns them. The column at the end identifies the table.
+//! Conditions are in the target list, [hidden](Targets::push_hidden), because PostgreSQL adjusts
+//! their columns there when it combines plans. The node never returns them. The column at the end
+//! identifies the table.
 
 use pgrx::pg_sys;
 

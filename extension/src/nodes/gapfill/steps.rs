@@ -2,8 +2,8 @@
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use crate::functions::bucket::{Bucket, Parts};
-use crate::functions::bucket_zone::floor_in_zone;
+use crate::arithmetic::bucket::{Bucket, Parts};
+use crate::arithmetic::bucket_zone::floor_in_zone;
 use crate::functions::time_bucket::legal;
 use crate::pg::time_zone;
 

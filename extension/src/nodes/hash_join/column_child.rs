@@ -211,7 +211,8 @@ fn scan_sources(
         .collect()
 }
 
-/// The sources of the columns of a join. Each is an attribute of its table, or an expression over one of its small sides.
+/// The sources of the columns of a join. Each is an attribute of its table, or an expression over
+/// one of its small sides.
 fn join_sources(
     expressions: &[*mut pg_sys::Node],
     below: Child,

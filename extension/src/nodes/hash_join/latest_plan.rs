@@ -1,5 +1,5 @@
-//! `LanesHashLatest`: the first joined row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC` over a lanes
-//! table joined by equality with something smaller. Its path and its plan.
+//! `LanesHashLatest`: the first joined row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k,
+//! ts DESC` over a lanes table joined by equality with something smaller. Its path and its plan.
 //!
 //! | numbers | custom_exprs | custom_scan_tlist |
 //! |---|---|---|
@@ -139,8 +139,8 @@ fn columns<'p>(
     Ok(columns)
 }
 
-/// Whether there is at most one group for each small row: the grouping expressions are keys of the join or over its small
-/// side. PostgreSQL's estimate uses all values of the table.
+/// Whether there is at most one group for each small row: the grouping expressions are keys of the
+/// join or over its small side. PostgreSQL's estimate uses all values of the table.
 fn is_bounded(join: &HashJoin<'_>, groups: &[Expr<'_>]) -> bool {
     let of_small_row = |group: &Expr<'_>| {
         let is_key = |key: &*mut pg_sys::Node| plan_node::<Expr<'_>>(*key).equals(*group);

@@ -1,8 +1,9 @@
 //! `LanesHashLatest` under execution: one pass finds the first joined row of each group, then each row is a slot.
 //!
-//! A joined row is a row of the lanes table with the small row that it has found. The pass keeps the numbers of both; the
-//! values are fetched afterwards. So the small side has to fit in one batch. If it does not, or if the groups exceed their
-//! memory limit, PostgreSQL's own plan takes over.
+//! A joined row is a row of the lanes table with the small row that it has found. The pass keeps
+//! the numbers of both; the values are fetched afterwards. So the small side has to fit in one
+//! batch. If it does not, or if the groups exceed their memory limit, PostgreSQL's own plan takes
+//! over.
 
 use std::ffi::CStr;
 

@@ -1,7 +1,8 @@
 //! Offers hash joins to the planner: for joined rows, and below aggregations.
 //!
-//! The costs are PostgreSQL's own for the small side, and a probe for each row that the small side's keys do not rule out.
-//! If the lanes table is sorted by the key, these are about the matching rows and a few vectors around them.
+//! The costs are PostgreSQL's own for the small side, and a probe for each row that the small
+//! side's keys do not rule out. If the lanes table is sorted by the key, these are about the
+//! matching rows and a few vectors around them.
 
 use lanes_columnar::limits::VECTOR_ROWS;
 use pgrx::pg_sys;

@@ -1,8 +1,9 @@
 //! Offers `LanesLatest`.
 //!
-//! The path returns the groups' rows in no order. If the query wants an order, a stock Sort above the node sorts a row for
-//! each group. SQL does not define which of the tied rows of a group wins. The node chooses the last one in row order if
-//! the first sort key is descending, and otherwise the first one.
+//! The path returns the groups' rows in no order. If the query wants an order, a stock Sort above
+//! the node sorts a row for each group. SQL does not define which of the tied rows of a group wins.
+//! The node chooses the last one in row order if the first sort key is descending, and otherwise
+//! the first one.
 
 use pgrx::pg_sys;
 

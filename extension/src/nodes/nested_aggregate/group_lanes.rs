@@ -1,8 +1,9 @@
 //! Finished groups as lanes: a lane for each entry, 2,048 groups at a time.
 //!
-//! A text key is a lane of codes. Its dictionary contains the distinct texts of the key, and its codes are their numbers.
-//! All other entries are numbers or bools. The *number lanes* of keys follow the entries. They contain the number of each
-//! group's value, which replaces the value where a key is a grouping key again.
+//! A text key is a lane of codes. Its dictionary contains the distinct texts of the key, and its
+//! codes are their numbers. All other entries are numbers or bools. The *number lanes* of keys
+//! follow the entries. They contain the number of each group's value, which replaces the value
+//! where a key is a grouping key again.
 
 use std::ops::Range;
 

@@ -29,8 +29,8 @@
 //! expressions, keys and aggregates as for a table, and no row passes from node to node.
 //!
 //! Invariants:
-//! - The aggregation below is a child of the node that never returns a row: the node reads its finished groups. If it hands
-//!   over to PostgreSQL's own plan, so does the node above it.
+//! - The aggregation below is a child of the node that never returns a row: the node reads its
+//!   finished groups. If it hands over to PostgreSQL's own plan, so does the node above it.
 //! - A grouping column that is a key below is represented by the numbers of the key's values. This is correct for all
 //!   types, because the values below are distinct by the same operator that groups them above.
 //! - The conditions of HAVING below are evaluated by the engine before anything above them, as PostgreSQL does.

@@ -10,8 +10,8 @@ use crate::expressions::aggregate_call;
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::aggregate;
-use crate::nodes::aggregate::offer::ungrouped_columns;
 use crate::nodes::aggregate::state::AggregateState;
+use crate::nodes::aggregate::terms::ungrouped_columns;
 use crate::nodes::engine::plan::{Engine, Joined};
 use crate::nodes::window::partitioned;
 use crate::nodes::window::state::WindowState;
@@ -163,7 +163,7 @@ pub fn offer<'p>(
     let exprs = target.map_or(List::EMPTY, |target| target.exprs());
     let keys = keys(root, query, &below, &outputs, &mut translator)?;
     let mut calls = List::EMPTY;
-    for leaf in aggregate::offer::leaves(exprs, query.havingQual()) {
+    for leaf in aggregate::terms::leaves(exprs, query.havingQual()) {
         if leaf.downcast::<Aggref<'p>>().is_some() {
             let call = outputs.over_entries(leaf)?.downcast::<Aggref<'p>>();
             let call = call.ok_or("an aggregate that is a column below")?;

@@ -1,7 +1,8 @@
 //! The columns of a sub-select that aggregates, as expressions over the entries of that aggregation.
 //!
-//! While a query is planned, the sub-select's list contains aggregates and keys as they were written. In a plan they are
-//! columns of the node's own list. Both become columns of the sub-select's relation, numbered by entry.
+//! While a query is planned, the sub-select's list contains aggregates and keys as they were
+//! written. In a plan they are columns of the node's own list. Both become columns of the
+//! sub-select's relation, numbered by entry.
 
 use pgrx::pg_sys;
 

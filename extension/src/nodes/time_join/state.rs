@@ -1,7 +1,8 @@
 //! `LanesTimeJoin` under execution: a slot for each row of the join.
 //!
-//! If the right side exceeds its memory limit, PostgreSQL's own plan takes over ([`stand_in`]). If rows were returned
-//! before, it takes over from the current vector on: that plan reads the left side by a `LanesScan`, which begins there.
+//! If the right side exceeds its memory limit, PostgreSQL's own plan takes over ([`stand_in`]). If
+//! rows were returned before, it takes over from the current vector on: that plan reads the left
+//! side by a `LanesScan`, which begins there.
 
 use std::ffi::CStr;
 
@@ -188,8 +189,8 @@ impl Node for JoinState {
     }
 }
 
-/// PostgreSQL's own plan, for the rows of the left side from this one on. The plan is a join, perhaps below a projection,
-/// whose left side is a scan of the left table.
+/// PostgreSQL's own plan, for the rows of the left side from this one on. The plan is a join,
+/// perhaps below a projection, whose left side is a scan of the left table.
 fn hand_over(node: ExecNode<'_>, first_row: u64) -> Child {
     let join = stand_in::begin(node, 0);
     let mut left = join;

@@ -1,5 +1,5 @@
-//! The input of `LanesWindow`: the rows of a table that pass its conditions, vector by vector, with the arguments of the
-//! functions.
+//! The input of `LanesWindow`: the rows of a table that pass its conditions, vector by vector, with
+//! the arguments of the functions.
 
 use lanes_columnar::aggregate::{Aggregation, Grouping};
 use lanes_columnar::limits::VECTOR_ROWS;
@@ -95,8 +95,8 @@ impl Vector {
         operands::order_keys(number, time, &self.timed, &mut self.times);
     }
 
-    /// Whether no row is earlier than the row before it. `last` is the time of the row before the vector, and becomes that
-    /// of the vector's last row.
+    /// Whether no row is earlier than the row before it. `last` is the time of the row before the
+    /// vector, and becomes that of the vector's last row.
     fn follows(&self, last: &mut Time) -> bool {
         let (mut latest, mut falls) = (*last, false);
         self.rows.for_each(|row| {

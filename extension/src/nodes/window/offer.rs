@@ -48,7 +48,6 @@ pub unsafe fn offer(
         let stage = pg_sys::UpperRelationKind::UPPERREL_WINDOW;
         let target = (*root).upper_targets[stage as usize];
         let leaves = leaves((*target).exprs);
-        let function = |call: &*mut pg_sys::Node| &*call.cast::<pg_sys::WindowFunc>();
         if (*(*root).parse).hasTargetSRFs {
             return Err("a set-returning function".into());
         }
@@ -60,75 +59,155 @@ pub unsafe fn offer(
             if (**column).type_ != pg_sys::NodeTag::T_Var {
                 return Err("a column that is an expression".into());
             }
-            translator.attribute(crate::pg::tree::plan_node((*column).cast()))?;
+            translator.attribute(plan_node((*column).cast()))?;
         }
         let mut calls = leaves.calls.iter();
-        if !calls.any(|call| WindowFunction::of(function(call)).is_some()) {
+        if !calls.any(|call| WindowFunction::of(function(*call)).is_some()) {
             return partitioned::offer::offer(root, input, output, leaves);
         }
-        let Leaves { columns, calls } = leaves;
-        let filters = filters(root, input, &mut translator)?;
-        let reference = function(&calls[0]).winref;
-        for call in &calls {
-            if function(call).winref != reference {
-                return Err("more than one window".into());
-            }
-            check_call(&mut translator, function(call))?;
-        }
-        let window = nodes::list::<pg_sys::WindowClause>((*(*root).parse).windowClause)
-            .find(|window| (**window).winref == reference);
-        let Some(window) = window else {
-            return Err("no window".into());
-        };
-        let targets = (*root).processed_tlist;
-        let keys = partition_keys(&mut translator, window, targets)?;
-        let time = time(root, &mut translator, window)?;
-        let options = (*window).frameOptions as u32;
-        let plain = options & !(pg_sys::FRAMEOPTION_NONDEFAULT | pg_sys::FRAMEOPTION_BETWEEN);
-        if plain != UP_TO_PEERS && plain != UP_TO_ROW {
-            return Err("a frame other than all rows so far".into());
-        }
-        let bytes = partitions(root, &keys, (*input).rows) * PARTITION_BYTES;
-        if bytes > pg_sys::get_hash_memory_limit() as f64 {
-            return Err("its partitions would not fit in memory (see work_mem)".into());
-        }
-
+        let terms = Terms::of(root, input, leaves, &mut translator)?;
         let path = callbacks::path::<WindowState>(output, target);
-        let base = &mut (*path).path;
-        base.parallel_safe = false;
-        base.pathkeys = pg_sys::make_pathkeys_for_sortclauses(root, (*window).orderClause, targets);
-        base.rows = (*input).rows;
-        let operator = pg_sys::cpu_operator_cost;
-        // The first pass finds out whether the rows are in order.
-        let work = 1.0 + 2.0 * filters.len() as f64;
-        base.startup_cost = (*target).cost.startup
-            + f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
-            + (*input).tuples * work * operator * VECTOR_SHARE;
-        let each = (keys.len() + calls.len()) as f64 * operator;
-        base.total_cost = base.startup_cost
-            + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + each + (*target).cost.per_tuple);
-        let mut hidden = filters.clone();
-        hidden.extend(&keys);
-        hidden.extend([time, table_column((*input).relid)]);
-        let mut entries = Targets::new();
-        for expression in columns.iter().chain(&calls) {
-            entries.push(*expression);
-        }
-        entries.push(row_of(&hidden));
-        let counts = [columns.len(), calls.len(), filters.len(), keys.len()];
-        let mut numbers = vec![plan::BY_TIME];
-        numbers.extend(counts.iter().map(|count| *count as i32));
-        numbers.push(i32::from(plain == UP_TO_PEERS));
-        let data = PrivateData {
-            index: (*input).relid,
-            numbers,
-            nodes: std::ptr::null_mut(),
-            expressions: entries.parameters,
-            targets: entries.entries,
-        };
-        (*path).custom_private = data.to_path_list();
+        terms.estimate(root, input, &raw mut (*path).path);
+        (*path).custom_private = terms.private_data((*input).relid).to_path_list();
         pg_sys::add_path(output, path.cast());
         Ok(())
+    }
+}
+
+/// A call of a window function.
+///
+/// # Safety
+/// The node is a live call of a window function.
+unsafe fn function<'a>(call: *mut pg_sys::Node) -> &'a pg_sys::WindowFunc {
+    // SAFETY: the caller's promise.
+    unsafe { &*call.cast::<pg_sys::WindowFunc>() }
+}
+
+/// The expressions of a query with functions of this extension over one window.
+struct Terms {
+    leaves: Leaves,
+    filters: Vec<*mut pg_sys::Node>,
+    window: *mut pg_sys::WindowClause,
+    /// The partition keys.
+    keys: Vec<*mut pg_sys::Node>,
+    /// The order key.
+    time: *mut pg_sys::Node,
+    /// Whether the frame includes the peers of the current row.
+    up_to_peers: bool,
+}
+
+impl Terms {
+    /// The terms of a query.
+    ///
+    /// # Errors
+    /// The reason why the node does not cover them.
+    ///
+    /// # Safety
+    /// The planner's structures are live, and there is a call.
+    unsafe fn of(
+        root: *mut pg_sys::PlannerInfo,
+        input: *mut pg_sys::RelOptInfo,
+        leaves: Leaves,
+        translator: &mut Translator,
+    ) -> Translation<Terms> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let filters = filters(root, input, translator)?;
+            let reference = function(leaves.calls[0]).winref;
+            for call in &leaves.calls {
+                if function(*call).winref != reference {
+                    return Err("more than one window".into());
+                }
+                check_call(translator, function(*call))?;
+            }
+            let window = nodes::list::<pg_sys::WindowClause>((*(*root).parse).windowClause)
+                .find(|window| (**window).winref == reference);
+            let Some(window) = window else {
+                return Err("no window".into());
+            };
+            let keys = partition_keys(translator, window, (*root).processed_tlist)?;
+            let time = time(root, translator, window)?;
+            let options = (*window).frameOptions as u32;
+            let plain = options & !(pg_sys::FRAMEOPTION_NONDEFAULT | pg_sys::FRAMEOPTION_BETWEEN);
+            if plain != UP_TO_PEERS && plain != UP_TO_ROW {
+                return Err("a frame other than all rows so far".into());
+            }
+            let bytes = partitions(root, &keys, (*input).rows) * PARTITION_BYTES;
+            if bytes > pg_sys::get_hash_memory_limit() as f64 {
+                return Err("its partitions would not fit in memory (see work_mem)".into());
+            }
+            Ok(Terms {
+                leaves,
+                filters,
+                window,
+                keys,
+                time,
+                up_to_peers: plain == UP_TO_PEERS,
+            })
+        }
+    }
+
+    /// Estimates the rows and costs of a path, and says in which order it returns rows.
+    ///
+    /// # Safety
+    /// The planner's structures and the path are live.
+    unsafe fn estimate(
+        &self,
+        root: *mut pg_sys::PlannerInfo,
+        input: *mut pg_sys::RelOptInfo,
+        base: *mut pg_sys::Path,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (base, cost) = (&mut *base, (*(*base).pathtarget).cost);
+            base.parallel_safe = false;
+            base.pathkeys = pg_sys::make_pathkeys_for_sortclauses(
+                root,
+                (*self.window).orderClause,
+                (*root).processed_tlist,
+            );
+            base.rows = (*input).rows;
+            let operator = pg_sys::cpu_operator_cost;
+            // The first pass finds out whether the rows are in order.
+            let work = 1.0 + 2.0 * self.filters.len() as f64;
+            base.startup_cost = cost.startup
+                + f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
+                + (*input).tuples * work * operator * VECTOR_SHARE;
+            let each = (self.keys.len() + self.leaves.calls.len()) as f64 * operator;
+            base.total_cost = base.startup_cost
+                + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + each + cost.per_tuple);
+        }
+    }
+
+    /// What the plan stores. `table` is the range-table index of the table.
+    ///
+    /// # Safety
+    /// The expressions are live.
+    unsafe fn private_data(&self, table: u32) -> PrivateData {
+        let Leaves { columns, calls } = &self.leaves;
+        let mut hidden = self.filters.clone();
+        hidden.extend(&self.keys);
+        // SAFETY: the caller's promise.
+        unsafe {
+            hidden.extend([self.time, table_column(table)]);
+            let mut entries = Targets::new();
+            for expression in columns.iter().chain(calls) {
+                entries.push(*expression);
+            }
+            entries.push(row_of(&hidden));
+            let (filters, keys) = (self.filters.len(), self.keys.len());
+            let counts = [columns.len(), calls.len(), filters, keys];
+            let mut numbers = vec![plan::BY_TIME];
+            numbers.extend(counts.iter().map(|count| *count as i32));
+            numbers.push(i32::from(self.up_to_peers));
+            PrivateData {
+                index: table,
+                numbers,
+                nodes: std::ptr::null_mut(),
+                expressions: entries.parameters,
+                targets: entries.entries,
+            }
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The order in which `LanesWindow` processes rows, and the results that its functions return for each row.
 //!
-//! Rows of one time are *peers*. If the frame reaches to a row's last peer, all peers of a partition have the average of
-//! the last one. So rows of the latest time wait until a later row comes:
+//! Rows of one time are *peers*. If the frame reaches to a row's last peer, all peers of a
+//! partition have the average of the last one. So rows of the latest time wait until a later row
+//! comes:
 //!
 //! ```text
 //! vector:  rows of the time that others wait with ── later rows before the last time ── rows of the vector's last time

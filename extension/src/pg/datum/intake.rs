@@ -188,8 +188,8 @@ pub unsafe fn to_bytes(value: pg_sys::Datum, attribute: &Attribute, kind: LaneKi
     }
 }
 
-/// The value of attribute `index` in rows from before `ALTER TABLE … ADD COLUMN … DEFAULT`, as the bytes that a column of
-/// `kind` repeats.
+/// The value of attribute `index` in rows from before `ALTER TABLE … ADD COLUMN … DEFAULT`, as the
+/// bytes that a column of `kind` repeats.
 pub fn missing_bytes(descriptor: Descriptor<'_>, index: usize, kind: LaneKind) -> Option<Vec<u8>> {
     let value = descriptor.missing_value(index)?;
     // SAFETY: the descriptor stores a datum of the attribute's type.

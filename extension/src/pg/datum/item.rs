@@ -1,12 +1,13 @@
 //! Items: values of variable length as lanes hold them.
 //!
-//! An item is a complete varlena, never compressed and never out of line. It has a one-byte header if the value is short and
-//! the column's storage allows that, and a four-byte header otherwise. So reading a lane returns pointers and copies
-//! nothing.
+//! An item is a complete varlena, never compressed and never out of line. It has a one-byte header
+//! if the value is short and the column's storage allows that, and a four-byte header otherwise. So
+//! reading a lane returns pointers and copies nothing.
 //!
-//! Whoever reads a lane trusts its items. They came from datums of the column's type, or from a verified batch from which
-//! this module made them. Since then they lay in pages of the table, or in object storage under a digest that the table
-//! keeps. Items of an image without such a history are checked first, by [`is_item`].
+//! Whoever reads a lane trusts its items. They came from datums of the column's type, or from a
+//! verified batch from which this module made them. Since then they lay in pages of the table, or
+//! in object storage under a digest that the table keeps. Items of an image without such a history
+//! are checked first, by [`is_item`].
 
 use lanes_columnar::bytes16::Bytes16;
 use pgrx::pg_sys;

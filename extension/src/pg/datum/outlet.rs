@@ -95,8 +95,8 @@ impl RowOutlet {
         }
     }
 
-    /// Reads an attribute of a row: its datum, and whether it is NULL. The lanes contain the row, and are alive and filled
-    /// at its place, as whoever made the outlet promised.
+    /// Reads an attribute of a row: its datum, and whether it is NULL. The lanes contain the row,
+    /// and are alive and filled at its place, as whoever made the outlet promised.
     #[inline]
     pub fn value(&self, row: usize, attribute: usize) -> (pg_sys::Datum, bool) {
         let Some((lane, outlet)) = self.lanes.get(attribute) else {
@@ -106,8 +106,8 @@ impl RowOutlet {
         unsafe { outlet.value(lane, row) }
     }
 
-    /// The datum of a value that is not in the lanes, NULL or not, where the attribute's type is passed by value; `None`
-    /// where it is not.
+    /// The datum of a value that is not in the lanes, NULL or not, where the attribute's type is
+    /// passed by value; `None` where it is not.
     pub fn datum_of(&self, attribute: usize, value: Constant<'_>) -> Option<(pg_sys::Datum, bool)> {
         let (_, outlet) = self.lanes.get(attribute)?;
         let datum = match (outlet, value) {
@@ -139,8 +139,8 @@ unsafe fn by_value(at: *const u8, width: usize) -> pg_sys::Datum {
     }
 }
 
-/// The bytes of a value of a column of fixed width, of at most `stride` bytes; `None` for NULL, and for columns of other
-/// kinds.
+/// The bytes of a value of a column of fixed width, of at most `stride` bytes; `None` for NULL, and
+/// for columns of other kinds.
 ///
 /// # Panics
 /// If the column has no such row.

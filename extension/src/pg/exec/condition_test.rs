@@ -149,7 +149,8 @@ impl ConditionTest {
     /// values that were evaluated.
     ///
     /// # Safety
-    /// The values are of the column. An error boundary surrounds the call, and no frame between them has anything to drop.
+    /// The values are of the column. An error boundary surrounds the call, and no frame between
+    /// them has anything to drop.
     unsafe fn answer(&self, values: &[u64], answers: &mut [Ternary]) -> usize {
         let mut count = 0;
         // SAFETY: slot and context live as long as the query; the boundary restores the context when an ERROR passes.

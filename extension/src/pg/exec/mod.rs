@@ -8,19 +8,42 @@
 //!                  ├──► Slot, SlotWriter: rows in and out
 //!                  ├──► RunningNode: expressions without columns, evaluated once
 //!                  │       └──► ConditionTest, FunctionCall, FunctionTest: conditions and functions, for many values
-//!                  └──► Memory: where what is allocated lives
+//!                  └──► Memory: the place of what is allocated
 //! ```
-//! A callback makes an [`ExecNode`](node::ExecNode) once; everything else comes from it. The code behind the callback is
-//! safe.
+//! A callback makes an [`ExecNode`](node::ExecNode) once; everything else comes from it. The code
+//! behind the callback is safe.
+//!
+//! | module | contents |
+//! |---|---|
+//! | | **Nodes** |
+//! | [`node`], [`child`] | a custom scan node and its plan; a plan below it |
+//! | [`parallel`] | memory that the participants of a parallel query share |
+//! | [`statement_plan`] | a statement whose rows this library reads |
+//! | [`index_scans`] | PostgreSQL's own index scans on lanes tables, adjusted as they begin |
+//! | | **Rows** |
+//! | [`slot`], [`table`] | slots; tables that a query reads |
+//! | [`row_store`] | rows put aside: first in, first out, or sorted |
+//! | [`memory`] | memory contexts as values |
+//! | | **Evaluation for rows** |
+//! | [`expression`] | PostgreSQL's expressions |
+//! | [`scalar`] | expressions without columns, and their values until the node starts again |
+//! | [`row_evaluator`] | expressions for the selected rows of a vector |
+//! | [`transition`] | aggregates, by PostgreSQL's own transition functions |
+//! | | **Evaluation for values** |
+//! | [`condition_test`] | conditions on one column |
+//! | [`function_call`] | calls of functions |
+//! | [`equality`], [`hashed_type`], [`value_codes`] | equality, hashes, and codes of values of any type |
 //!
 //! Invariants:
-//! - An `ExecNode` does not outlive its callback. All other handles may be kept in the node's state. They stay valid
-//!   until the node ends, because PostgreSQL allocates what they refer to in the query's memory.
-//! - A `Datum` is made by PostgreSQL or by this folder, and code outside only moves it. So functions here that read a
-//!   `Datum` of a known type are safe.
-//! - Functions that run once a row are inlined and call PostgreSQL through function pointers, without an error boundary.
-//!   An ERROR passes them as PostgreSQL's own jump, so their callers own nothing that needs dropping. Functions whose
-//!   names end in `_guarded` have a boundary, which turns the ERROR into a panic.
+//! - An `ExecNode` does not outlive its callback. All other handles may be kept in the node's state.
+//!   They stay valid until the node ends, because PostgreSQL allocates what they refer to in the
+//!   query's memory.
+//! - A `Datum` is made by PostgreSQL or by this folder, and code outside only moves it. So functions
+//!   here that read a `Datum` of a known type are safe.
+//! - Functions that run once a row are inlined and call PostgreSQL through function pointers, without
+//!   an error boundary. An ERROR passes them as PostgreSQL's own jump, so their callers own nothing
+//!   that needs dropping. Functions whose names end in `_guarded` have a boundary, which turns the
+//!   ERROR into a panic.
 
 pub mod child;
 pub mod condition_test;

@@ -1,5 +1,19 @@
-//! C macros under their C names, declarations that the bindings lack, and every difference between Postgres
-//! versions. Elsewhere a version is mentioned only where it gives a callback another signature.
+//! C macros under their C names, declarations that the bindings lack, and all differences between
+//! versions of PostgreSQL. Other folders mention a version only where it gives a callback another
+//! signature.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `relation` | relations: their file, name, persistence and privileges |
+//! | `tuple` | tuples: descriptors, slots, locks |
+//! | `operator` | operators and functions: families, and who may execute them |
+//! | `statistics` | statistics of ANALYZE and of the planner; counters |
+//! | `serializable` | predicate locks and conflicts |
+//! | `wal` | WAL records of PostgreSQL that this library writes |
+//! | `reorder` | the reorder buffer of logical decoding |
+//!
+//! All are re-exported here, so callers write `ports::NAME`. Typed modules of [`crate::pg`] call
+//! these functions; other rooms use the typed modules.
 
 #![allow(non_snake_case)]
 

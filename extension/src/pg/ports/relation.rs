@@ -1,4 +1,4 @@
-//! What a relation is: where its file lies, its name, whether it is logged, who may do what with it.
+//! Relations: their file, name, persistence and privileges.
 
 use pgrx::pg_sys;
 

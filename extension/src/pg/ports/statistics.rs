@@ -1,4 +1,4 @@
-//! Statistics: what ANALYZE and the planner know of a table, and what was done with it.
+//! Statistics that ANALYZE and the planner know of a table, and the counters of its use.
 
 use pgrx::pg_sys;
 

@@ -1,8 +1,9 @@
 //! The form of a record of rows for logical decoding.
 //!
-//! A record holds images as the table does ([`lanes_columnar::image`]), so logging a run costs no second encoding.
-//! Decoding has no catalogue to ask when it reads a record, so the record says of what kind each column is. Its
-//! integers are those of the machine, as in all WAL.
+//! A record holds images in the form of the table's data pages ([`lanes_columnar::image`]), so
+//! logging a run costs no second encoding. Decoding has no catalog to consult when it reads a
+//! record, so the record contains the kind of each column. Integers have the machine's byte order,
+//! as in all WAL.
 //!
 //! | bytes | record |
 //! |---|---|
@@ -34,7 +35,7 @@ const BOOL: u8 = 4;
 const PACKED: u8 = 8;
 const DICTIONARY: u8 = 16;
 
-/// The forms of a table's columns, which decoding cannot read from the catalogue.
+/// The forms of a table's columns, which decoding cannot read from the catalog.
 pub fn attributes(descriptor: Descriptor<'_>) -> Vec<LoggedAttribute> {
     let kinds = datum::kinds(descriptor);
     let attributes = descriptor.attributes().zip(kinds);
@@ -72,7 +73,7 @@ impl LoggedAttribute {
         self.flags & flag != 0
     }
 
-    /// The kind of its lane; `None` if the record says nothing sound.
+    /// The kind of its lane; `None`: the record is damaged.
     pub fn kind(self) -> Option<LaneKind> {
         let align: u16 = match self.align {
             b'c' => 1,
@@ -121,17 +122,17 @@ impl LoggedAttribute {
     }
 }
 
-/// All of a record before its images.
+/// The record up to its images.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Head {
     pub rows: Belonging,
     pub attributes: Vec<LoggedAttribute>,
-    /// Bytes of the old rows' image.
+    /// The bytes of the old rows' image.
     pub old_bytes: usize,
 }
 
 impl Head {
-    /// The bytes that the images follow.
+    /// The bytes before the images.
     pub fn to_bytes(&self) -> Vec<u8> {
         let count = self.attributes.len();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + count * ATTRIBUTE_BYTES);

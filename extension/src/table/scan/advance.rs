@@ -1,4 +1,4 @@
-//! Moving a scan on: from row to row, and from segment to segment.
+//! Moving a scan: from row to row, and from segment to segment.
 
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 
@@ -52,7 +52,7 @@ impl Scan<'_> {
             };
             return false;
         }
-        // What lay before the first run was dropped, perhaps very much of it.
+        // The rows before the first run were dropped, perhaps very many of them.
         let content = self.reader.content.as_ref();
         let first_run = content.map_or(0, |content| content.runs.first_row());
         let (first, last) = (
@@ -93,7 +93,7 @@ impl Scan<'_> {
             }
             if let Some(mut open) = self.open_segment(candidate as u32, by_zone, Wanted::Many) {
                 if by_zone.is_none() {
-                    // Read row by row.
+                    // These are read row by row.
                     open.fill_visible();
                 }
                 if forward {
@@ -108,7 +108,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The segment after `from` in the direction; of a parallel scan, the next that no participant has taken.
+    /// The segment after `from` in the direction. In a parallel scan it is the next that no
+    /// participant has taken.
     fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
         if let Some(shared) = self.shared {
             let sealings = self.reader.meta().map_or(0, |meta| meta.sealings);
@@ -134,7 +135,8 @@ impl Scan<'_> {
             self.segments_taken += u64::from(self.taken_until >= end);
             return None;
         }
-        // The old window goes first: it may be what has to be evicted.
+        // The old window is dropped first, because it may have to be evicted to make room for the
+        // next.
         self.leave();
         let (table, serializable) = (self.reader.table, self.serializable);
         let content = self.reader.content.as_mut()?;

@@ -1,4 +1,4 @@
-//! How the rows of a segment are read: where the arena has them, or from their images.
+//! Where the rows of a segment are read from: the arena, or their images.
 
 use lanes_columnar::limits::{segment_first_row, segment_of};
 use lanes_columnar::streamed::StreamMemory;
@@ -10,16 +10,16 @@ use crate::pg::shmem;
 use crate::table::reader::{Access, Content, SegmentView, Streaming};
 use crate::table::stream::SealedRows;
 
-/// How many times a segment is opened for a few of its rows at the cost of decoding all of them, in parts of
-/// `lanes.decode_after`: opening it takes some 20 µs, decoding it 1 ms.
+/// A segment is decoded after it was opened for few of its rows as often as this times
+/// `lanes.decode_after`. Opening it takes some 20 µs, decoding it 1 ms.
 const OPENS_A_LOOK: u32 = 8;
 
-/// How many rows somebody wants of a segment.
+/// How many rows of a segment a reader wants.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// Whoever scans it: all that pass.
+    /// All that pass its conditions: a scan.
     Many,
-    /// Whoever knows their numbers: so few that it is not decoded for them.
+    /// Rows that it knows by their numbers, so few that the segment is not decoded for them.
     Few,
 }
 
@@ -34,8 +34,8 @@ impl Scan<'_> {
     /// | all sealed, opened [`OPENS_A_LOOK`] times as often, and there is room in the arena | from the arena, to which they are decoded |
     /// | others | from the arena, to which they are decoded |
     ///
-    /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
-    /// again and again stays.
+    /// Once the arena is full and this scan has taken its share of it from other rows, the scan
+    /// adds nothing more. So the rows that others read again and again stay in the arena.
     pub fn open_within_share(
         &self,
         content: &Content,
@@ -49,7 +49,7 @@ impl Scan<'_> {
             return self.view(content, from..to, Access::Resident);
         }
         let sealed = SealedRows::find(&content.runs, from, to);
-        // Whether it is streamed, and whether its images are to be kept then.
+        // Whether the segment is streamed, and whether its images are kept in that case.
         let (streams, keep) = match &sealed {
             Some(sealed) if gucs::decode_after() > 0 => {
                 let after = gucs::decode_after();
@@ -75,12 +75,13 @@ impl Scan<'_> {
             };
             return self.view(content, from..to, Access::Streamed(streaming));
         }
-        // Images make way for lanes only once nobody has them pinned.
+        // Images make way for lanes only when nobody has pinned them.
         drop(sealed);
         self.view(content, from..to, Access::Resident)
     }
 
-    /// Whether the arena has room for so many bytes of a table, or what this scan may displace makes some.
+    /// Whether so many bytes of a table may be put into the arena: it has room, or this scan may
+    /// still take some from other rows.
     fn may_load(&self, content: &Content, bytes: u64) -> bool {
         let budget = content.runs.cached().map_or(0, |c| c.stats().bytes_max);
         if budget != 0 && bytes > budget {
@@ -96,7 +97,8 @@ impl Scan<'_> {
     }
 }
 
-/// Whether the arena takes so many bytes of lanes, and what goes with them, without anything having to go.
+/// Whether the arena has room for so many bytes of lanes and what belongs to them, without evicting
+/// anything.
 fn has_room(bytes: u64) -> bool {
     shmem::arena().is_some_and(|arena| {
         let stats = arena.stats();

@@ -1,4 +1,4 @@
-//! Which rows of a stretch a snapshot sees.
+//! The rows of a stretch that a snapshot sees.
 
 use lanes_columnar::arena::RunEntry;
 
@@ -19,7 +19,7 @@ pub struct Range {
     pub cmin: u32,
 }
 
-/// The visible rows of `[start, end)` as ranges, ascending. No snapshot means every row there is.
+/// The visible rows of `[start, end)` as ranges, ascending. Without a snapshot these are all rows.
 pub fn visible_ranges(
     table: OpenTable<'_>,
     content: &mut Content,
@@ -87,16 +87,16 @@ pub fn visible_ranges(
     alive
 }
 
-/// Which deletions a snapshot sees. Few commands delete most rows, and under an MVCC snapshot a command's verdict does
-/// not change.
+/// The deletions that a snapshot sees. Most rows are deleted by few commands, and under an MVCC
+/// snapshot the result for a command does not change.
 struct Deletions<'s> {
     snapshot: Snapshot<'s>,
-    /// Transactions and commands that were asked for lately, and whether they count.
+    /// The results for the transactions and commands that were checked last.
     known: Vec<(u32, u32, bool)>,
 }
 
 impl<'s> Deletions<'s> {
-    /// How many verdicts are kept.
+    /// The number of results that are kept.
     const KNOWN_MAX: usize = 8;
 
     fn under(snapshot: Snapshot<'s>) -> Deletions<'s> {
@@ -106,7 +106,7 @@ impl<'s> Deletions<'s> {
         }
     }
 
-    /// Whether the deletion of a tombstone counts.
+    /// Whether the snapshot sees the deletion of a tombstone.
     fn sees(&mut self, tombstone: &Tombstone) -> bool {
         let is_plain = tombstone.deletes() && !tombstone.is_frozen();
         if !is_plain || self.snapshot.kind() != SnapshotKind::Mvcc {
@@ -126,11 +126,12 @@ impl<'s> Deletions<'s> {
     }
 }
 
-/// Deleted rows of runs of one row among those of a scan from which on it looks for runs that are gone.
+/// A scan that meets so many deleted rows that are runs of their own marks the runs that are gone.
 const DELETED_MIN: usize = 32;
 
-/// Notes which runs of one row nobody will see any more, by the transactions that deleted their rows. Later scans
-/// then pass them quickly: a row that is updated again and again leaves many until the next VACUUM.
+/// Marks runs of one row that nobody will see any more, by the transactions that deleted their
+/// rows. Later scans then pass them quickly: a row that is updated again and again leaves many of
+/// them until the next VACUUM.
 fn learn_gone(table: OpenTable<'_>, runs: &mut Runs, deleted: &[(usize, u32)]) {
     if deleted.len() < DELETED_MIN {
         return;
@@ -143,7 +144,8 @@ fn learn_gone(table: OpenTable<'_>, runs: &mut Runs, deleted: &[(usize, u32)]) {
     }
 }
 
-/// Serializable isolation: a run that this snapshot does not see was written by a transaction that we ignore.
+/// For serializable isolation, notes that a run that this snapshot does not see was written by a
+/// concurrent transaction.
 pub fn report_unseen(table: OpenTable<'_>, snapshot: Snapshot<'_>, run: &RunEntry) {
     if run.flags & (FLAG_DEAD | FLAG_FROZEN) == 0
         && !matches!(

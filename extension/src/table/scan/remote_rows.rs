@@ -1,7 +1,8 @@
-//! Segments some rows of which are in object storage.
+//! Segments of which some rows are in object storage.
 //!
-//! Of such a segment, what zones rule out is not asked for, and rows that are here are read without those that are not, if
-//! none of those is wanted. What is wanted comes as a whole: the arena has all rows of a segment up to some row, or none.
+//! Runs that zones rule out are not asked for. If no remote row of the segment is wanted, its local
+//! rows are read without the remote ones. Otherwise the segment is read as a whole, because the
+//! arena has all rows of a segment up to some row, or none.
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of};
@@ -15,8 +16,9 @@ use crate::storage::directory::FLAG_REMOTE;
 use crate::table::reader::{Access, Content, SegmentView, ViewRequest};
 
 impl Scan<'_> {
-    /// Opens the window on a segment some rows of which are in object storage. Takes out of `ranges` those that are to be left
-    /// out, and those that their zones rule out; `None`: nothing is left.
+    /// Opens the window on a segment of which some rows are in object storage. Removes from
+    /// `ranges` the rows that are left out, and those that their zones rule out; `None`: nothing
+    /// remains.
     pub fn open_partly_remote(
         &self,
         content: &Content,
@@ -66,8 +68,8 @@ impl Scan<'_> {
         request.open()
     }
 
-    /// Whether rows in object storage are left out. Those of statements that change, lock or rewrite rows are not: what they
-    /// do not see would be lost.
+    /// Whether rows in object storage are left out. Statements that change, lock or rewrite rows
+    /// never leave them out, because rows that such a statement does not see would be lost.
     pub fn leaves_remote(&self) -> bool {
         gucs::recall_skips()
             && !self
@@ -76,11 +78,12 @@ impl Scan<'_> {
                 .is_locked_by_me(pg_sys::RowShareLock, true)
     }
 
-    /// Asks for the remote segments that this scan needs next, those of `segment` first, so that several come at once.
+    /// Asks for the remote segments that this scan needs next, beginning with `segment`, so that
+    /// several are fetched at once.
     fn ask_ahead(&self, content: &Content, segment: u32, by_zone: Option<ByZone<'_>>) {
-        /// Asked for at a time.
+        /// The most segments that are asked for at a time.
         const AHEAD: usize = 8;
-        /// Looked at to find them.
+        /// The most runs that are examined to find them.
         const LOOKS: usize = 64;
         let first_row = segment_first_row(segment);
         let first = content.runs.first_ending_after(first_row);

@@ -1,4 +1,5 @@
-//! What zones rule out is not read, nor what they tell all of that is wanted.
+//! Segments and runs that a scan need not read, because their zones rule them out or answer the
+//! query.
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
@@ -10,22 +11,23 @@ use super::{Range, Scan};
 use crate::storage::directory::{FLAG_REMOTE, FLAG_SEALED};
 use crate::table::reader::Content;
 
-/// Whether no row with these zones, by attribute, is wanted.
+/// Whether zones, given by attribute, rule out that any of their rows is wanted.
 pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
 
-/// The zones of the rows of a sealed run, by attribute: their bounds are met; older ones have no sums.
+/// The zones of the rows of a sealed run, by attribute. Some row has the minimum, and some row the
+/// maximum. Old zones have no sums.
 pub type StoredZones<'a> = &'a dyn Fn(usize) -> Option<Zone>;
 
-/// Who needs no more than zones of rows that all count.
+/// A reader for which zones may be enough, if all of their rows are visible.
 pub trait AnsweredByZones {
-    /// Whether these zones, of so many rows, tell all that is wanted of them.
+    /// Whether the zones of so many rows answer the whole query for these rows.
     fn are_answered(&self, rows: u32, zones: StoredZones<'_>) -> bool;
 
-    /// Takes in what they tell; false if that is not all.
+    /// Adds these rows to the answer by their zones; false: the zones are not enough.
     fn take(&self, rows: u32, zones: StoredZones<'_>) -> bool;
 }
 
-/// What whoever scans does by zones alone.
+/// How a scan uses zones.
 #[derive(Clone, Copy)]
 pub struct ByZone<'a> {
     pub rules_out: RulesOut<'a>,
@@ -33,11 +35,13 @@ pub struct ByZone<'a> {
 }
 
 impl Scan<'_> {
-    /// Passes segments from one on that hold none but sealed rows and are ruled out: the one after them, if there are any. One look at
-    /// each zone, where [`Scan::open_segment`] first finds out what is to be seen. Of a parallel scan, that segment alone is passed:
-    /// others may have taken those behind it.
+    /// Passes segments from `segment` on in which all rows are sealed and ruled out. Returns the
+    /// segment after them, if there are any. Each zone is tested once, whereas
+    /// [`Scan::open_segment`] first determines which rows are visible. A parallel scan passes only
+    /// `segment`, because others may have taken the segments after it.
     pub fn pass_ruled_out(&mut self, segment: u32, rules_out: RulesOut<'_>) -> Option<u32> {
-        // There, conflicts with those who deleted rows are told even if nobody wants the rows.
+        // A serializable transaction has to report conflicts with those who deleted rows, even of
+        // rows that nobody wants.
         if self.serializable {
             return None;
         }
@@ -54,7 +58,7 @@ impl Scan<'_> {
             content.parts.pass(table, from, end, is_passed)
         };
         let next = match row {
-            // What is behind the end is nobody's.
+            // Nobody wants rows after the end.
             _ if row == end => segment_of(end - 1) + 1,
             _ => segment_of(row),
         };
@@ -62,8 +66,8 @@ impl Scan<'_> {
         (next > segment).then_some(next)
     }
 
-    /// Passes segments from one back to the first, as [`Scan::pass_ruled_out`] does forwards: the segment before them,
-    /// which is none where no row lies before.
+    /// Passes segments from `segment` back to the first, as [`Scan::pass_ruled_out`] does forwards.
+    /// Returns the segment before them, which is -1 if no row lies before.
     pub fn pass_ruled_out_back(&mut self, segment: u32, rules_out: RulesOut<'_>) -> Option<i64> {
         if self.serializable || self.shared.is_some() {
             return None;
@@ -88,10 +92,11 @@ impl Scan<'_> {
         (before < i64::from(segment)).then_some(before)
     }
 
-    /// Takes out of the visible ranges of a segment, of which there are some, the sealed runs that are taken as a whole. Whether nothing
-    /// is left to be read of it.
+    /// Removes from the visible ranges of a segment the sealed runs that are answered by their
+    /// zones as a whole. Returns whether nothing remains to be read. There is at least one range.
     ///
-    /// A table's first segments are small, so a run may go on in those behind: they are entered behind it then.
+    /// The first segments of a table are small, so a run may extend into later ones. These are then
+    /// passed too.
     pub fn answer_whole_runs(
         &mut self,
         ranges: &mut Vec<Range>,
@@ -100,7 +105,8 @@ impl Scan<'_> {
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return false;
         };
-        // Open rows are of very many runs: each look for one is felt.
+        // Open rows belong to very many runs, and looking up each of them would take noticeable
+        // time.
         let has_any = |content: &Content| content.parts.has_any(first.from, last.to);
         if !self.reader.content.as_ref().is_some_and(has_any) {
             return false;
@@ -117,7 +123,8 @@ impl Scan<'_> {
         ranges.is_empty()
     }
 
-    /// The end of the sealed run that a range begins with, if all of its rows are visible and it is taken.
+    /// The end of the sealed run that a range begins with, if all of its rows are visible and it
+    /// was answered.
     fn answer_run(&mut self, range: Range, answers: &dyn AnsweredByZones) -> Option<u64> {
         let end = self.bounds.1.min(self.reader.end_row());
         let (table, serializable) = (self.reader.table, self.serializable);
@@ -129,12 +136,13 @@ impl Scan<'_> {
         }
         let mut seen_until = range.to;
         if seen_until < run.end_row() && self.shared.is_none() {
-            // A part of it was deleted, or lies in segments behind, which others have no hand in.
+            // Some of its rows were deleted, or lie in later segments. No other participant scans
+            // those.
             let (snapshot, rows) = (self.snapshot, (run.first_row, run.end_row()));
             let all = visible_ranges(table, content, snapshot, serializable, rows.0, rows.1);
             seen_until = all.first().map_or(0, |range| range.to);
         }
-        // Who leaves rows in object storage out does so whatever is asked.
+        // Rows in object storage that are to be left out are left out of answers too.
         let is_left_out = run.flags & FLAG_REMOTE != 0 && self.leaves_remote();
         if seen_until != run.end_row() || is_left_out {
             return None;
@@ -145,7 +153,7 @@ impl Scan<'_> {
             .then_some(run.end_row())
     }
 
-    /// Whether a run need not be read, as far as its zones and those who deleted rows tell.
+    /// Whether a run need not be read, judging by its zones and by its tombstones.
     pub fn is_spared(&self, content: &Content, run: &RunEntry, by_zone: ByZone<'_>) -> bool {
         let is_answered = |answers: &dyn AnsweredByZones| {
             let tombstones = content.tombstones.borrow();
@@ -159,7 +167,7 @@ impl Scan<'_> {
             || by_zone.answered_by.is_some_and(is_answered)
     }
 
-    /// The zones that are stored of a sealed run.
+    /// The stored zones of a sealed run.
     fn stored_zones<'a>(
         &'a self,
         content: &'a Content,
@@ -179,7 +187,8 @@ impl Scan<'_> {
         run.flags & FLAG_SEALED != 0 && rules_out(&self.stored_zones(content, run))
     }
 
-    /// Whether the rows that are open are of one sealed run, and lie in the order of an attribute without NULLs.
+    /// Whether the open rows belong to one sealed run and are sorted by an attribute that has no
+    /// NULLs.
     pub fn is_sorted_by(&self, attribute: usize) -> bool {
         let (Some(content), Some((ranges, _))) = (&self.reader.content, self.current()) else {
             return false;
@@ -201,7 +210,7 @@ impl Scan<'_> {
         };
         let mut judged = 0;
         ranges.iter().all(|range| {
-            // Rows that were deleted part the ranges of one run.
+            // Deleted rows divide one run into several ranges.
             if range.to <= judged {
                 return true;
             }

@@ -1,29 +1,29 @@
-//! Memory of scans that is kept for the next ones: whoever reads a few rows would spend a good part
-//! of the time on making some.
+//! Memory of scans that is kept for the next ones. A scan that reads a few rows would otherwise
+//! spend much of its time on allocation.
 //!
-//! While a query runs, any amount is kept, as a node that is started again for each row of another
-//! needs it again at once. A join of two tables has two scans at a time, each with memory of its
-//! own. When the outermost query ends, what is kept beyond [`IDLE_SPARES`] and [`IDLE_BYTES_MAX`]
-//! goes back to the system.
+//! While a query runs, any amount is kept, because a node that is started again for each row of
+//! another node needs it again at once. A join of two tables has two scans at a time, each with its
+//! own memory. When the outermost query ends, memory beyond [`IDLE_SPARES`] and [`IDLE_BYTES_MAX`]
+//! is freed.
 
 use std::cell::{Cell, RefCell};
 
 use lanes_columnar::streamed::StreamMemory;
 
-/// Memories that are kept while a query runs.
+/// The number of memories that are kept while a query runs.
 const SPARES: usize = 4;
-/// Those that a session keeps which runs no query.
+/// The number that a session keeps while it runs no query.
 const IDLE_SPARES: usize = 2;
-/// What each of those takes at most.
+/// The most bytes of each of these.
 const IDLE_BYTES_MAX: usize = 2 << 20;
 
 thread_local! {
-    /// The first is the one that was kept last.
+    /// The memory that was kept last comes first.
     static SPARE: RefCell<[Option<StreamMemory>; SPARES]> = const { RefCell::new([const { None }; SPARES]) };
     static IN_QUERY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Memory that is kept, or none.
+/// Takes memory that is kept; new memory if there is none.
 pub fn take() -> StreamMemory {
     SPARE.with_borrow_mut(|spare| {
         let memory = spare[0].take();
@@ -32,7 +32,7 @@ pub fn take() -> StreamMemory {
     })
 }
 
-/// Keeps memory for the next scan, in place of what was kept first if there is too much.
+/// Keeps memory for the next scan. If there is too much, the memory that was kept first is freed.
 pub fn keep(memory: StreamMemory) {
     if IN_QUERY.get() || memory.bytes() <= IDLE_BYTES_MAX {
         SPARE.with_borrow_mut(|spare| {
@@ -42,12 +42,13 @@ pub fn keep(memory: StreamMemory) {
     }
 }
 
-/// A query begins to run.
+/// Notes that a query begins.
 pub fn query_begins() {
     IN_QUERY.set(true);
 }
 
-/// No query runs any more. Aborts may call it: nothing is allocated or raised.
+/// Notes that no query runs any more. Aborts may call this function, so it neither allocates nor
+/// raises errors.
 pub fn queries_ended() {
     IN_QUERY.set(false);
     SPARE.with_borrow_mut(|spare| {

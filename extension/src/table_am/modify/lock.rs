@@ -79,65 +79,90 @@ pub fn lock(
         let Some(held) = claim.hold() else {
             return TM_Result::TM_Invisible;
         };
-        let verdict = held.verdict;
-        match (verdict, path) {
-            (Verdict::Busy(xid), _) => {
+        match Step::next(held.verdict, path, claim.row, request) {
+            Step::Wait(xid) => {
                 drop(held);
                 if !claim.wait_for(xid, request.patience) {
                     refuse_to_wait(table, request.patience);
                     return TM_Result::TM_WouldBlock;
                 }
             }
-            // A later command of this transaction made the newest version.
-            (Verdict::Invisible, Path::Newest(update))
-            | (Verdict::Invisible | Verdict::Free, Path::Own(update)) => {
+            Step::Take => {
+                let next = held.successor_in_progress(claim.row);
+                take(table, &claim, held, &lock, slot);
+                *id = tid::from_row(claim.row);
+                let Some(next) = next else {
+                    return finish(table, id, slot, path);
+                };
+                path = Path::Along(path.returned(claim.row));
+                claim.move_to(next, true);
+            }
+            Step::GoOn(to, row) => {
+                drop(held);
+                if let Path::Newest(update) = to {
+                    refuse_moved(&update);
+                    failure.traversed = true;
+                }
+                path = to;
+                claim.move_to(row, !matches!(path, Path::Newest(_)));
+            }
+            Step::Finish => return finish(table, id, slot, path),
+            Step::Refuse(update) => {
                 failure.xmax = update.xmax.into();
                 failure.cmax = held.run.cmin;
                 return TM_Result::TM_SelfModified;
             }
-            (Verdict::SelfModified(update), Path::Newest(_) | Path::Own(_)) => {
-                if update.kind != kind::UPDATE {
-                    return Verdict::Deleted(update).report(failure);
-                }
-                path = Path::Own(update);
-                claim.move_to(update.next_row, true);
-            }
-            (Verdict::Free, _) => {
-                let next = held.successor_in_progress(claim.row);
-                take(table, &claim, held, &lock, slot);
-                *id = tid::from_row(claim.row);
-                match next {
-                    Some(next) => {
-                        path = Path::Along(path.returned(claim.row));
-                        claim.move_to(next, true);
-                    }
-                    None => return finish(table, id, slot, path),
-                }
-            }
-            // The versions that were to be locked along are this transaction's own, or were undone.
-            (Verdict::Invisible | Verdict::SelfModified(_), Path::Along(_)) => {
-                return finish(table, id, slot, path);
-            }
-            (Verdict::Updated(update), Path::Here | Path::Along(_))
-                if keeps_key(&update) && request.mode == LockTupleKeyShare =>
-            {
-                drop(held);
-                path = Path::Along(path.returned(claim.row));
-                claim.move_to(update.next_row, true);
-            }
-            (Verdict::Updated(update), _) if request.follows_updates => {
-                drop(held);
-                refuse_moved(&update);
-                path = Path::Newest(update);
-                failure.traversed = true;
-                claim.move_to(update.next_row, false);
-            }
-            // INSERT … ON CONFLICT tells from the row whether its own command made it.
-            (Verdict::Invisible, _) => {
+            Step::Show => {
                 one_row::store_row(&held.reader, &held.content, &held.run, claim.row, slot);
                 return TM_Result::TM_Invisible;
             }
-            (verdict, _) => return verdict.report(failure),
+            Step::Report(verdict) => return verdict.report(failure),
+        }
+    }
+}
+
+/// The next step of a lock, after a row on its path was judged.
+enum Step {
+    /// To wait for a transaction, and judge the row again.
+    Wait(u32),
+    /// To lock the row.
+    Take,
+    /// To go on to another row.
+    GoOn(Path, u64),
+    /// To return: the rows that were to be locked are locked.
+    Finish,
+    /// To report that a later command of this transaction made the newest version, to which this update leads.
+    Refuse(Tombstone),
+    /// To return the row although it is not visible.
+    Show,
+    /// To report the verdict.
+    Report(Verdict),
+}
+
+impl Step {
+    fn next(verdict: Verdict, path: Path, row: u64, request: LockRequest) -> Step {
+        match (verdict, path) {
+            (Verdict::Busy(xid), _) => Step::Wait(xid),
+            (Verdict::Invisible, Path::Newest(update))
+            | (Verdict::Invisible | Verdict::Free, Path::Own(update)) => Step::Refuse(update),
+            (Verdict::SelfModified(update), Path::Newest(_) | Path::Own(_)) => match update.kind {
+                kind::UPDATE => Step::GoOn(Path::Own(update), update.next_row),
+                _ => Step::Report(Verdict::Deleted(update)),
+            },
+            (Verdict::Free, _) => Step::Take,
+            // The versions that were to be locked along are this transaction's own, or were undone.
+            (Verdict::Invisible | Verdict::SelfModified(_), Path::Along(_)) => Step::Finish,
+            (Verdict::Updated(update), Path::Here | Path::Along(_))
+                if keeps_key(&update) && request.mode == LockTupleKeyShare =>
+            {
+                Step::GoOn(Path::Along(path.returned(row)), update.next_row)
+            }
+            (Verdict::Updated(update), _) if request.follows_updates => {
+                Step::GoOn(Path::Newest(update), update.next_row)
+            }
+            // INSERT … ON CONFLICT tells from the row whether its own command made it.
+            (Verdict::Invisible, _) => Step::Show,
+            (verdict, _) => Step::Report(verdict),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Binary search in windows whose rows are sorted by an attribute: first for the vectors that contain the wanted values,
-//! then for the rows within a vector.
+//! Binary search in windows whose rows are sorted by an attribute: first for the vectors that
+//! contain the wanted values, then for the rows within a vector.
 //!
-//! The wanted values are constants of comparisons, lists, and the keys of a join. The rows of a sealed segment are sorted
-//! if the table has `order_by`. So a query for a few of many series reads only their vectors.
+//! The wanted values are constants of comparisons, lists, and the keys of a join. The rows of a
+//! sealed segment are sorted if the table has `order_by`. So a query for a few of many series reads
+//! only their vectors.
 
 use std::ops::Range;
 
@@ -16,8 +17,8 @@ use crate::vectors::prune::{Filter, MatchPlace};
 impl VectorSource {
     /// Skips the vectors after the current one, which was ruled out, that the order of the rows rules out too.
     ///
-    /// A vector whose upper bound is below the wanted value contains lesser values alone, and so do all vectors before it.
-    /// Only such vectors are skipped, so bounds need not be tight.
+    /// A vector whose upper bound is below the wanted value contains lesser values alone, and so do
+    /// all vectors before it. Only such vectors are skipped, so bounds need not be tight.
     pub fn seek(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) {
         let (Some(attribute), false) = (self.sorted_by, self.backward) else {
             return;

@@ -1,4 +1,5 @@
-//! The suites of SQL and of concurrent sessions, run by PostgreSQL's own programs `pg_regress` and `pg_isolation_regress`.
+//! The suites of SQL and of concurrent sessions, run by PostgreSQL's own programs `pg_regress` and
+//! `pg_isolation_regress`.
 
 use super::outcome::Outcome;
 use super::watch::watched;

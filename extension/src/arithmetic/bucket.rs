@@ -1,8 +1,9 @@
 //! Buckets of times, dates and integers: arithmetic that finds the start of the bucket that contains a value.
 //!
-//! A bucket is `[start, start + width)`, and one bucket starts at the origin. The default origin of fixed widths is Monday
-//! 2000-01-03, so weeks begin on Mondays. The default origin of months is 2000-01-01, so quarters, years and decades are
-//! those of the calendar. A start is at or before its value, even before the origin (floor, not truncation).
+//! A bucket is `[start, start + width)`, and one bucket starts at the origin. The default origin of
+//! fixed widths is Monday 2000-01-03, so weeks begin on Mondays. The default origin of months is
+//! 2000-01-01, so quarters, years and decades are those of the calendar. A start is at or before
+//! its value, even before the origin (floor, not truncation).
 //!
 //! Values are counted as in PostgreSQL: in days or microseconds since 2000-01-01.
 
@@ -196,8 +197,9 @@ fn fixed(width: Parts, origin: Option<i64>, day: i64) -> Result<Step, BucketErro
 
 /// The month that contains a day, counted from January of year 0 (1 BC).
 ///
-/// Years are counted from March, so the leap day is the last day of a year, and the lengths of months repeat every five
-/// months, which have 153 days. Source: E. G. Richards, "Calendars", in the Explanatory Supplement to the Astronomical Almanac, 2013.
+/// Years are counted from March, so the leap day is the last day of a year, and the lengths of
+/// months repeat every five months, which have 153 days. Source: E. G. Richards, "Calendars", in
+/// the Explanatory Supplement to the Astronomical Almanac, 2013.
 fn month_of_day(day: i64) -> i64 {
     let day = day + EPOCH_DAYS;
     let (era, of_era) = (day.div_euclid(ERA_DAYS), day.rem_euclid(ERA_DAYS));

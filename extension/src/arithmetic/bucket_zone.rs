@@ -1,4 +1,5 @@
-//! Buckets on the wall clock of a time zone, whose offset from UTC changes. The zone is a function, so this is arithmetic.
+//! Buckets on the wall clock of a time zone, whose offset from UTC changes. The zone is a function,
+//! so this is arithmetic.
 //!
 //! The bucket is found on the local clock. Its start is then converted to an instant, which is never after the value:
 //!
@@ -118,8 +119,8 @@ mod tests {
     }
 
     proptest! {
-        /// A start is not after its value, is the start of its own bucket, and shows the local start or the first moment
-        /// after it.
+        /// A start is not after its value, is the start of its own bucket, and shows the local
+        /// start or the first moment after it.
         #[test]
         fn starts_are_fixed_points(
             change in -3 * DAY_MICROS..3 * DAY_MICROS,

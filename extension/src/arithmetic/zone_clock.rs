@@ -1,9 +1,9 @@
-//! A time zone's clock that caches offsets. PostgreSQL needs half a microsecond to compute one, and each bucket needs two
-//! or three.
+//! A time zone's clock that caches offsets. PostgreSQL needs half a microsecond to compute one, and
+//! each bucket needs two or three.
 //!
-//! The cache holds the offsets at the starts of days in UTC. If two successive days start with one offset, it is the
-//! offset of the whole day between, because clocks are assumed not to change twice within two days. Otherwise PostgreSQL
-//! computes the offset.
+//! The cache holds the offsets at the starts of days in UTC. If two successive days start with one
+//! offset, it is the offset of the whole day between, because clocks are assumed not to change
+//! twice within two days. Otherwise PostgreSQL computes the offset.
 
 use super::bucket::DAY_MICROS;
 

@@ -1,4 +1,4 @@
-//! Past sealed segments from the last to the first.
+//! Passing sealed segments backwards, from the last to the first.
 
 use std::rc::Rc;
 
@@ -9,8 +9,9 @@ use lanes_columnar::part::SealedSegment;
 use super::{LivePart, PartIndex, Parts};
 
 impl Parts {
-    /// As [`pass`](Self::pass), from the row before `to` back to a row `from`: the row that it stands behind then, and how many segments
-    /// of row numbers lie from there on that had some rows.
+    /// As [`pass`](Self::pass), from the row before `to` back to a row `from`. Returns the row
+    /// behind which it stops, and how many segments of row numbers that have rows lie from there
+    /// on.
     pub fn pass_back(
         &self,
         table: OpenTable<'_>,
@@ -53,7 +54,7 @@ impl Parts {
         if row <= from {
             return (from, passed);
         }
-        // The first of them may have more rows.
+        // The first segment may have more rows.
         (row, passed - u64::from(first == Some(segment_of(row - 1))))
     }
 }
@@ -89,7 +90,7 @@ mod tests {
         // The second half of a segment is not one.
         assert_eq!(pass(0, 14_336, &[0]), (1000, 3));
         assert_eq!(pass(0, 14_336, &[1000]), (2000, 3));
-        // What is no part's is not known here.
+        // Rows that belong to no part are not known here.
         assert_eq!(pass(0, 22_528, &[]), (20_480, 1));
         assert_eq!(pass(0, 30_000, &[]), (30_000, 0));
         assert_eq!(pass(0, 15_000, &[]), (15_000, 0));

@@ -1,0 +1,121 @@
+//! The estimated rows and costs of an aggregation.
+
+use pgrx::pg_sys;
+
+use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
+use crate::joins::by_time::find::TimeJoin;
+use crate::nodes::engine::group_limit::GroupLimit;
+use crate::nodes::hash_join;
+use crate::nodes::time_join::offer::JOIN_SHARE;
+use crate::pg::exec::memory::hash_memory_limit;
+use crate::pg::server;
+use crate::pg::tree::{CustomPath, Expr, List, PathTarget, PlannerInfo, RelOptInfo};
+use crate::planner;
+use crate::planner::bucket_groups;
+use crate::planner::quals::VECTOR_SHARE;
+
+/// Grouping joined rows by vectors costs at most this share of returning them. Where few rows are
+/// expected, the costs are too close to distinguish plans, and usually many more rows come.
+const LESS_THAN_ROWS: f64 = 0.95;
+
+/// The cost of an expression that PostgreSQL evaluates for a row of a vector, as a share of an operator's: nothing
+/// is paid for forming the row. Measured with lengths of texts, sums of numerics and fields of times.
+const ROW_SHARE: f64 = 0.5;
+
+/// Bytes of a group besides its keys and results, roughly.
+const GROUP_BYTES: f64 = 32.0;
+
+/// The cost of rows in temporary files, which are written and read once, if so many bytes of groups do not fit into
+/// memory.
+fn waiting_cost(groups: f64, rows: f64) -> f64 {
+    let share = (1.0 - hash_memory_limit() as f64 / groups.max(1.0)).max(0.0);
+    2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * server::seq_page_cost()
+}
+
+/// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
+fn rows_cost(sides: &Sides<'_>) -> Option<f64> {
+    let path = sides.joined.cheapest_total_path()?;
+    sides_of_path(path.below_projections()).map(|_| path.total_cost())
+}
+
+/// The input of an aggregation, with the expressions of its groups and aggregates.
+pub(super) struct Aggregated<'a, 'p> {
+    pub root: PlannerInfo<'p>,
+    pub relation: RelOptInfo<'p>,
+    pub join: Option<&'a TimeJoin<'p>>,
+    pub hash_join: Option<&'a HashJoin<'p>>,
+}
+
+impl<'p> Aggregated<'_, 'p> {
+    /// Whether it can be divided if its groups are too large for the memory limit. A join by time cannot.
+    pub fn is_divisible(&self) -> bool {
+        self.join.is_none() && self.hash_join.is_none_or(|join| join.plan.is_divisible())
+    }
+
+    /// Estimates the rows and the cost of a path, and returns the cost of its rows before there are groups. The
+    /// path's children are the small sides of a hash join, if there is one. Each row costs the evaluation of the
+    /// keys, of so many calls of aggregates, and of so many expressions by PostgreSQL.
+    pub fn estimate(
+        &self,
+        path: CustomPath<'p>,
+        output: RelOptInfo<'p>,
+        filters: List<'p, Expr<'p>>,
+        (keys, calls, by_row): (List<'p, Expr<'p>>, usize, usize),
+        limit: Option<&GroupLimit>,
+    ) -> f64 {
+        let terms = keys.len() + calls;
+        let (root, input) = (self.root, self.relation);
+        let operator = server::cpu_operator_cost();
+        let base = path.as_path();
+        base.set_parallel_safe(
+            self.join.is_none() && self.hash_join.is_none() && output.consider_parallel(),
+        );
+        let rows = bucket_groups::expected(root, input, keys, output.expected_rows());
+        let returned = limit.map_or(rows, |limit| rows.min(limit.limit() as f64));
+        base.set_rows(returned);
+        let target = base.pathtarget();
+        let width = |target: Option<PathTarget<'_>>| target.map_or(0, |target| target.width());
+        let per_row = |work: usize| work.max(1) as f64 * operator * VECTOR_SHARE;
+        let of_row = by_row as f64 * operator * ROW_SHARE;
+        let grouping = |rows: f64| rows * (per_row(terms) + of_row);
+        let read = match self.hash_join {
+            Some(join) => {
+                let rows = join.sides.joined.rows();
+                let cost = hash_join::offer::Cost::of(root, join, rows, filters.len());
+                hash_join::offer::total_cost(path.custom_paths())
+                    + cost.build
+                    + cost.reading
+                    + grouping(rows)
+            }
+            None => {
+                // Keys and aggregates see only rows that pass the conditions.
+                let share = planner::selectivity::of(root, input, filters);
+                let filtering = input.tuples() * share * per_row(filters.len());
+                let pages = f64::from(input.pages()) * share;
+                let reading = pages * server::seq_page_cost() * 0.1 + filtering;
+                let by_time = self.join.map_or(0.0, |join| {
+                    (join.right_rows + input.tuples()) * operator * JOIN_SHARE
+                });
+                let group = f64::from(width(target)) + GROUP_BYTES;
+                let row = f64::from(width(input.reltarget()));
+                let waiting = waiting_cost(rows * group, input.rows() * row);
+                reading + by_time + grouping(input.rows()) + waiting
+            }
+        };
+        let cost = target.map(|target| target.cost()).unwrap_or_default();
+        let mut startup = read + cost.startup;
+        let comparing = limit.map_or(0.0, |_| rows * operator * VECTOR_SHARE);
+        startup += comparing;
+        let returning = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
+        let mut total = startup + returned * returning;
+        if let Some(join) = self.hash_join
+            && let Some(handed_over) = rows_cost(&join.sides)
+        {
+            let less = handed_over * LESS_THAN_ROWS;
+            (startup, total) = (startup.min(less), total.min(less));
+        }
+        base.set_startup_cost(startup);
+        base.set_total_cost(total);
+        read
+    }
+}
