@@ -27,6 +27,7 @@ use crate::pg::explain::Explain;
 use crate::pg::tree::{
     CustomPath, CustomScan, Path, PathTarget, RelOptInfo, View, plan_field, plan_node, tag,
 };
+use crate::pg::whole_error::whole;
 use crate::pg::{outer_joins, ports};
 
 /// The callbacks of a node.
@@ -223,28 +224,30 @@ unsafe extern "C-unwind" fn plan<N: Node>(
     clauses: *mut pg_sys::List,
     children: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
-    let scan: CustomScan<'static> = tag::new();
-    let path: CustomPath<'static> = plan_node(path);
-    // SAFETY: a new node, which nobody else knows; the planner's lists live as long.
-    unsafe {
-        let scan = &mut *scan.as_ptr();
-        scan.scan.plan.targetlist = target;
-        scan.flags = path.flags();
-        scan.custom_plans = children;
-        scan.methods = &raw const N::CALLBACKS.plan;
-    }
-    N::plan(&Planned {
-        root: plan_node(root),
-        relation: plan_node(relation),
-        path,
-        clauses: plan_field(clauses),
-        scan,
-    });
-    if scan.scanned_index() == 0 {
-        // SAFETY: the plan is finished, and nobody else knows its lists yet.
-        unsafe { outer_joins::agree(scan.as_ptr()) };
-    }
-    scan.as_plan().as_ptr()
+    whole(|| {
+        let scan: CustomScan<'static> = tag::new();
+        let path: CustomPath<'static> = plan_node(path);
+        // SAFETY: a new node, which nobody else knows; the planner's lists live as long.
+        unsafe {
+            let scan = &mut *scan.as_ptr();
+            scan.scan.plan.targetlist = target;
+            scan.flags = path.flags();
+            scan.custom_plans = children;
+            scan.methods = &raw const N::CALLBACKS.plan;
+        }
+        N::plan(&Planned {
+            root: plan_node(root),
+            relation: plan_node(relation),
+            path,
+            clauses: plan_field(clauses),
+            scan,
+        });
+        if scan.scanned_index() == 0 {
+            // SAFETY: the plan is finished, and nobody else knows its lists yet.
+            unsafe { outer_joins::agree(scan.as_ptr()) };
+        }
+        scan.as_plan().as_ptr()
+    })
 }
 
 #[pg_guard]
@@ -268,33 +271,37 @@ unsafe extern "C-unwind" fn begin<N: Node>(
     _estate: *mut pg_sys::EState,
     flags: i32,
 ) {
-    // SAFETY: PostgreSQL has just initialised the node, which is one of this kind.
-    unsafe {
-        let exec = ExecNode::of(node);
-        let plan = exec.plan();
-        for child in plan.children().take(N::children(plan)) {
-            exec.begin_child(child, flags);
+    whole(|| {
+        // SAFETY: PostgreSQL has just initialised the node, which is one of this kind.
+        unsafe {
+            let exec = ExecNode::of(node);
+            let plan = exec.plan();
+            for child in plan.children().take(N::children(plan)) {
+                exec.begin_child(child, flags);
+            }
+            own::<N>(exec).state.begin(exec);
+            condition_test::begin_subplans(node);
         }
-        own::<N>(exec).state.begin(exec);
-        condition_test::begin_subplans(node);
-    }
+    })
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn execute<N: Node>(
     node: *mut pg_sys::CustomScanState,
 ) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the node is one of this kind, in execution.
-    unsafe {
-        if N::IS_RECHECKED {
-            let scan = &raw mut (*node).ss;
-            return pg_sys::ExecScan(scan, Some(scan_next::<N>), Some(recheck::<N>));
+    whole(|| {
+        // SAFETY: the node is one of this kind, in execution.
+        unsafe {
+            if N::IS_RECHECKED {
+                let scan = &raw mut (*node).ss;
+                return pg_sys::ExecScan(scan, Some(scan_next::<N>), Some(recheck::<N>));
+            }
+            match next_result::<N>(ExecNode::of(node)) {
+                Some(row) => row.as_raw(),
+                None => std::ptr::null_mut(),
+            }
         }
-        match next_result::<N>(ExecNode::of(node)) {
-            Some(row) => row.as_raw(),
-            None => std::ptr::null_mut(),
-        }
-    }
+    })
 }
 
 /// The node's next result row: a row that passes the node's conditions, projected.
@@ -365,9 +372,11 @@ unsafe fn next<N: Node>(node: ExecNode<'_>) -> Option<Slot> {
 unsafe extern "C-unwind" fn scan_next<N: Node>(
     node: *mut pg_sys::ScanState,
 ) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `execute` passes a node of this kind.
-    let row = unsafe { next::<N>(ExecNode::of(node.cast())) };
-    row.map_or(std::ptr::null_mut(), Slot::as_raw)
+    whole(|| {
+        // SAFETY: `execute` passes a node of this kind.
+        let row = unsafe { next::<N>(ExecNode::of(node.cast())) };
+        row.map_or(std::ptr::null_mut(), Slot::as_raw)
+    })
 }
 
 /// Whether a row that PostgreSQL rechecks passes the conditions.
@@ -376,14 +385,16 @@ unsafe extern "C-unwind" fn recheck<N: Node>(
     node: *mut pg_sys::ScanState,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    // SAFETY: `execute` passes a node of this kind; the slot has a row.
-    let (node, row) = unsafe { (ExecNode::of(node.cast()), Slot::of(slot)) };
-    // The node's expressions expect a slot whose columns are all read.
-    row.read_all();
-    node.context().set_scan_row(row);
-    // SAFETY: the node is one of this kind.
-    let qual = unsafe { own::<N>(node).state.recheck() };
-    qual.passes(node.context())
+    whole(|| {
+        // SAFETY: `execute` passes a node of this kind; the slot has a row.
+        let (node, row) = unsafe { (ExecNode::of(node.cast()), Slot::of(slot)) };
+        // The node's expressions expect a slot whose columns are all read.
+        row.read_all();
+        node.context().set_scan_row(row);
+        // SAFETY: the node is one of this kind.
+        let qual = unsafe { own::<N>(node).state.recheck() };
+        qual.passes(node.context())
+    })
 }
 
 fn clear_result(node: ExecNode<'_>) {
@@ -394,24 +405,26 @@ fn clear_result(node: ExecNode<'_>) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn rescan<N: Node>(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: the node is one of this kind, in execution.
-    unsafe {
-        let exec = ExecNode::of(node);
-        clear_result(exec);
-        exec.scan_slot().clear();
-        let own = own::<N>(exec);
-        let is_rewound = own
-            .running
-            .as_mut()
-            .is_some_and(|running| N::rewind(running, exec));
-        if !is_rewound {
-            own.stop();
-            rescan_children(exec, own.state.children_begun(exec));
+    whole(|| {
+        // SAFETY: the node is one of this kind, in execution.
+        unsafe {
+            let exec = ExecNode::of(node);
+            clear_result(exec);
+            exec.scan_slot().clear();
+            let own = own::<N>(exec);
+            let is_rewound = own
+                .running
+                .as_mut()
+                .is_some_and(|running| N::rewind(running, exec));
+            if !is_rewound {
+                own.stop();
+                rescan_children(exec, own.state.children_begun(exec));
+            }
+            if N::IS_RECHECKED {
+                pg_sys::ExecScanReScan(&raw mut (*node).ss);
+            }
         }
-        if N::IS_RECHECKED {
-            pg_sys::ExecScanReScan(&raw mut (*node).ss);
-        }
-    }
+    })
 }
 
 #[pg_guard]

@@ -210,6 +210,10 @@ fn offer_scan<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>) {
         note("scan: a cursor without NO SCROLL");
         return;
     }
+    if reasons::scrolls() && lanes_table::is_updatable(root) {
+        note("scan: a SCROLL cursor, for WHERE CURRENT OF");
+        return;
+    }
     if lanes_table::asks_for_transaction_ids(relation) {
         note("scan: a system column other than ctid");
         return;

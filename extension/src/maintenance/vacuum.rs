@@ -29,6 +29,7 @@
 //! `performing final cleanup`, 8 `vacuuming indexes` and 9 `truncating heap`.
 
 use lanes_columnar::arena::{Position, RunEntry};
+use pgrx::{PgLogLevel, PgSqlErrorCode, ereport};
 
 use super::shorten::{self, Effort};
 use super::{relocate, seal, upkeep};
@@ -116,6 +117,22 @@ pub fn vacuum(
     }
     progress.enter(VacuumPhase::FinalCleanup);
     report.send(table);
+}
+
+/// `VACUUM (PARALLEL n)`: warns where PostgreSQL warns that it takes no workers, of a temporary table
+/// with several indexes. Workers never vacuum the indexes of a lanes table, which PostgreSQL may decide
+/// without a warning.
+pub fn warn_of_workers(table: OpenTable<'_>) {
+    if table.uses_local_buffers() && VacuumedIndexes::open(table).count() > 1 {
+        ereport!(
+            PgLogLevel::WARNING,
+            PgSqlErrorCode::ERRCODE_WARNING,
+            format!(
+                "disabling parallel option of vacuum on \"{}\" --- cannot vacuum temporary tables in parallel",
+                table.name()
+            )
+        );
+    }
 }
 
 /// Carries out a plan, in the order that the head of this file gives.

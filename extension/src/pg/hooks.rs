@@ -7,7 +7,6 @@
 use std::ffi::c_char;
 
 use pgrx::pg_sys;
-use pgrx::pg_sys::panic::pgrx_extern_c_guard;
 use pgrx::prelude::*;
 
 use super::exec::index_scans;
@@ -15,6 +14,7 @@ use super::tree::{
     JoinPathExtraData, PlannedStmt, PlannerInfo, Query, QueryDesc, RangeTblEntry, RelOptInfo, View,
     plan_field, plan_node,
 };
+use super::whole_error::guard;
 
 /// Puts a callback before the one that a hook has.
 macro_rules! chain {
@@ -181,10 +181,10 @@ unsafe extern "C-unwind" fn planner<H: PlannerHook>(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: PostgreSQL calls with live arguments, which are passed on, but for the query: it or a copy of it.
     unsafe {
-        let query = pgrx_extern_c_guard(|| H::before(plan_node(query), options as u32).as_ptr());
+        let query = guard(|| H::before(plan_node(query), options as u32).as_ptr());
         let next = PREVIOUS_PLANNER.unwrap_or(standard_planner);
         let planned = next(query, text, options, parameters);
-        pgrx_extern_c_guard(|| H::after(plan_field(planned)));
+        guard(|| H::after(plan_field(planned)));
         planned
     }
 }
@@ -212,13 +212,13 @@ unsafe extern "C-unwind" fn executor_run<H: ExecutorHook>(
     // SAFETY: PostgreSQL calls with live arguments, which are passed on.
     unsafe {
         index_scans::adjust(query);
-        let depth = pgrx_extern_c_guard(|| H::before(plan_node(query)));
+        let depth = guard(|| H::before(plan_node(query)));
         let next = PREVIOUS_EXECUTOR.unwrap_or(standard_executor_run);
         #[cfg(not(feature = "pg18"))]
         next(query, direction, count, execute_once);
         #[cfg(feature = "pg18")]
         next(query, direction, count);
-        pgrx_extern_c_guard(|| H::after(depth));
+        guard(|| H::after(depth));
     }
 }
 
@@ -251,7 +251,7 @@ unsafe extern "C-unwind" fn process_utility<H: UtilityHook>(
 ) {
     // SAFETY: PostgreSQL calls with live arguments, which are passed on, but for the statement: it or a copy of it.
     unsafe {
-        let (planned, plan) = pgrx_extern_c_guard(|| {
+        let (planned, plan) = guard(|| {
             let (planned, plan) = H::before(plan_node(planned));
             (planned.as_ptr(), plan)
         });
@@ -266,7 +266,7 @@ unsafe extern "C-unwind" fn process_utility<H: UtilityHook>(
             destination,
             completion,
         );
-        pgrx_extern_c_guard(|| H::after(plan));
+        guard(|| H::after(plan));
     }
 }
 

@@ -246,6 +246,11 @@ impl<'a> VacuumedIndexes<'a> {
         }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0

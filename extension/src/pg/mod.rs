@@ -29,7 +29,7 @@
 //! values of this folder are dropped while an ERROR passes. By then PostgreSQL has reset its interrupt holdoff count,
 //! and releasing a lightweight lock would make that count wrap around. While the thread panics, guards therefore
 //! leave pins, locks and open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they
-//! release them.
+//! release them. A callback within which users' functions run keeps their errors whole: [`whole_error`].
 
 pub mod aggregate_catalog;
 pub mod background;
@@ -89,4 +89,5 @@ pub mod transaction;
 pub mod tree;
 pub mod type_io;
 pub mod typed_datum;
+pub mod whole_error;
 pub mod windows;

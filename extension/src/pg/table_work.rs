@@ -173,6 +173,12 @@ impl OpenTable<'_> {
         unsafe { ports::pgstat_count_heap_rows(self.as_ptr(), rows) }
     }
 
+    /// Counts blocks whose rows were found in memory.
+    pub fn count_blocks_found(self, blocks: u64) {
+        // SAFETY: the table is open.
+        unsafe { ports::pgstat_count_buffer_hits(self.as_ptr(), blocks as i64) }
+    }
+
     /// Counts inserted rows.
     pub fn count_inserts(self, rows: usize) {
         // SAFETY: the table is open.

@@ -3,7 +3,7 @@
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use crate::pg::catalog;
-use crate::pg::tree::{Node, PlannerInfo, RangeTblEntry, RelOptInfo};
+use crate::pg::tree::{Node, PlannerInfo, Query, RangeTblEntry, RelOptInfo};
 use crate::table_am::routine;
 
 /// The range-table indexes of a join's tables.
@@ -36,6 +36,19 @@ pub fn is_lanes_scan<'p>(relation: RelOptInfo<'p>, entry: Option<RangeTblEntry<'
 /// Whether a table has the access method `lanes`.
 pub fn is_lanes_table(table: Oid) -> bool {
     catalog::has_access_method(table, routine::routine())
+}
+
+/// Whether UPDATE and DELETE could use a cursor of this query with WHERE CURRENT OF, unless something that stores rows
+/// comes between: its rows are those of one table, in the table's order.
+pub fn is_updatable(root: PlannerInfo<'_>) -> bool {
+    let is_plain = |query: Query<'_>| {
+        !query.hasAggs()
+            && !query.hasWindowFuncs()
+            && query.groupClause().is_empty()
+            && query.distinctClause().is_empty()
+            && query.sortClause().is_empty()
+    };
+    root.all_baserels().len() == 1 && root.parse().is_some_and(is_plain)
 }
 
 /// Whether a query uses `xmin` or another system column that only PostgreSQL's own scans have.

@@ -47,6 +47,8 @@ struct Planning {
     nest_level: i32,
     /// The result of [`may_scroll`].
     may_scroll: bool,
+    /// The result of [`scrolls`].
+    scrolls: bool,
 }
 
 /// The number of the current planning; 0 if there is none.
@@ -125,6 +127,11 @@ pub fn may_scroll() -> bool {
     UNDER_WAY.with_borrow(|under_way| under_way.last().is_some_and(|planning| planning.may_scroll))
 }
 
+/// Whether the current planning is of a SCROLL cursor.
+pub fn scrolls() -> bool {
+    UNDER_WAY.with_borrow(|under_way| under_way.last().is_some_and(|planning| planning.scrolls))
+}
+
 /// Begins a planning with options of a cursor, `CURSOR_OPT_…`, at a nest level of transactions.
 pub fn begin(options: u32, nest_level: i32) {
     let decided = pg_sys::CURSOR_OPT_SCROLL | pg_sys::CURSOR_OPT_NO_SCROLL;
@@ -133,6 +140,7 @@ pub fn begin(options: u32, nest_level: i32) {
         number: PLANNINGS.get(),
         nest_level,
         may_scroll: options & pg_sys::CURSOR_OPT_FAST_PLAN != 0 && options & decided == 0,
+        scrolls: options & pg_sys::CURSOR_OPT_SCROLL != 0,
     };
     UNDER_WAY.with_borrow_mut(|under_way| under_way.push(planning));
 }

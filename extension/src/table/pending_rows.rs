@@ -38,8 +38,9 @@
 //!
 //! When an ERROR ends the call, the abort of its (sub)transaction drops the frame. The rows belong
 //! to that transaction and are dropped with it. When writing the rows of a frame fails inside a
-//! nested subtransaction, and the statement survives that ERROR, the frame is *broken*: it raises
-//! an ERROR at its end, so that its statement cannot succeed without its rows.
+//! nested subtransaction, and the statement survives that ERROR, the frame is *broken*: it keeps the
+//! ERROR and raises it again at its next row or its end, so that its statement cannot succeed without
+//! its rows.
 
 use std::cell::RefCell;
 
@@ -54,12 +55,15 @@ use crate::pg::insert_indexes::{InsertIndexes, InsertTarget};
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
+use crate::pg::whole_error::{self, WholeError};
 
 /// One call of the executor, or one ALTER TABLE.
 struct Frame {
     gathers: Gathers,
     /// Rows were lost while they were written: see the head of this file.
     broken: bool,
+    /// The error by which they were lost.
+    failure: Option<WholeError>,
     /// The depth of the subtransaction in which the frame began.
     nest_level: i32,
     gathered: Vec<Gathered>,
@@ -111,6 +115,7 @@ pub fn begin(gathers: Gathers) -> usize {
         frames.push(Frame {
             gathers,
             broken: false,
+            failure: None,
             nest_level,
             gathered: Vec::new(),
             single_rows: 0,
@@ -123,22 +128,32 @@ pub fn begin(gathers: Gathers) -> usize {
 /// Ends the frame at this depth without an error: writes the rows that it has gathered.
 pub fn end(depth: usize) {
     flush(|_| true);
-    let (broken, indexes) = FRAMES.with_borrow_mut(|frames| {
-        let frame = frames.get(depth - 1);
-        let ended = frame.map_or((false, None), |frame| (frame.broken, frame.indexes));
+    raise_failure(depth);
+    let indexes = FRAMES.with_borrow_mut(|frames| {
+        let indexes = frames.get(depth - 1).and_then(|frame| frame.indexes);
         frames.truncate(depth - 1);
-        ended
+        indexes
     });
     if let Some(indexes) = indexes {
         indexes.give_back();
     }
-    if broken {
-        error::raise(
+}
+
+/// Raises the error by which the frame at this depth is broken, if it is.
+fn raise_failure(depth: usize) {
+    FRAMES.with_borrow(|frames| match frames.get(depth - 1) {
+        Some(Frame {
+            broken: true,
+            failure: Some(failure),
+            ..
+        }) => failure.raise_here(),
+        Some(Frame { broken: true, .. }) => error::raise(
             PgSqlErrorCode::ERRCODE_IO_ERROR,
             "rows of this statement could not be written",
             "An error while writing them was caught inside the statement. Mend its cause and repeat the statement.",
-        );
-    }
+        ),
+        _ => {}
+    });
 }
 
 /// Drops the frames of a (sub)transaction at this depth, and of all within it, because it aborted.
@@ -159,28 +174,46 @@ fn flush(wanted: impl Fn(&Gathered) -> bool) {
         let next = FRAMES.with_borrow_mut(|frames| {
             frames.iter_mut().enumerate().find_map(|(depth, frame)| {
                 let index = frame.gathered.iter().position(&wanted)?;
-                // The rows are taken out of the frame, which counts as broken until they are
-                // written.
-                frame.broken = true;
-                Some((depth, frame.gathered.swap_remove(index)))
+                Some(frame.take_out(depth, index))
             })
         });
-        let Some((depth, gathered)) = next else {
-            return;
-        };
-        write(depth, gathered);
+        match next {
+            Some(taken) => taken.write(),
+            None => return,
+        }
     }
 }
 
-/// Writes rows that were taken out of the frame at this depth. The frame is marked as broken until
-/// they are written.
-fn write(depth: usize, gathered: Gathered) {
-    gathered.write();
-    FRAMES.with_borrow_mut(|frames| {
-        if let Some(frame) = frames.get_mut(depth) {
-            frame.broken = false;
+/// Rows that were taken out of a frame.
+struct TakenOut {
+    /// The frame's place among the frames.
+    frame: usize,
+    /// Whether the frame was broken before. It is broken while the rows are out.
+    was_broken: bool,
+    gathered: Gathered,
+}
+
+impl Frame {
+    /// Takes rows out, to be written. The frame is whole again, if it was, when they are.
+    fn take_out(&mut self, frame: usize, index: usize) -> TakenOut {
+        TakenOut {
+            frame,
+            was_broken: std::mem::replace(&mut self.broken, true),
+            gathered: self.gathered.swap_remove(index),
         }
-    });
+    }
+}
+
+impl TakenOut {
+    fn write(self) {
+        let written = whole_error::attempt(|| self.gathered.write());
+        FRAMES.with_borrow_mut(|frames| match (written, frames.get_mut(self.frame)) {
+            (Ok(()), Some(frame)) => frame.broken = self.was_broken,
+            (Ok(()), None) => {}
+            (Err(failure), Some(frame)) => frame.failure.get_or_insert(failure).raise(),
+            (Err(failure), None) => failure.raise(),
+        });
+    }
 }
 
 /// Gathers the row in the slot if the current frame gathers rows; false: the caller has to write
@@ -193,11 +226,16 @@ pub fn gather(
     command: pg_sys::CommandId,
     options: i32,
 ) -> bool {
-    let gathers = FRAMES.with_borrow(|frames| {
-        frames
-            .last()
-            .map_or(Gathers::Nothing, |frame| frame.gathers)
+    let (gathers, depth, has_failed) = FRAMES.with_borrow(|frames| {
+        let last = frames.last();
+        let (gathers, has_failed) = last.map_or((Gathers::Nothing, false), |frame| {
+            (frame.gathers, frame.failure.is_some())
+        });
+        (gathers, frames.len(), has_failed)
     });
+    if has_failed {
+        raise_failure(depth);
+    }
     let target = match gathers {
         Gathers::Nothing => return false,
         Gathers::Rows(target) => target,
@@ -237,11 +275,10 @@ pub fn gather(
         if !insert::is_full(&gathered.columns, gathered.rows) {
             return None;
         }
-        frame.broken = true;
-        Some((depth, frame.gathered.swap_remove(index)))
+        Some(frame.take_out(depth, index))
     });
-    if let Some((depth, full)) = full {
-        write(depth, full);
+    if let Some(full) = full {
+        full.write();
     }
     true
 }

@@ -103,6 +103,8 @@ pub struct Scan<'a> {
     stream_memory: StreamMemory,
     /// The rows around the one that was last asked for by its number.
     near: Option<NearRows>,
+    /// Blocks of the table, once one of its segments was found in memory.
+    blocks: Option<u64>,
 }
 
 /// Open rows of one segment. After one row of a segment, an index scan often asks for others.
@@ -132,6 +134,7 @@ impl<'a> Scan<'a> {
             columns_decoded: 0,
             stream_memory: spare_memory::take(),
             near: None,
+            blocks: None,
             bounds: (0, u64::MAX),
             place: Place::BeforeFirst,
             shared: None,

@@ -18,6 +18,7 @@ use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
+use crate::pg::whole_error::whole;
 use crate::table::index_build::EntryOrder;
 use crate::table::index_fetch::{self, Found, IndexFetch};
 use crate::table::scan::Scan;
@@ -168,41 +169,43 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
     state: *mut c_void,
     shared: pg_sys::TableScanDesc,
 ) -> f64 {
-    // SAFETY: PostgreSQL passes an open table and index, a description of the index, and a callback with its state. A
-    // scan, if there is one, is a participant's of a parallel build.
-    unsafe {
-        let table = OpenTable::new(relation);
-        let is_brin = OpenTable::new(index).access_method() == pg_sys::BRIN_AM_OID;
-        check(table.oid(), is_brin);
-        let order = match is_brin {
-            true => EntryOrder::Numbers,
-            false => EntryOrder::Any,
-        };
-        let sink = EntrySink::new(index, callback, state);
-        let mut maker = EntryMaker::begin(table, index, info);
-        let sees_all = !(*info).ii_Concurrent;
-        let mut build = |scan: &mut Scan<'static>| {
-            index_build::build(scan, sees_all, order, &mut maker, &sink, progress)
-        };
-        let alive = if !shared.is_null() {
-            let alive = build(ScanState::of(shared).scan());
-            ports::table_endscan(shared);
+    whole(|| {
+        // SAFETY: PostgreSQL passes an open table and index, a description of the index, and a callback with its state. A
+        // scan, if there is one, is a participant's of a parallel build.
+        unsafe {
+            let table = OpenTable::new(relation);
+            let is_brin = OpenTable::new(index).access_method() == pg_sys::BRIN_AM_OID;
+            check(table.oid(), is_brin);
+            let order = match is_brin {
+                true => EntryOrder::Numbers,
+                false => EntryOrder::Any,
+            };
+            let sink = EntrySink::new(index, callback, state);
+            let mut maker = EntryMaker::begin(table, index, info);
+            let sees_all = !(*info).ii_Concurrent;
+            let mut build = |scan: &mut Scan<'static>| {
+                index_build::build(scan, sees_all, order, &mut maker, &sink, progress)
+            };
+            let alive = if !shared.is_null() {
+                let alive = build(ScanState::of(shared).scan());
+                ports::table_endscan(shared);
+                alive
+            } else if blocks != pg_sys::InvalidBlockNumber {
+                let first = u64::from(start) * BLOCK_ROWS;
+                let numbers = first..first + u64::from(blocks) * BLOCK_ROWS;
+                index_build::build_range(&mut Scan::begin(table, None), numbers, &mut maker, &sink)
+            } else if sees_all {
+                build(&mut Scan::begin(table, None))
+            } else {
+                let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
+                let alive = build(&mut Scan::begin(table, Snapshot::new(snapshot)));
+                pg_sys::UnregisterSnapshot(snapshot);
+                alive
+            };
+            maker.finish();
             alive
-        } else if blocks != pg_sys::InvalidBlockNumber {
-            let first = u64::from(start) * BLOCK_ROWS;
-            let numbers = first..first + u64::from(blocks) * BLOCK_ROWS;
-            index_build::build_range(&mut Scan::begin(table, None), numbers, &mut maker, &sink)
-        } else if sees_all {
-            build(&mut Scan::begin(table, None))
-        } else {
-            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
-            let alive = build(&mut Scan::begin(table, Snapshot::new(snapshot)));
-            pg_sys::UnregisterSnapshot(snapshot);
-            alive
-        };
-        maker.finish();
-        alive
-    }
+        }
+    })
 }
 
 #[pg_guard]
@@ -213,16 +216,18 @@ pub unsafe extern "C-unwind" fn index_validate_scan(
     snapshot: pg_sys::Snapshot,
     state: *mut pg_sys::ValidateIndexState,
 ) {
-    // SAFETY: PostgreSQL passes an open table and index, a description of the index, a live snapshot and sorted
-    // entries.
-    unsafe {
-        let table = OpenTable::new(relation);
-        let mut maker = EntryMaker::begin(table, index, info);
-        if let Some(snapshot) = Snapshot::new(snapshot) {
-            index_build::complete(table, snapshot, &mut maker, &mut FoundEntries::new(state));
+    whole(|| {
+        // SAFETY: PostgreSQL passes an open table and index, a description of the index, a live snapshot and sorted
+        // entries.
+        unsafe {
+            let table = OpenTable::new(relation);
+            let mut maker = EntryMaker::begin(table, index, info);
+            if let Some(snapshot) = Snapshot::new(snapshot) {
+                index_build::complete(table, snapshot, &mut maker, &mut FoundEntries::new(state));
+            }
+            maker.finish();
         }
-        maker.finish();
-    }
+    })
 }
 
 #[pg_guard]

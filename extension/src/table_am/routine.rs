@@ -20,6 +20,7 @@ use crate::pg::cluster_sort::ClusterSort;
 use crate::pg::slot::{self, Slot};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::{self, OpenTable};
+use crate::pg::whole_error::whole;
 use crate::pg::{ports, transaction};
 use crate::table::scan::{ParallelState, Scan, SharedSegments};
 use crate::table::{insert, kept, one_row, pending_rows, tid};
@@ -147,44 +148,48 @@ unsafe extern "C-unwind" fn scan_begin(
     parallel: pg_sys::ParallelTableScanDesc,
     flags: u32,
 ) -> pg_sys::TableScanDesc {
-    // SAFETY: the reference count keeps the relation open, and the scan's caller the snapshot, until `scan_end`. Shared
-    // state was initialised by `parallelscan_initialize` and outlives its scans.
-    unsafe {
-        pg_sys::RelationIncrementReferenceCount(relation);
-        let (table, seen) = (OpenTable::new(relation), Snapshot::new(snapshot));
-        let reads_all = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
-            | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN
-            | pg_sys::ScanOptions::SO_TYPE_TIDRANGESCAN;
-        if let Some(seen) = seen.filter(|_| flags & reads_all != 0) {
-            table.predicate_lock(seen);
+    whole(|| {
+        // SAFETY: the reference count keeps the relation open, and the scan's caller the snapshot, until `scan_end`. Shared
+        // state was initialised by `parallelscan_initialize` and outlives its scans.
+        unsafe {
+            pg_sys::RelationIncrementReferenceCount(relation);
+            let (table, seen) = (OpenTable::new(relation), Snapshot::new(snapshot));
+            let reads_all = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
+                | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN
+                | pg_sys::ScanOptions::SO_TYPE_TIDRANGESCAN;
+            if let Some(seen) = seen.filter(|_| flags & reads_all != 0) {
+                table.predicate_lock(seen);
+            }
+            if flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+                table.count_scan();
+            }
+            let descriptor: *mut ScanDescriptor =
+                pg_sys::palloc0(size_of::<ScanDescriptor>()).cast();
+            (*descriptor).base.rs_rd = relation;
+            (*descriptor).base.rs_snapshot = snapshot;
+            (*descriptor).base.rs_nkeys = keys_count;
+            (*descriptor).base.rs_key = keys;
+            (*descriptor).base.rs_flags = flags;
+            (*descriptor).base.rs_parallel = parallel;
+            let mut scan = Scan::begin(table, seen);
+            if let Some(shared) = parallel.cast::<ParallelState>().as_ref() {
+                scan.share(&shared.segments);
+            }
+            if flags & pg_sys::ScanOptions::SO_TYPE_TIDSCAN != 0 {
+                scan.name_rows();
+            }
+            let state = ScanState {
+                scan: Some(scan),
+                bitmap: BitmapRows::default(),
+                analyze: AnalyzeBlock::default(),
+                sample: SampleBlock::default(),
+                rows_returned: 0,
+            };
+            (*descriptor).state =
+                PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(state);
+            descriptor.cast()
         }
-        if flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
-            table.count_scan();
-        }
-        let descriptor: *mut ScanDescriptor = pg_sys::palloc0(size_of::<ScanDescriptor>()).cast();
-        (*descriptor).base.rs_rd = relation;
-        (*descriptor).base.rs_snapshot = snapshot;
-        (*descriptor).base.rs_nkeys = keys_count;
-        (*descriptor).base.rs_key = keys;
-        (*descriptor).base.rs_flags = flags;
-        (*descriptor).base.rs_parallel = parallel;
-        let mut scan = Scan::begin(table, seen);
-        if let Some(shared) = parallel.cast::<ParallelState>().as_ref() {
-            scan.share(&shared.segments);
-        }
-        if flags & pg_sys::ScanOptions::SO_TYPE_TIDSCAN != 0 {
-            scan.name_rows();
-        }
-        let state = ScanState {
-            scan: Some(scan),
-            bitmap: BitmapRows::default(),
-            analyze: AnalyzeBlock::default(),
-            sample: SampleBlock::default(),
-            rows_returned: 0,
-        };
-        (*descriptor).state = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(state);
-        descriptor.cast()
-    }
+    })
 }
 
 #[pg_guard]
@@ -345,12 +350,14 @@ unsafe extern "C-unwind" fn tuple_insert(
     options: i32,
     bulk: *mut pg_sys::BulkInsertStateData,
 ) {
-    // SAFETY: PostgreSQL passes a filled slot of the table, which stays open until the executor run or the bulk insert
-    // ends: all that holds the table longer than this call.
-    let (table, slot) = unsafe { (OpenTable::new(relation), Slot::new(slot)) };
-    if !pending_rows::gather(!bulk.is_null(), table, slot, command, options) {
-        insert::insert_slots(table, std::iter::once(slot), command, options);
-    }
+    whole(|| {
+        // SAFETY: PostgreSQL passes a filled slot of the table, which stays open until the executor run or the bulk insert
+        // ends: all that holds the table longer than this call.
+        let (table, slot) = unsafe { (OpenTable::new(relation), Slot::new(slot)) };
+        if !pending_rows::gather(!bulk.is_null(), table, slot, command, options) {
+            insert::insert_slots(table, std::iter::once(slot), command, options);
+        }
+    })
 }
 
 #[pg_guard]
@@ -362,19 +369,23 @@ unsafe extern "C-unwind" fn multi_insert(
     options: i32,
     _bulk: *mut pg_sys::BulkInsertStateData,
 ) {
-    // SAFETY: PostgreSQL passes an open table and so many filled slots of it.
-    unsafe {
-        let slots = std::slice::from_raw_parts(slots, count as usize).iter();
-        let slots = slots.map(|&slot| Slot::new(slot));
-        insert::insert_slots(OpenTable::new(relation), slots, command, options);
-    }
+    whole(|| {
+        // SAFETY: PostgreSQL passes an open table and so many filled slots of it.
+        unsafe {
+            let slots = std::slice::from_raw_parts(slots, count as usize).iter();
+            let slots = slots.map(|&slot| Slot::new(slot));
+            insert::insert_slots(OpenTable::new(relation), slots, command, options);
+        }
+    })
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn finish_bulk_insert(relation: pg_sys::Relation, _options: i32) {
-    // SAFETY: an open table. Rows that were gathered for it must be written before it is closed.
-    let table = unsafe { OpenTable::new(relation) };
-    pending_rows::flush_table(table.oid());
+    whole(|| {
+        // SAFETY: an open table. Rows that were gathered for it must be written before it is closed.
+        let table = unsafe { OpenTable::new(relation) };
+        pending_rows::flush_table(table.oid());
+    })
 }
 
 #[pg_guard]
@@ -489,16 +500,18 @@ unsafe extern "C-unwind" fn relation_copy_for_cluster(
     removed: *mut f64,
     recently_dead: *mut f64,
 ) {
-    // SAFETY: PostgreSQL passes two tables that are open and exclusively locked, and places for the counts.
-    unsafe {
-        let (source, target) = (OpenTable::new(source), OpenTable::new(target));
-        let sort = (!index.is_null())
-            .then(|| ClusterSort::begin(source, index).unwrap_or_else(|| refuse::clustering()));
-        let counts = rewrite::copy(source, target, sort, horizon.into_inner());
-        *kept = counts.kept;
-        *removed = counts.removed;
-        *recently_dead = counts.recently_dead;
-    }
+    whole(|| {
+        // SAFETY: PostgreSQL passes two tables that are open and exclusively locked, and places for the counts.
+        unsafe {
+            let (source, target) = (OpenTable::new(source), OpenTable::new(target));
+            let sort = (!index.is_null())
+                .then(|| ClusterSort::begin(source, index).unwrap_or_else(|| refuse::clustering()));
+            let counts = rewrite::copy(source, target, sort, horizon.into_inner());
+            *kept = counts.kept;
+            *removed = counts.removed;
+            *recently_dead = counts.recently_dead;
+        }
+    })
 }
 
 #[pg_guard]
@@ -513,6 +526,9 @@ unsafe extern "C-unwind" fn relation_vacuum(
     let keeps_length = parameters.truncate == pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
     let effort = (!keeps_length).then_some(Effort::VACUUM);
     let cleans_indexes = parameters.index_cleanup != pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
+    if parameters.nworkers > 0 && cleans_indexes {
+        vacuum::warn_of_workers(table);
+    }
     vacuum::vacuum(table, Audience::of(parameters), effort, cleans_indexes);
 }
 

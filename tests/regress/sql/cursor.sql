@@ -138,3 +138,29 @@ SELECT count(*) FROM (SELECT * FROM t LIMIT 3) s;
 SELECT EXISTS (SELECT 1 FROM t WHERE id = 5);
 
 DROP TABLE t;
+
+-- SCROLL cursors are for WHERE CURRENT OF too, in both directions.
+CREATE TABLE scrolled (id int, v text) USING lanes;
+INSERT INTO scrolled SELECT i, 'v' || i FROM generate_series(1, 10) i;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT * FROM scrolled;
+FETCH 5 FROM c;
+FETCH BACKWARD 2 FROM c;
+UPDATE scrolled SET v = 'third' WHERE CURRENT OF c RETURNING *;
+FETCH NEXT FROM c;
+DELETE FROM scrolled WHERE CURRENT OF c RETURNING *;
+FETCH LAST FROM c;
+UPDATE scrolled SET v = 'last' WHERE CURRENT OF c RETURNING *;
+FETCH ABSOLUTE 3 FROM c;
+UPDATE scrolled SET v = 'again' WHERE CURRENT OF c RETURNING *;
+MOVE FORWARD ALL IN c;
+SAVEPOINT a;
+UPDATE scrolled SET v = 'none' WHERE CURRENT OF c;
+ROLLBACK TO a;
+DECLARE counted SCROLL CURSOR FOR SELECT v, count(*) FROM scrolled GROUP BY v;
+FETCH counted;
+UPDATE scrolled SET v = 'none' WHERE CURRENT OF counted;
+ROLLBACK TO a;
+COMMIT;
+SELECT * FROM scrolled ORDER BY id;
+DROP TABLE scrolled;

@@ -104,3 +104,11 @@ VACUUM (VERBOSE) told;
 DROP TABLE told;
 
 DROP TABLE t;
+
+-- Workers are refused as of a temporary heap table with several indexes.
+CREATE TEMP TABLE local (a int PRIMARY KEY, b int) USING lanes;
+VACUUM (PARALLEL 2) local;
+CREATE INDEX ON local (b);
+VACUUM (PARALLEL 2) local;
+VACUUM (PARALLEL 0) local;
+DROP TABLE local;

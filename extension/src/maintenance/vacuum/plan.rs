@@ -29,6 +29,9 @@ pub(super) struct Plan {
     pub oldest_left: Option<u32>,
     pub rows_live: u64,
     pub rows_dead: u64,
+    /// Rows that are deleted and that a snapshot may still see: neither live nor dead. They are among
+    /// `rows_live` while the plan is made.
+    rows_deleted_lately: u64,
 }
 
 impl Plan {
@@ -43,6 +46,7 @@ impl Plan {
             oldest_left: None,
             rows_live: 0,
             rows_dead: 0,
+            rows_deleted_lately: 0,
         };
         {
             let parts = Parts::of(table, meta);
@@ -77,6 +81,7 @@ impl Plan {
             );
             void_tombstones_of_dead_rows(&mut plan, table, meta, &parts);
         }
+        plan.rows_live = plan.rows_live.saturating_sub(plan.rows_deleted_lately);
         plan
     }
 
@@ -179,6 +184,8 @@ fn plan_run(plan: &mut Plan, run: &RunEntry, gone: u64) -> u32 {
         return run.flags;
     }
     let mut flags = run.flags;
+    // Rows that are not committed yet do not count, as in heap.
+    let mut is_under_way = false;
     if flags & FLAG_FROZEN == 0 {
         match xid_status(run.xmin) {
             XidStatus::Aborted => {
@@ -189,11 +196,16 @@ fn plan_run(plan: &mut Plan, run: &RunEntry, gone: u64) -> u32 {
                 plan.touch(run.xmin);
                 flags |= FLAG_FROZEN;
             }
-            _ => plan.leave(run.xmin),
+            status => {
+                plan.leave(run.xmin);
+                is_under_way = status == XidStatus::Running;
+            }
         }
     }
     plan.rows_dead += gone;
-    plan.rows_live += rows - gone;
+    if !is_under_way {
+        plan.rows_live += rows - gone;
+    }
     if flags & FLAG_FROZEN != 0 && gone == rows {
         flags |= FLAG_DEAD;
     }
@@ -206,7 +218,7 @@ fn plan_tombstones(
     parts: &Parts,
     plan: &mut Plan,
 ) -> FrozenDeletions {
-    let mut frozen_deletions = Vec::new();
+    let (mut frozen_deletions, mut deleted_lately) = (Vec::new(), Vec::new());
     let mut next = Some(meta.tombstone_head);
     while let Some(block) = next {
         let page = LockedPage::share(table, block);
@@ -225,8 +237,12 @@ fn plan_tombstones(
                 Some(part) if part.xid == 0 || xid_precedes(part.xid, plan.horizon) => void(old),
                 _ => plan_tombstone(plan, old),
             };
-            if outliving.is_none() && new.deletes() && new.is_frozen() {
-                frozen_deletions.push(new.row);
+            if outliving.is_none() && new.deletes() {
+                if new.is_frozen() {
+                    frozen_deletions.push(new.row);
+                } else if xid_status(new.xmax) == XidStatus::Committed {
+                    deleted_lately.push(new.row);
+                }
             }
             if new != *old {
                 changes.push((index, new));
@@ -237,8 +253,11 @@ fn plan_tombstones(
         }
         ports::CHECK_FOR_INTERRUPTS();
     }
-    frozen_deletions.sort_unstable();
-    frozen_deletions.dedup();
+    for rows in [&mut frozen_deletions, &mut deleted_lately] {
+        rows.sort_unstable();
+        rows.dedup();
+    }
+    plan.rows_deleted_lately = deleted_lately.len() as u64;
     frozen_deletions
 }
 

@@ -102,7 +102,7 @@ impl Join {
         let context = self.context;
         loop {
             ports::CHECK_FOR_INTERRUPTS();
-            let outer = self.expressions.nested.outer().next_row();
+            let outer = self.expressions.nested.outer().next_row_guarded();
             if outer.is_empty() {
                 return None;
             }

@@ -121,7 +121,7 @@ impl Node for AsofState {
     ) -> Evaluation<NextRow> {
         let slot = match &mut running.join {
             Some(join) => join.next_row(),
-            None => Some(running.below.next_row()),
+            None => Some(running.below.next_row_guarded()),
         };
         let slot = slot.filter(|slot| !slot.is_empty());
         Ok(slot.map_or(NextRow::End, NextRow::Other))

@@ -157,6 +157,31 @@ pub unsafe fn pgstat_count_heap_rows(relation: pg_sys::Relation, rows: i64) {
     }
 }
 
+/// `pgstat_count_buffer_read` and `pgstat_count_buffer_hit`, for several blocks.
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn pgstat_count_buffer_hits(relation: pg_sys::Relation, blocks: i64) {
+    // SAFETY: the caller's promise; the counters belong to this backend.
+    unsafe {
+        if (*relation).pgstat_info.is_null() && (*relation).pgstat_enabled {
+            pg_sys::pgstat_assoc_relation(relation);
+        }
+        if let Some(info) = (*relation).pgstat_info.as_mut() {
+            #[cfg(feature = "pg15")]
+            {
+                info.t_counts.t_blocks_fetched += blocks;
+                info.t_counts.t_blocks_hit += blocks;
+            }
+            #[cfg(not(feature = "pg15"))]
+            {
+                info.counts.blocks_fetched += blocks;
+                info.counts.blocks_hit += blocks;
+            }
+        }
+    }
+}
+
 /// `pgstat_report_vacuum`.
 ///
 /// # Safety

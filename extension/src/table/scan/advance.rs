@@ -172,6 +172,8 @@ impl Scan<'_> {
         let window = window?;
         if window.is_private() {
             self.segments_streamed += 1;
+        } else {
+            self.count_blocks_found(end - start);
         }
         Some(OpenSegment {
             segment,
@@ -180,5 +182,14 @@ impl Scan<'_> {
             range: 0,
             row: 0,
         })
+    }
+
+    /// Counts rows that are read in memory, as the blocks that they have a share in, for `pg_statio_*_tables`.
+    fn count_blocks_found(&mut self, rows: u64) {
+        let (table, all_rows) = (self.reader.table, self.reader.end_row().max(1));
+        let blocks = *self
+            .blocks
+            .get_or_insert_with(|| table.counted_blocks().into());
+        table.count_blocks_found((blocks * rows).div_ceil(all_rows));
     }
 }

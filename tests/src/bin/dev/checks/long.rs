@@ -5,7 +5,7 @@
 //! | check | in addition to `dev test` |
 //! |---|---|
 //! | `rust` | the rounds of a long run, the tests on MinIO and with the newest Prometheus, and those of the web page in Chromium |
-//! | `versions` | the suites and the crash tests on PostgreSQL 16, 17 and 18 |
+//! | `versions` | the suites, the crash tests and those of logical replication on PostgreSQL 16, 17 and 18 |
 //! | `packages` | the packages that `make package` makes, and the files in them |
 //! | `containers` | the images of PostgreSQL and the gateway, built from Debian's packages, started by compose and queried |
 //! | `asan` | the engine, the wire format and the kernels under AddressSanitizer |

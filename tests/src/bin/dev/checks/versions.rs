@@ -1,5 +1,5 @@
 //! The check `versions`: the suites of SQL and of concurrent sessions on other versions of
-//! PostgreSQL than the default one. A long run adds the crash tests.
+//! PostgreSQL than the default one. A long run adds the crash tests and those of logical replication.
 
 use super::outcome::Outcome;
 use super::{rust_tests, suites};
@@ -9,8 +9,8 @@ use crate::versions::{MAJORS, NEWEST, installation};
 use lanes_support::error::Result;
 use lanes_support::installation::Postgres;
 
-/// The program of `tests/tests` that a long run adds, because it depends on PostgreSQL's WAL.
-const PROGRAM: &str = "crash";
+/// The programs of `tests/tests` that a long run adds, because they depend on PostgreSQL's WAL.
+const PROGRAMS: [&str; 2] = ["crash", "logical"];
 
 /// Runs the suites on the named versions, or on the newest one.
 pub fn check(majors: &[String]) -> Result<Vec<Outcome>> {
@@ -26,15 +26,17 @@ pub fn check(majors: &[String]) -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-/// Runs the suites and the crash tests on all versions.
+/// Runs the suites and the added programs on all versions.
 pub fn long() -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
     for major in MAJORS {
         let postgres = installed(major)?;
         outcomes.extend(suites_on(major, &postgres)?);
-        for mut outcome in rust_tests::program_on(PROGRAM, &postgres)? {
-            outcome.name = format!("PostgreSQL {major}: {}", outcome.name);
-            outcomes.push(outcome);
+        for program in PROGRAMS {
+            for mut outcome in rust_tests::program_on(program, &postgres)? {
+                outcome.name = format!("PostgreSQL {major}: {}", outcome.name);
+                outcomes.push(outcome);
+            }
         }
     }
     Ok(outcomes)
