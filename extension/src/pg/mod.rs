@@ -21,6 +21,7 @@
 //! | [`malloc`] | memory that is kept for the next batch |
 //! | [`temporary_file`] | temporary files of a query |
 //! | [`progress`] | the views of long commands' progress |
+//! | [`whole_error`] | errors that keep all their fields on their way through Rust |
 //!
 //! Data flows in both directions: a callback's raw pointer becomes a typed view once, and what other rooms return goes
 //! back to PostgreSQL through the same types. This room uses no other room but `error`.
