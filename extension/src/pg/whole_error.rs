@@ -271,9 +271,9 @@ fn copy_of(payload: &Box<dyn Any + Send>) -> Option<Copied> {
 /// # Safety
 /// The texts of the error are live.
 unsafe fn is_the_same(error: &pg_sys::ErrorData, carried: &ErrorReportWithLevel) -> bool {
-    // SAFETY: the caller's promise.
     let text = |text: *const c_char| match text.is_null() {
         true => None,
+        // SAFETY: the caller's promise.
         false => Some(unsafe { CStr::from_ptr(text) }.to_string_lossy()),
     };
     carried.sql_error_code() == error.sqlerrcode.into()
