@@ -35,8 +35,7 @@
 //!
 //! The reader trusts nothing. What a decoded column takes is bounded by the input and by the rows:
 //! the bytes of its body, at most 64 bytes for each item in it, and at most `rows * (stride + 16)`
-//! bytes: a constant is a legal way to say much with few bytes, and an item it repeats is stored
-//! once.
+//! bytes. A small constant image may decode to many rows, and an item that it repeats is stored once.
 
 use std::ops::Range;
 

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | 1 | bits 0-1: 0 nothing known, 1 signed, 2 float; bit 2 sorted, 3 has NaN, 4 has an infinity, 5 has a sum (not before version 4) |
 //! | 4 | rows that are not NULL |
-//! | 8, 8 | minimum and maximum, of signed and float; of a column of [16 bytes](crate::bytes16) those of the prefixes, as signed (not of all that were written: what wrote none knows none) |
+//! | 8, 8 | minimum and maximum, of signed and float; of a column of [16 bytes](crate::bytes16) those of the prefixes, as signed (absent in parts that older versions wrote) |
 //! | 16 | the sum, if there is one; that of no values is not written |
 //!
 //! | bytes | stored column |

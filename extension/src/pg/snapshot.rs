@@ -15,7 +15,8 @@ pub enum SnapshotKind {
     Any,
     /// Sees what is committed now, and what this transaction did.
     Current,
-    /// The same, and what is under way, whose transaction the snapshot reports.
+    /// Sees what is committed now, what this transaction did, and what running transactions did. The
+    /// snapshot reports the running transaction.
     Dirty,
     /// Sees what VACUUM may not remove.
     NonVacuumable,

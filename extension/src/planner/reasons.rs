@@ -18,7 +18,8 @@ pub enum About {
     Use,
 }
 
-/// A reason, and the planning, the planner's state and the table that it is about.
+/// A reason why something was not vectorised. It belongs to one planning, one planner state and one
+/// table.
 struct Noted {
     planning: u64,
     root: usize,

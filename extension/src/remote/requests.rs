@@ -11,11 +11,11 @@
 //! request. The answer to an earlier request may have come between its first look and its post. Without
 //! the second look the segment would be fetched twice.
 //!
-//! A request is wanted until some time, which the backends that wait for it extend while they wait. So
-//! a request expires by itself when all of them are gone, for whatever reason, and nobody has to
-//! withdraw it. While all places of the table have wanted requests, other backends try again later.
+//! Each request has an expiry time, which the backends that wait for it extend while they wait. So a
+//! request expires when all of them are gone, for whatever reason, and nobody has to withdraw it.
+//! While no place of the table is free or expired, other backends try again later.
 //!
-//! An image that nobody wants any more is not kept. One lightweight lock guards the table; it is held
+//! The image of an expired request is not kept. One lightweight lock guards the table; it is held
 //! only while memory is read or written. Each place has a condition variable for the backends that wait
 //! for its answer, and the table has one for gateways that wait for requests.
 

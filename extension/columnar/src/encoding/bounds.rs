@@ -4,7 +4,7 @@
 //! |---|---|
 //! | constant | the number |
 //! | level | base; base + the greatest residual of that width × factor; either with the patches |
-//! | delta | as if every difference were the least, or the greatest, that its width allows; no less than none. Differences of one bit are counted, and patches summed, so those of a sorted key are exact |
+//! | delta | as if every difference were the least, or the greatest, that its width allows. Differences of one bit are counted, and patches summed, so those of a sorted key are exact |
 //! | delta of delta | as for delta, with the differences bounded in the same way |
 //! | either, rising | the first and the last |
 //! | few | of its distinct numbers |
