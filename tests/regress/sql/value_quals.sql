@@ -213,7 +213,7 @@ CREATE FUNCTION odd_anywhere(x int) RETURNS bool IMMUTABLE PARALLEL SAFE LANGUAG
 EXPLAIN (COSTS OFF) SELECT max(note || random()) FROM l WHERE odd_anywhere(tag) AND tag NOT IN (SELECT id FROM small WHERE region = 'eu');
 SELECT max(note), count(*) FROM l WHERE odd_anywhere(tag) AND tag NOT IN (SELECT id FROM small WHERE region = 'eu');
 SELECT max(note), count(*) FROM h WHERE odd_anywhere(tag) AND tag NOT IN (SELECT id FROM small WHERE region = 'eu');
-EXPLAIN (COSTS OFF) SELECT max(note) FROM l WHERE odd(tag);
+EXPLAIN (COSTS OFF) SELECT max(note), count(*) FROM l WHERE odd(tag);
 RESET max_parallel_workers_per_gather;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
