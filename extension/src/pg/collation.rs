@@ -11,12 +11,12 @@ unsafe extern "C-unwind" {
     fn lc_collate_is_c(collation: pg_sys::Oid) -> bool;
 }
 
+/// The collation `POSIX` of PostgreSQL's catalogue. The bindings of 18 do not name it.
+const POSIX_COLLATION: pg_sys::Oid = pg_sys::Oid::from_u32(951);
+
 /// Whether the bytes of texts are known to decide their order in a collation.
 pub fn is_of_bytes(collation: pg_sys::Oid) -> bool {
-    if matches!(
-        collation,
-        pg_sys::C_COLLATION_OID | pg_sys::POSIX_COLLATION_OID
-    ) {
+    if collation == pg_sys::C_COLLATION_OID || collation == POSIX_COLLATION {
         return true;
     }
     #[cfg(not(feature = "pg18"))]
