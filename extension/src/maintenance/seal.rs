@@ -416,7 +416,7 @@ pub fn add_parts(
         }
     };
     let meta_page = LockedPage::exclusive(table, META_BLOCK);
-    // Those who read the old state, which still exists, have snapshots no younger than `xid`. It is
+    // Scans that read the old state, which still exists, have snapshots no younger than `xid`. This id is
     // the id of this transaction, if it has one that snapshots take into account; otherwise the id
     // of the transaction that begins next. Snapshots ignore the id of a VACUUM.
     let own = transaction::top_xid().filter(|_| !transaction::is_vacuum());

@@ -15,7 +15,7 @@ use lanes_columnar::image::Image;
 
 use crate::pg::datum;
 
-/// What is known about an image before it arrives.
+/// The size and the digest that an image must have, known before the image arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub bytes: u32,

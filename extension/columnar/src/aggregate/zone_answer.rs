@@ -96,7 +96,7 @@ impl Aggregate {
     }
 }
 
-/// What is known of rows that are only counted.
+/// The zone of this many rows whose values nobody reads: only their number is known.
 fn zone_of_rows(rows: u32) -> Zone {
     Zone {
         non_null: rows,

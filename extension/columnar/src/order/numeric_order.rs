@@ -171,7 +171,7 @@ mod tests {
         #[test]
         fn numbers_are_ordered_by_their_digits(a in any_number(), b in any_number(), is_near: bool) {
             let b = match is_near {
-                // The same number but for its last digit.
+                // A number that differs from `a` in its last digit alone.
                 true => {
                     let mut digits = a.2.clone();
                     digits.last_mut().into_iter().for_each(|last| *last = b.2.first().copied().unwrap_or(0));

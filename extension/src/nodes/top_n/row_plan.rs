@@ -4,7 +4,7 @@
 //! |---|---|
 //! | rows of the first pass; counts of pushed conditions, kept conditions and groups; three of each key | pushed conditions, kept conditions, groups, keys |
 //!
-//! Those of a key are its flags, and how its items are compared.
+//! Three numbers describe a key: its flags, and the two that say how its items are compared.
 
 use pgrx::pg_sys;
 
