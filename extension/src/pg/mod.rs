@@ -1,27 +1,35 @@
 //! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use and own what they hold.
 //!
-//! | modules | contents |
-//! |---|---|
-//! | [`ports`], [`call_ports`], [`executor`] | C macros and inline functions under their C names; differences between versions |
-//! | [`table`], [`table_work`], [`descriptor`] | open tables, the work of statements on them, their row types |
-//! | [`page`], [`byte_change`], [`fresh`], `room` | pinned and locked pages and their WAL; pages past the end of a file, and disk space for them |
-//! | [`lock`], [`shmem`], [`condition_variable`] | locks, shared memory, and waking other processes |
-//! | [`snapshot`], [`transaction`] | snapshots, and the outcome of transactions |
-//! | [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`], [`collation`], [`type_io`] | values and rows; the order of texts |
-//! | [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`] | query trees, expressions, plans and the planner's structures |
-//! | [`index`], [`entry_sort`], [`insert_indexes`], [`checked_index`] | indexes of tables: their entries, sorting, checking and cleaning them up |
-//! | [`cluster_sort`] | rows sorted by a btree index, for CLUSTER |
-//! | [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`] | nodes in execution, window functions, and EXPLAIN |
-//! | [`catalog`], [`table_catalog`], [`aggregate_catalog`], [`definitions`], [`copy`], [`names`] | system catalogs, parameters of statements, COPY, names for messages |
-//! | [`call`], [`kept_value`], [`kept_rows`] | calls of SQL functions; values and rows that aggregates keep |
-//! | [`hooks`] | PostgreSQL's hooks, with typed callbacks |
-//! | [`row_log`] | WAL records of rows, and how logical decoding reads them |
-//! | [`statement`] | this extension's own SQL statements |
-//! | [`server`], [`signals`], [`background`], [`time_zone`] | the server, this process, its signals, background workers, time zones |
-//! | [`malloc`] | memory that is kept for the next batch |
-//! | [`temporary_file`] | temporary files of a query |
-//! | [`progress`] | the views of long commands' progress |
-//! | [`whole_error`] | errors that keep all their fields on their way through Rust |
+//! - [`ports`], [`call_ports`], [`executor`]: C macros and inline functions under their C names;
+//!   differences between versions.
+//! - [`table`], [`table_work`], [`descriptor`]: open tables, the work of statements on them, their
+//!   row types.
+//! - [`page`], [`byte_change`], [`fresh`], `room`: pinned and locked pages and their WAL; pages
+//!   past the end of a file, and disk space for them.
+//! - [`lock`], [`shmem`], [`condition_variable`]: locks, shared memory, and waking other processes.
+//! - [`snapshot`], [`transaction`]: snapshots, and the outcome of transactions.
+//! - [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`],
+//!   [`collation`], [`type_io`]: values and rows; the order of texts.
+//! - [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`]: query trees, expressions,
+//!   plans and the planner's structures.
+//! - [`index`], [`entry_sort`], [`insert_indexes`], [`checked_index`]: indexes of tables: their
+//!   entries, sorting, checking and cleaning them up.
+//! - [`cluster_sort`]: rows sorted by a btree index, for CLUSTER.
+//! - [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`]: nodes in execution, window
+//!   functions, and EXPLAIN.
+//! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], [`definitions`], [`copy`], [`names`]:
+//!   system catalogs, parameters of statements, COPY, names for messages.
+//! - [`call`], [`kept_value`], [`kept_rows`]: calls of SQL functions; values and rows that
+//!   aggregates keep.
+//! - [`hooks`]: PostgreSQL's hooks, with typed callbacks.
+//! - [`row_log`]: WAL records of rows, and how logical decoding reads them.
+//! - [`statement`]: this extension's own SQL statements.
+//! - [`server`], [`signals`], [`background`], [`time_zone`]: the server, this process, its signals,
+//!   background workers, time zones.
+//! - [`malloc`]: memory that is kept for the next batch.
+//! - [`temporary_file`]: temporary files of a query.
+//! - [`progress`]: the views of long commands' progress.
+//! - [`whole_error`]: errors that keep all their fields on their way through Rust.
 //!
 //! Data flows in both directions: a callback's raw pointer becomes a typed view once, and what other rooms return goes
 //! back to PostgreSQL through the same types. This room uses no other room but `error`.

@@ -4,9 +4,10 @@
 //! a callback raises it again from those, and by then the rest is lost: the lines of CONTEXT of what was running inside
 //! the callback, the names of constraint, table and column, the position and the query of a function.
 //!
-//! So [`whole`] and [`attempt`] put an error callback of their own on PostgreSQL's stack. PostgreSQL calls the callbacks
-//! from the innermost to the outermost, and the error is copied when ours is called: it has the lines of everything
-//! inside by then, and none of what is outside, which is added when the copy is thrown.
+//! So [`whole`] and [`attempt`] put an error callback of their own on PostgreSQL's stack.
+//! PostgreSQL calls the callbacks from the innermost to the outermost, and the error is copied when
+//! ours is called: it has the lines of everything inside by then, and none of what is outside,
+//! which is added when the copy is thrown.
 //!
 //! A Gather that starts its workers within such a call remembers the stack of callbacks, and walks it whenever a worker
 //! sends a message, also after the call has ended. Therefore our callbacks live as long as the process ([`Node`]), one

@@ -27,15 +27,18 @@
 //! sleeps until it finds the image in the *cold cache*: files beside those of sorts and hashes, which
 //! base backups leave out and a restart removes.
 //!
-//! | failure | effect |
-//! |---|---|
-//! | no gateway, or one that cannot read its store | the query fails after `lanes.recall_timeout`, with an error that says what to do; local rows can still be read |
-//! | a gateway ends with requests taken | the requests are offered to the next gateway |
-//! | a backend ends while it waits | its request expires |
-//! | an image is damaged | it is refused when it is supplied, by its length and checksum, and again when it is read |
-//! | an image was changed on its way or in the store | it is refused when it is supplied, by the digest that its part keeps ([`expected`]); the waiting query gets an error |
-//! | a crash after an object was put, before its part was marked | the part is listed again, and put again under the same key |
-//! | a crash after its part was marked | the next VACUUM frees the blocks of the local part |
+//! Failures, and their effects:
+//! - no gateway, or one that cannot read its store: the query fails after `lanes.recall_timeout`,
+//!   with an error that says what to do; local rows can still be read.
+//! - a gateway ends with requests taken: the requests are offered to the next gateway.
+//! - a backend ends while it waits: its request expires.
+//! - an image is damaged: it is refused when it is supplied, by its length and checksum, and again
+//!   when it is read.
+//! - an image was changed on its way or in the store: it is refused when it is supplied, by the
+//!   digest that its part keeps ([`expected`]); the waiting query gets an error.
+//! - a crash after an object was put, before its part was marked: the part is listed again, and put
+//!   again under the same key.
+//! - a crash after its part was marked: the next VACUUM frees the blocks of the local part.
 
 pub mod cold_cache;
 pub mod data_directory;

@@ -170,8 +170,8 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
     shared: pg_sys::TableScanDesc,
 ) -> f64 {
     whole(|| {
-        // SAFETY: PostgreSQL passes an open table and index, a description of the index, and a callback with its state. A
-        // scan, if there is one, is a participant's of a parallel build.
+        // SAFETY: PostgreSQL passes an open table and index, a description of the index, and a
+        // callback with its state. A scan, if there is one, is a participant's of a parallel build.
         unsafe {
             let table = OpenTable::new(relation);
             let is_brin = OpenTable::new(index).access_method() == pg_sys::BRIN_AM_OID;

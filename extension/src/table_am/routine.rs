@@ -149,8 +149,9 @@ unsafe extern "C-unwind" fn scan_begin(
     flags: u32,
 ) -> pg_sys::TableScanDesc {
     whole(|| {
-        // SAFETY: the reference count keeps the relation open, and the scan's caller the snapshot, until `scan_end`. Shared
-        // state was initialised by `parallelscan_initialize` and outlives its scans.
+        // SAFETY: the reference count keeps the relation open, and the scan's caller the snapshot,
+        // until `scan_end`. Shared state was initialised by `parallelscan_initialize` and outlives
+        // its scans.
         unsafe {
             pg_sys::RelationIncrementReferenceCount(relation);
             let (table, seen) = (OpenTable::new(relation), Snapshot::new(snapshot));
@@ -351,8 +352,8 @@ unsafe extern "C-unwind" fn tuple_insert(
     bulk: *mut pg_sys::BulkInsertStateData,
 ) {
     whole(|| {
-        // SAFETY: PostgreSQL passes a filled slot of the table, which stays open until the executor run or the bulk insert
-        // ends: all that holds the table longer than this call.
+        // SAFETY: PostgreSQL passes a filled slot of the table, which stays open until the executor
+        // run or the bulk insert ends: all that holds the table longer than this call.
         let (table, slot) = unsafe { (OpenTable::new(relation), Slot::new(slot)) };
         if !pending_rows::gather(!bulk.is_null(), table, slot, command, options) {
             insert::insert_slots(table, std::iter::once(slot), command, options);

@@ -49,10 +49,7 @@ impl KeyReader {
         {
             return self.stretches.ids();
         }
-        if valid != *selection {
-            let id = values.null();
-            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
-        }
+        self.assign_null(values, &selection.and_not(&valid));
         // Consecutive rows mostly lie in one bucket.
         let (mut first, mut last, mut id) = (1, 0, 0);
         valid.for_each_of(frame.rows, |row| {

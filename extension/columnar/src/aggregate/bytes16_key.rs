@@ -17,10 +17,7 @@ impl KeyReader {
         attribute: usize,
     ) -> Ids<'_> {
         let valid = frame.present(attribute, selection);
-        if valid != *selection {
-            let id = values.null();
-            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
-        }
+        self.assign_null(values, &selection.and_not(&valid));
         if let LaneData::Fixed { values: all, .. } = frame.lane(attribute).data {
             // SAFETY: the lane covers the vector; bytes have no alignment.
             let all = unsafe { all.add(frame.place * 16).cast::<[u8; 16]>() };

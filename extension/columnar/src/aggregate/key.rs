@@ -318,10 +318,14 @@ impl KeyReader {
                 rows.for_each(|row| self.ids[row] = id);
             }
         }
-        let unknown = selection.and_not(&yes.or(no));
-        if !unknown.is_empty() {
+        self.assign_null(values, &selection.and_not(&yes.or(no)));
+    }
+
+    /// Gives rows without a value the id of NULL. NULL gets no id while there are no such rows.
+    pub(super) fn assign_null(&mut self, values: &mut KeyValues, rows: &Selection) {
+        if !rows.is_empty() {
             let id = values.null();
-            unknown.for_each(|row| self.ids[row] = id);
+            rows.for_each(|row| self.ids[row] = id);
         }
     }
 
@@ -333,10 +337,7 @@ impl KeyReader {
         rows: usize,
     ) -> Ids<'_> {
         let valid = operand.valid(selection);
-        if valid != *selection {
-            let id = values.null();
-            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
-        }
+        self.assign_null(values, &selection.and_not(&valid));
         if self.cuts
             && valid == *selection
             && let Operand::Each { values: all, .. } = operand

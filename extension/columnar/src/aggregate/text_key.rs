@@ -65,10 +65,7 @@ impl KeyReader {
     ) -> Ids<'_> {
         let lane = frame.lane(attribute);
         let valid = frame.present(attribute, selection);
-        if valid != *selection {
-            let id = values.null();
-            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
-        }
+        self.assign_null(values, &selection.and_not(&valid));
         match lane.data {
             LaneData::Codes { codes, slots, heap } => {
                 let coded = Coded {

@@ -138,8 +138,8 @@ impl Found {
         }
     }
 
-    /// Finds the small row of each of these stretches, which is its group. Rows of stretches that found nothing leave the
-    /// selection.
+    /// Finds the small row of each of these stretches, which is its group. Rows of stretches that
+    /// found nothing leave the selection.
     pub(super) fn find_stretches(&mut self, stretches: Stretches<'_>, selection: &mut Selection) {
         self.stretches.copy(stretches);
         self.has_stretches = true;

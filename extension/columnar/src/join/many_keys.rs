@@ -4,9 +4,10 @@
 //! numbers ───────────────────────► a word of the row's key ─┐
 //! other keys ── id of the value ─► a word of the row's key ─┴─► KeyTable ──► id of the key
 //! ```
-//! Few keys have a hash table of the values of each key, and another of pairs of keys, and rows are looked up in them one
-//! by one. [`KeyTable`] looks up a whole vector, so the processor waits for the memory of many rows at a time. The keys
-//! move here once there are [`KEYS_MIN`], and keep their ids.
+//! Few keys have a hash table of the values of each key, and another of pairs of keys, and rows are
+//! looked up in them one by one. [`KeyTable`] looks up a whole vector, so the processor waits for
+//! the memory of many rows at a time. The keys move here once there are [`KEYS_MIN`], and keep
+//! their ids.
 
 use crate::aggregate::key::{KeyReader, canonical};
 use crate::aggregate::key_table::{KeyTable, RowWords, WORDS_MAX};
@@ -192,8 +193,8 @@ impl ManyKeys {
         Ok(())
     }
 
-    /// Finds the small rows of a single key, whose numbers come in stretches of equal ones. False, with nothing found, if
-    /// they do not.
+    /// Finds the small rows of a single key, whose numbers come in stretches of equal ones. False,
+    /// with nothing found, if they do not.
     fn find_stretches(
         &mut self,
         number: NumberType,
@@ -235,8 +236,8 @@ impl ManyKeys {
         words.all(|words| changes(words) * STRETCH_ROWS < rows)
     }
 
-    /// As [`KeyTable::known`], but looks up the first row of each stretch of selected rows with equal keys. No row has a
-    /// NULL.
+    /// As [`KeyTable::known`], but looks up the first row of each stretch of selected rows with
+    /// equal keys. No row has a NULL.
     fn known_of_stretches(
         &mut self,
         selection: &Selection,

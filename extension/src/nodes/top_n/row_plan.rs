@@ -1,10 +1,8 @@
 //! What a plan that returns whole rows stores: [`LanesTopN`](super), [`LanesLatest`](crate::nodes::latest).
 //!
-//! | numbers | custom_exprs |
-//! |---|---|
-//! | rows of the first pass; counts of pushed conditions, kept conditions and groups; three of each key | pushed conditions, kept conditions, groups, keys |
-//!
-//! Three numbers describe a key: its flags, and the two that say how its items are compared.
+//! - Numbers: the rows of the first pass; the counts of pushed conditions, kept conditions and groups;
+//!   three for each key. These are its flags, and the two that say how its items are compared.
+//! - `custom_exprs`: the pushed conditions, the kept conditions, the groups and the keys.
 
 use pgrx::pg_sys;
 
