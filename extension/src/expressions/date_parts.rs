@@ -122,4 +122,9 @@ impl RowFunction for ByRange {
             take(row, range.2);
         });
     }
+
+    fn forget(&mut self) {
+        self.ranges.clear();
+        self.function.forget();
+    }
 }

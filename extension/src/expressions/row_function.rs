@@ -192,7 +192,7 @@ pub struct KeysByCode {
 }
 
 impl KeysByCode {
-    /// No keys yet. So many lists of values come before theirs.
+    /// No keys yet. So many lists of values come before theirs. The memory is for their values alone.
     pub fn new(first: usize, memory: Memory) -> KeysByCode {
         KeysByCode {
             first,
@@ -232,12 +232,19 @@ impl KeysByCode {
         self.codes.iter().map(|codes| codes.borrow().bytes()).sum()
     }
 
-    /// Takes the values of each key, by code.
-    pub fn take_values(&mut self) -> Vec<Vec<Option<Datum>>> {
-        let codes = std::mem::take(&mut self.codes);
-        codes
+    /// Forgets all values, and frees their memory. The keys' [functions](RowFunction) have to forget their results too.
+    pub fn clear(&mut self) {
+        let codes = self.codes.iter();
+        codes.for_each(|codes| codes.borrow_mut().clear());
+        if let Some(memory) = self.memory.filter(|_| !self.codes.is_empty()) {
+            memory.reset();
+        }
+    }
+
+    /// Takes the values of each key, by code. No row is read until they are [forgotten](Self::clear).
+    pub fn take_values(&self) -> impl Iterator<Item = Vec<Option<Datum>>> {
+        self.codes
             .iter()
             .map(|codes| codes.borrow_mut().take_values())
-            .collect()
     }
 }

@@ -100,6 +100,9 @@ fn offer_groups<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOpt
     let note = |index, reason| reasons::note(root, index, About::Use, reason);
     if let Some(index) = lanes_table::only_relation(input) {
         if !lanes_table::is_lanes_scan(input, root.entry(index)) {
+            if let Err(reason) = aggregate::parts::offer(root, input, output) {
+                pgrx::debug1!("aggregation of parts: {reason}");
+            }
             // The sub-select is vectorised all the same; its rows are handed over.
             if let Err(reason) = nested_aggregate::offer::offer(root, input, output) {
                 pgrx::debug1!("nested aggregation: {reason}");

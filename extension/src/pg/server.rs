@@ -119,6 +119,7 @@ settings! {
     cpu_tuple_cost: f64;
     seq_page_cost: f64;
     enable_hashjoin: bool;
+    enable_parallel_append: bool;
     parallel_leader_participation: bool;
 }
 

@@ -38,6 +38,7 @@ pub use ranges::{Range, report_unseen};
 pub use remote_rows::holds_remote;
 use remote_rows::is_resident;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
+use shared::TakenSegments;
 pub use shared::{ParallelState, SharedSegments};
 
 /// The part of the arena that one scan may take from other rows.
@@ -78,7 +79,7 @@ pub struct Scan<'a> {
     bounds: (u64, u64),
     place: Place,
     /// The segments that the participants of a parallel scan share.
-    shared: Option<&'a SharedSegments>,
+    shared: Option<TakenSegments<'a>>,
     /// The numberings of the rows that were returned since the scan began. Nodes above may still
     /// have such rows.
     readings: Vec<Reading>,
@@ -150,7 +151,7 @@ impl<'a> Scan<'a> {
 
     /// Makes this scan share the segments with the other participants of a parallel scan.
     pub fn share(&mut self, segments: &'a SharedSegments) {
-        self.shared = Some(segments);
+        self.shared = Some(TakenSegments::new(segments));
     }
 
     /// Starts over, with the present rows of the table.
@@ -233,6 +234,15 @@ impl<'a> Scan<'a> {
         } else {
             Place::AfterLast
         };
+    }
+
+    /// Goes back to before the first row, to read the same rows once more: in a parallel scan, those of the segments
+    /// that this participant has taken.
+    pub fn read_again(&mut self) {
+        self.rewind(true);
+        if let Some(taken) = &mut self.shared {
+            taken.read_again();
+        }
     }
 
     /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at

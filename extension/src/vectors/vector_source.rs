@@ -114,6 +114,12 @@ impl VectorSource {
         self.scan.rewind(!backward);
     }
 
+    /// Starts over, to read the same rows once more: in a parallel scan, those that this participant has read.
+    pub fn read_again(&mut self) {
+        self.open = false;
+        self.scan.read_again();
+    }
+
     /// Begins a first pass that reads these attributes.
     pub fn begin_look_ahead(&mut self, attributes: Vec<usize>) {
         self.rewind(false);

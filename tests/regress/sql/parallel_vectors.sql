@@ -19,7 +19,7 @@ BEGIN
     IF serial IS DISTINCT FROM parallel THEN
         RETURN format('%s differs: %s instead of %s', query, parallel, serial);
     END IF;
-    RETURN CASE WHEN plan LIKE '%Parallel Custom Scan (LanesScan)%' THEN 'same' ELSE 'same, but: ' || plan END;
+    RETURN CASE WHEN plan LIKE '%Parallel Custom Scan (Lanes%' THEN 'same' ELSE 'same, but: ' || plan END;
 END $$;
 SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 0;

@@ -43,15 +43,11 @@ pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> 
                     .map(|c| format!("{} {}", c.name, c.ty)),
             )
             .collect();
-        for (schema, method) in SIDES {
-            run(
-                client,
-                format!(
-                    "DROP TABLE IF EXISTS {schema}.{table}; CREATE TABLE {schema}.{table} ({}, gone int) USING {method}; \
-                     ALTER TABLE {schema}.{table} DROP COLUMN gone",
-                    columns.join(", ")
-                ),
-            );
+        let has_partitions = random.random_ratio(1, 4);
+        for side in SIDES {
+            let columns = columns.join(", ");
+            let bounds = has_partitions.then_some((rows / 3, rows / 2));
+            run(client, create(side, table, &columns, bounds));
         }
         let names: Vec<&str> = std::iter::once("id")
             .chain(COLUMNS.iter().map(|c| c.name))
@@ -124,11 +120,45 @@ pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> 
     done
 }
 
-/// Seals the tables of the lanes side in the order of their rows.
+/// Returns the statements that create a table on one side. With bounds, it has three partitions.
+fn create(
+    (schema, method): (&str, &str),
+    table: &str,
+    columns: &str,
+    bounds: Option<(i64, i64)>,
+) -> String {
+    let name = format!("{schema}.{table}");
+    let created = match bounds {
+        None => format!("CREATE TABLE {name} ({columns}, gone int) USING {method}"),
+        Some((low, high)) => {
+            let part = |number: u32, from: &str, to: &str| {
+                format!(
+                    "; CREATE TABLE {name}_{number} PARTITION OF {name} \
+                     FOR VALUES FROM ({from}) TO ({to}) USING {method}"
+                )
+            };
+            let (low, high) = (low.to_string(), (high + 1).to_string());
+            format!("CREATE TABLE {name} ({columns}, gone int) PARTITION BY RANGE (id)")
+                + &part(1, "MINVALUE", &low)
+                + &part(2, &low, &high)
+                + &part(3, &high, "MAXVALUE")
+        }
+    };
+    format!("DROP TABLE IF EXISTS {name}; {created}; ALTER TABLE {name} DROP COLUMN gone")
+}
+
+/// Seals the tables of the lanes side, or their partitions, in the order of their rows.
 fn seal(client: &mut Client, table: &str, run: &mut impl FnMut(&mut Client, String)) {
     for (schema, method) in SIDES {
         if method == "lanes" {
-            run(client, format!("SELECT lanes.seal('{schema}.{table}')"));
+            let name = format!("{schema}.{table}");
+            run(
+                client,
+                format!(
+                    "SELECT lanes.seal(oid::regclass) FROM pg_class WHERE relkind = 'r' AND (oid = '{name}'::regclass OR \
+                     oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = '{name}'::regclass))"
+                ),
+            );
         }
     }
 }

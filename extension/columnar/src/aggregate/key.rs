@@ -180,8 +180,12 @@ impl KeyReader {
         }
     }
 
-    /// Forgets the ids of values, because the [`KeyValues`] that gave them are replaced.
+    /// Forgets the ids of values, because the [`KeyValues`] that gave them are replaced, and the results of a function
+    /// outside of this crate.
     pub(crate) fn forget(&mut self) {
+        if let Key::Number(Value::External(value)) = &mut self.key {
+            value.forget();
+        }
         self.codes = CodeMemo::default();
         self.bucket = None;
         self.buckets = BucketMemo::default();

@@ -27,6 +27,9 @@ pub trait RowFunction {
         rows: &Selection,
         take: &mut dyn FnMut(usize, Option<Scalar>),
     );
+
+    /// Forgets results that it has kept: from now on, equal rows may have other results.
+    fn forget(&mut self) {}
 }
 
 /// A result: NULL or a number.
@@ -64,6 +67,13 @@ impl ExternalValue {
     /// The type of the results.
     pub fn number(&self) -> NumberType {
         self.number
+    }
+
+    /// Forgets all results, where the function is to give equal rows other results than before.
+    pub(crate) fn forget(&mut self) {
+        self.codes = CodeMemo::default();
+        self.null = None;
+        self.function.forget();
     }
 
     /// The results for the selected rows.

@@ -167,7 +167,7 @@ impl GroupCodes {
     }
 
     /// The values by code; `None` is NULL.
-    pub fn values(mut self) -> Vec<Option<pg_sys::Datum>> {
-        self.of_values.take_values()
+    pub fn values(&self) -> &[Option<pg_sys::Datum>] {
+        self.of_values.values()
     }
 }

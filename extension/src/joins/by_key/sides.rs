@@ -114,9 +114,11 @@ impl<'p> Sides<'p> {
         }
     }
 
-    /// The sides of a join relation, if one of its paths shows them.
+    /// The sides of a join relation, if one of its paths shows them. Where a join by workers has beaten all others, only
+    /// the paths of workers do.
     pub fn of_joined(root: PlannerInfo<'p>, joined: RelOptInfo<'p>) -> Option<Sides<'p>> {
-        for path in joined.pathlist() {
+        let of_workers = joined.partial_pathlist();
+        for path in joined.pathlist().iter().chain(of_workers) {
             let path = path.below_projections();
             if let Some(sides) = sides_of_path(path) {
                 return Some(sides);
@@ -175,6 +177,21 @@ impl<'p> Sides<'p> {
         let sides = self.dimensions.iter().enumerate();
         let mut whole = sides.filter(|(index, _)| divided != Some(*index));
         whole.all(|(_, side)| Sides::bytes(side) <= hash_memory_limit() as f64)
+    }
+
+    /// Why several processes cannot join these sides, each with other rows of the lanes table. Each process reads the
+    /// small sides itself, and no other plan can take over from it.
+    pub fn by_workers(&self, divided: Option<usize>) -> Translation<()> {
+        let mut kinds = self.dimensions.iter().map(|side| side.kind);
+        if kinds.any(JoinKind::keeps_small_rows) {
+            return Err("a join that returns small rows without a match".into());
+        }
+        let sides = self.dimensions.iter().enumerate();
+        let mut whole = sides.filter(|(index, _)| divided != Some(*index));
+        match whole.all(|(_, side)| side.is_small_table()) {
+            true => Ok(()),
+            false => Err("a small side that may not fit in memory".into()),
+        }
     }
 
     /// Builds the join of these sides.
@@ -237,6 +254,16 @@ impl<'p> Sides<'p> {
 type Keys = (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>);
 
 impl<'p> Side<'p> {
+    /// Whether it is a table all of whose rows fit in memory, with and without conditions on them.
+    fn is_small_table(&self) -> bool {
+        let Side { small, .. } = self;
+        let is_table = small.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
+            && small.rtekind() == pg_sys::RTEKind::RTE_RELATION;
+        let width = small.reltarget().map_or(0, |target| target.width());
+        let bytes = small.tuples() * (f64::from(width) + ROW_BYTES as f64);
+        is_table && bytes <= hash_memory_limit() as f64
+    }
+
     /// The keys of the join with this side, which follows the sides `before`.
     ///
     /// # Errors

@@ -48,6 +48,9 @@ pub struct SmallSide {
     memory: Memory,
     /// The number of bytes that a batch may take.
     limit: usize,
+    /// Whether a batch has all rows, whatever they take. So it is in a worker, for which no other plan can take over.
+    /// The planner then knows that the whole table of the side is small.
+    takes_all: bool,
     is_done: bool,
     /// The values of each output.
     pub values: Vec<Kept>,
@@ -97,6 +100,7 @@ impl SmallSide {
             last_codes: vec![None; keys.len()],
             memory: lasting.child(c"LanesHashJoin"),
             limit: hash_memory_limit(),
+            takes_all: node.plan().is_parallel_aware(),
             is_done: false,
             values: (0..outputs).map(|_| Kept::Each(Vec::new())).collect(),
             bytes: 0,
@@ -112,6 +116,7 @@ impl SmallSide {
     /// they take too much.
     pub fn read(&mut self, join: &mut EqualJoin, kind: JoinKind, is_divisible: bool) -> bool {
         self.memory.reset();
+        self.takes_all &= !is_divisible;
         self.begin(join, kind);
         self.bytes = 0;
         self.batches += 1;
@@ -234,8 +239,8 @@ impl SmallSide {
     fn is_full(&self, join: &EqualJoin, shared: &[SharedRows]) -> bool {
         let shared = shared.iter().map(SharedRows::bytes);
         let codes = self.codes.iter().flatten().map(KeyCodes::bytes);
-        self.bytes + shared.sum::<usize>() + codes.sum::<usize>() > self.limit
-            || join.rows() >= ROWS_MAX
+        let bytes = self.bytes + shared.sum::<usize>() + codes.sum::<usize>();
+        bytes > self.limit && !self.takes_all || join.rows() >= ROWS_MAX
     }
 
     /// Adds a row, unless one of its keys is NULL and the join does not return small rows

@@ -42,6 +42,15 @@ pub struct JoinCounters {
 }
 
 impl JoinCounters {
+    /// The larger of each of the statistics of two processes, which read the same small sides.
+    pub fn max(self, other: JoinCounters) -> JoinCounters {
+        JoinCounters {
+            rows: self.rows.max(other.rows),
+            batches: self.batches.max(other.batches),
+            bytes: self.bytes.max(other.bytes),
+        }
+    }
+
     /// Adds the statistics to EXPLAIN's output.
     pub fn explain(&self, explain: &Explain) {
         explain.integer(c"Small Side Rows", self.rows);
@@ -345,8 +354,8 @@ impl HashStage {
     }
 
     /// The values of the grouping expressions by code, followed by those of the conditions.
-    pub fn into_values(self) -> Vec<Vec<Option<pg_sys::Datum>>> {
-        let codes = self.codes.into_iter();
-        codes.map(|(_, codes)| codes.values()).collect()
+    pub fn values(&self) -> Vec<Vec<Option<pg_sys::Datum>>> {
+        let codes = self.codes.iter();
+        codes.map(|(_, codes)| codes.values().to_vec()).collect()
     }
 }

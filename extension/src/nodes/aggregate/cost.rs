@@ -9,7 +9,7 @@ use crate::nodes::hash_join;
 use crate::nodes::time_join::offer::JOIN_SHARE;
 use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::server;
-use crate::pg::tree::{CustomPath, Expr, List, PathTarget, PlannerInfo, RelOptInfo};
+use crate::pg::tree::{CustomPath, Expr, List, Path, PathTarget, PlannerInfo, RelOptInfo};
 use crate::planner;
 use crate::planner::bucket_groups;
 use crate::planner::quals::VECTOR_SHARE;
@@ -50,6 +50,17 @@ impl<'p> Aggregated<'_, 'p> {
     /// Whether it can be divided if its groups are too large for the memory limit. A join by time cannot.
     pub fn is_divisible(&self) -> bool {
         self.join.is_none() && self.hash_join.is_none_or(|join| join.plan.is_divisible())
+    }
+
+    /// The part of the cost of a path that the small sides of a hash join cause.
+    pub fn small_cost(&self, path: CustomPath<'p>) -> f64 {
+        self.hash_join.map_or(0.0, |join| {
+            let of_rows = join.sides.dimensions.len();
+            let children = path.custom_paths().iter().take(of_rows);
+            let rows = join.sides.joined.rows();
+            let build = hash_join::offer::Cost::of(self.root, join, rows, 0).build;
+            children.map(Path::total_cost).sum::<f64>() + build
+        })
     }
 
     /// Estimates the rows and the cost of a path, and returns the cost of its rows before there are groups. The

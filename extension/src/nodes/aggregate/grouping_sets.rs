@@ -148,6 +148,7 @@ impl<'p> AllSets<'p> {
             quals: self.filters,
             join: Joined::No,
             has_stand_in: false,
+            is_partial: false,
             order: None,
             limit,
         };

@@ -11,8 +11,10 @@
 //! | [`terms`] | the grouping expressions, aggregates and conditions that it offers to compute |
 //! | [`cost`] | its estimated rows and costs |
 //! | [`grouping_sets`] | offers a node for each set of GROUPING SETS |
-//! | [`workers`] | offers the node to several processes, whose groups PostgreSQL combines |
+//! | [`states`] | a path of transition states, which PostgreSQL combines |
+//! | [`workers`] | offers the node to several processes, whose states are combined |
 //! | [`shared`] | what these processes share |
+//! | [`parts`] | offers a node for each part of a partitioned table or a UNION ALL, whose states are combined |
 //! | [`state`] | the node under execution |
 //! | [`program`] | the whole query as the engine executes it |
 //! | [`zone_runs`] | sealed runs that are aggregated by their zone maps alone |
@@ -21,9 +23,11 @@
 pub mod cost;
 pub mod grouping_sets;
 pub mod offer;
+pub mod parts;
 pub mod program;
 pub mod shared;
 pub mod state;
+pub mod states;
 pub mod terms;
 pub mod undecoded;
 pub mod workers;

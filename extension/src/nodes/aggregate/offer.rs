@@ -5,6 +5,7 @@ use pgrx::pg_sys;
 use super::cost::Aggregated;
 use super::grouping_sets;
 use super::state::AggregateState;
+use super::states::Grouped;
 use super::terms::Terms;
 use super::workers;
 use crate::custom_scan::{callbacks, stand_in};
@@ -66,20 +67,25 @@ pub fn offer<'p>(
     let order = terms.order.map(|(_, keys)| keys);
     path.as_path().set_keys(order.unwrap_or(List::EMPTY));
     let has_limit = terms.limit.is_some();
-    let (keys, filters, has_codes) = (terms.keys, terms.filters, terms.has_codes);
+    let (keys, filters) = (terms.keys, terms.filters);
+    let evaluated = terms.evaluated.clone();
     path.set_private(engine(&input, terms, own_plan.is_some()).stored());
     output.add_path(path);
-    let is_alone = input.join.is_none() && input.hash_join.is_none();
-    if is_alone && stage == pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
-        let alone = workers::Alone {
-            root: input.root,
-            relation: input.relation,
+    if input.join.is_none() && stage == pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
+        let small_cost = input.small_cost(path);
+        let alone = workers::OneProcess {
+            grouped: Grouped {
+                root: input.root,
+                relation: input.relation,
+                hash_join: input.hash_join,
+                keys,
+                evaluated,
+                filters,
+            },
             output,
-            keys,
-            filters,
-            has_codes,
             has_limit,
             cost,
+            small_cost,
         };
         // One process does what workers cannot.
         if let Err(reason) = workers::offer(&alone) {
@@ -140,6 +146,7 @@ fn engine<'a, 'p>(
             (None, None) => Joined::No,
         },
         has_stand_in,
+        is_partial: false,
         order: terms.order.map(|(order, _)| order),
         limit: terms.limit,
     }

@@ -19,9 +19,13 @@ use crate::expressions::translate::{Asked, Scalars, Translation, Translator};
 use crate::joins::by_key::conditions;
 use crate::joins::by_key::stage::{Batch, HashStage};
 use crate::joins::by_time::stage::JoinStage;
+use crate::nodes::engine::early_groups::EarlyGroups;
+use crate::nodes::engine::group_order::GroupOrder;
 use crate::nodes::engine::plan::EnginePlan;
+use crate::nodes::engine::results::Groups;
 use crate::nodes::engine::waiting_rows::WaitingRows;
 use crate::nodes::hash_join::column_child;
+use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::ports;
 use crate::vectors::prune::{Filter, Prune, predicates};
@@ -51,6 +55,8 @@ pub struct Program {
     by_code: KeysByCode,
     /// Takes in rows when their groups exceed the memory limit.
     pub waiting: Option<WaitingRows>,
+    /// Takes in groups of a worker when they exceed the memory limit.
+    pub early: Option<EarlyGroups>,
 }
 
 /// The grouping keys and the aggregates, translated.
@@ -131,7 +137,8 @@ impl Program {
         });
         let scalars = Scalars::of(node);
         let mut translator = translator(plan, scalars, grouped.len(), &conditions);
-        let by_code = KeysByCode::new(grouped.len() + conditions.len(), lasting_memory(node));
+        let memory = lasting_memory(node).child(c"LanesAggregate keys");
+        let by_code = KeysByCode::new(grouped.len() + conditions.len(), memory);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();
         let grouping = Grouping::of(plan, &mut translator, arrival, by_code)?;
@@ -180,6 +187,7 @@ impl Program {
             undecoded: UndecodedKeys::of(grouping.undecoded.into_iter()),
             by_code: grouping.by_code,
             waiting: None,
+            early: None,
         }
     }
 
@@ -196,12 +204,37 @@ impl Program {
         self.aggregation.bytes() + self.by_code.bytes()
     }
 
-    /// Takes the values of keys that have codes: those of a hash join, and those that PostgreSQL computed.
-    pub fn take_values(&mut self) -> Vec<Vec<Option<pg_sys::Datum>>> {
-        let joined = self.hash_join.take();
-        let mut values = joined.map_or(Vec::new(), HashStage::into_values);
+    /// The values of keys that have codes: those of a hash join, and those that PostgreSQL computed, which are taken.
+    fn take_values(&mut self) -> Vec<Vec<Option<pg_sys::Datum>>> {
+        let joined = self.hash_join.as_ref();
+        let mut values = joined.map_or(Vec::new(), HashStage::values);
         values.extend(self.by_code.take_values());
         values
+    }
+
+    /// Puts the groups so far aside, if they are many and take more memory than `limit`.
+    pub fn put_groups_aside(&mut self, limit: usize, node: ExecNode<'_>) {
+        if !EarlyGroups::are_too_large(self.aggregation.groups(), self.bytes(), limit) {
+            return;
+        }
+        self.aggregation.finish();
+        let early = self.early.take();
+        let mut early = early.unwrap_or_else(|| EarlyGroups::new(node));
+        let mut groups = self.groups(lasting_memory(node), None);
+        early.put(&mut groups, node);
+        self.aggregation = groups.into_aggregation();
+        self.aggregation.clear();
+        self.by_code.clear();
+        self.early = Some(early);
+    }
+
+    /// Takes the groups so far.
+    pub fn groups(&mut self, memory: Memory, order: Option<GroupOrder>) -> Groups {
+        let none = Aggregation::new(Vec::new(), Vec::new());
+        let aggregation = std::mem::replace(&mut self.aggregation, none);
+        let shapes = (self.keys.clone(), self.shapes.clone());
+        let values = self.take_values();
+        Groups::new(aggregation, shapes, values, memory, order)
     }
 
     /// The attributes of rows that keys and aggregates read.

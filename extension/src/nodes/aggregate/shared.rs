@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::joins::by_key::stage::JoinCounters;
 use crate::nodes::scan::shared_scan::SharedScan;
 use crate::table::scan::SharedSegments;
 use crate::vectors::counters::Counters;
@@ -14,6 +15,17 @@ pub struct SharedAggregation {
     groups: AtomicU64,
     segments_by_zones: AtomicU64,
     vectors_by_zones: AtomicU64,
+    early_groups: AtomicU64,
+    join: SharedJoin,
+}
+
+/// What the processes did for a hash join. All of them read the same small sides, so the most counts, not the sum.
+#[repr(C)]
+#[derive(Default)]
+struct SharedJoin {
+    rows: AtomicU64,
+    batches: AtomicU64,
+    bytes: AtomicU64,
 }
 
 /// What workers did, for EXPLAIN.
@@ -28,6 +40,10 @@ pub struct OfWorkers {
     /// Segments and vectors that were aggregated by their zones alone.
     pub segments_by_zones: u64,
     pub vectors_by_zones: u64,
+    /// Groups that were put aside.
+    pub early_groups: u64,
+    /// A hash join: the most of each counter.
+    pub join: JoinCounters,
 }
 
 impl OfWorkers {
@@ -38,6 +54,8 @@ impl OfWorkers {
         self.groups += others.groups;
         self.segments_by_zones += others.segments_by_zones;
         self.vectors_by_zones += others.vectors_by_zones;
+        self.early_groups += others.early_groups;
+        self.join = self.join.max(others.join);
     }
 }
 
@@ -59,8 +77,16 @@ impl SharedAggregation {
             (&self.groups, did.groups),
             (&self.segments_by_zones, did.segments_by_zones),
             (&self.vectors_by_zones, did.vectors_by_zones),
+            (&self.early_groups, did.early_groups),
         ] {
             total.fetch_add(did, Ordering::Relaxed);
+        }
+        for (most, did) in [
+            (&self.join.rows, did.join.rows),
+            (&self.join.batches, did.join.batches),
+            (&self.join.bytes, did.join.bytes as u64),
+        ] {
+            most.fetch_max(did, Ordering::Relaxed);
         }
     }
 
@@ -74,6 +100,12 @@ impl SharedAggregation {
             groups: take(&self.groups),
             segments_by_zones: take(&self.segments_by_zones),
             vectors_by_zones: take(&self.vectors_by_zones),
+            early_groups: take(&self.early_groups),
+            join: JoinCounters {
+                rows: take(&self.join.rows),
+                batches: take(&self.join.batches),
+                bytes: take(&self.join.bytes) as usize,
+            },
         }
     }
 }

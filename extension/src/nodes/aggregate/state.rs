@@ -51,6 +51,8 @@ pub struct AggregateState {
     /// The parts in which groups were aggregated, and the bytes that rows took in temporary files meanwhile.
     batches: u64,
     written_bytes: u64,
+    /// Groups of a worker that were put aside.
+    early_groups: u64,
     /// What the processes of a parallel aggregation share.
     shared: Option<SharedState<SharedAggregation>>,
     of_workers: OfWorkers,
@@ -177,6 +179,8 @@ impl ParallelNode for AggregateState {
                 groups: self.groups as u64,
                 segments_by_zones: self.segments_by_zones,
                 vectors_by_zones: self.vectors_by_zones,
+                early_groups: self.early_groups,
+                join: self.hash_join.unwrap_or_default(),
             });
         } else {
             self.of_workers.add(&shared.collect());
@@ -191,8 +195,9 @@ impl AggregateState {
         if let Some((counters, algorithm)) = &self.join {
             counters.explain_joined(algorithm, explain);
         }
-        if let Some(join) = &self.hash_join {
-            join.explain(explain);
+        if self.hash_join.is_some() || of_workers.join.batches > 0 {
+            let own = self.hash_join.unwrap_or_default();
+            own.max(of_workers.join).explain(explain);
         }
         explain.integer(c"Vector Rows Passed", self.passed + of_workers.passed);
         let segments = self.segments_by_zones + of_workers.segments_by_zones;
@@ -204,6 +209,10 @@ impl AggregateState {
             explain.integer(c"Vectors Answered By Zone Maps", vectors);
         }
         explain.integer(c"Groups", self.groups as u64 + of_workers.groups);
+        let early_groups = self.early_groups + of_workers.early_groups;
+        if early_groups > 0 {
+            explain.integer(c"Groups Put Aside", early_groups);
+        }
         explain.kilobytes(c"Memory", self.bytes);
         if self.batches > 1 {
             explain.integer(c"Batches", self.batches);
@@ -234,7 +243,8 @@ impl AggregateState {
             program.aggregation.share_key_numbers();
         }
         let can_wait = !self.keeps_groups && program.can_wait(&plan);
-        let limit = (plan.has_stand_in && !can_wait).then(stand_in::memory_limit);
+        let is_limited = plan.has_stand_in || plan.is_partial;
+        let limit = (is_limited && !can_wait).then(stand_in::memory_limit);
         if can_wait {
             let attributes = waiting_rows::aside(program.looked_at(), &table.kinds());
             let (scalars, memory) = (scalars.clone(), lasting_memory(node));
@@ -249,13 +259,15 @@ impl AggregateState {
             return Ok(Outcome::TooLarge);
         }
         while batch == Batch::Ready {
-            if let Some(outcome) = self.read_batch(&mut program, &mut source, &scalars, limit) {
+            let outcome =
+                self.read_batch(&mut program, &mut source, (&scalars, limit), &plan, node);
+            if let Some(outcome) = outcome {
                 program.stop(source);
                 return Ok(outcome);
             }
             batch = program.next_batch(false);
             if batch == Batch::Ready {
-                source.rewind(false);
+                source.read_again();
             }
         }
         Ok(self.finish(program, source, &plan, node))
@@ -266,8 +278,9 @@ impl AggregateState {
         &mut self,
         program: &mut Program,
         source: &mut VectorSource,
-        scalars: &[Option<Scalar>],
-        limit: Option<usize>,
+        (scalars, limit): (&[Option<Scalar>], Option<usize>),
+        plan: &EnginePlan,
+        node: ExecNode<'_>,
     ) -> Option<Outcome> {
         let mut has_vector = true;
         while has_vector {
@@ -286,7 +299,12 @@ impl AggregateState {
                 }
                 Err(failure) => error::evaluation(failure),
             }
-            if limit.is_some_and(|limit| program.bytes() > limit) {
+            let Some(limit) = limit.filter(|limit| program.bytes() > *limit) else {
+                continue;
+            };
+            if plan.is_partial {
+                program.put_groups_aside(limit, node);
+            } else {
                 self.bytes = program.bytes();
                 self.groups = program.aggregation.groups();
                 self.counters = source.counters();
@@ -319,10 +337,11 @@ impl AggregateState {
         self.hash_join = program.hash_join.as_ref().map(HashStage::counters);
         let hash_join_bytes = self.hash_join.map_or(0, |join| join.bytes);
         self.bytes = program.bytes() + program.join_bytes() + hash_join_bytes;
-        let joined = program.take_values();
-        let shapes = (program.keys, program.shapes);
-        let memory = lasting_memory(node);
-        let groups = Groups::new(program.aggregation, shapes, joined, memory, plan.order)
+        let early = program.early.as_ref();
+        self.early_groups = early.map_or(0, |early| early.groups as u64);
+        let groups = program
+            .groups(lasting_memory(node), plan.order)
+            .preceded_by(program.early.take())
             .limited(plan.limit.clone())
             .with_absent(plan.absent.clone());
         let waiting = program.waiting.filter(WaitingRows::has_written);

@@ -36,8 +36,6 @@ pub(super) struct Terms<'p> {
     pub limit: Option<GroupLimit>,
     /// How many expressions PostgreSQL evaluates for each row.
     pub by_row: usize,
-    /// Whether values of keys have codes.
-    pub has_codes: bool,
     /// Whether the values of keys or arguments are kept, so that even one group may be large.
     pub keeps_values: bool,
 }
@@ -94,7 +92,6 @@ impl<'p> Terms<'p> {
             order,
             limit,
             by_row: translator.by_row,
-            has_codes: !by_code.is_empty(),
             keeps_values: keeps_values || !by_code.is_empty(),
         })
     }
@@ -168,7 +165,7 @@ fn want_all<'p>(
 }
 
 /// The translator of the expressions over a table or a join.
-fn translator<'p>(
+pub(super) fn translator<'p>(
     join: Option<&TimeJoin<'p>>,
     hash_join: Option<&HashJoin<'p>>,
     leaves: &[Expr<'p>],

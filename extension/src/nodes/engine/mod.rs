@@ -3,11 +3,13 @@
 //! | module | content |
 //! |---|---|
 //! | [`plan`] | what their plans store |
+//! | [`early_groups`] | groups that a worker returns before it has read all of its rows |
 //! | [`group_limit`] | the groups that ORDER BY and LIMIT can return |
 //! | [`group_order`] | groups in the order of one of their keys |
 //! | [`results`] | finished groups as rows |
 //! | [`waiting_rows`] | rows in temporary files, whose groups do not fit into memory |
 
+pub mod early_groups;
 pub mod group_limit;
 pub mod group_order;
 pub mod plan;

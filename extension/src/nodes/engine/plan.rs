@@ -2,7 +2,7 @@
 //!
 //! | list | content |
 //! |---|---|
-//! | numbers | counts of the nine parts of `custom_scan_tlist`; whether a plan stands in; the [order](GroupOrder) of groups; two numbers for each absent column; the [limit](GroupLimit) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
+//! | numbers | counts of the nine parts of `custom_scan_tlist`; flags; the [order](GroupOrder) of groups; two numbers for each absent column; the [limit](GroupLimit) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
 //! | nodes | the join by time |
 //! | `custom_exprs` | parameters of all expressions, as PostgreSQL looks only there for what makes a node run again |
 //! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; a column of the table |
@@ -27,6 +27,10 @@ use crate::pg::explain::Explain;
 use crate::pg::tree::{Aggref, Expr, Expression, List, Query, View, plan_field, plan_node};
 use crate::planner::reasons::About;
 
+/// Flags among the numbers of a plan.
+const STANDS_IN: i32 = 1;
+const IS_PARTIAL: i32 = 2;
+
 /// Fills in the plan of a path that stores what an [`Engine`] made.
 pub fn plan_engine(planned: &Planned) {
     let index = planned.take_path();
@@ -36,8 +40,8 @@ pub fn plan_engine(planned: &Planned) {
 /// As [`plan_engine`], for an aggregation: the node evaluates HAVING.
 pub fn plan_aggregation(planned: &Planned) {
     plan_engine(planned);
-    if planned.path.as_path().parallel_aware() {
-        // The node that combines the groups of several processes evaluates HAVING.
+    if EnginePlan::of(planned.plan()).is_partial {
+        // The node that combines the transition states of groups evaluates HAVING.
         return;
     }
     let having = planned.root.parse().and_then(Query::havingQual);
@@ -100,6 +104,8 @@ pub struct Engine<'a, 'p> {
     pub join: Joined<'a, 'p>,
     /// Whether PostgreSQL's own plan is the last child.
     pub has_stand_in: bool,
+    /// Whether the node returns transition states, and any group several times if it likes.
+    pub is_partial: bool,
     /// The order of the groups.
     pub order: Option<GroupOrder>,
     /// The groups that the query can return.
@@ -142,7 +148,9 @@ impl<'p> Engine<'_, 'p> {
             }
         }
         targets.push(table_column(self.index));
-        numbers.push(i32::from(self.has_stand_in));
+        let stands_in = if self.has_stand_in { STANDS_IN } else { 0 };
+        let is_partial = if self.is_partial { IS_PARTIAL } else { 0 };
+        numbers.push(stands_in | is_partial);
         numbers.push(GroupOrder::number(self.order));
         for Absent { value, .. } in &self.absent {
             numbers.extend([i32::from(value.is_some()), value.unwrap_or(0)]);
@@ -181,6 +189,8 @@ pub struct EnginePlan {
     pub hash_join: Option<HashJoinPlan>,
     /// Whether the last child is a plan that [stands in](crate::custom_scan::stand_in).
     pub has_stand_in: bool,
+    /// Whether the node returns transition states, and any group several times if it likes.
+    pub is_partial: bool,
     /// The order in which groups are returned, if the query wants one.
     pub order: Option<GroupOrder>,
     /// The groups that the query can return, if not all.
@@ -270,7 +280,8 @@ impl EnginePlan {
             quals_above,
             join,
             hash_join,
-            has_stand_in: numbers[9] != 0,
+            has_stand_in: numbers[9] & STANDS_IN != 0,
+            is_partial: numbers[9] & IS_PARTIAL != 0,
             order: GroupOrder::from_number(numbers[10]),
             limit,
             reasons: private_data::reasons(plan),

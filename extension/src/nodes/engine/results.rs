@@ -6,6 +6,7 @@ use lanes_columnar::aggregate::{Aggregation, Answer, KeyValue, Numbers};
 use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
+use super::early_groups::EarlyGroups;
 use super::group_limit::GroupLimit;
 use super::group_order::GroupOrder;
 use super::waiting_rows::WaitingRows;
@@ -16,7 +17,7 @@ use crate::expressions::result_datum;
 use crate::pg::exec::child::Child;
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
-use crate::pg::exec::slot::SlotWriter;
+use crate::pg::exec::slot::{Slot, SlotWriter};
 
 /// The groups, or the plan that returns them instead.
 pub enum Results {
@@ -37,7 +38,9 @@ impl Results {
     /// The groups, if all of them are in memory.
     pub fn groups(&mut self) -> Option<&mut Groups> {
         match self {
-            Results::Groups(groups) if groups.waiting.is_none() => Some(groups),
+            Results::Groups(groups) if groups.waiting.is_none() && groups.early.is_none() => {
+                Some(groups)
+            }
             Results::Groups(_) | Results::StandIn(_) => None,
         }
     }
@@ -52,10 +55,9 @@ impl Results {
 
     /// Deletes temporary files.
     pub fn free(self) {
-        if let Results::Groups(groups) = self
-            && let Some(waiting) = groups.waiting
-        {
-            waiting.free();
+        if let Results::Groups(groups) = self {
+            groups.waiting.into_iter().for_each(WaitingRows::free);
+            groups.early.into_iter().for_each(EarlyGroups::free);
         }
     }
 
@@ -74,6 +76,9 @@ impl Results {
     pub fn write_next(&mut self, node: ExecNode<'_>, row: &mut SlotWriter<'_>) -> NextRow {
         let is_written = match self {
             Results::Groups(groups) => {
+                if let Some(early) = groups.next_early() {
+                    return NextRow::Other(early);
+                }
                 let memory = node.context().memory();
                 memory.enter(|| groups.write_next(row))
             }
@@ -99,6 +104,8 @@ pub struct Groups {
     order: Option<Vec<u32>>,
     /// The rows of further groups.
     waiting: Option<WaitingRows>,
+    /// The rows of groups that are returned before these.
+    early: Option<EarlyGroups>,
     /// The groups that the query can return, if not all. `order` has them.
     limit: Option<GroupLimit>,
     /// The values of columns after the aggregates.
@@ -124,6 +131,7 @@ impl Groups {
             memory,
             next: 0,
             waiting: None,
+            early: None,
             limit: None,
             absent: Vec::new(),
         }
@@ -156,6 +164,25 @@ impl Groups {
         }
     }
 
+    /// Groups that are returned after the rows of others.
+    pub fn preceded_by(self, early: Option<EarlyGroups>) -> Groups {
+        Groups { early, ..self }
+    }
+
+    /// The aggregation, all of whose groups were returned.
+    pub fn into_aggregation(self) -> Aggregation {
+        self.aggregation
+    }
+
+    /// The next row that was put aside before.
+    fn next_early(&mut self) -> Option<Slot> {
+        let row = self.early.as_mut()?.next_row();
+        if row.is_none() {
+            self.early.take().into_iter().for_each(EarlyGroups::free);
+        }
+        row
+    }
+
     /// Replaces the groups, all of which were returned, by the next ones; false if there is none.
     fn replace(&mut self) -> bool {
         let Some(waiting) = &mut self.waiting else {
@@ -173,7 +200,7 @@ impl Groups {
 
     /// Writes the keys and results of the next group; false if there is none. Columns that the node never returns are
     /// NULL. Values are allocated in the current memory context.
-    fn write_next(&mut self, row: &mut SlotWriter<'_>) -> bool {
+    pub(super) fn write_next(&mut self, row: &mut SlotWriter<'_>) -> bool {
         while self.next == self.returned() {
             if !self.replace() {
                 return false;

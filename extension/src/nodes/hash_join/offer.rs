@@ -14,7 +14,9 @@ use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_time::nested_loop::Joining;
 use crate::nodes::engine::plan::{Engine, Joined};
-use crate::pg::tree::{Expr, List, Path, PlannerInfo, SortGroupClause, View, plan_node};
+use crate::pg::tree::{
+    Expr, List, Path, PlannerInfo, RelOptInfo, SortGroupClause, View, plan_node,
+};
 use crate::pg::{catalog, outer_joins, server};
 use crate::planner::quals::{VECTOR_SHARE, quals};
 use crate::planner::reasons::{self, About};
@@ -107,6 +109,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
         quals: filters,
         join: Joined::ByHash(&join.plan, List::EMPTY),
         has_stand_in: stand_in.is_some(),
+        is_partial: false,
         order: None,
         limit: None,
     }
@@ -176,6 +179,35 @@ impl Cost {
 
 /// The paths to the rows of each small side: its keys, then its outputs.
 pub fn small_paths<'p>(root: PlannerInfo<'p>, join: &HashJoin<'p>) -> List<'p, Path<'p>> {
+    small_paths_by(root, join, RelOptInfo::cheapest_total_path)
+}
+
+/// As [`small_paths`], by paths that each worker may execute.
+///
+/// # Errors
+/// If a side has no such path.
+pub fn small_paths_of_worker<'p>(
+    root: PlannerInfo<'p>,
+    join: &HashJoin<'p>,
+) -> Translation<List<'p, Path<'p>>> {
+    let choose = |small: RelOptInfo<'p>| {
+        let paths = small.pathlist().iter();
+        let safe = paths.filter(|path| path.parallel_safe() && path.param_info().is_none());
+        safe.min_by(|a, b| a.total_cost().total_cmp(&b.total_cost()))
+    };
+    let paths = small_paths_by(root, join, choose);
+    let mut are_safe = paths.iter().map(Path::parallel_safe);
+    match paths.len() == join.plan.dimensions.len() && are_safe.all(|is_safe| is_safe) {
+        true => Ok(paths),
+        false => Err("a small side that workers may not read".into()),
+    }
+}
+
+fn small_paths_by<'p>(
+    root: PlannerInfo<'p>,
+    join: &HashJoin<'p>,
+    choose: impl Fn(RelOptInfo<'p>) -> Option<Path<'p>>,
+) -> List<'p, Path<'p>> {
     let sides = join.sides.dimensions.iter().zip(&join.small_keys);
     let paths = sides.enumerate().filter_map(|(dimension, (side, keys))| {
         let outputs = join.plan.outputs.iter();
@@ -186,7 +218,7 @@ pub fn small_paths<'p>(root: PlannerInfo<'p>, join: &HashJoin<'p>) -> List<'p, P
             .chain(outputs.map(|output| output.column));
         let within = |column| outer_joins::within(side.small, plan_node(column));
         let target = root.target_of(columns.map(within));
-        let below = side.small.cheapest_total_path()?;
+        let below = choose(side.small)?;
         Some(root.projection(side.small, below, target))
     });
     List::new(paths)

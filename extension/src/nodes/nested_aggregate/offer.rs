@@ -202,6 +202,7 @@ pub fn offer<'p>(
         quals: List::EMPTY,
         join: Joined::No,
         has_stand_in: true,
+        is_partial: false,
         order: None,
         limit: None,
     };

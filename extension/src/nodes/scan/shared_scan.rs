@@ -23,6 +23,7 @@ pub struct SharedScan {
     cold_cache_hits: AtomicU64,
     vectors: AtomicU64,
     vectors_skipped: AtomicU64,
+    vectors_without_keys: AtomicU64,
     rows: AtomicU64,
     passed: AtomicU64,
 }
@@ -45,6 +46,7 @@ impl SharedScan {
             (&self.cold_cache_hits, counters.cold_cache_hits),
             (&self.vectors, counters.vectors),
             (&self.vectors_skipped, counters.vectors_skipped),
+            (&self.vectors_without_keys, counters.vectors_without_keys),
             (&self.rows, counters.rows),
             (&self.passed, passed),
         ] {
@@ -65,8 +67,7 @@ impl SharedScan {
             cold_cache_hits: take(&self.cold_cache_hits),
             vectors: take(&self.vectors),
             vectors_skipped: take(&self.vectors_skipped),
-            // No join of this extension reads a parallel scan.
-            vectors_without_keys: 0,
+            vectors_without_keys: take(&self.vectors_without_keys),
             rows: take(&self.rows),
         };
         (counters, take(&self.passed))

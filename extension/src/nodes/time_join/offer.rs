@@ -161,6 +161,7 @@ fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) 
         quals: filters,
         join: Joined::ByTime(join),
         has_stand_in: false,
+        is_partial: false,
         order: None,
         limit: None,
     };

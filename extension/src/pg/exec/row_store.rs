@@ -23,6 +23,12 @@ impl RowDescriptor {
         }
     }
 
+    /// The descriptor of a slot, for a queue that is freed before the slot.
+    pub fn of_slot(slot: Slot) -> RowDescriptor {
+        // SAFETY: a live slot has a descriptor, which lives as long.
+        RowDescriptor(unsafe { (*slot.as_raw()).tts_tupleDescriptor })
+    }
+
     fn minimal_slot(self) -> Slot {
         // SAFETY: the descriptor lives in the same memory context as the slot.
         unsafe {
@@ -57,6 +63,12 @@ impl RowQueue {
         let (values, nulls) = (row.values.as_mut_ptr(), row.nulls.as_mut_ptr());
         // SAFETY: the store is live, and the row has a value for each column.
         unsafe { pg_sys::tuplestore_putvalues(self.store, self.descriptor.0, values, nulls) }
+    }
+
+    /// Puts the row of a slot aside. The queue copies it.
+    pub fn put_slot(&mut self, row: Slot) {
+        // SAFETY: the store is live, and the slot has a row.
+        unsafe { pg_sys::tuplestore_puttupleslot(self.store, row.as_raw()) }
     }
 
     /// The next row, valid until the one after it. `None` if there is no row left; all rows are then dropped.

@@ -83,8 +83,22 @@ impl ValueCodes {
         self.copied_bytes + by_bits + self.values.len() * VALUE_BYTES
     }
 
-    /// Takes the values by code; `None` is NULL. No code is given afterwards.
+    /// The values by code; `None` is NULL.
+    pub fn values(&self) -> &[Option<Datum>] {
+        &self.values
+    }
+
+    /// Takes the values by code; `None` is NULL. No code is given until the values are [forgotten](Self::clear).
     pub fn take_values(&mut self) -> Vec<Option<Datum>> {
         std::mem::take(&mut self.values)
+    }
+
+    /// Forgets all values, whose memory the caller then resets. Codes count from 0 again.
+    pub fn clear(&mut self) {
+        self.null = None;
+        self.by_hash = HashMap::new();
+        self.by_bits = HashMap::new();
+        self.values = Vec::new();
+        self.copied_bytes = 0;
     }
 }

@@ -12,6 +12,7 @@
 //! | [`operands`] | the kinds of expressions |
 //! | [`query`] | a query and its clauses |
 //! | [`planner`], [`path`] | the planner's state, relations, conditions and path keys; paths |
+//! | [`partial`] | aggregation of parts of a relation: transition states, and children |
 //! | [`plan`], [`statement`] | finished plans, statements that need none |
 //! | [`walk`] | visiting every node of a tree |
 //! | [`make`](mod@make), [`parse`] | new nodes; expressions as the parser makes them of others |
@@ -34,6 +35,7 @@ pub mod list;
 pub mod make;
 pub mod operands;
 pub mod parse;
+pub mod partial;
 pub mod path;
 pub mod plan;
 pub mod planner;

@@ -182,20 +182,43 @@ impl<'p> PlannerInfo<'p> {
         paths: &[Path<'p>],
         target: Option<PathTarget<'p>>,
     ) -> Path<'p> {
+        self.append(relation, (paths, &[]), 0, target)
+    }
+
+    /// As [`Self::appended`], for one of several processes. Each of the first paths is executed by one process, each of
+    /// the others by any of them.
+    pub fn appended_by_workers(
+        self,
+        relation: RelOptInfo<'p>,
+        paths: (&[Path<'p>], &[Path<'p>]),
+        workers: i32,
+        target: Option<PathTarget<'p>>,
+    ) -> Path<'p> {
+        self.append(relation, paths, workers, target)
+    }
+
+    fn append(
+        self,
+        relation: RelOptInfo<'p>,
+        (whole, shared): (&[Path<'p>], &[Path<'p>]),
+        workers: i32,
+        target: Option<PathTarget<'p>>,
+    ) -> Path<'p> {
         let (root, relation) = (self.as_ptr(), relation.as_ptr());
-        let paths = List::new(paths.iter().copied()).as_ptr();
+        let [whole, shared] =
+            [whole, shared].map(|paths| List::new(paths.iter().copied()).as_ptr());
         let none = std::ptr::null_mut();
         // SAFETY: live structures; the path begins as every path does.
         unsafe {
             let path = pg_sys::create_append_path(
                 root,
                 relation,
-                paths,
-                none,
+                whole,
+                shared,
                 none,
                 std::ptr::null_mut(),
-                0,
-                false,
+                workers,
+                workers > 0,
                 -1.0,
             );
             if let Some(target) = target {

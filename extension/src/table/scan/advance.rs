@@ -110,10 +110,10 @@ impl Scan<'_> {
 
     /// The segment after `from` in the direction. In a parallel scan it is the next that no
     /// participant has taken.
-    fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
-        if let Some(shared) = self.shared {
+    fn claim(&mut self, from: i64, forward: bool, first: i64) -> i64 {
+        if let Some(shared) = &mut self.shared {
             let sealings = self.reader.meta().map_or(0, |meta| meta.sealings);
-            let taken = shared.take(sealings, first as u64);
+            let taken = shared.next(sealings, first as u64);
             return taken.map_or(i64::MAX, |segment| segment as i64);
         }
         if forward { from + 1 } else { from - 1 }

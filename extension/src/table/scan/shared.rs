@@ -45,3 +45,40 @@ impl SharedSegments {
         Some(self.next.fetch_add(1, Ordering::Relaxed))
     }
 }
+
+/// The segments of a participant: those that it takes, which it may read several times.
+pub(super) struct TakenSegments<'a> {
+    shared: &'a SharedSegments,
+    /// The segments that it has taken.
+    own: Vec<u64>,
+    /// The place in `own` of the segment that is read next, while segments are read again.
+    again: Option<usize>,
+}
+
+impl<'a> TakenSegments<'a> {
+    /// No segment is taken yet.
+    pub(super) fn new(shared: &'a SharedSegments) -> TakenSegments<'a> {
+        TakenSegments {
+            shared,
+            own: Vec::new(),
+            again: None,
+        }
+    }
+
+    /// The next segment of this participant; `None` at the end. See [`SharedSegments::take`].
+    pub(super) fn next(&mut self, sealings: u64, first: u64) -> Option<u64> {
+        if let Some(place) = &mut self.again {
+            let segment = self.own.get(*place).copied();
+            *place += 1;
+            return segment;
+        }
+        let taken = self.shared.take(sealings, first)?;
+        self.own.push(taken);
+        Some(taken)
+    }
+
+    /// Begins to read the segments again that were taken. The last one may lie behind the table's end.
+    pub(super) fn read_again(&mut self) {
+        self.again = Some(0);
+    }
+}
