@@ -44,7 +44,7 @@ SELECT same('SELECT sum(i8 * 1000), avg(-i8), sum(9223372036854775807 - i8 * 0) 
 SELECT same('SELECT s, count(*) FROM l GROUP BY s');
 SELECT same('SELECT u, sum(id) FROM l GROUP BY u');
 SELECT same('SELECT b, s, k % 2, sum(id) FROM l GROUP BY b, s, k % 2');
-SELECT same('SELECT date_trunc(''hour'', ts), avg(id) FROM l GROUP BY 1');
+SELECT same('SELECT date_trunc(''day'', ts), avg(id) FROM l GROUP BY 1');
 SELECT same('SELECT lanes.time_bucket(''1 day'', ts) AS day, s, avg(id) FROM l GROUP BY day, s HAVING count(*) > 100');
 SELECT same('SELECT floor(extract(epoch FROM ts) / 3600) * 3600 AS hour, max(f) FROM l GROUP BY 1');
 SELECT same('SELECT k FROM l GROUP BY k');

@@ -51,7 +51,7 @@ SELECT count(*) FROM m WHERE CASE WHEN n = 0 THEN ok ELSE 1 / n = 1 END;
 SELECT count(*) FROM m WHERE d < ts;
 SELECT count(*) FROM m WHERE n < 50;
 SET lanes.vectorize = on;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM m WHERE price > n AND n = 3;
+EXPLAIN (COSTS OFF) SELECT host FROM m WHERE price > n AND n = 3;
 
 -- Errors are those of the row-by-row executor, and only for rows that count.
 SELECT count(*) FROM m WHERE n <> 0 AND 100 / n > 10;

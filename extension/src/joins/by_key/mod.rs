@@ -48,6 +48,9 @@
 //!   left row is known to have no match only after all small rows. SEMI and ANTI joins keep distinct
 //!   keys instead of rows. LEFT and FULL joins are offered only if all rows are expected to fit.
 //!   PostgreSQL's own plan [takes over](crate::custom_scan::stand_in) if they do not.
+//! - Several processes may join, each the rows of the segments that it takes with all rows of the small sides. No other
+//!   plan can take over from a worker. So the sides that are not read in batches are tables that fit in memory as a
+//!   whole, and the join returns no small rows without a match, which each process would return.
 //! - A grouping expression over a small side is evaluated when a small row first finds a left row. So
 //!   it fails only where PostgreSQL would evaluate it too.
 //! - Conditions on the lanes table are evaluated before its rows are joined, in PostgreSQL's order.

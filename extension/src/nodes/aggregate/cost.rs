@@ -32,6 +32,19 @@ fn waiting_cost(groups: f64, rows: f64) -> f64 {
     2.0 * share * rows / f64::from(pg_sys::BLCKSZ) * server::seq_page_cost()
 }
 
+/// If a table has so few pages, it does not matter which columns of it are read.
+const FEW_PAGES: u32 = 64;
+
+/// The share of a table's bytes that the columns have that a query reads.
+fn share_of_columns<'p>(root: PlannerInfo<'p>, table: RelOptInfo<'p>) -> f64 {
+    let entry = root.entry(table.relid());
+    let Some(entry) = entry.filter(|_| table.pages() > FEW_PAGES) else {
+        return 1.0;
+    };
+    let read = table.reltarget().map_or(0, |target| target.width());
+    (f64::from(read) / f64::from(table.row_width(entry.relid()).max(1))).min(1.0)
+}
+
 /// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
 fn rows_cost(sides: &Sides<'_>) -> Option<f64> {
     let path = sides.joined.cheapest_total_path()?;
@@ -102,7 +115,7 @@ impl<'p> Aggregated<'_, 'p> {
                 // Keys and aggregates see only rows that pass the conditions.
                 let share = planner::selectivity::of(root, input, filters);
                 let filtering = input.tuples() * share * per_row(filters.len());
-                let pages = f64::from(input.pages()) * share;
+                let pages = f64::from(input.pages()) * share * share_of_columns(root, input);
                 let reading = pages * server::seq_page_cost() * 0.1 + filtering;
                 let by_time = self.join.map_or(0.0, |join| {
                     (join.right_rows + input.tuples()) * operator * JOIN_SHARE

@@ -75,7 +75,8 @@ pub fn offer<'p>(
     };
     offer(appended);
     if let Some(appended) = parts.by_workers(&paths) {
-        offer(workers::gathered(root, parts.states, appended));
+        let share = workers::GATHER_SHARE;
+        offer(workers::gathered(root, parts.states, appended, share));
     }
     Ok(())
 }

@@ -220,9 +220,11 @@ impl Program {
         self.aggregation.finish();
         let early = self.early.take();
         let mut early = early.unwrap_or_else(|| EarlyGroups::new(node));
-        let mut groups = self.groups(lasting_memory(node), None);
+        let memory = lasting_memory(node).child(c"LanesAggregate groups");
+        let mut groups = self.groups(memory, None);
         early.put(&mut groups, node);
         self.aggregation = groups.into_aggregation();
+        memory.delete();
         self.aggregation.clear();
         self.by_code.clear();
         self.early = Some(early);

@@ -35,7 +35,9 @@ use crate::planner::bucket_groups;
 /// The costs of starting workers and of their rows, as a share of PostgreSQL's settings for them. Aggregating vectors
 /// takes 15 to 40 µs for each unit of its estimated cost, a sequential scan of a heap about 5. Starting workers took
 /// 12 ms where this was measured, for 1,000 units.
-const GATHER_SHARE: f64 = 0.5;
+pub(super) const GATHER_SHARE: f64 = 0.5;
+/// As [`GATHER_SHARE`], for a hash join. It takes 5 µs for each unit, so starting workers costs as much as 2,000 units.
+const GATHER_SHARE_OF_JOIN: f64 = 2.0;
 
 /// An aggregation by one process.
 pub(super) struct OneProcess<'a, 'p> {
@@ -87,22 +89,28 @@ pub(super) fn offer(alone: &OneProcess<'_, '_>) -> Translation<()> {
     if alone.has_limit && groups > LIMITED_GROUPS_MAX {
         return Err("the first of many groups".into());
     }
-    let gathered = gathered(root, states, path);
+    let share = match grouped.hash_join {
+        Some(_) => GATHER_SHARE_OF_JOIN,
+        None => GATHER_SHARE,
+    };
+    let gathered = gathered(root, states, path, share);
     if let Some(finalised) = root.finalised(output, gathered, calls, groups) {
         output.add_any_path(finalised);
     }
     Ok(())
 }
 
-/// The path that receives the transition states of several processes, each of which executes a path.
+/// The path that receives the transition states of several processes, each of which executes a path. Receiving them
+/// costs this share of what PostgreSQL estimates.
 pub(super) fn gathered<'p>(
     root: PlannerInfo<'p>,
     states: RelOptInfo<'p>,
     path: Path<'p>,
+    share: f64,
 ) -> Path<'p> {
     let gathered = root.gathered(states, path);
-    let startup = GATHER_SHARE * (gathered.startup_cost() - path.startup_cost());
-    let total = GATHER_SHARE * (gathered.total_cost() - path.total_cost());
+    let startup = share * (gathered.startup_cost() - path.startup_cost());
+    let total = share * (gathered.total_cost() - path.total_cost());
     gathered.set_startup_cost(path.startup_cost() + startup);
     gathered.set_total_cost(path.total_cost() + total);
     gathered

@@ -255,6 +255,21 @@ impl<'p> RelOptInfo<'p> {
         self.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL && self.relid() > 0
     }
 
+    /// The expected bytes of a row of a table with all of its columns: `get_relation_data_width`.
+    pub fn row_width(self, table: Oid) -> i32 {
+        // SAFETY: the array has an element for each attribute from `min_attr` to `max_attr`; it is null for a relation
+        // that is no table. The function reads elements from attribute 1 on.
+        unsafe {
+            let relation = self.as_ptr();
+            let widths = (*relation).attr_widths;
+            let widths = match widths.is_null() {
+                true => widths,
+                false => widths.offset(-isize::from((*relation).min_attr)),
+            };
+            pg_sys::get_relation_data_width(table, widths)
+        }
+    }
+
     /// The relations that need an attribute above the relation's scan. System columns have negative numbers.
     pub fn attr_needed(self, attribute: i16) -> Relids<'p> {
         assert!((self.min_attr()..=self.max_attr()).contains(&attribute));
