@@ -1,7 +1,10 @@
 //! `lanes.candlestick(ts, price, volume)`: first, greatest, least and last price, with their times, and the volume.
 //!
 //! Rows whose time or price is NULL do not count. A NULL volume adds nothing. Among equal times, the open is of the row
-//! that arrives first, and the close is of the row that arrives last. NaN is the greatest price.
+//! that arrives first, and the close is of the row that arrives last. Of equal prices, the greatest and the least are of
+//! the earliest time, in whichever order processes combine their candles. NaN is the greatest price.
+
+use std::cmp::Reverse;
 
 use lanes_columnar::aggregate::ema::order_key;
 use pgrx::{IntoDatum, pg_sys};
@@ -61,10 +64,12 @@ impl Candle {
         if later.close.time >= self.close.time {
             self.close = later.close;
         }
-        if order_key(later.high.price) > order_key(self.high.price) {
+        let high = |trade: &Trade| (order_key(trade.price), Reverse(trade.time));
+        if high(&later.high) > high(&self.high) {
             self.high = later.high;
         }
-        if order_key(later.low.price) < order_key(self.low.price) {
+        let low = |trade: &Trade| (order_key(trade.price), trade.time);
+        if low(&later.low) < low(&self.low) {
             self.low = later.low;
         }
         self.sums = vwap::merge(&self.sums, &later.sums);
@@ -190,6 +195,12 @@ mod tests {
         let candle = candle(&[(5, 2.0), (1, 7.0), (1, 3.0), (5, 4.0)]);
         assert_eq!((candle.open.price, candle.close.price), (7.0, 4.0));
         assert_eq!((candle.high.time, candle.low.time), (1, 5));
+    }
+
+    #[test]
+    fn of_equal_prices_the_earliest_counts() {
+        let candle = candle(&[(5, 2.0), (4, 7.0), (1, 7.0), (2, 7.0), (3, 2.0), (6, 2.0)]);
+        assert_eq!((candle.high.time, candle.low.time), (1, 3));
     }
 
     #[test]

@@ -46,7 +46,7 @@ SELECT same('SELECT u, sum(id) FROM l GROUP BY u');
 SELECT same('SELECT b, s, k % 2, sum(id) FROM l GROUP BY b, s, k % 2');
 SELECT same('SELECT date_trunc(''day'', ts), avg(id) FROM l GROUP BY 1');
 SELECT same('SELECT lanes.time_bucket(''1 day'', ts) AS day, s, avg(id) FROM l GROUP BY day, s HAVING count(*) > 100');
-SELECT same('SELECT floor(extract(epoch FROM ts) / 3600) * 3600 AS hour, max(f) FROM l GROUP BY 1');
+SELECT same('SELECT floor(extract(epoch FROM ts) / 86400) * 86400 AS day, max(f) FROM l GROUP BY 1');
 SELECT same('SELECT k FROM l GROUP BY k');
 SELECT same('SELECT k, s, sum(f) FROM l WHERE k = 3 GROUP BY k, s');
 -- A key of one value, with a row and without.

@@ -79,8 +79,8 @@ SELECT plan('SELECT d.region, count(*), count(l.id) FROM l LEFT JOIN (SELECT * F
 SELECT plan('SELECT d.region, count(*) FROM l JOIN (SELECT * FROM d WHERE random() < 2) d ON d.id = l.k GROUP BY 1');
 
 -- A small side that takes several batches in each process.
-CREATE TABLE large (id int, name text);
-INSERT INTO large SELECT i % 500, repeat('n' || i % 50, 20) FROM generate_series(1, 6000) i;
+CREATE TABLE large (id int, name text, n int);
+INSERT INTO large SELECT i % 500, repeat('n' || i % 50, 20), i % 50 FROM generate_series(1, 6000) i;
 ANALYZE large;
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 CREATE FUNCTION batches(query text) RETURNS bool LANGUAGE plpgsql AS $$
@@ -89,8 +89,10 @@ BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
     RETURN plan::text ~ '"Parallel Aware": true' AND (regexp_match(plan::text, '"Batches": (\d+)'))[1]::int > 1;
 END $$;
-SELECT same('SELECT left(name, 4), count(*), sum(l.id::bigint) FROM l JOIN large ON large.id = l.k GROUP BY 1');
-SELECT batches('SELECT left(name, 4), count(*), sum(l.id::bigint) FROM l JOIN large ON large.id = l.k GROUP BY 1') AS has_batches;
+SELECT same('SELECT l.s, count(*), sum(l.id::bigint), max(large.n) FROM l JOIN large ON large.id = l.k GROUP BY 1');
+SELECT batches('SELECT l.s, count(*), sum(l.id::bigint), max(large.n) FROM l JOIN large ON large.id = l.k GROUP BY 1') AS has_batches;
+-- Values of a side that is grouped by are kept, so one process reads such a side in batches.
+SELECT plan('SELECT name, count(*) FROM l JOIN large ON large.id = l.k GROUP BY 1');
 -- More groups than fit into memory: a process returns some of them before it has read all rows.
 CREATE FUNCTION put_aside(query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE plan json;

@@ -67,6 +67,12 @@ SELECT same('SELECT s, count(*), sum(f) FROM m WHERE ts < ''2024-01-03'' GROUP B
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 SELECT same('SELECT id % 20000, count(*), sum(f) FROM m GROUP BY 1');
 SELECT same('SELECT md5((id % 20000)::text), count(*), sum(f) FROM m GROUP BY 1');
+-- The same groups again, after some of them were put aside.
+SET max_parallel_workers_per_gather = 0;
+SELECT x, (SELECT count(*) FROM (SELECT md5((id % 20000)::text), count(*) FROM m GROUP BY 1 HAVING count(*) >= x) q)
+    FROM generate_series(0, 2) x;
+EXPLAIN (COSTS OFF) SELECT md5((id % 20000)::text), count(*) FROM m GROUP BY 1 HAVING count(*) >= 0;
+SET max_parallel_workers_per_gather = 2;
 RESET work_mem; RESET hash_mem_multiplier;
 
 -- UNION ALL, also with expressions and constants; inheritance.
@@ -101,6 +107,18 @@ DECLARE c SCROLL CURSOR FOR SELECT k, sum(id) FROM m WHERE f > 7 GROUP BY k ORDE
 FETCH 2 FROM c;
 FETCH BACKWARD 1 FROM c;
 COMMIT;
+-- Of many partitions, PostgreSQL's own nodes leave out those that a parameter rules out.
+CREATE TABLE many (id int, v int) PARTITION BY RANGE (id);
+SELECT format('CREATE TABLE many_%s PARTITION OF many FOR VALUES FROM (%s) TO (%s) USING lanes', i, i * 100, i * 100 + 100)
+    FROM generate_series(0, 9) i \gexec
+INSERT INTO many SELECT i, i % 7 FROM generate_series(0, 999) i;
+PREPARE one (int) AS SELECT v, count(*) FROM many WHERE id = $1 GROUP BY v;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE one (7);
+EXECUTE one (7);
+RESET plan_cache_mode;
+SELECT same('SELECT v, count(*) FROM many WHERE id > 7 GROUP BY v') LIKE 'same%' AS same;
+DROP TABLE many;
 -- Sealed rows; deleted and new rows of this transaction.
 SELECT lanes.seal('m1'), lanes.seal('m3b');
 BEGIN;

@@ -180,15 +180,22 @@ impl<'p> Sides<'p> {
     }
 
     /// Why several processes cannot join these sides, each with other rows of the lanes table. Each process reads the
-    /// small sides itself, and no other plan can take over from it.
-    pub fn by_workers(&self, divided: Option<usize>) -> Translation<()> {
+    /// small sides itself, and no other plan can take over from it. The codes of values of `grouped` sides are kept, so
+    /// these sides are not read in batches.
+    pub fn by_workers(
+        &self,
+        root: PlannerInfo<'p>,
+        divided: Option<usize>,
+        grouped: &[usize],
+    ) -> Translation<()> {
         let mut kinds = self.dimensions.iter().map(|side| side.kind);
         if kinds.any(JoinKind::keeps_small_rows) {
             return Err("a join that returns small rows without a match".into());
         }
         let sides = self.dimensions.iter().enumerate();
-        let mut whole = sides.filter(|(index, _)| divided != Some(*index));
-        match whole.all(|(_, side)| side.is_small_table()) {
+        let mut whole =
+            sides.filter(|(index, _)| divided != Some(*index) || grouped.contains(index));
+        match whole.all(|(_, side)| side.is_small_table(root)) {
             true => Ok(()),
             false => Err("a small side that may not fit in memory".into()),
         }
@@ -255,12 +262,16 @@ type Keys = (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>);
 
 impl<'p> Side<'p> {
     /// Whether it is a table all of whose rows fit in memory, with and without conditions on them.
-    fn is_small_table(&self) -> bool {
+    fn is_small_table(&self, root: PlannerInfo<'p>) -> bool {
         let Side { small, .. } = self;
+        // Of a table with children the planner knows only the rows that pass the conditions.
+        let entry = root.entry(small.relid());
         let is_table = small.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
-            && small.rtekind() == pg_sys::RTEKind::RTE_RELATION;
+            && entry.is_some_and(|entry| entry.is_relation() && !entry.inh());
         let width = small.reltarget().map_or(0, |target| target.width());
-        let bytes = small.tuples() * (f64::from(width) + ROW_BYTES as f64);
+        // The planner may not know how many rows a foreign table has.
+        let rows = small.tuples().max(small.rows());
+        let bytes = rows * (f64::from(width) + ROW_BYTES as f64);
         is_table && bytes <= hash_memory_limit() as f64
     }
 

@@ -35,14 +35,26 @@ fn waiting_cost(groups: f64, rows: f64) -> f64 {
 /// If a table has so few pages, it does not matter which columns of it are read.
 const FEW_PAGES: u32 = 64;
 
-/// The share of a table's bytes that the columns have that a query reads.
-fn share_of_columns<'p>(root: PlannerInfo<'p>, table: RelOptInfo<'p>) -> f64 {
+/// The share of a table's bytes that the columns have that these expressions read.
+fn share_of_columns<'p>(
+    root: PlannerInfo<'p>,
+    table: RelOptInfo<'p>,
+    expressions: impl Iterator<Item = Expr<'p>>,
+) -> f64 {
     let entry = root.entry(table.relid());
     let Some(entry) = entry.filter(|_| table.pages() > FEW_PAGES) else {
         return 1.0;
     };
-    let read = table.reltarget().map_or(0, |target| target.width());
-    (f64::from(read) / f64::from(table.row_width(entry.relid()).max(1))).min(1.0)
+    let mut read: Vec<i16> = expressions
+        .flat_map(|expression| expression.attributes(table.relid()))
+        .collect();
+    read.sort_unstable();
+    read.dedup();
+    let (read, all) = (
+        table.columns_width(entry.relid(), &read),
+        table.row_width(entry.relid()),
+    );
+    (f64::from(read) / f64::from(all.max(1))).min(1.0)
 }
 
 /// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
@@ -115,7 +127,9 @@ impl<'p> Aggregated<'_, 'p> {
                 // Keys and aggregates see only rows that pass the conditions.
                 let share = planner::selectivity::of(root, input, filters);
                 let filtering = input.tuples() * share * per_row(filters.len());
-                let pages = f64::from(input.pages()) * share * share_of_columns(root, input);
+                let exprs = target.map_or(List::EMPTY, |target| target.exprs());
+                let read = exprs.iter().chain(keys).chain(filters);
+                let pages = f64::from(input.pages()) * share * share_of_columns(root, input, read);
                 let reading = pages * server::seq_page_cost() * 0.1 + filtering;
                 let by_time = self.join.map_or(0.0, |join| {
                     (join.right_rows + input.tuples()) * operator * JOIN_SHARE

@@ -25,6 +25,10 @@ use crate::pg::tree::{
 use crate::planner::lanes_table::is_lanes_scan;
 use crate::planner::quals::has_vector_quals;
 
+/// PostgreSQL leaves out partitions by parameters and by `now()` when a plan is executed, if its own nodes append them.
+/// The nodes here open each table, which takes tens of microseconds, before zone maps rule it out.
+const READ_TABLES_MAX: usize = 8;
+
 /// A query whose rows lie in several tables.
 struct Parts<'p> {
     root: PlannerInfo<'p>,
@@ -60,6 +64,10 @@ pub fn offer<'p>(
     output: RelOptInfo<'p>,
 ) -> Translation<()> {
     let tables = tables(root, whole)?;
+    let mut quals = whole.baserestrictinfo().iter();
+    if tables.len() > READ_TABLES_MAX && quals.any(|qual| !qual.clause().is_fixed()) {
+        return Err("many partitions, most of which PostgreSQL may leave out at execution".into());
+    }
     let query = root.parse().ok_or("no query")?;
     let parts = Parts::of(root, whole, output, query)?;
     let paths = tables.iter().map(|table| parts.paths(*table));
@@ -74,6 +82,10 @@ pub fn offer<'p>(
         }
     };
     offer(appended);
+    let has_limit = query.limitCount().is_some();
+    if has_limit && groups > workers::LIMITED_GROUPS_MAX {
+        return Ok(());
+    }
     if let Some(appended) = parts.by_workers(&paths) {
         let share = workers::GATHER_SHARE;
         offer(workers::gathered(root, parts.states, appended, share));

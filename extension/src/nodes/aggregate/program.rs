@@ -53,6 +53,8 @@ pub struct Program {
     undecoded: UndecodedKeys,
     /// The keys whose values have codes.
     by_code: KeysByCode,
+    /// The memory of these values.
+    pub values: Memory,
     /// Takes in rows when their groups exceed the memory limit.
     pub waiting: Option<WaitingRows>,
     /// Takes in groups of a worker when they exceed the memory limit.
@@ -137,8 +139,8 @@ impl Program {
         });
         let scalars = Scalars::of(node);
         let mut translator = translator(plan, scalars, grouped.len(), &conditions);
-        let memory = lasting_memory(node).child(c"LanesAggregate keys");
-        let by_code = KeysByCode::new(grouped.len() + conditions.len(), memory);
+        let values = lasting_memory(node).child(c"LanesAggregate keys");
+        let by_code = KeysByCode::new(grouped.len() + conditions.len(), values);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();
         let grouping = Grouping::of(plan, &mut translator, arrival, by_code)?;
@@ -161,7 +163,9 @@ impl Program {
         let comparisons = filter.comparisons().filter(|_| has_all_rows);
         let joins = (join, hash_join, quals_above);
         let table = (translator, filter, comparisons);
-        Ok(Some(Program::assemble(table, joins, grouping, asked)))
+        Ok(Some(Program::assemble(
+            table, joins, grouping, asked, values,
+        )))
     }
 
     fn assemble(
@@ -169,6 +173,7 @@ impl Program {
         (join, hash_join, quals_above): (Option<JoinStage>, Option<HashStage>, Vec<Predicate>),
         mut grouping: Grouping,
         asked: Asked,
+        values: Memory,
     ) -> Program {
         let has_once = |&(_, attribute): &(usize, usize)| asked.has_once(attribute);
         grouping.undecoded.retain(has_once);
@@ -186,6 +191,7 @@ impl Program {
             zones_wanted: grouping.zones_wanted,
             undecoded: UndecodedKeys::of(grouping.undecoded.into_iter()),
             by_code: grouping.by_code,
+            values,
             waiting: None,
             early: None,
         }

@@ -243,8 +243,12 @@ impl AggregateState {
             program.aggregation.share_key_numbers();
         }
         let can_wait = !self.keeps_groups && program.can_wait(&plan);
-        let is_limited = plan.has_stand_in || plan.is_partial;
-        let limit = (is_limited && !can_wait).then(stand_in::memory_limit);
+        let limit = match plan.is_partial {
+            // Groups are put aside at little cost, and there may be a node for each partition.
+            true => Some(hash_memory_limit()),
+            false => plan.has_stand_in.then(stand_in::memory_limit),
+        };
+        let limit = limit.filter(|_| !can_wait);
         if can_wait {
             let attributes = waiting_rows::aside(program.looked_at(), &table.kinds());
             let (scalars, memory) = (scalars.clone(), lasting_memory(node));
@@ -341,9 +345,12 @@ impl AggregateState {
         self.early_groups = early.map_or(0, |early| early.groups as u64);
         let groups = program
             .groups(lasting_memory(node), plan.order)
-            .preceded_by(program.early.take())
             .limited(plan.limit.clone())
             .with_absent(plan.absent.clone());
+        let groups = match plan.is_partial {
+            true => groups.of_part(program.early.take(), program.values),
+            false => groups,
+        };
         let waiting = program.waiting.filter(WaitingRows::has_written);
         let groups = match waiting {
             Some(waiting) => groups.followed_by(waiting),

@@ -29,7 +29,7 @@ use crate::expressions::translate::Translation;
 use crate::nodes::hash_join;
 use crate::nodes::scan::offer::processes;
 use crate::pg::server;
-use crate::pg::tree::{List, Path, PlannerInfo, RelOptInfo};
+use crate::pg::tree::{Path, PlannerInfo, RelOptInfo, View};
 use crate::planner::bucket_groups;
 
 /// The costs of starting workers and of their rows, as a share of PostgreSQL's settings for them. Aggregating vectors
@@ -49,14 +49,14 @@ pub(super) struct OneProcess<'a, 'p> {
     pub has_limit: bool,
     /// The cost of reading the table and of adding its rows to groups.
     pub cost: f64,
-    /// The part of the cost that is not divided: each worker reads the small sides of the join.
+    /// The part of the cost that is not divided, as each worker reads the small sides of the join.
     pub small_cost: f64,
 }
 
 /// If more groups than this are expected, one process chooses the first ones. Several processes would have to return
 /// all of their groups. PostgreSQL mostly expects too few of many groups: with 4,000 expected groups and 118,000 real
 /// ones, workers took three times as long as one process.
-const LIMITED_GROUPS_MAX: f64 = 1_000.0;
+pub(super) const LIMITED_GROUPS_MAX: f64 = 1_000.0;
 
 /// Offers to let several processes aggregate.
 ///
@@ -68,7 +68,10 @@ pub(super) fn offer(alone: &OneProcess<'_, '_>) -> Translation<()> {
     } = alone;
     let (root, output) = (grouped.root, *output);
     if let Some(join) = grouped.hash_join {
-        join.sides.by_workers(join.plan.divided)?;
+        let small = grouped.evaluated.iter().map(|key| key.as_ptr());
+        let small = small.filter(|key| join.plan.is_small(*key));
+        let sides: Translation<Vec<usize>> = small.map(|key| join.plan.dimension_of(key)).collect();
+        join.sides.by_workers(root, join.plan.divided, &sides?)?;
     }
     let stage = pg_sys::UpperRelationKind::UPPERREL_PARTIAL_GROUP_AGG;
     // PostgreSQL makes this relation if all aggregates have states that can be combined, and workers may scan the
@@ -139,10 +142,14 @@ fn partial_path<'p>(
     } = alone.grouped;
     let target = states.reltarget();
     let (path, calls) = alone.grouped.path(states, target)?;
-    path.set_children(match hash_join {
-        Some(join) => hash_join::offer::small_paths_of_worker(root, join)?,
-        None => List::EMPTY,
-    });
+    let mut small_cost = 0.0;
+    if let Some(join) = hash_join {
+        let children = hash_join::offer::small_paths_of_worker(root, join)?;
+        path.set_children(children);
+        let rows = join.sides.joined.rows();
+        let build = hash_join::offer::Cost::of(root, join, rows, 0).build;
+        small_cost = hash_join::offer::total_cost(children) + build;
+    }
     let base = path.as_path();
     share(base, workers);
     let groups = states.partial_pathlist().first().map_or(1.0, Path::rows);
@@ -150,7 +157,7 @@ fn partial_path<'p>(
     base.set_rows(groups);
     let cost = target.map(|target| target.cost()).unwrap_or_default();
     let divided = (alone.cost - alone.small_cost) / processes(workers);
-    let startup = cost.startup + alone.small_cost + divided;
+    let startup = cost.startup + small_cost + divided;
     base.set_startup_cost(startup);
     let group = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
     base.set_total_cost(startup + groups * group);

@@ -35,10 +35,10 @@ impl Results {
         }
     }
 
-    /// The groups, if all of them are in memory.
+    /// The groups, if all of them are in memory, and stay there.
     pub fn groups(&mut self) -> Option<&mut Groups> {
         match self {
-            Results::Groups(groups) if groups.waiting.is_none() && groups.early.is_none() => {
+            Results::Groups(groups) if groups.waiting.is_none() && groups.partial.is_none() => {
                 Some(groups)
             }
             Results::Groups(_) | Results::StandIn(_) => None,
@@ -57,15 +57,16 @@ impl Results {
     pub fn free(self) {
         if let Results::Groups(groups) = self {
             groups.waiting.into_iter().for_each(WaitingRows::free);
-            groups.early.into_iter().for_each(EarlyGroups::free);
+            let early = groups.partial.and_then(|partial| partial.early);
+            early.into_iter().for_each(EarlyGroups::free);
         }
     }
 
     /// Returns to the first group. False if parameters have changed, groups are not in memory any more, another
-    /// plan returns them, or the node shares the table with other processes. Otherwise equal parameters and an
+    /// plan returns them, or they are groups of a part of the rows. Otherwise equal parameters and an
     /// equal snapshot give equal groups.
     pub fn rewind(&mut self, node: ExecNode<'_>) -> bool {
-        let is_equal = node.changed_parameters().is_null() && !node.plan().is_parallel_aware();
+        let is_equal = node.changed_parameters().is_null();
         let groups = self.groups().filter(|_| is_equal);
         let is_rewound = groups.is_some();
         groups.into_iter().for_each(|groups| groups.next = 0);
@@ -104,8 +105,8 @@ pub struct Groups {
     order: Option<Vec<u32>>,
     /// The rows of further groups.
     waiting: Option<WaitingRows>,
-    /// The rows of groups that are returned before these.
-    early: Option<EarlyGroups>,
+    /// The transition states of a part of the rows: they are freed once they were returned.
+    partial: Option<Partial>,
     /// The groups that the query can return, if not all. `order` has them.
     limit: Option<GroupLimit>,
     /// The values of columns after the aggregates.
@@ -131,7 +132,7 @@ impl Groups {
             memory,
             next: 0,
             waiting: None,
-            early: None,
+            partial: None,
             limit: None,
             absent: Vec::new(),
         }
@@ -164,9 +165,14 @@ impl Groups {
         }
     }
 
-    /// Groups that are returned after the rows of others.
-    pub fn preceded_by(self, early: Option<EarlyGroups>) -> Groups {
-        Groups { early, ..self }
+    /// Groups of a part of the rows. They are returned after those that were put aside, and then freed with the memory
+    /// of their keys' values: there may be a node for each partition.
+    pub fn of_part(self, early: Option<EarlyGroups>, values: Memory) -> Groups {
+        let partial = Some(Partial {
+            early,
+            values: Some(values),
+        });
+        Groups { partial, ..self }
     }
 
     /// The aggregation, all of whose groups were returned.
@@ -176,11 +182,25 @@ impl Groups {
 
     /// The next row that was put aside before.
     fn next_early(&mut self) -> Option<Slot> {
-        let row = self.early.as_mut()?.next_row();
+        let early = &mut self.partial.as_mut()?.early;
+        let row = early.as_mut()?.next_row();
         if row.is_none() {
-            self.early.take().into_iter().for_each(EarlyGroups::free);
+            early.take().into_iter().for_each(EarlyGroups::free);
         }
         row
+    }
+
+    /// Frees the groups of a part, all of which were returned.
+    fn free_part(&mut self) {
+        let Some(partial) = &mut self.partial else {
+            return;
+        };
+        if let Some(values) = partial.values.take() {
+            self.aggregation = Aggregation::new(Vec::new(), Vec::new());
+            (self.joined, self.shared, self.order) = (Vec::new(), Vec::new(), Some(Vec::new()));
+            self.next = 0;
+            values.delete();
+        }
     }
 
     /// Replaces the groups, all of which were returned, by the next ones; false if there is none.
@@ -201,8 +221,13 @@ impl Groups {
     /// Writes the keys and results of the next group; false if there is none. Columns that the node never returns are
     /// NULL. Values are allocated in the current memory context.
     pub(super) fn write_next(&mut self, row: &mut SlotWriter<'_>) -> bool {
+        let partial = self.partial.as_ref();
+        if partial.is_some_and(|partial| partial.values.is_none()) {
+            return false;
+        }
         while self.next == self.returned() {
             if !self.replace() {
+                self.free_part();
                 return false;
             }
         }
@@ -283,6 +308,14 @@ impl Groups {
         let result = self.aggregation.answer(group, aggregate);
         result_datum::scalar(result, self.shapes[aggregate])
     }
+}
+
+/// What groups of a part of the rows have besides.
+struct Partial {
+    /// The rows of groups that are returned before these.
+    early: Option<EarlyGroups>,
+    /// The memory of the keys' values, until all groups were returned.
+    values: Option<Memory>,
 }
 
 /// Room for the datums of keys that groups share.

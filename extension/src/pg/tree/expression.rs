@@ -221,6 +221,15 @@ impl<'p> Expr<'p> {
         unsafe { pg_sys::contain_volatile_functions(self.as_ptr()) }
     }
 
+    /// Whether the expression gives the same for the same row whenever it is evaluated: it has no parameter, and calls
+    /// immutable functions alone.
+    pub fn is_fixed(self) -> bool {
+        let has_parameter =
+            !crate::pg::columns::nodes_of(self.as_ptr(), NodeTag::T_Param).is_empty();
+        // SAFETY: a live expression.
+        !has_parameter && unsafe { !pg_sys::contain_mutable_functions(self.as_ptr()) }
+    }
+
     /// The expression's type modifier: `exprTypmod`.
     pub fn type_modifier(self) -> i32 {
         // SAFETY: a live expression.

@@ -270,6 +270,21 @@ impl<'p> RelOptInfo<'p> {
         }
     }
 
+    /// The expected bytes of these attributes of a table in a row: those that the planner knows, or `get_attavgwidth`.
+    pub fn columns_width(self, table: Oid, attributes: &[i16]) -> i32 {
+        /// The bytes of a column that was not analysed.
+        const UNKNOWN_WIDTH: i32 = 16;
+        let attributes = attributes.iter().filter(|attribute| **attribute > 0);
+        let widths = attributes.map(|attribute| {
+            // SAFETY: looks up statistics of a table that the planner has opened.
+            match unsafe { pg_sys::get_attavgwidth(table, *attribute) } {
+                width if width > 0 => width,
+                _ => UNKNOWN_WIDTH,
+            }
+        });
+        widths.sum()
+    }
+
     /// The relations that need an attribute above the relation's scan. System columns have negative numbers.
     pub fn attr_needed(self, attribute: i16) -> Relids<'p> {
         assert!((self.min_attr()..=self.max_attr()).contains(&attribute));
