@@ -58,6 +58,13 @@ impl Candle {
     /// Adds a candle, whose rows came later.
     #[inline]
     fn add(&mut self, later: &Candle) {
+        self.add_trades(later);
+        self.sums = vwap::merge(&self.sums, &later.sums);
+    }
+
+    /// Adds the prices and times of a candle, whose rows came later.
+    #[inline]
+    fn add_trades(&mut self, later: &Candle) {
         if later.open.time < self.open.time {
             self.open = later.open;
         }
@@ -72,7 +79,6 @@ impl Candle {
         if low(&later.low) < low(&self.low) {
             self.low = later.low;
         }
-        self.sums = vwap::merge(&self.sums, &later.sums);
     }
 
     fn to_bytes(self) -> [u8; BYTES] {
@@ -186,7 +192,9 @@ mod tests {
             })
         };
         let mut candle = one(&rows[0]);
-        rows[1..].iter().for_each(|row| candle.add(&one(row)));
+        rows[1..]
+            .iter()
+            .for_each(|row| candle.add_trades(&one(row)));
         candle
     }
 
