@@ -9,6 +9,8 @@
 //!                   └──► query ◄──────────────────────► PostgreSQL, as a role that reads
 //! ```
 //!
+//! From the ground floor upwards: a module uses only modules that stand above it, or in its line.
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`model`], [`clock`], [`stamp`] | what the parts exchange; the source of time; whether files have changed |
@@ -16,13 +18,13 @@
 //! | [`metrics`] | the registry that each part adds its metrics to |
 //! | [`series`] | label sets and series ids |
 //! | [`http`] | connections, bodies and refusals |
-//! | [`access`] | users, certificates, and the PostgreSQL role of a request |
 //! | [`quota`] | what a user may write: samples a second, series, names of metrics |
+//! | [`objects`] | offloading of sealed segments to object storage and their recall; the log of level `object` |
+//! | [`deliver`] | batches into PostgreSQL until their outcome is known |
+//! | [`access`] | users, certificates, and the PostgreSQL role of a request |
+//! | [`batch`] | registration of new series; requests joined into batches |
 //! | [`receive`] | a remote write request, from bytes to rows |
 //! | [`events`] | batches of events in three formats, for any table |
-//! | [`batch`] | registration of new series; requests joined into batches |
-//! | [`deliver`] | batches into PostgreSQL until their outcome is known |
-//! | [`objects`] | offloading of sealed segments to object storage and their recall; the log of level `object` |
 //! | [`restore`] | a database restored from object storage alone |
 //! | [`query`] | Prometheus's HTTP query API: PromQL, labels and remote read, answered by PostgreSQL |
 //! | [`page`] | the web page at `/`: queries, an explorer of metrics, the status |
@@ -74,29 +76,31 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
-pub mod model;
 pub mod stamp;
+
+pub mod model;
 
 pub mod connect;
 
 pub mod metrics;
+
 pub mod series;
 
 pub mod http;
 
+pub mod quota;
+
+pub mod objects;
+
+pub mod deliver;
+
 pub mod access;
 
-pub mod quota;
+pub mod batch;
 
 pub mod receive;
 
 pub mod events;
-
-pub mod batch;
-
-pub mod deliver;
-
-pub mod objects;
 
 pub mod restore;
 

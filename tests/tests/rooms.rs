@@ -1,33 +1,38 @@
-//! Holds the order of the rooms below `extension/src`: the table in `extension/README.md` lists all of them, and a room
-//! uses only rooms that stand above it there. So there is no circle between rooms.
+//! Holds the order of the rooms below `extension/src` and `gateway/src`: the table in `README.md` of each lists all of
+//! them, and a room uses only rooms that stand above it there. So there is no circle between rooms.
 
 use lanes_support::place;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The file that loads all rooms, and belongs to none.
-const ROOT: &str = "lib";
+/// The crates whose rooms have an order.
+const CRATES: [&str; 2] = ["extension", "gateway"];
 
-/// The rooms in the order of the table: names of folders, or of files without `.rs`.
-fn listed() -> Vec<String> {
-    let page = std::fs::read_to_string(place::workspace().join("extension/README.md")).unwrap();
-    let rows = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `extension/src/"));
+/// The files that load all rooms, and belong to none.
+const ROOTS: [&str; 2] = ["lib", "main"];
+
+/// The rooms of a crate in the order of its table: names of folders, or of files without `.rs`.
+fn listed(name: &str) -> Vec<String> {
+    let page = place::workspace().join(name).join("README.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let start = format!("| `{name}/src/");
+    let rows = page.lines().filter_map(|line| line.strip_prefix(&start));
     let names = rows.filter_map(|row| row.split('`').next());
     names
         .map(|name| name.trim_end_matches(".rs").to_owned())
         .collect()
 }
 
-/// The room of each file and folder of `extension/src`.
+/// The room of each file and folder of a crate's `src`.
 fn existing(source: &Path) -> BTreeSet<String> {
     let entries = std::fs::read_dir(source).unwrap();
     let names = entries.map(|entry| {
         let name = entry.unwrap().file_name().into_string().unwrap();
         name.trim_end_matches(".rs").to_owned()
     });
-    names.filter(|name| name != ROOT).collect()
+    names
+        .filter(|name| !ROOTS.contains(&name.as_str()))
+        .collect()
 }
 
 /// The first word of each path after `crate::` in the code of a file, groups in braces included.
@@ -83,27 +88,32 @@ fn collect(path: &Path, below: &[String], faults: &mut Vec<String>) {
 
 #[test]
 fn each_room_is_listed_once() {
-    let listed = listed();
-    let set: BTreeSet<String> = listed.iter().cloned().collect();
-    assert_eq!(set.len(), listed.len(), "{listed:?}");
-    assert_eq!(set, existing(&place::workspace().join("extension/src")));
+    for name in CRATES {
+        let listed = listed(name);
+        let set: BTreeSet<String> = listed.iter().cloned().collect();
+        assert_eq!(set.len(), listed.len(), "{name}: {listed:?}");
+        let source = place::workspace().join(name).join("src");
+        assert_eq!(set, existing(&source), "{name}");
+    }
 }
 
 #[test]
 fn a_room_uses_only_rooms_above_it() {
-    let source = place::workspace().join("extension/src");
-    let rooms = listed();
     let mut faults = Vec::new();
-    for (at, room) in rooms.iter().enumerate() {
-        for path in [source.join(room), source.join(format!("{room}.rs"))] {
-            if path.exists() {
-                collect(&path, &rooms[at + 1..], &mut faults);
+    for name in CRATES {
+        let source = place::workspace().join(name).join("src");
+        let rooms = listed(name);
+        for (at, room) in rooms.iter().enumerate() {
+            for path in [source.join(room), source.join(format!("{room}.rs"))] {
+                if path.exists() {
+                    collect(&path, &rooms[at + 1..], &mut faults);
+                }
             }
         }
     }
     assert!(
         faults.is_empty(),
-        "a room that stands lower in the table of extension/README.md is used:\n{}",
+        "a room that stands lower in the table of its README.md is used:\n{}",
         faults.join("\n")
     );
 }

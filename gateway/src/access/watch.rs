@@ -39,7 +39,8 @@ pub async fn run(access: AccessSettings, guard: Arc<Guard>, quotas: Arc<Quotas>)
         }
         let is_first = known.replace(stamp).is_none();
         reload(&guard, &path, access.demand, is_first && !is_asked);
-        quotas.keep_gauges_of(&guard.users());
+        let users = guard.users();
+        quotas.keep_gauges_of(users.iter().map(|user| (user.name.as_str(), &user.limits)));
     }
 }
 

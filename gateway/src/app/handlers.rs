@@ -115,7 +115,10 @@ impl<S> Handlers<S> {
     /// # Errors
     /// Returns a 429 if it may not.
     pub(super) fn quota(&self, caller: &Caller) -> Result<Option<Quota>, Refusal> {
-        let quota = self.common.quotas.of(caller);
+        let quotas = &self.common.quotas;
+        let quota = caller
+            .as_ref()
+            .and_then(|user| quotas.of(&user.name, &user.limits));
         if let Some(quota) = &quota {
             quota.check()?;
         }

@@ -8,9 +8,8 @@ use parking_lot::Mutex;
 
 use super::bucket::Bucket;
 use super::holdings::{Holdings, Moment};
-use super::limits::{Limit, Limits};
+use super::limits::{Limit, Limits, OwnLimits};
 use super::metrics::QuotaMetrics;
-use crate::access::{Caller, User};
 use crate::clock;
 use crate::http::Refusal;
 use crate::series::{LabelSet, SeriesId};
@@ -64,36 +63,35 @@ impl Quotas {
         }
     }
 
-    /// Returns the quota of a caller; `None` if it has no limits.
-    pub fn of(&self, caller: &Caller) -> Option<Quota> {
-        let user = caller.as_ref()?;
-        let limits = user.limits.or(self.defaults);
+    /// Returns the quota of a user, by its name and its own limits; `None` if it has no limits.
+    pub fn of(&self, user: &str, own: &OwnLimits) -> Option<Quota> {
+        let limits = own.or(self.defaults);
         if !limits.is_any() {
             return None;
         }
         let mut users = self.users.lock();
-        if users.len() >= USERS_MAX && !users.contains_key(&user.name) {
+        if users.len() >= USERS_MAX && !users.contains_key(user) {
             users.clear();
             self.metrics.series.reset();
             self.metrics.metric_names.reset();
         }
-        let used = match users.get(&user.name) {
+        let used = match users.get(user) {
             Some(used) => Arc::clone(used),
-            None => Arc::clone(users.entry(user.name.clone()).or_default()),
+            None => Arc::clone(users.entry(user.to_owned()).or_default()),
         };
         Some(Quota {
-            user: user.name.as_str().into(),
+            user: user.into(),
             limits,
             used,
             metrics: Arc::clone(&self.metrics),
         })
     }
 
-    /// Drops the gauges of users that are not among these any more, or have lost the limit.
-    pub fn keep_gauges_of(&self, users: &[Arc<User>]) {
+    /// Drops the gauges of users that are not among these any more, or have lost the limit. A user
+    /// is its name and its own limits.
+    pub fn keep_gauges_of<'a>(&self, users: impl Iterator<Item = (&'a str, &'a OwnLimits)>) {
         let limits: HashMap<&str, Limits> = users
-            .iter()
-            .map(|user| (user.name.as_str(), user.limits.or(self.defaults)))
+            .map(|(name, own)| (name, own.or(self.defaults)))
             .collect();
         for name in self.users.lock().keys() {
             let limits = limits.get(name.as_str()).copied().unwrap_or_default();
@@ -223,15 +221,9 @@ fn moment() -> Moment {
 mod tests {
     use super::*;
     use crate::metrics::Families;
-    use crate::quota::limits::OwnLimits;
 
-    fn user(name: &str, series_max: u64) -> Arc<User> {
-        let limits = [(Limit::Series, Some(series_max))];
-        Arc::new(User {
-            name: name.to_owned(),
-            role: name.into(),
-            limits: OwnLimits::of(limits).unwrap(),
-        })
+    fn series(max: u64) -> OwnLimits {
+        OwnLimits::of([(Limit::Series, Some(max))]).unwrap()
     }
 
     #[test]
@@ -240,10 +232,15 @@ mod tests {
         let metrics = Arc::new(QuotaMetrics::new(&families));
         let quotas = Quotas::new(Limits::default(), metrics);
         for name in ["gone", "kept", "without"] {
-            let quota = quotas.of(&Some(user(name, 9))).unwrap();
+            let quota = quotas.of(name, &series(9)).unwrap();
             quota.note_series([1, 2].into_iter());
         }
-        quotas.keep_gauges_of(&[user("kept", 5), user("without", 0), user("new", 1)]);
+        let users = [
+            ("kept", series(5)),
+            ("without", series(0)),
+            ("new", series(1)),
+        ];
+        quotas.keep_gauges_of(users.iter().map(|(name, own)| (*name, own)));
         let text = families.text();
         let lines = text.lines().filter(|line| line.contains("user_series{"));
         let lines: Vec<&str> = lines.collect();
