@@ -22,6 +22,27 @@ pub fn element_type(array: Oid) -> Oid {
     unsafe { pg_sys::get_element_type(array) }
 }
 
+/// The expected bytes of a row of a table with all of its columns.
+pub fn row_width(table: Oid) -> i32 {
+    // SAFETY: a look-up of a table that the planner has locked; no widths are known already.
+    unsafe { pg_sys::get_relation_data_width(table, std::ptr::null_mut()) }
+}
+
+/// The expected bytes of these columns in a row of a table, by the same statistics.
+pub fn columns_width(table: Oid, attributes: &[i16]) -> i32 {
+    let columns = attributes.iter().filter(|attribute| **attribute > 0);
+    let widths = columns.map(|attribute| {
+        // SAFETY: look-ups of a column by its table and number.
+        unsafe {
+            match pg_sys::get_attavgwidth(table, *attribute) {
+                width if width > 0 => width,
+                _ => pg_sys::get_typavgwidth(pg_sys::get_atttype(table, *attribute), -1),
+            }
+        }
+    });
+    widths.sum()
+}
+
 /// The function of an operator.
 pub fn operator_function(operator: Oid) -> Oid {
     // SAFETY: a look-up by OID.

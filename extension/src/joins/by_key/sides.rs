@@ -64,6 +64,36 @@ impl HashJoin<'_> {
     }
 }
 
+impl<'p> HashJoin<'p> {
+    /// Checks that several processes can join, each other rows of the lanes table. Each process reads the small sides
+    /// itself, and no other plan can take over from it.
+    ///
+    /// # Errors
+    /// Why they cannot, if these are the grouping expressions.
+    pub fn check_workers(
+        &self,
+        root: PlannerInfo<'p>,
+        keys: impl Iterator<Item = *mut pg_sys::Node>,
+    ) -> Translation<()> {
+        let mut sides = self.sides.dimensions.iter();
+        if sides.any(|side| side.kind.keeps_small_rows()) {
+            return Err("a join that returns small rows without a match".into());
+        }
+        // The values that are grouped by are kept through all batches.
+        let small = keys.filter(|key| self.plan.is_small(*key));
+        let grouped: Vec<usize> = small
+            .map(|key| self.plan.dimension_of(key))
+            .collect::<Translation<_>>()?;
+        let sides = self.sides.dimensions.iter().enumerate();
+        let is_whole = |index| self.plan.divided != Some(index) || grouped.contains(&index);
+        let mut whole = sides.filter(|(index, _)| is_whole(*index));
+        match whole.all(|(_, side)| side.is_small_table(root)) {
+            true => Ok(()),
+            false => Err("a small side that may not fit in memory".into()),
+        }
+    }
+}
+
 impl<'p> Sides<'p> {
     /// The sides of a join of two relations, if the first is one lanes table, all of whose own quals are the engine's,
     /// or such a table that is joined already, and the second does not depend on it. (What keeps a qual from the
@@ -153,8 +183,7 @@ impl<'p> Sides<'p> {
 
     /// The estimated number of bytes that the rows of a small side take.
     fn bytes(side: &Side<'_>) -> f64 {
-        let width = side.small.reltarget().map_or(0, |target| target.width());
-        side.small.rows() * (f64::from(width) + ROW_BYTES as f64)
+        side.small.rows() * side.row_bytes()
     }
 
     /// The small side that may be read in batches: the largest one whose join allows left rows
@@ -177,28 +206,6 @@ impl<'p> Sides<'p> {
         let sides = self.dimensions.iter().enumerate();
         let mut whole = sides.filter(|(index, _)| divided != Some(*index));
         whole.all(|(_, side)| Sides::bytes(side) <= hash_memory_limit() as f64)
-    }
-
-    /// Why several processes cannot join these sides, each with other rows of the lanes table. Each process reads the
-    /// small sides itself, and no other plan can take over from it. The codes of values of `grouped` sides are kept, so
-    /// these sides are not read in batches.
-    pub fn by_workers(
-        &self,
-        root: PlannerInfo<'p>,
-        divided: Option<usize>,
-        grouped: &[usize],
-    ) -> Translation<()> {
-        let mut kinds = self.dimensions.iter().map(|side| side.kind);
-        if kinds.any(JoinKind::keeps_small_rows) {
-            return Err("a join that returns small rows without a match".into());
-        }
-        let sides = self.dimensions.iter().enumerate();
-        let mut whole =
-            sides.filter(|(index, _)| divided != Some(*index) || grouped.contains(index));
-        match whole.all(|(_, side)| side.is_small_table(root)) {
-            true => Ok(()),
-            false => Err("a small side that may not fit in memory".into()),
-        }
     }
 
     /// Builds the join of these sides.
@@ -268,11 +275,15 @@ impl<'p> Side<'p> {
         let entry = root.entry(small.relid());
         let is_table = small.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
             && entry.is_some_and(|entry| entry.is_relation() && !entry.inh());
-        let width = small.reltarget().map_or(0, |target| target.width());
         // The planner may not know how many rows a foreign table has.
         let rows = small.tuples().max(small.rows());
-        let bytes = rows * (f64::from(width) + ROW_BYTES as f64);
-        is_table && bytes <= hash_memory_limit() as f64
+        is_table && rows * self.row_bytes() <= hash_memory_limit() as f64
+    }
+
+    /// The expected bytes of one of its rows in memory.
+    fn row_bytes(&self) -> f64 {
+        let width = self.small.reltarget().map_or(0, |target| target.width());
+        f64::from(width) + ROW_BYTES as f64
     }
 
     /// The keys of the join with this side, which follows the sides `before`.

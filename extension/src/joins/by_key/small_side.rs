@@ -48,8 +48,8 @@ pub struct SmallSide {
     memory: Memory,
     /// The number of bytes that a batch may take.
     limit: usize,
-    /// Whether a batch has all rows, whatever they take. So it is in a worker, for which no other plan can take over.
-    /// The planner then knows that the whole table of the side is small.
+    /// Whether a batch has all rows, whatever they take: where several processes join, no other plan can take over from
+    /// one of them. The planner has checked that the whole table of the side is small.
     takes_all: bool,
     is_done: bool,
     /// The values of each output.

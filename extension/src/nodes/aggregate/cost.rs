@@ -8,8 +8,8 @@ use crate::nodes::engine::group_limit::GroupLimit;
 use crate::nodes::hash_join;
 use crate::nodes::time_join::offer::JOIN_SHARE;
 use crate::pg::exec::memory::hash_memory_limit;
-use crate::pg::server;
-use crate::pg::tree::{CustomPath, Expr, List, Path, PathTarget, PlannerInfo, RelOptInfo};
+use crate::pg::tree::{CustomPath, Expr, List, PathTarget, PlannerInfo, RelOptInfo};
+use crate::pg::{catalog, server};
 use crate::planner;
 use crate::planner::bucket_groups;
 use crate::planner::quals::VECTOR_SHARE;
@@ -51,8 +51,8 @@ fn share_of_columns<'p>(
     read.sort_unstable();
     read.dedup();
     let (read, all) = (
-        table.columns_width(entry.relid(), &read),
-        table.row_width(entry.relid()),
+        catalog::columns_width(entry.relid(), &read),
+        catalog::row_width(entry.relid()),
     );
     (f64::from(read) / f64::from(all.max(1))).min(1.0)
 }
@@ -61,6 +61,23 @@ fn share_of_columns<'p>(
 fn rows_cost(sides: &Sides<'_>) -> Option<f64> {
     let path = sides.joined.cheapest_total_path()?;
     sides_of_path(path.below_projections()).map(|_| path.total_cost())
+}
+
+/// The costs before there are groups.
+#[derive(Clone, Copy)]
+pub(super) struct Work {
+    /// Of the paths to the small sides of a hash join.
+    pub children: f64,
+    /// Of keeping the rows of the small sides.
+    pub build: f64,
+    /// Of reading the table and adding its rows to groups, which several processes divide.
+    pub rows: f64,
+}
+
+impl Work {
+    fn total(self) -> f64 {
+        self.children + self.build + self.rows
+    }
 }
 
 /// The input of an aggregation, with the expressions of its groups and aggregates.
@@ -77,18 +94,7 @@ impl<'p> Aggregated<'_, 'p> {
         self.join.is_none() && self.hash_join.is_none_or(|join| join.plan.is_divisible())
     }
 
-    /// The part of the cost of a path that the small sides of a hash join cause.
-    pub fn small_cost(&self, path: CustomPath<'p>) -> f64 {
-        self.hash_join.map_or(0.0, |join| {
-            let of_rows = join.sides.dimensions.len();
-            let children = path.custom_paths().iter().take(of_rows);
-            let rows = join.sides.joined.rows();
-            let build = hash_join::offer::Cost::of(self.root, join, rows, 0).build;
-            children.map(Path::total_cost).sum::<f64>() + build
-        })
-    }
-
-    /// Estimates the rows and the cost of a path, and returns the cost of its rows before there are groups. The
+    /// Estimates the rows and the cost of a path, and returns the costs before there are groups. The
     /// path's children are the small sides of a hash join, if there is one. Each row costs the evaluation of the
     /// keys, of so many calls of aggregates, and of so many expressions by PostgreSQL.
     pub fn estimate(
@@ -98,7 +104,7 @@ impl<'p> Aggregated<'_, 'p> {
         filters: List<'p, Expr<'p>>,
         (keys, calls, by_row): (List<'p, Expr<'p>>, usize, usize),
         limit: Option<&GroupLimit>,
-    ) -> f64 {
+    ) -> Work {
         let terms = keys.len() + calls;
         let (root, input) = (self.root, self.relation);
         let operator = server::cpu_operator_cost();
@@ -114,14 +120,15 @@ impl<'p> Aggregated<'_, 'p> {
         let per_row = |work: usize| work.max(1) as f64 * operator * VECTOR_SHARE;
         let of_row = by_row as f64 * operator * ROW_SHARE;
         let grouping = |rows: f64| rows * (per_row(terms) + of_row);
-        let read = match self.hash_join {
+        let work = match self.hash_join {
             Some(join) => {
                 let rows = join.sides.joined.rows();
                 let cost = hash_join::offer::Cost::of(root, join, rows, filters.len());
-                hash_join::offer::total_cost(path.custom_paths())
-                    + cost.build
-                    + cost.reading
-                    + grouping(rows)
+                Work {
+                    children: hash_join::offer::total_cost(path.custom_paths()),
+                    build: cost.build,
+                    rows: cost.reading + grouping(rows),
+                }
             }
             None => {
                 // Keys and aggregates see only rows that pass the conditions.
@@ -137,11 +144,15 @@ impl<'p> Aggregated<'_, 'p> {
                 let group = f64::from(width(target)) + GROUP_BYTES;
                 let row = f64::from(width(input.reltarget()));
                 let waiting = waiting_cost(rows * group, input.rows() * row);
-                reading + by_time + grouping(input.rows()) + waiting
+                Work {
+                    children: 0.0,
+                    build: 0.0,
+                    rows: reading + by_time + grouping(input.rows()) + waiting,
+                }
             }
         };
         let cost = target.map(|target| target.cost()).unwrap_or_default();
-        let mut startup = read + cost.startup;
+        let mut startup = work.total() + cost.startup;
         let comparing = limit.map_or(0.0, |_| rows * operator * VECTOR_SHARE);
         startup += comparing;
         let returning = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
@@ -154,6 +165,6 @@ impl<'p> Aggregated<'_, 'p> {
         }
         base.set_startup_cost(startup);
         base.set_total_cost(total);
-        read
+        work
     }
 }

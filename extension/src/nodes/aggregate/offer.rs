@@ -58,8 +58,8 @@ pub fn offer<'p>(
         (None, None) => List::EMPTY,
     };
     path.set_children(children);
-    let work = (terms.keys, terms.calls.len(), terms.by_row);
-    let cost = input.estimate(path, output, terms.filters, work, terms.limit.as_ref());
+    let per_row = (terms.keys, terms.calls.len(), terms.by_row);
+    let work = input.estimate(path, output, terms.filters, per_row, terms.limit.as_ref());
     let own_plan = own_plan(&input, &terms, output)?;
     if let Some(own_plan) = own_plan {
         add_own_plan(path, children, own_plan);
@@ -72,7 +72,6 @@ pub fn offer<'p>(
     path.set_private(engine(&input, terms, own_plan.is_some()).stored());
     output.add_path(path);
     if input.join.is_none() && stage == pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
-        let small_cost = input.small_cost(path);
         let alone = workers::OneProcess {
             grouped: Grouped {
                 root: input.root,
@@ -84,8 +83,7 @@ pub fn offer<'p>(
             },
             output,
             has_limit,
-            cost,
-            small_cost,
+            work,
         };
         // One process does what workers cannot.
         if let Err(reason) = workers::offer(&alone) {

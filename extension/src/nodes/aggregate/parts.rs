@@ -54,7 +54,7 @@ struct PartPaths<'p> {
     calls: usize,
 }
 
-/// Offers the groups of a relation whose rows lie in several tables.
+/// Offers the groups of a relation whose rows lie in several tables. Another relation has nothing to offer here.
 ///
 /// # Errors
 /// The reason why the engine cannot group each of them.
@@ -64,6 +64,9 @@ pub fn offer<'p>(
     output: RelOptInfo<'p>,
 ) -> Translation<()> {
     let tables = tables(root, whole)?;
+    if tables.is_empty() {
+        return Ok(());
+    }
     let mut quals = whole.baserestrictinfo().iter();
     if tables.len() > READ_TABLES_MAX && quals.any(|qual| !qual.clause().is_fixed()) {
         return Err("many partitions, most of which PostgreSQL may leave out at execution".into());
@@ -93,12 +96,14 @@ pub fn offer<'p>(
     Ok(())
 }
 
-/// The tables in which the rows of a relation lie.
+/// The tables in which the rows of a relation lie, if they lie in several.
 fn tables<'p>(root: PlannerInfo<'p>, whole: RelOptInfo<'p>) -> Translation<Vec<RelOptInfo<'p>>> {
     // Where paths of workers have beaten all others, only they show the tables.
     let mut paths = whole.pathlist().iter().chain(whole.partial_pathlist());
     let is_append = |path: &Path<'p>| path.below_projections().appended_paths().is_some();
-    let path = paths.find(is_append).ok_or("no parts")?;
+    let Some(path) = paths.find(is_append) else {
+        return Ok(Vec::new());
+    };
     let (mut tables, mut paths) = (Vec::new(), vec![path]);
     while let Some(path) = paths.pop() {
         let path = path.below_projections();
@@ -117,10 +122,7 @@ fn tables<'p>(root: PlannerInfo<'p>, whole: RelOptInfo<'p>) -> Translation<Vec<R
     }
     // The last path was taken first.
     tables.reverse();
-    match tables.is_empty() {
-        true => Err("no parts".into()),
-        false => Ok(tables),
-    }
+    Ok(tables)
 }
 
 impl<'p> Parts<'p> {
@@ -195,13 +197,13 @@ impl<'p> Parts<'p> {
             join: None,
             hash_join: None,
         };
-        let work = (keys, calls, translator.by_row);
-        let cost = aggregated.estimate(path, self.output, filters, work, None);
+        let per_row = (keys, calls, translator.by_row);
+        let work = aggregated.estimate(path, self.output, filters, per_row, None);
         let rows = path.as_path().rows().min(table.rows());
         path.as_path().set_rows(rows);
         let shared = match grouped.is_in_zone_maps(target) {
             true => None,
-            false => self.shared_path(table, path, cost),
+            false => self.shared_path(table, path, work.rows),
         };
         Ok(PartPaths {
             alone: path.as_path(),
@@ -210,20 +212,20 @@ impl<'p> Parts<'p> {
         })
     }
 
-    /// The path of one of several processes; `alone` is that of one process, which needs so much before it has groups.
+    /// The path of one of several processes; `alone` is that of one process, whose rows cost so much.
     fn shared_path(
         &self,
         table: RelOptInfo<'p>,
         alone: CustomPath<'p>,
-        cost: f64,
+        rows: f64,
     ) -> Option<Path<'p>> {
         if !self.output.consider_parallel() || !table.consider_parallel() {
             return None;
         }
         let workers = table.partial_pathlist().first()?.parallel_workers();
         let path = alone.shallow_copy().as_path();
-        workers::share(path, workers);
-        let saved = cost - cost / processes(workers);
+        workers::set_parallel(path, workers);
+        let saved = rows - rows / processes(workers);
         path.set_startup_cost(path.startup_cost() - saved);
         path.set_total_cost(path.total_cost() - saved);
         Some(path)

@@ -57,7 +57,7 @@ pub struct Program {
     pub values: Memory,
     /// Takes in rows when their groups exceed the memory limit.
     pub waiting: Option<WaitingRows>,
-    /// Takes in groups of a worker when they exceed the memory limit.
+    /// Takes in groups of transition states when they exceed the memory limit.
     pub early: Option<EarlyGroups>,
 }
 

@@ -51,7 +51,7 @@ pub struct AggregateState {
     /// The parts in which groups were aggregated, and the bytes that rows took in temporary files meanwhile.
     batches: u64,
     written_bytes: u64,
-    /// Groups of a worker that were put aside.
+    /// Groups of transition states that were put aside.
     early_groups: u64,
     /// What the processes of a parallel aggregation share.
     shared: Option<SharedState<SharedAggregation>>,

@@ -15,8 +15,8 @@ use crate::nodes::engine::group_order::GroupOrder;
 use crate::nodes::hash_join;
 use crate::nodes::time_join::offer::fits_memory;
 use crate::pg::tree::{
-    Aggref, Expr, Kind, List, Node, PathKey, PlannerInfo, Query, RelOptInfo, SortGroupClause, View,
-    plan_node, walk,
+    AGGREGATES_WHOLE, Aggref, Expr, Kind, List, Node, PathKey, PlannerInfo, Query, RelOptInfo,
+    SortGroupClause, View, plan_node, walk,
 };
 use crate::planner::quals::quals;
 
@@ -253,13 +253,10 @@ pub(super) fn calls<'p>(
 /// The columns and aggregates of a target list and of HAVING.
 pub fn leaves<'p>(target: List<'p, Expr<'p>>, having: Option<Expr<'p>>) -> Vec<Expr<'p>> {
     let parts = target.as_node().into_iter().chain(having);
-    parts.flat_map(|part| part.leaves(LEAVES)).collect()
+    parts
+        .flat_map(|part| part.leaves(AGGREGATES_WHOLE))
+        .collect()
 }
-
-/// `pull_var_clause` returns aggregates as a whole.
-const LEAVES: u32 = pg_sys::PVC_INCLUDE_AGGREGATES
-    | pg_sys::PVC_RECURSE_WINDOWFUNCS
-    | pg_sys::PVC_INCLUDE_PLACEHOLDERS;
 
 /// Refuses columns outside of aggregates that are no grouping expressions. Such a column depends functionally on one.
 ///

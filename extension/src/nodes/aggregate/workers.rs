@@ -24,6 +24,7 @@
 
 use pgrx::pg_sys;
 
+use super::cost::Work;
 use super::states::Grouped;
 use crate::expressions::translate::Translation;
 use crate::nodes::hash_join;
@@ -47,10 +48,8 @@ pub(super) struct OneProcess<'a, 'p> {
     pub output: RelOptInfo<'p>,
     /// Whether the query returns only the first groups.
     pub has_limit: bool,
-    /// The cost of reading the table and of adding its rows to groups.
-    pub cost: f64,
-    /// The part of the cost that is not divided, as each worker reads the small sides of the join.
-    pub small_cost: f64,
+    /// Its costs before there are groups.
+    pub work: Work,
 }
 
 /// If more groups than this are expected, one process chooses the first ones. Several processes would have to return
@@ -68,10 +67,8 @@ pub(super) fn offer(alone: &OneProcess<'_, '_>) -> Translation<()> {
     } = alone;
     let (root, output) = (grouped.root, *output);
     if let Some(join) = grouped.hash_join {
-        let small = grouped.evaluated.iter().map(|key| key.as_ptr());
-        let small = small.filter(|key| join.plan.is_small(*key));
-        let sides: Translation<Vec<usize>> = small.map(|key| join.plan.dimension_of(key)).collect();
-        join.sides.by_workers(root, join.plan.divided, &sides?)?;
+        let keys = grouped.evaluated.iter().map(|key| key.as_ptr());
+        join.check_workers(root, keys)?;
     }
     let stage = pg_sys::UpperRelationKind::UPPERREL_PARTIAL_GROUP_AGG;
     // PostgreSQL makes this relation if all aggregates have states that can be combined, and workers may scan the
@@ -120,7 +117,7 @@ pub(super) fn gathered<'p>(
 }
 
 /// Makes a path one that several processes execute, each of which takes segments of the table.
-pub(super) fn share<'p>(base: Path<'p>, workers: i32) {
+pub(super) fn set_parallel<'p>(base: Path<'p>, workers: i32) {
     base.set_parallel_aware(true);
     base.set_parallel_safe(true);
     base.set_parallel_workers(workers);
@@ -142,22 +139,20 @@ fn partial_path<'p>(
     } = alone.grouped;
     let target = states.reltarget();
     let (path, calls) = alone.grouped.path(states, target)?;
-    let mut small_cost = 0.0;
+    // Each process reads the small sides itself.
+    let mut small_cost = alone.work.build;
     if let Some(join) = hash_join {
         let children = hash_join::offer::small_paths_of_worker(root, join)?;
         path.set_children(children);
-        let rows = join.sides.joined.rows();
-        let build = hash_join::offer::Cost::of(root, join, rows, 0).build;
-        small_cost = hash_join::offer::total_cost(children) + build;
+        small_cost += hash_join::offer::total_cost(children);
     }
     let base = path.as_path();
-    share(base, workers);
+    set_parallel(base, workers);
     let groups = states.partial_pathlist().first().map_or(1.0, Path::rows);
     let groups = bucket_groups::expected(root, relation, keys, groups);
     base.set_rows(groups);
     let cost = target.map(|target| target.cost()).unwrap_or_default();
-    let divided = (alone.cost - alone.small_cost) / processes(workers);
-    let startup = cost.startup + small_cost + divided;
+    let startup = cost.startup + small_cost + alone.work.rows / processes(workers);
     base.set_startup_cost(startup);
     let group = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
     base.set_total_cost(startup + groups * group);

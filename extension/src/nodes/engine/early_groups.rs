@@ -1,7 +1,8 @@
-//! Groups that one process of several puts aside before it has read all of its rows, because they take too much memory.
+//! Groups that a node puts aside before it has read all of its rows, because they take too much memory.
 //!
-//! PostgreSQL combines the transition states of a group, whichever process returns them. So a process may return a
-//! group several times too. Where it cannot let [rows wait](super::waiting_rows), it bounds its memory in this way:
+//! PostgreSQL combines the transition states of a group that several processes return, or the nodes of several
+//! partitions. So one node may return a group several times too. Where it cannot let [rows wait](super::waiting_rows),
+//! it bounds its memory in this way:
 //!
 //! ```text
 //! 1  groups := none
@@ -15,7 +16,8 @@ use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::row_store::{RowDescriptor, RowQueue};
 use crate::pg::exec::slot::Slot;
 
-/// Groups that are not put aside, whatever they take: a pass over the rows makes progress.
+/// So few groups are not put aside, whatever they take. The tables of keys take memory even if they are almost empty, and
+/// a small limit would put each group aside at once.
 const GROUPS_MIN: usize = 256;
 
 /// The rows of groups that were put aside.

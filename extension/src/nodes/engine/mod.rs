@@ -3,7 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`plan`] | what their plans store |
-//! | [`early_groups`] | groups that a worker returns before it has read all of its rows |
+//! | [`early_groups`] | groups that a node returns before it has read all of its rows |
 //! | [`group_limit`] | the groups that ORDER BY and LIMIT can return |
 //! | [`group_order`] | groups in the order of one of their keys |
 //! | [`results`] | finished groups as rows |

@@ -27,7 +27,8 @@ use crate::pg::explain::Explain;
 use crate::pg::tree::{Aggref, Expr, Expression, List, Query, View, plan_field, plan_node};
 use crate::planner::reasons::About;
 
-/// Flags among the numbers of a plan.
+/// The place of the flags among the numbers of a plan, and the flags.
+const FLAGS: usize = 9;
 const STANDS_IN: i32 = 1;
 const IS_PARTIAL: i32 = 2;
 
@@ -40,7 +41,7 @@ pub fn plan_engine(planned: &Planned) {
 /// As [`plan_engine`], for an aggregation: the node evaluates HAVING.
 pub fn plan_aggregation(planned: &Planned) {
     plan_engine(planned);
-    if EnginePlan::of(planned.plan()).is_partial {
+    if private_data::numbers(planned.plan())[FLAGS] & IS_PARTIAL != 0 {
         // The node that combines the transition states of groups evaluates HAVING.
         return;
     }
@@ -104,7 +105,7 @@ pub struct Engine<'a, 'p> {
     pub join: Joined<'a, 'p>,
     /// Whether PostgreSQL's own plan is the last child.
     pub has_stand_in: bool,
-    /// Whether the node returns transition states, and any group several times if it likes.
+    /// Whether the node returns transition states. It may return a group several times.
     pub is_partial: bool,
     /// The order of the groups.
     pub order: Option<GroupOrder>,
@@ -189,7 +190,7 @@ pub struct EnginePlan {
     pub hash_join: Option<HashJoinPlan>,
     /// Whether the last child is a plan that [stands in](crate::custom_scan::stand_in).
     pub has_stand_in: bool,
-    /// Whether the node returns transition states, and any group several times if it likes.
+    /// Whether the node returns transition states. It may return a group several times.
     pub is_partial: bool,
     /// The order in which groups are returned, if the query wants one.
     pub order: Option<GroupOrder>,
@@ -280,8 +281,8 @@ impl EnginePlan {
             quals_above,
             join,
             hash_join,
-            has_stand_in: numbers[9] & STANDS_IN != 0,
-            is_partial: numbers[9] & IS_PARTIAL != 0,
+            has_stand_in: numbers[FLAGS] & STANDS_IN != 0,
+            is_partial: numbers[FLAGS] & IS_PARTIAL != 0,
             order: GroupOrder::from_number(numbers[10]),
             limit,
             reasons: private_data::reasons(plan),

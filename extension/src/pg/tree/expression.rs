@@ -14,6 +14,11 @@ use super::tag::Node;
 use super::view::{View, views};
 use super::walk;
 
+/// For [`Expr::leaves`]: aggregates as a whole, and columns outside of them.
+pub const AGGREGATES_WHOLE: u32 = pg_sys::PVC_INCLUDE_AGGREGATES
+    | pg_sys::PVC_RECURSE_WINDOWFUNCS
+    | pg_sys::PVC_INCLUDE_PLACEHOLDERS;
+
 views! {
     /// An expression, or another node of a tree.
     Expr of Node {} {} {}

@@ -47,7 +47,7 @@ pub mod tag;
 pub mod view;
 pub mod walk;
 
-pub use expression::{Expr, Expression, Kind, call_of};
+pub use expression::{AGGREGATES_WHOLE, Expr, Expression, Kind, call_of};
 pub use list::{Integers, List, Oids};
 pub use operands::*;
 pub use path::*;

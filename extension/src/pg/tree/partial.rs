@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::expression::{Expr, Expression};
+use super::expression::{AGGREGATES_WHOLE, Expr, Expression};
 use super::list::List;
 use super::operands::Aggref;
 use super::path::{Path, PathTarget};
@@ -30,15 +30,12 @@ impl<'p> PlannerInfo<'p> {
     }
 
     /// The columns of transition states: the grouping expressions of a target, and a partial call of each aggregate in
-    /// it and in HAVING.
+    /// it and in HAVING. PostgreSQL does the same in `make_partial_grouping_target`, which it does not export.
     pub fn partial_target(
         self,
         target: PathTarget<'p>,
         having: Option<Expr<'p>>,
     ) -> PathTarget<'p> {
-        const LEAVES: i32 = (pg_sys::PVC_INCLUDE_AGGREGATES
-            | pg_sys::PVC_RECURSE_WINDOWFUNCS
-            | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
         // SAFETY: live structures; the new target and its expressions are in the current memory context. A target has
         // no array of numbers, or one with an element for each of its columns.
         unsafe {
@@ -63,8 +60,11 @@ impl<'p> PlannerInfo<'p> {
                 }
             }
             others.extend(having);
-            let leaves = pg_sys::pull_var_clause(others.as_ptr().cast(), LEAVES);
-            pg_sys::add_new_columns_to_pathtarget(partial, leaves);
+            let leaves = others
+                .as_node()
+                .map(|others| others.leaves(AGGREGATES_WHOLE));
+            let leaves = leaves.unwrap_or(List::EMPTY);
+            pg_sys::add_new_columns_to_pathtarget(partial, leaves.as_ptr());
             let calls: List<'p, Expr<'p>> = Field::of((*partial).exprs);
             let calls = calls
                 .iter()

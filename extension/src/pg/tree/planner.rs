@@ -255,36 +255,6 @@ impl<'p> RelOptInfo<'p> {
         self.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL && self.relid() > 0
     }
 
-    /// The expected bytes of a row of a table with all of its columns: `get_relation_data_width`.
-    pub fn row_width(self, table: Oid) -> i32 {
-        // SAFETY: the array has an element for each attribute from `min_attr` to `max_attr`; it is null for a relation
-        // that is no table. The function reads elements from attribute 1 on.
-        unsafe {
-            let relation = self.as_ptr();
-            let widths = (*relation).attr_widths;
-            let widths = match widths.is_null() {
-                true => widths,
-                false => widths.offset(-isize::from((*relation).min_attr)),
-            };
-            pg_sys::get_relation_data_width(table, widths)
-        }
-    }
-
-    /// The expected bytes of these attributes of a table in a row: those that the planner knows, or `get_attavgwidth`.
-    pub fn columns_width(self, table: Oid, attributes: &[i16]) -> i32 {
-        /// The bytes of a column that was not analysed.
-        const UNKNOWN_WIDTH: i32 = 16;
-        let attributes = attributes.iter().filter(|attribute| **attribute > 0);
-        let widths = attributes.map(|attribute| {
-            // SAFETY: looks up statistics of a table that the planner has opened.
-            match unsafe { pg_sys::get_attavgwidth(table, *attribute) } {
-                width if width > 0 => width,
-                _ => UNKNOWN_WIDTH,
-            }
-        });
-        widths.sum()
-    }
-
     /// The relations that need an attribute above the relation's scan. System columns have negative numbers.
     pub fn attr_needed(self, attribute: i16) -> Relids<'p> {
         assert!((self.min_attr()..=self.max_attr()).contains(&attribute));
