@@ -24,7 +24,8 @@
 //! Lanes do not move while the value lives: all memory is allocated before the first lane is
 //! returned. Codes at filled places and in gaps are below the number of items, whatever the bytes
 //! contain: a vector with a greater code is refused and counts as not filled. A vector of a column
-//! is decoded once.
+//! is decoded once, or twice if few of its rows were wanted at first: then only the blocks with these
+//! rows are decoded, and the vector counts as filled in part.
 
 use std::ops::Range;
 
@@ -37,10 +38,13 @@ use crate::limits::VECTOR_ROWS;
 use crate::repeats::ValueRepeats;
 use crate::zone_map::Zone;
 
-use kept::{Dictionary, Kept, fill, keep};
+use kept::{Dictionary, Kept, fill, fill_part, keep};
 use room::Room;
 use sealed_run::lane;
 pub use sealed_run::{ImageBytes, SealedRun};
+
+/// Of a vector of which no more rows are wanted, only the blocks that have them are decoded.
+const PART_ROWS_MAX: usize = VECTOR_ROWS / 2;
 
 /// Memory of rows that were read, for the next ones.
 #[derive(Default)]
@@ -99,6 +103,9 @@ struct OpenRun {
     /// For each column, a bit for each vector of the image that was decoded; last, for each vector
     /// of which any column was.
     filled: Vec<Vec<u64>>,
+    /// For each column, the rows of each vector that were decoded before the vector is filled. Empty until a vector of
+    /// the column is filled in part.
+    parts: Vec<Vec<Range<u16>>>,
 }
 
 impl Streamed {
@@ -150,6 +157,7 @@ impl Streamed {
                 run,
                 lanes,
                 filled: vec![vec![0; bits::words(vectors)]; kinds.len() + 1],
+                parts: vec![Vec::new(); kinds.len()],
             });
         }
         let vectors = open.iter().map(OpenRun::vectors).sum();
@@ -230,8 +238,8 @@ impl Streamed {
         }
     }
 
-    /// Decodes the vectors of some columns that have rows at these places, unless that was done
-    /// before. `None`: all columns.
+    /// Decodes what some columns have at these places, unless that was done before: vectors, or the blocks of a vector
+    /// that have these rows. `None`: all columns.
     ///
     /// # Errors
     /// If a code names no item.
@@ -292,12 +300,16 @@ impl Streamed {
                 if bits::get(&open.filled[column], vector) {
                     continue;
                 }
-                if let (Some(lane), Kept::Values { .. } | Kept::Codes { .. }) =
-                    (&open.lanes[column], kept)
-                {
+                let wanted = rows_of_vector(&rows, vector);
+                if open.has_part(column, vector, &wanted) {
+                    continue;
+                }
+                if open.lanes[column].is_some() && !matches!(kept, Kept::Whole(_)) {
                     let decoded = self.memory.vector.get_or_insert_default();
-                    fill(&open.run, lane, vector, kept, room, decoded)?;
                     self.decoded += 1;
+                    if !open.decode(column, (vector, wanted), kept, room, decoded)? {
+                        continue;
+                    }
                 }
                 let bit = 1 << (vector % 64);
                 open.filled[column][vector / 64] |= bit;
@@ -375,6 +387,12 @@ impl Streamed {
     }
 }
 
+/// The rows of a vector, counted from its first, that are among these rows of the image.
+fn rows_of_vector(rows: &Range<usize>, vector: usize) -> Range<usize> {
+    let first = vector * VECTOR_ROWS;
+    rows.start.max(first) - first..rows.end.min(first + VECTOR_ROWS) - first
+}
+
 impl StreamMemory {
     fn with_images(mut self, runs: impl IntoIterator<Item = SealedRun>) -> StreamMemory {
         for run in runs {
@@ -390,6 +408,41 @@ impl OpenRun {
     /// Vectors that have some of the run's rows.
     fn vectors(&self) -> usize {
         self.run.rows.end.div_ceil(VECTOR_ROWS) - self.run.rows.start / VECTOR_ROWS
+    }
+
+    /// Whether these rows of a vector were decoded without the others.
+    fn has_part(&self, column: usize, vector: usize, wanted: &Range<usize>) -> bool {
+        let part = self.parts[column].get(vector);
+        part.is_some_and(|part| {
+            usize::from(part.start) <= wanted.start && wanted.end <= usize::from(part.end)
+        })
+    }
+
+    /// Decodes the wanted rows of a vector, alone if they are few. Returns whether the whole vector was decoded.
+    fn decode(
+        &mut self,
+        column: usize,
+        (vector, wanted): (usize, Range<usize>),
+        kept: &Kept,
+        room: &mut Room,
+        decoded: &mut DecodedVector,
+    ) -> Result<bool> {
+        let Some(lane) = &self.lanes[column] else {
+            return Ok(true);
+        };
+        let parts = &mut self.parts[column];
+        let is_untouched = parts.get(vector).is_none_or(Range::is_empty);
+        if is_untouched
+            && wanted.len() <= PART_ROWS_MAX
+            && let Some(part) =
+                fill_part(&self.run, lane, (vector, wanted), kept, room, decoded)?
+        {
+            parts.resize(parts.len().max(vector + 1), 0..0);
+            parts[vector] = part.start as u16..part.end as u16;
+            return Ok(part.len() == VECTOR_ROWS);
+        }
+        fill(&self.run, lane, vector, kept, room, decoded)?;
+        Ok(true)
     }
 
     /// The rows of the image at these places.

@@ -167,6 +167,41 @@ impl<'a> EncodedLane<'a> {
         }
     }
 
+    /// Decodes the blocks of a vector that have some of these rows, into `values`, which have room for the whole
+    /// vector. Other elements of `values` stay as they are. `out` gets the marks of NULLs of all rows. Returns the rows
+    /// that were decoded. Returns `None` if they can only be decoded with the whole vector: the lane has no blocks, its
+    /// values do not fit `values`, or all of them are NULL.
+    ///
+    /// # Errors
+    /// If the vector is damaged. The contents of `values` are then unspecified.
+    pub fn try_decode_part_to(
+        &self,
+        vector: usize,
+        wanted: Range<usize>,
+        values: Values<'_>,
+        out: &mut DecodedVector,
+    ) -> Result<Option<Range<usize>>> {
+        let (rows, class) = (self.vector_rows(vector), self.header.class);
+        let has_blocks = matches!(class, Class::Integers | Class::Floats | Class::Dictionary);
+        if !has_blocks || self.is_null() || wanted.end > rows {
+            return Ok(None);
+        }
+        out.begin(self.kind, class, rows);
+        let mut validity = [0; WORDS];
+        let (reader, some_nulls) = self.vector_body(vector, &mut validity)?;
+        match some_nulls {
+            None => return Ok(None),
+            Some(true) => out.set_validity(&validity),
+            Some(false) => {}
+        }
+        let (room, is_there) = out.numbers(Some(values));
+        if !is_there {
+            return Ok(None);
+        }
+        let blocks = Blocks::new(reader, rows, self.block_layout());
+        self.decode_numbers(blocks, wanted, room).map(Some)
+    }
+
     fn try_decode(
         &self,
         vector: usize,
@@ -205,7 +240,8 @@ impl<'a> EncodedLane<'a> {
             Class::Integers | Class::Floats | Class::Dictionary => {
                 let room;
                 (room, is_there) = out.numbers(values);
-                self.decode_numbers(Blocks::new(reader, rows, self.block_layout()), room)?;
+                let blocks = Blocks::new(reader, rows, self.block_layout());
+                self.decode_numbers(blocks, 0..rows, room)?;
                 out.narrow();
             }
             Class::Items => {
@@ -218,14 +254,28 @@ impl<'a> EncodedLane<'a> {
         Ok(is_there)
     }
 
-    fn decode_numbers(&self, blocks: Blocks<'a>, room: Room<'_>) -> Result<()> {
+    /// Decodes the blocks that have some of these rows, and returns their rows.
+    fn decode_numbers(
+        &self,
+        blocks: Blocks<'a>,
+        wanted: Range<usize>,
+        room: Room<'_>,
+    ) -> Result<Range<usize>> {
         let float_width = blocks.layout.float_width;
         let mut at = 0;
+        let mut first = None;
         let mut decoded = None;
         for block in blocks {
+            if at >= wanted.end {
+                break;
+            }
             let block = block?;
             let rows = at..at + block.rows;
             at = rows.end;
+            if at <= wanted.start {
+                continue;
+            }
+            first = first.or(Some(rows.start));
             if let Form::Pattern { index, first } = block.form {
                 if decoded != Some(index) {
                     self.decode_pattern(index, room.pattern)?;
@@ -247,7 +297,7 @@ impl<'a> EncodedLane<'a> {
                 block.decode(&mut room.wide[rows], float_width);
             }
         }
-        Ok(())
+        Ok(first.unwrap_or(at)..at)
     }
 
     /// Decodes a pattern. Elements of `out` past its rows are unchanged.

@@ -15,6 +15,7 @@
 //! | [`EncodedLane::open`] | verifies bytes of any origin |
 //! | [`EncodedLane::reopen`] | the same for bytes verified before: constant time |
 //! | [`EncodedLane::decode_vector`] | one vector into memory that is used again; [`DecodedVector::lane`] is what scans read |
+//! | [`EncodedLane::try_decode_part_to`] | the blocks of a vector that have wanted rows, without the other blocks |
 //! | [`EncodedLane::constant`], [`EncodedLane::repeats`], [`EncodedLane::zone`] | what a vector holds as far as that takes no decoding |
 //! | [`EncodedLane::dictionary`] | the items; predicates on text are answered for them once and then for [codes](DecodedVector::codes) |
 //! | [`EncodedLane::point`] | one row: what its bits and those that lead to them take |

@@ -155,6 +155,52 @@ pub(super) fn fill(
     Ok(())
 }
 
+/// Decodes the blocks of a vector that have some of these rows of it to their places, and returns the rows that were
+/// decoded. Returns `None` if the vector has to be decoded as a whole.
+pub(super) fn fill_part(
+    run: &SealedRun,
+    place: &Range<usize>,
+    (vector, wanted): (usize, Range<usize>),
+    kept: &Kept,
+    room: &mut Room,
+    decoded: &mut DecodedVector,
+) -> Result<Option<Range<usize>>> {
+    let (kind, items) = match kept {
+        Kept::Absent | Kept::Whole(_) => return Ok(None),
+        Kept::Values { kind } => (*kind, None),
+        Kept::Codes { kind, dictionary } => (*kind, Some(dictionary.items.len())),
+    };
+    let lane = lane(&run.image, place, kind)?;
+    let (first, rows) = (vector * VECTOR_ROWS, lane.vector_rows(vector));
+    if first < run.rows.start || first + rows > run.rows.end {
+        return Ok(None);
+    }
+    let at = run.place + (first - run.rows.start);
+    if items.is_some() {
+        // The memory may contain codes of another dictionary.
+        room.zero_codes(at..at + rows);
+    }
+    let Some(values) = room.values_at(kind, at, rows) else {
+        return Ok(None);
+    };
+    let Some(part) = lane.try_decode_part_to(vector, wanted, values, decoded)? else {
+        return Ok(None);
+    };
+    if let Some(items) = items {
+        let codes = room.codes_at(at + part.start..at + part.end);
+        if !are_below(codes, items) {
+            codes.fill(0);
+            return Err(Error::Malformed("a code names no item"));
+        }
+    }
+    if room.has_nulls {
+        write_bits(&mut room.validity, at, rows, |done, count| {
+            decoded.validity_bits(done, count)
+        });
+    }
+    Ok(Some(part))
+}
+
 /// Whether all codes are below the number of items, of which there are fewer than 2^31: in one pass
 /// without branches.
 fn are_below(codes: &[u32], items: usize) -> bool {

@@ -556,6 +556,35 @@ fn only_the_columns_asked_for_are_decoded() {
 }
 
 #[test]
+fn the_blocks_of_few_wanted_rows_are_decoded_alone() {
+    const SERIES: usize = VECTOR_ROWS / 16;
+    let (kinds, model) = series(16, SERIES as u32);
+    let models = [model];
+    let mut streamed = open(StreamMemory::default(), &kinds, &models);
+    let LaneData::Fixed { values, .. } = streamed.lane(1).data else {
+        panic!("a column of fixed width");
+    };
+    // SAFETY: the lane has room for all places.
+    let value = |place: usize| unsafe { *values.cast::<u64>().add(place) };
+    // Rows of the fourth series, in part and then all.
+    for wanted in [3 * SERIES + 5..3 * SERIES + 9, 3 * SERIES..4 * SERIES] {
+        streamed.fill(wanted, Some(&[1])).unwrap();
+        assert_eq!(streamed.decoded(), 1);
+        let filled: Vec<usize> = (3 * SERIES..4 * SERIES).collect();
+        assert_places(streamed.lane(1), LONG, 1, &models, &filled);
+        assert_eq!(value(3 * SERIES - 1), 0, "a row of the series before");
+        assert_eq!(value(4 * SERIES), 0, "a row of the series after");
+    }
+    // Rows of another series: now the vector is decoded as a whole.
+    streamed.fill(9 * SERIES..9 * SERIES + 1, Some(&[1])).unwrap();
+    assert_eq!(streamed.decoded(), 2);
+    let all: Vec<usize> = (0..VECTOR_ROWS).collect();
+    assert_places(streamed.lane(1), LONG, 1, &models, &all);
+    streamed.fill(0..VECTOR_ROWS, Some(&[1])).unwrap();
+    assert_eq!(streamed.decoded(), 2);
+}
+
+#[test]
 fn a_dictionary_that_comes_again_is_read_once() {
     let names = |count: usize, offset: usize| Model {
         gap: 0,
