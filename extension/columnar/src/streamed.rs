@@ -434,8 +434,7 @@ impl OpenRun {
         let is_untouched = parts.get(vector).is_none_or(Range::is_empty);
         if is_untouched
             && wanted.len() <= PART_ROWS_MAX
-            && let Some(part) =
-                fill_part(&self.run, lane, (vector, wanted), kept, room, decoded)?
+            && let Some(part) = fill_part(&self.run, lane, (vector, wanted), kept, room, decoded)?
         {
             parts.resize(parts.len().max(vector + 1), 0..0);
             parts[vector] = part.start as u16..part.end as u16;

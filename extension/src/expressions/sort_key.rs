@@ -69,6 +69,13 @@ fn item_column(expression: Expr<'_>, family: ItemFamily) -> Option<Var<'_>> {
 
 /// Adds the sort keys to EXPLAIN.
 pub fn explain_order(explain: &Explain, keys: &[OrderedBy<'_>]) {
+    if !keys.is_empty() {
+        explain.text(c"Order By", &describe_order(explain, keys));
+    }
+}
+
+/// The sort keys as EXPLAIN shows them.
+pub fn describe_order(explain: &Explain, keys: &[OrderedBy<'_>]) -> String {
     let expressions: Vec<_> = keys.iter().map(|key| key.expression).collect();
     let mut shown = explain.texts_of(&expressions);
     for (text, key) in shown.iter_mut().zip(keys) {
@@ -85,9 +92,7 @@ pub fn explain_order(explain: &Explain, keys: &[OrderedBy<'_>]) {
             text.push_str(if first { " NULLS FIRST" } else { " NULLS LAST" });
         }
     }
-    if !shown.is_empty() {
-        explain.text(c"Order By", &shown.join(", "));
-    }
+    shown.join(", ")
 }
 
 /// The leading path keys that the engine can sort a table by, and the reason why it cannot sort by the next one.

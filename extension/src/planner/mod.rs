@@ -13,6 +13,7 @@
 //! the planning.
 
 pub mod bucket_groups;
+pub mod first_rows;
 pub mod lanes_table;
 pub mod quals;
 pub mod reasons;

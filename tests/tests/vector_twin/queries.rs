@@ -190,7 +190,15 @@ fn joined_by_key(w: &mut Writer<'_>) -> String {
     // A row of a group is a joined row, which the ids of both sides identify.
     let (group, ordered) = (Column::any(w.random).name, Column::any(w.random).name);
     let direction = w.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
-    match w.random.random_range(0..9) {
+    let (limit, offset) = (w.random.random_range(1..200), w.random.random_range(0..20));
+    match w.random.random_range(0..11) {
+        9 => format!(
+            "SELECT t.id, u.id, u.s, t.{group} FROM t {kind} u ON {on}{condition} \
+             ORDER BY t.{ordered}{direction}, t.id, u.id LIMIT {limit} OFFSET {offset}"
+        ),
+        10 => format!(
+            "SELECT t.id, t.{group} FROM t{and_member} ORDER BY t.{ordered}{direction}, t.id LIMIT {limit}"
+        ),
         7 => format!("SELECT DISTINCT {of_small}, t.{group} FROM t {kind} u ON {on}{condition}"),
         8 => format!(
             "SELECT DISTINCT ON ({of_small}, t.{group}) {of_small}, t.{group}, t.id, u.id, u.s FROM t {kind} u ON {on}{condition} \

@@ -35,6 +35,8 @@ pub struct BestRows {
     items: ItemCandidates,
     /// Whether a row that comes after `after` is not kept.
     incomplete: bool,
+    /// Whether rows that tie with the last kept one by their keys count as before it.
+    keeps_ties: bool,
 }
 
 /// Rows in order, by number.
@@ -60,6 +62,7 @@ impl BestRows {
             item_bytes_max: 0,
             items: ItemCandidates::default(),
             incomplete: false,
+            keeps_ties: false,
         }
     }
 
@@ -87,7 +90,7 @@ impl BestRows {
     /// Whether a selected row of a vector may be kept. `zone` is the zone of
     /// [`BestRows::zone_attribute`]. If it is not exact, no row is read.
     pub fn can_take(&mut self, frame: &Frame<'_>, selection: &Selection, zone: &Zone) -> bool {
-        let single = self.keys.len() == 1;
+        let single = self.rejects_ties();
         let full = self.is_full();
         let Some(key) = self.keys.first() else {
             return true;
@@ -227,10 +230,30 @@ impl BestRows {
         self.item_bytes -= last.map_or(0, |last| last.item_bytes());
     }
 
+    /// Whether a row whose first key equals that of the last kept row comes after it.
+    fn rejects_ties(&self) -> bool {
+        self.keys.len() == 1 && !self.keeps_ties
+    }
+
+    /// Ends a pass over rows with one key whose rows are not taken. From now on, [`BestRows::can_take`] and
+    /// [`BestRows::candidates`] tell which rows are not after the last kept one. Returns false if the pass has kept all
+    /// rows.
+    pub fn keep_ties(&mut self) -> bool {
+        self.keeps_ties = true;
+        self.is_full()
+    }
+
     /// The selected rows whose first key may put them among the first.
-    fn candidates(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Selection> {
+    ///
+    /// # Errors
+    /// The errors of the key.
+    pub fn candidates(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Selection> {
         let full = self.is_full();
-        let single = self.keys.len() == 1;
+        let single = self.rejects_ties();
         let (Some(top), Some(key)) = (self.kept.peek().filter(|_| full), self.keys.first()) else {
             return Ok(*selection);
         };

@@ -576,7 +576,9 @@ fn the_blocks_of_few_wanted_rows_are_decoded_alone() {
         assert_eq!(value(4 * SERIES), 0, "a row of the series after");
     }
     // Rows of another series: now the vector is decoded as a whole.
-    streamed.fill(9 * SERIES..9 * SERIES + 1, Some(&[1])).unwrap();
+    streamed
+        .fill(9 * SERIES..9 * SERIES + 1, Some(&[1]))
+        .unwrap();
     assert_eq!(streamed.decoded(), 2);
     let all: Vec<usize> = (0..VECTOR_ROWS).collect();
     assert_places(streamed.lane(1), LONG, 1, &models, &all);

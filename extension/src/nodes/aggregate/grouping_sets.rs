@@ -151,6 +151,7 @@ impl<'p> AllSets<'p> {
             is_partial: false,
             order: None,
             limit,
+            row_limit: None,
         };
         path.set_private(stored.stored());
         path.as_path()

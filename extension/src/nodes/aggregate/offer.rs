@@ -147,6 +147,7 @@ fn engine<'a, 'p>(
         is_partial: false,
         order: terms.order.map(|(order, _)| order),
         limit: terms.limit,
+        row_limit: None,
     }
 }
 

@@ -66,6 +66,7 @@ impl<'p> Grouped<'_, 'p> {
             is_partial: true,
             order: None,
             limit: None,
+            row_limit: None,
         };
         path.set_private(engine.stored());
         Ok((path, calls.len()))

@@ -23,7 +23,8 @@ use crate::error;
 use crate::expressions::aggregate_call::{KeyShape, Moment, Shape};
 use crate::expressions::result_datum;
 use crate::pg::catalog;
-use crate::pg::tree::{Expr, List, PathKey, PlannerInfo, Query};
+use crate::pg::tree::{Expr, List, PathKey, PlannerInfo};
+use crate::planner::first_rows::constant_limit;
 
 /// More groups than this are sorted as well by PostgreSQL.
 const LIMIT_MAX: usize = 1 << 16;
@@ -75,7 +76,7 @@ impl GroupLimit {
         if is_single || has_more_stages || query.havingQual().is_some() {
             return None;
         }
-        let limit = limit(query)?;
+        let limit = constant_limit(query, LIMIT_MAX)?;
         let (mut compared, mut is_rounded) = (Vec::new(), false);
         let mut is_complete = true;
         for wanted in root.sort_pathkeys() {
@@ -239,21 +240,6 @@ fn rounded(shape: Shape) -> Option<bool> {
             None
         }
     }
-}
-
-/// The number of rows that LIMIT and OFFSET ask for, if both are constants.
-fn limit(query: Query<'_>) -> Option<usize> {
-    let number = |expression: Expr<'_>| {
-        let value = expression.as_const()?.value()?;
-        usize::try_from(value.datum().value() as i64).ok()
-    };
-    let count = number(query.limitCount()?)?;
-    let offset = match query.limitOffset() {
-        None => 0,
-        Some(offset) => number(offset)?,
-    };
-    let limit = count.checked_add(offset)?;
-    (1..=LIMIT_MAX).contains(&limit).then_some(limit)
 }
 
 /// The rank of a group's key.

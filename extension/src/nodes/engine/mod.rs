@@ -7,6 +7,7 @@
 //! | [`group_limit`] | the groups that ORDER BY and LIMIT can return |
 //! | [`group_order`] | groups in the order of one of their keys |
 //! | [`results`] | finished groups as rows |
+//! | [`row_limit`] | the joined rows that ORDER BY and LIMIT can return |
 //! | [`waiting_rows`] | rows in temporary files, whose groups do not fit into memory |
 
 pub mod early_groups;
@@ -14,4 +15,5 @@ pub mod group_limit;
 pub mod group_order;
 pub mod plan;
 pub mod results;
+pub mod row_limit;
 pub mod waiting_rows;

@@ -2,10 +2,10 @@
 //!
 //! | list | content |
 //! |---|---|
-//! | numbers | counts of the nine parts of `custom_scan_tlist`; flags; the [order](GroupOrder) of groups; two numbers for each absent column; the [limit](GroupLimit) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
+//! | numbers | counts of the ten parts of `custom_scan_tlist`; flags; the [order](GroupOrder) of groups; the [limit](RowLimit) of joined rows; two numbers for each absent column; the [limit](GroupLimit) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
 //! | nodes | the join by time |
 //! | `custom_exprs` | parameters of all expressions, as PostgreSQL looks only there for what makes a node run again |
-//! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; a column of the table |
+//! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; the sort key of a limit of joined rows; a column of the table |
 //!
 //! Conditions are in the target list, [hidden](Targets::push_hidden), because PostgreSQL adjusts
 //! their columns there when it combines plans. The node never returns them. The column at the end
@@ -15,6 +15,7 @@ use pgrx::pg_sys;
 
 use super::group_limit::GroupLimit;
 use super::group_order::GroupOrder;
+use super::row_limit::RowLimit;
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::{
     self, PrivateData, Targets, hidden, table_column, table_of,
@@ -28,7 +29,7 @@ use crate::pg::tree::{Aggref, Expr, Expression, List, Query, View, plan_field, p
 use crate::planner::reasons::About;
 
 /// The place of the flags among the numbers of a plan, and the flags.
-const FLAGS: usize = 9;
+const FLAGS: usize = 10;
 const STANDS_IN: i32 = 1;
 const IS_PARTIAL: i32 = 2;
 
@@ -111,6 +112,8 @@ pub struct Engine<'a, 'p> {
     pub order: Option<GroupOrder>,
     /// The groups that the query can return.
     pub limit: Option<GroupLimit>,
+    /// The joined rows that the query can return.
+    pub row_limit: Option<RowLimit<'p>>,
 }
 
 impl<'p> Engine<'_, 'p> {
@@ -142,7 +145,16 @@ impl<'p> Engine<'_, 'p> {
                 targets.push(expression.as_ptr());
             }
         }
-        for part in [self.quals, above, expressions, left_keys, outputs, grouped] {
+        let sorted = RowLimit::expressions(self.row_limit);
+        for part in [
+            self.quals,
+            above,
+            expressions,
+            left_keys,
+            outputs,
+            grouped,
+            sorted,
+        ] {
             numbers.push(part.len() as i32);
             for expression in part {
                 targets.push_hidden(expression.as_ptr());
@@ -153,6 +165,7 @@ impl<'p> Engine<'_, 'p> {
         let is_partial = if self.is_partial { IS_PARTIAL } else { 0 };
         numbers.push(stands_in | is_partial);
         numbers.push(GroupOrder::number(self.order));
+        numbers.extend(RowLimit::numbers(self.row_limit));
         for Absent { value, .. } in &self.absent {
             numbers.extend([i32::from(value.is_some()), value.unwrap_or(0)]);
         }
@@ -196,6 +209,8 @@ pub struct EnginePlan {
     pub order: Option<GroupOrder>,
     /// The groups that the query can return, if not all.
     pub limit: Option<GroupLimit>,
+    /// The joined rows that the query can return, if not all.
+    pub row_limit: Option<RowLimit<'static>>,
     /// The reasons for what is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
     /// The range-table index of the table.
@@ -253,7 +268,7 @@ impl EnginePlan {
         let keys: Vec<_> = expressions.by_ref().take(count(0)).collect();
         let calls = expressions.by_ref().take(count(1));
         let calls = calls.map(|node| plan_node(node.cast())).collect();
-        let of_absent = 11..11 + 2 * count(2);
+        let of_absent = 14..14 + 2 * count(2);
         let absent = numbers[of_absent.clone()].chunks(2);
         let absent = absent
             .map(|pair| (pair[0] != 0).then_some(pair[1]))
@@ -267,6 +282,7 @@ impl EnginePlan {
         let join = private_data::nodes(plan);
         let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
         let (left_keys, outputs, grouped) = (hidden(6), hidden(7), hidden(8));
+        let sorted = hidden(9).first().map(|key| plan_node((*key).cast()));
         let table = expressions.next().expect("the table's column is last");
         let index = table_of(table);
         let after = &numbers[of_absent.end..];
@@ -283,8 +299,9 @@ impl EnginePlan {
             hash_join,
             has_stand_in: numbers[FLAGS] & STANDS_IN != 0,
             is_partial: numbers[FLAGS] & IS_PARTIAL != 0,
-            order: GroupOrder::from_number(numbers[10]),
+            order: GroupOrder::from_number(numbers[11]),
             limit,
+            row_limit: RowLimit::of(sorted, [numbers[12], numbers[13]]),
             reasons: private_data::reasons(plan),
             index,
         }
@@ -298,6 +315,9 @@ impl EnginePlan {
         if let Some(join) = &self.hash_join {
             explain.text(c"Hash Join", &join.kinds());
             explain.expressions(c"Join Key", &join.left_keys());
+        }
+        if let Some(limit) = &self.row_limit {
+            limit.explain(explain);
         }
         explain.quals(&self.quals);
         explain.expressions(c"Join Filter", &self.quals_above);

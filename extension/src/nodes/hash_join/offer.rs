@@ -14,6 +14,7 @@ use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_time::nested_loop::Joining;
 use crate::nodes::engine::plan::{Engine, Joined};
+use crate::nodes::engine::row_limit::RowLimit;
 use crate::pg::tree::{
     Expr, List, Path, PlannerInfo, RelOptInfo, SortGroupClause, View, plan_node,
 };
@@ -25,6 +26,8 @@ use crate::vectorize::{self, Vectorize};
 
 /// The cost of looking up a row's key, in units of `cpu_operator_cost`.
 const PROBE_SHARE: f64 = 0.2;
+/// The share of a pass that a second one costs, which reads only rows that the query can return.
+const SECOND_PASS_SHARE: f64 = 0.25;
 /// The cost of adding a row of the small side, in units of `cpu_operator_cost`.
 const BUILD_SHARE: f64 = 2.0;
 
@@ -78,7 +81,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
         }
         join.want(output.as_ptr())?;
     }
-    let translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(0));
+    let mut translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(0));
     let filters = filters(root, &join);
     for column in outputs.iter().filter_map(Expr::as_var) {
         if !translator.is_given(column) {
@@ -90,12 +93,23 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
     path.set_flags(0);
     let mut children = small_paths(root, &join);
     let cost = Cost::of(root, &join, joined.rows(), filters.len());
+    let row_limit = RowLimit::wanted(root, &join, &mut translator, cost.rows_read);
     let base = path.as_path();
     base.set_parallel_safe(false);
-    base.set_rows(joined.rows());
     let startup = total_cost(children) + cost.build;
+    let per_row = server::cpu_tuple_cost() * 0.5;
+    let (rows, startup, reading) = match &row_limit {
+        None => (joined.rows(), startup, cost.reading),
+        // The first pass ends before the first row is returned.
+        Some(limit) => (
+            limit.rows() as f64,
+            startup + cost.reading,
+            cost.reading * SECOND_PASS_SHARE,
+        ),
+    };
+    base.set_rows(rows);
     base.set_startup_cost(startup);
-    base.set_total_cost(startup + cost.reading + joined.rows() * server::cpu_tuple_cost() * 0.5);
+    base.set_total_cost(startup + reading + rows * per_row);
     // A join that may exceed its memory limit is offered only with a plan that can take over.
     let stand_in = match join.plan.is_divisible() {
         true => None,
@@ -112,6 +126,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
         is_partial: false,
         order: None,
         limit: None,
+        row_limit,
     }
     .stored();
     stored.extend(remembered_sides.as_node());
@@ -135,6 +150,8 @@ pub struct Cost {
     pub build: f64,
     /// The cost of reading the lanes table and looking up keys.
     pub reading: f64,
+    /// How many rows of the lanes table are read.
+    pub rows_read: f64,
 }
 
 impl Cost {
@@ -173,6 +190,7 @@ impl Cost {
         Cost {
             build: small_rows * operator * BUILD_SHARE,
             reading: share * (pages + tuples * per_row),
+            rows_read: share * tuples,
         }
     }
 }

@@ -6,6 +6,7 @@ use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::selection::Selection;
 
 use super::column_child;
+use super::row_bound::RowBound;
 use crate::custom_scan::callbacks::{Callbacks, open_table};
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::{names, privilege, stand_in};
@@ -43,6 +44,11 @@ pub struct RunningHashJoin {
     outputs: Vec<Output>,
     /// Whether there is a batch whose joined rows have not all been returned.
     has_batch: bool,
+    /// The bound of the rows that the query can return, if not all, and whether the first pass has found it.
+    bound: Option<RowBound>,
+    is_bound_found: bool,
+    /// The attributes that the conditions read.
+    of_quals: Vec<usize>,
     /// The plan that returns the rows instead.
     stand_in: Option<Child>,
     /// The rows of the current vector that have found their current small rows.
@@ -84,6 +90,10 @@ impl Node for HashJoinState {
         let scalars = Scalars::of(node);
         let mut translator = Translator::of_joined(scalars, join.joined_columns(0));
         let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+        let of_quals = translator.attributes();
+        let bound = plan.row_limit.as_ref();
+        let bound = bound.map(|limit| RowBound::begin(limit, &mut translator));
+        let bound = bound.transpose()?;
         let outputs = Output::of(&plan.keys, join, &translator)?;
         let open = column_child::open;
         let mut stage = HashStage::begin(join, node, open, &mut translator, &[], &[])?;
@@ -96,6 +106,7 @@ impl Node for HashJoinState {
         if batch == Batch::Ready {
             filter.key_sets = stage.key_sets();
         }
+        let is_one_batch = batch == Batch::Ready && !stage.has_more();
         Ok(RunningHashJoin {
             source,
             translator,
@@ -103,6 +114,9 @@ impl Node for HashJoinState {
             stage,
             outputs,
             has_batch: batch == Batch::Ready,
+            bound: bound.filter(|_| is_one_batch),
+            is_bound_found: false,
+            of_quals,
             stand_in: self.has_handed_over.then(hand_over),
             selection: Selection::NONE,
             rows: RowCursor::EMPTY,
@@ -175,6 +189,9 @@ impl RunningHashJoin {
 
     /// Goes on to the next joined rows, all of one vector; false at the end.
     fn next_rows(&mut self, passed: &mut u64) -> Evaluation<bool> {
+        if !self.is_bound_found {
+            self.find_bound()?;
+        }
         while self.has_batch {
             if self.has_no_left {
                 self.selection = Selection::NONE;
@@ -208,12 +225,42 @@ impl RunningHashJoin {
         Ok(false)
     }
 
+    /// Makes the first pass, if the query can return only some of the rows.
+    fn find_bound(&mut self) -> Evaluation<()> {
+        self.is_bound_found = true;
+        let Some(bound) = &mut self.bound else {
+            return Ok(());
+        };
+        let (source, scalars) = (&mut self.source, &self.translator.scalars);
+        let looked_at = std::mem::take(&mut self.of_quals);
+        if !bound.find(
+            source,
+            &mut self.filter,
+            &mut self.stage,
+            scalars,
+            looked_at,
+        )? {
+            self.bound = None;
+        }
+        self.source.end_look_ahead(self.translator.attributes());
+        Ok(())
+    }
+
     /// Finds the first small rows of the current vector's rows; false if none has one.
     fn find_rows(&mut self, passed: &mut u64) -> Evaluation<bool> {
         let scalars = &self.translator.scalars;
+        if let Some(bound) = &mut self.bound
+            && !bound.can_take(&self.source, scalars)
+        {
+            self.source.skip();
+            return Ok(false);
+        }
         let Some(mut selection) = self.source.pass(&mut self.filter, scalars)? else {
             return Ok(false);
         };
+        if let Some(bound) = &mut self.bound {
+            bound.narrow(&mut self.source, scalars, &mut selection)?;
+        }
         self.source.fill(Some(self.stage.looked_at()));
         self.stage
             .find(&self.source.frame(scalars), &mut selection)?;

@@ -205,6 +205,7 @@ pub fn offer<'p>(
         is_partial: false,
         order: None,
         limit: None,
+        row_limit: None,
     };
     path.set_private(stored.stored());
     output.add_path(path);

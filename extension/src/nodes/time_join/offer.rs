@@ -164,6 +164,7 @@ fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) 
         is_partial: false,
         order: None,
         limit: None,
+        row_limit: None,
     };
     path.set_private(stored.stored());
     path.set_children(List::new([join.path]));

@@ -4,8 +4,6 @@
 //! nodes may be above it (Limit, Incremental Sort for further keys, Merge Append for partitions, Nested Loop). It is
 //! offered only to queries with a LIMIT, and its cost grows with the passes that more rows need.
 
-use pgrx::pg_sys;
-
 use super::row_plan::RowPlan;
 use super::state::TopNState;
 use crate::custom_scan::callbacks;
@@ -14,7 +12,8 @@ use crate::expressions::sort_key;
 use crate::expressions::translate::Translator;
 use crate::pg::exec::memory::work_memory_limit;
 use crate::pg::server;
-use crate::pg::tree::{CustomPath, List, Node, Path, PlannerInfo, Query, RelOptInfo, plan_field};
+use crate::pg::tree::{CustomPath, List, Node, Path, PlannerInfo, RelOptInfo, plan_field};
+use crate::planner::first_rows::needs_first_rows;
 use crate::planner::quals::{self, Quals};
 use crate::planner::reasons::{self, About};
 
@@ -22,23 +21,6 @@ use crate::planner::reasons::{self, About};
 const FIRST_PASS_MIN: f64 = 64.0;
 /// By which factor a pass keeps more rows than the one before it.
 pub const PASS_GROWTH: usize = 8;
-
-/// Whether a query needs only the first rows, unchanged from the table.
-fn needs_first_rows(query: Query<'_>) -> bool {
-    let is_limited = query.limitCount().is_some_and(|limit| {
-        let constant = limit.as_const();
-        constant.is_none_or(|constant| !constant.constisnull())
-    });
-    is_limited
-        && query.limitOption() != pg_sys::LimitOption::LIMIT_OPTION_WITH_TIES
-        && query.commandType() == pg_sys::CmdType::CMD_SELECT
-        && query.groupClause().is_empty()
-        && query.groupingSets().is_empty()
-        && query.distinctClause().is_empty()
-        && query.rowMarks().is_empty()
-        && query.setOperations().is_none()
-        && !(query.hasAggs() || query.hasWindowFuncs() || query.hasTargetSRFs())
-}
 
 /// Offers the rows of a table in the query's order. `scan` is the path of a plain scan with the same conditions.
 pub fn offer<'p>(
