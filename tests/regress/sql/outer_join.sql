@@ -45,6 +45,14 @@ SELECT pg_temp.same('SELECT d.id, r.value FROM empty d FULL JOIN reading r ON r.
 SELECT pg_temp.same('SELECT d.id, r.value FROM (SELECT * FROM dim WHERE id IS NULL) d LEFT JOIN reading r ON r.series = d.id');
 -- Conditions above the join, and on the preserved side.
 SELECT pg_temp.same('SELECT d.id FROM dim d LEFT JOIN reading r ON r.series = d.id WHERE r.series IS NULL');
+-- PostgreSQL makes an anti join of these. Its rows have the small side's columns, all NULL.
+SELECT pg_temp.same('SELECT d.region, count(*), count(d.wide), sum(d.id) FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE d.id IS NULL GROUP BY d.region');
+SELECT pg_temp.same('SELECT count(d.id), sum(d.id), max(d.factor), count(*) FILTER (WHERE d.id IS NULL) FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE d.id IS NULL');
+SELECT pg_temp.same('SELECT r.series % 3, coalesce(d.region, ''none''), sum(r.wide + d.id), sum(r.series + coalesce(d.id, 1)) FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE d.id IS NULL GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT DISTINCT d.region, d.wide FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE d.id IS NULL');
+SELECT pg_temp.same('SELECT r.series, d.region, d.id FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE d.id IS NULL');
+SELECT pg_temp.same('SELECT e.ok, count(*) FROM reading r LEFT JOIN reading e ON e.series = r.series AND e.series < 20 WHERE e.series IS NULL GROUP BY e.ok');
+SELECT pg_temp.same('SELECT d.region, m.region, count(*), sum(m.id) FROM reading r JOIN dim m ON m.host = r.host LEFT JOIN dim d ON d.id = r.series WHERE d.id IS NULL GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id WHERE d.region = ''eu''');
 SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id AND d.region = ''eu''');
 SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id WHERE coalesce(r.value, 0) = 0');

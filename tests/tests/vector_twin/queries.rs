@@ -191,7 +191,13 @@ fn joined_by_key(w: &mut Writer<'_>) -> String {
     let (group, ordered) = (Column::any(w.random).name, Column::any(w.random).name);
     let direction = w.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
     let (limit, offset) = (w.random.random_range(1..200), w.random.random_range(0..20));
-    match w.random.random_range(0..11) {
+    let same = w.one(&["s", "i4", "i2", "d", "uu"]);
+    match w.random.random_range(0..12) {
+        // An anti join with columns of the side that has no match.
+        11 => format!(
+            "SELECT {of_small}, count(*), count(u.id), sum(u.i4), min(u.i8), max(u.f8) FROM t \
+             LEFT JOIN u ON t.{same} = u.{same} WHERE u.{same} IS NULL GROUP BY 1"
+        ),
         9 => format!(
             "SELECT t.id, u.id, u.s, t.{group} FROM t {kind} u ON {on}{condition} \
              ORDER BY t.{ordered}{direction}, t.id, u.id LIMIT {limit} OFFSET {offset}"

@@ -157,7 +157,10 @@ impl JoinedSide {
         self.note_matches();
         match self.kind {
             JoinKind::Inner | JoinKind::Semi | JoinKind::Right => *selection = self.matched,
-            JoinKind::Anti => *selection = selection.and_not(&self.matched),
+            JoinKind::Anti => {
+                *selection = selection.and_not(&self.matched);
+                self.join.find_nothing(selection);
+            }
             JoinKind::Left | JoinKind::Full => {
                 self.join.find_nothing(&selection.and_not(&self.matched));
             }

@@ -138,7 +138,7 @@ impl SmallSide {
         self.codes.iter_mut().flatten().for_each(KeyCodes::close);
         for kept in &mut self.values {
             if let Kept::Numbers(numbers) = kept
-                && kind.keeps_left_rows()
+                && !kind.needs_match()
             {
                 numbers.finish();
             }
@@ -277,7 +277,8 @@ impl SmallSide {
             keys.push(key);
         }
         let before = join.rows();
-        match kind.wants_keys_alone() {
+        let keys_alone = self.wants_keys_alone(kind);
+        match keys_alone {
             true => join.push_key(&keys),
             false => drop(join.push(&keys)),
         }
@@ -285,7 +286,7 @@ impl SmallSide {
             return false;
         }
         self.bytes += ROW_BYTES + key_bytes;
-        if kind.wants_keys_alone() {
+        if keys_alone {
             return false;
         }
         for (place, kept) in self.values.iter_mut().enumerate() {
@@ -301,6 +302,12 @@ impl SmallSide {
             kept.push(copy);
         }
         true
+    }
+
+    /// Whether the keys of the rows are all that is kept. Of an anti join, PostgreSQL may want columns of the small
+    /// side, which are NULL in each row that the join returns: it makes one of `LEFT JOIN … WHERE key IS NULL`.
+    pub(super) fn wants_keys_alone(&self, kind: JoinKind) -> bool {
+        kind.wants_keys_alone() && self.values.is_empty()
     }
 
     /// The code of a value as a key that is compared with columns of an earlier side; `None` if

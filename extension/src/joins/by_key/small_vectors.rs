@@ -62,10 +62,11 @@ impl SmallSide {
         let joined = keys.operands();
         let frame = Frame { joined, ..frame };
         let (rows_before, texts_before) = (join.rows(), join.text_bytes());
-        join.push_vector(&frame, &selection, kind.wants_keys_alone())?;
+        let keys_alone = self.wants_keys_alone(kind);
+        join.push_vector(&frame, &selection, keys_alone)?;
         let rows = join.rows() - rows_before;
         self.bytes += rows * ROW_BYTES + join.text_bytes() - texts_before;
-        if kind.wants_keys_alone() {
+        if keys_alone {
             return Ok(());
         }
         for kept in &mut self.values {
