@@ -14,7 +14,7 @@ pub fn scan_path<'p>(
     relation: RelOptInfo<'p>,
     quals: &Quals<'p>,
 ) -> (CustomPath<'p>, f64) {
-    let Quals { pushed, kept } = *quals;
+    let pushed = quals.pushed;
     let path = callbacks::new_path::<ScanState>(relation, relation.reltarget());
     let base = path.as_path();
     let parameters = root.parameters_of(relation);
@@ -29,18 +29,53 @@ pub fn scan_path<'p>(
         .map(|target| target.cost())
         .unwrap_or_default();
     let operator = server::cpu_operator_cost();
-    base.set_startup_cost(target.startup);
+    let kept = RowQuals::of(root, relation, quals, rows);
+    let startup = target.startup + kept.startup;
+    base.set_startup_cost(startup);
     base.set_total_cost(
-        target.startup
+        startup
             + pages * server::seq_page_cost() * 0.1
             + tuples * pushed.len() as f64 * (operator * VECTOR_SHARE)
-            + rows
-                * (server::cpu_tuple_cost() * 0.5
-                    + kept.len() as f64 * operator
-                    + target.per_tuple),
+            + kept.total
+            + rows * (server::cpu_tuple_cost() * 0.5 + target.per_tuple),
     );
     path.set_private(List::new(pushed.iter().map(Node::as_node)));
     (path, pages)
+}
+
+/// The costs of the quals that PostgreSQL evaluates row by row. They may have subqueries that cost far more than the scan.
+struct RowQuals {
+    startup: f64,
+    /// The costs for all rows that pass the vectorised quals.
+    total: f64,
+}
+
+impl RowQuals {
+    /// The costs where a scan returns this many rows.
+    fn of<'p>(
+        root: PlannerInfo<'p>,
+        relation: RelOptInfo<'p>,
+        quals: &Quals<'p>,
+        returned: f64,
+    ) -> RowQuals {
+        let Quals { pushed, kept } = *quals;
+        if kept.is_empty() {
+            return RowQuals {
+                startup: 0.0,
+                total: 0.0,
+            };
+        }
+        let pushed = List::new(pushed.iter().map(Node::as_node));
+        let passed = relation.tuples() * root.selectivity(pushed, relation);
+        let costs = kept.iter().map(|qual| root.qual_cost(qual));
+        let (startup, per_row) = costs.fold((0.0, 0.0), |(startup, per_row), cost| {
+            (startup + cost.startup, per_row + cost.per_tuple)
+        });
+        RowQuals {
+            startup,
+            total: passed.max(returned) * per_row,
+        }
+    }
 }
 
 /// How many processes do the work of a plan with so many workers, the leader's share included.
