@@ -46,6 +46,7 @@ use crate::error::{Error, Result};
 use crate::kind::LaneKind;
 use crate::limits::{COLUMNS_MAX, IMAGE_ROWS_MAX};
 
+mod fetch;
 mod offsets;
 mod read;
 mod write;

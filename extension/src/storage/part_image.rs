@@ -246,15 +246,80 @@ pub fn read_image(
     if rest == 0 {
         return Ok(());
     }
-    let before = index.segments[..place].iter();
-    let at = within_stream(table, part)?.end
-        + before
-            .map(|other| other.bytes as usize - own_bytes(part, other.bytes))
-            .sum::<usize>();
+    let at = rest_at(table, part, index, place)?;
     if at + rest > part.bytes as usize {
         return Err("its part is cut short".to_owned());
     }
     data_page::read(table, part.block, at..at + rest, image)
+}
+
+/// Where the bytes of an image of a packed part lie.
+pub struct ImagePlace {
+    /// The first of the blocks with its whole pages, and their bytes.
+    block: u32,
+    own: usize,
+    /// The first block of the stream with its last bytes, and where these begin there.
+    stream: u32,
+    rest_at: usize,
+}
+
+impl ImagePlace {
+    /// The place of the image of a run that is a segment of a packed part.
+    ///
+    /// # Errors
+    /// If the part is gone or damaged.
+    pub fn of_run(table: OpenTable<'_>, run: &RunEntry) -> Result<ImagePlace, String> {
+        let (part, index) = part_of_run(table, run)?;
+        let place = place_of(&index, run)?;
+        let segment = &index.segments[place];
+        Ok(ImagePlace {
+            block: segment.block,
+            own: own_bytes(&part, segment.bytes),
+            stream: part.block,
+            rest_at: rest_at(table, &part, &index, place)?,
+        })
+    }
+
+    /// Copies a range of the image's bytes. The pages stay in shared buffers.
+    ///
+    /// # Errors
+    /// If a page is one of another run by now.
+    pub fn copy(
+        &self,
+        table: OpenTable<'_>,
+        range: Range<usize>,
+        into: &mut [u8],
+    ) -> Result<(), String> {
+        let in_pages = range.end.min(self.own).saturating_sub(range.start);
+        let (pages, rest) = into.split_at_mut(in_pages);
+        if !pages.is_empty() {
+            data_page::copy(table, self.block, range.start, pages)?;
+        }
+        let from = self.rest_at + (range.start + in_pages).saturating_sub(self.own);
+        data_page::copy(table, self.stream, from, rest)
+    }
+}
+
+/// The part of a run that is a segment of it, and the part's index.
+fn part_of_run(table: OpenTable<'_>, run: &RunEntry) -> Result<(PartEntry, Rc<PartIndex>), String> {
+    let part = part::of_run(table, run).ok_or("its part is not there any more")?;
+    let index = match part::known_index(table, run) {
+        Some(index) => index,
+        None => Rc::new(try_read_index(table, &part)?),
+    };
+    Ok((part, index))
+}
+
+/// Where the last bytes of an image begin in the stream of its packed part.
+fn rest_at(
+    table: OpenTable<'_>,
+    part: &PartEntry,
+    index: &PartIndex,
+    place: usize,
+) -> Result<usize, String> {
+    let before = index.segments[..place].iter();
+    let before = before.map(|other| other.bytes as usize - own_bytes(part, other.bytes));
+    Ok(within_stream(table, part)?.end + before.sum::<usize>())
 }
 
 /// Appends the image of a run that is a segment of a packed part.
@@ -263,11 +328,7 @@ pub fn read_image_of_run(
     run: &RunEntry,
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
-    let part = part::of_run(table, run).ok_or("its part is not there any more")?;
-    let index = match part::known_index(table, run) {
-        Some(index) => index,
-        None => Rc::new(try_read_index(table, &part)?),
-    };
+    let (part, index) = part_of_run(table, run)?;
     let place = place_of(&index, run)?;
     read_image(table, &part, &index, place, image)
 }

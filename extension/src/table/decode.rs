@@ -1,9 +1,11 @@
 //! Decoding rows from pages or from object storage, for one backend.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::column::Column;
+use lanes_columnar::error::Error;
 use lanes_columnar::image::Image;
 use lanes_columnar::limits::VECTOR_ROWS;
 
@@ -17,6 +19,7 @@ use crate::remote::recall;
 use crate::storage::directory::{
     self, DirectoryPage, FLAG_DEAD, FLAG_FROZEN, FLAG_INLINE, FLAG_PACKED, FLAG_REMOTE, FLAG_SEALED,
 };
+use crate::storage::part_image::ImagePlace;
 use crate::storage::{data_page, part_image};
 
 /// How rows in object storage are treated.
@@ -158,6 +161,67 @@ impl DecodedRows {
     pub fn is_small(&self) -> bool {
         self.columns.iter().map(Column::byte_len).sum::<usize>() <= KEPT_BYTES_MAX
     }
+}
+
+thread_local! {
+    /// Memory for images of which single rows are read. Most of its bytes are of earlier images.
+    static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The most bytes of such memory that a backend keeps.
+const ROOM_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Decodes one row of a sealed run, without reading more of the run's image than that takes. `kept` is the image if the
+/// arena keeps it. Nothing verifies what is read from pages. Returns `None` if the row has to be read in another way,
+/// which also finds out what is wrong.
+pub fn decode_sealed_row(
+    table: OpenTable<'_>,
+    shape: &TableShape,
+    run: &RunEntry,
+    row: u64,
+    kept: Option<&[u8]>,
+) -> Option<DecodedRows> {
+    let place = (row - run.first_row) as usize;
+    let of_image = |image: &[u8]| {
+        let image = Image::reparse(image).ok()?;
+        if image.rows() != run.rows as usize {
+            return None;
+        }
+        let mut columns = shape.columns();
+        for (index, column) in columns.iter_mut().enumerate() {
+            let (kind, missing) = (shape.kinds[index], shape.missing[index].as_deref());
+            let decoded = image.decode_range(index, kind, missing, place..place + 1, column);
+            decoded.ok()?;
+        }
+        Some(DecodedRows {
+            first_row: row,
+            columns,
+        })
+    };
+    if let Some(image) = kept {
+        return of_image(image);
+    }
+    if run.flags & (FLAG_REMOTE | FLAG_DEAD | FLAG_PACKED) != FLAG_PACKED {
+        return None;
+    }
+    let stored = ImagePlace::of_run(table, run).ok()?;
+    let bytes = run.bytes as usize;
+    ROOM.with_borrow_mut(|room| {
+        if room.len() < bytes {
+            room.resize(bytes, 0);
+        }
+        let image = &mut room[..bytes];
+        let rows = place..place + 1;
+        let fetched = Image::fetch(image, &shape.kinds, rows, &mut |image, range| {
+            let read = stored.copy(table, range.clone(), &mut image[range]);
+            read.map_err(|_| Error::Malformed("its pages are of another run by now"))
+        });
+        let decoded = fetched.ok().and_then(|()| of_image(image));
+        if room.len() > ROOM_BYTES_MAX {
+            *room = Vec::new();
+        }
+        decoded
+    })
 }
 
 /// Decodes the runs that overlap the rows `[from, to)`. The result covers all of these rows. Rows

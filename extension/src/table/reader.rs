@@ -329,7 +329,7 @@ impl ViewRequest<'_> {
 
 impl SegmentView {
     /// The view of decoded rows.
-    fn of_decoded(reader: &Reader<'_>, decoded: Rc<DecodedRows>) -> SegmentView {
+    pub fn of_decoded(reader: &Reader<'_>, decoded: Rc<DecodedRows>) -> SegmentView {
         let dictionaries = decoded.columns.iter().map(Column::dictionary);
         let dictionaries = dictionaries.map(Option::unwrap_or_default).collect();
         let lanes = decoded.columns.iter().map(Column::lane);

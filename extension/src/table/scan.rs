@@ -31,6 +31,7 @@ mod ranges;
 mod remote_rows;
 mod ruled_out;
 mod shared;
+mod single_rows;
 pub mod spare_memory;
 
 use open_view::Wanted;
@@ -40,6 +41,7 @@ use remote_rows::is_resident;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
 use shared::TakenSegments;
 pub use shared::{ParallelState, SharedSegments};
+use single_rows::SingleRows;
 
 /// The part of the arena that one scan may take from other rows.
 const DISPLACED_SHARE: u64 = 4;
@@ -104,6 +106,7 @@ pub struct Scan<'a> {
     stream_memory: StreamMemory,
     /// The rows around the one that was last asked for by its number.
     near: Option<NearRows>,
+    single_rows: SingleRows,
     /// Blocks of the table, once one of its segments was found in memory.
     blocks: Option<u64>,
 }
@@ -135,6 +138,7 @@ impl<'a> Scan<'a> {
             columns_decoded: 0,
             stream_memory: spare_memory::take(),
             near: None,
+            single_rows: SingleRows::default(),
             blocks: None,
             bounds: (0, u64::MAX),
             place: Place::BeforeFirst,
@@ -369,11 +373,13 @@ impl<'a> Scan<'a> {
                 .near
                 .as_ref()
                 .is_some_and(|near| near.rows.contains(&row));
-            let is_shared =
-                || run.flags & FLAG_SEALED != 0 || is_resident(&content, segment_of(row), row + 1);
-            match is_near || is_shared() {
-                true => self.store_near(&content, run, row, slot),
-                false => one_row::store_row(&self.reader, &content, run, row, slot),
+            let is_sealed = run.flags & FLAG_SEALED != 0;
+            if is_near || is_resident(&content, segment_of(row), row + 1) {
+                self.store_near(&content, run, row, slot);
+            } else if !is_sealed {
+                one_row::store_row(&self.reader, &content, run, row, slot);
+            } else if !self.store_single(&content, run, row, slot) {
+                self.store_near(&content, run, row, slot);
             }
         }
         self.reader.content = Some(content);

@@ -111,6 +111,16 @@ impl SealedRows {
         images.map(|images| (images.looks(), images.opens()))
     }
 
+    /// The image of a run, if the arena keeps it. The image counts as opened.
+    pub fn kept_image(&self, run: &RunEntry) -> Option<ImageBytes> {
+        let images = self.images.as_ref()?;
+        let kept = ImageBytes::kept(images, run.first_row, run.bytes as usize)?;
+        if self.home == self.segment {
+            images.note_open();
+        }
+        Some(kept)
+    }
+
     /// Opens the rows. The segment's first row has place 0. Images in object storage are waited
     /// for. If `keep`, the arena keeps the images.
     ///

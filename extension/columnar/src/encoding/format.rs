@@ -87,6 +87,8 @@
 //! | varint, signed each | patches: gap to the last patched residual (the first: its place); a number `p`: `p × 2^width × factor` is added |
 //! | varint, value each | outliers (floats only): gap to the last such row (the first: its place); the float's bytes |
 
+use std::ops::Range;
+
 use super::bytes::{ByteReader, malformed};
 use crate::error::Result;
 use crate::kind::{LaneKind, Number};
@@ -294,11 +296,17 @@ pub(super) fn checksum(lane: &[u8]) -> u32 {
 /// Where section `index` lies: from `start` to `end` of the lane. `index` is below
 /// [`Header::sections`].
 pub(super) fn section<'a>(lane: &'a [u8], header: &Header, index: usize) -> Result<ByteReader<'a>> {
+    let place = section_place(lane, header, index);
+    ByteReader::new(lane, place.start, place.end)
+}
+
+/// The bytes of a section as the head of its lane says. They may lie past the end of a damaged lane.
+pub(super) fn section_place(lane: &[u8], header: &Header, index: usize) -> Range<usize> {
     let end_of = |index: usize| {
         let at = HEADER_BYTES + index * size_of::<u32>();
         u32::from_le_bytes([lane[at], lane[at + 1], lane[at + 2], lane[at + 3]]) as usize
     };
     let payload = header.payload_at();
     let start = if index == 0 { 0 } else { end_of(index - 1) };
-    ByteReader::new(lane, payload + start, payload + end_of(index))
+    payload + start..payload + end_of(index)
 }

@@ -90,6 +90,34 @@ proptest! {
     }
 
     #[test]
+    fn what_is_fetched_for_some_rows_is_enough_to_decode_them(
+        columns in any_columns(),
+        from in any::<prop::sample::Index>(),
+        count in 0..20_usize,
+        stale in any::<u8>(),
+    ) {
+        let built: Vec<Column> = columns.iter().map(|(kind, values)| build(*kind, values)).collect();
+        let bytes = sealed_image_of(&built);
+        let rows = built.first().map_or(0, Column::rows);
+        let from = from.index(rows + 1);
+        let wanted = from..(from + count).min(rows);
+        let kinds: Vec<LaneKind> = columns.iter().map(|(kind, _)| *kind).collect();
+        // A buffer with bytes of another image.
+        let mut buffer = vec![stale; bytes.len()];
+        Image::fetch(&mut buffer, &kinds, wanted.clone(), &mut |buffer, range| {
+            buffer[range.clone()].copy_from_slice(&bytes[range]);
+            Ok(())
+        })
+        .unwrap();
+        let image = Image::reparse(&buffer).unwrap();
+        for (index, (kind, values)) in columns.iter().enumerate() {
+            let mut column = Column::new(*kind);
+            image.decode_range(index, *kind, None, wanted.clone(), &mut column).unwrap();
+            assert_column(&column, &values[wanted.clone()]);
+        }
+    }
+
+    #[test]
     fn damage_is_noticed(columns in any_columns(), at in any::<prop::sample::Index>(), flip in 1..=255_u8) {
         let built = columns.iter().map(|(kind, values)| build(*kind, values)).collect::<Vec<_>>();
         let mut bytes = image_of(&built);
@@ -189,6 +217,28 @@ fn read_all(column: &Column) {
             }
         }
     }
+}
+
+#[test]
+fn of_long_items_one_vector_is_fetched() {
+    let kind = LaneKind::Varlena {
+        dictionary: false,
+        packed: true,
+    };
+    let rows = 4 * crate::limits::VECTOR_ROWS;
+    let values = (0..rows).map(|row| Some(format!("{row:0>40}{}", row * 7919).into_bytes()));
+    let bytes = sealed_image_of(&[build(kind, &values.collect::<Vec<_>>())]);
+    let (mut buffer, mut fetched) = (vec![0; bytes.len()], 0);
+    Image::fetch(&mut buffer, &[kind], 5000..5001, &mut |buffer, range| {
+        fetched += range.len();
+        buffer[range.clone()].copy_from_slice(&bytes[range]);
+        Ok(())
+    })
+    .unwrap();
+    assert!(fetched < bytes.len() / 3, "{fetched} of {}", bytes.len());
+    // What is not there is refused, and damage of the head does no harm.
+    assert!(Image::fetch(&mut buffer, &[kind], 0..rows + 1, &mut |_, _| Ok(())).is_err());
+    assert!(Image::fetch(&mut [0; 30], &[kind], 0..1, &mut |_, _| Ok(())).is_err());
 }
 
 #[test]

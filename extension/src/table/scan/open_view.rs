@@ -12,7 +12,7 @@ use crate::table::stream::SealedRows;
 
 /// A segment is decoded after it was opened for few of its rows as often as this times
 /// `lanes.decode_after`. Opening it takes some 20 µs, decoding it 1 ms.
-const OPENS_A_LOOK: u32 = 8;
+pub(super) const OPENS_A_LOOK: u32 = 8;
 
 /// How many rows of a segment a reader wants.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Scan<'_> {
 
     /// Whether so many bytes of a table may be put into the arena: it has room, or this scan may
     /// still take some from other rows.
-    fn may_load(&self, content: &Content, bytes: u64) -> bool {
+    pub(super) fn may_load(&self, content: &Content, bytes: u64) -> bool {
         let budget = content.runs.cached().map_or(0, |c| c.stats().bytes_max);
         if budget != 0 && bytes > budget {
             return false;
@@ -99,7 +99,7 @@ impl Scan<'_> {
 
 /// Whether the arena has room for so many bytes of lanes and what belongs to them, without evicting
 /// anything.
-fn has_room(bytes: u64) -> bool {
+pub(super) fn has_room(bytes: u64) -> bool {
     shmem::arena().is_some_and(|arena| {
         let stats = arena.stats();
         stats.bytes_usable.saturating_sub(stats.bytes_used) >= 2 * bytes
