@@ -62,7 +62,7 @@ impl<'p> RowLimit<'p> {
 
     /// The sort keys that a plan stores as expressions: one, or none without a limit.
     pub fn expressions(limit: Option<RowLimit<'p>>) -> List<'p, Expr<'p>> {
-        List::new(limit.map(|limit| limit.key.expression).into_iter())
+        List::new(limit.map(|limit| limit.key.expression))
     }
 
     /// The numbers that a plan stores.
