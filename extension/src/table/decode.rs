@@ -171,9 +171,9 @@ thread_local! {
 /// The most bytes of such memory that a backend keeps.
 const ROOM_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Decodes one row of a sealed run, without reading more of the run's image than that takes. `kept` is the image if the
-/// arena keeps it. Nothing verifies what is read from pages. Returns `None` if the row has to be read in another way,
-/// which also finds out what is wrong.
+/// Decodes one row of a sealed run, and reads only the bytes of the run's image that the row needs. `kept` is the image
+/// if the arena keeps it. The checksum of an image on pages is not verified. Returns `None` if the row cannot be decoded
+/// so. The caller then reads the whole image, which reports damage.
 pub fn decode_sealed_row(
     table: OpenTable<'_>,
     shape: &TableShape,
@@ -217,6 +217,9 @@ pub fn decode_sealed_row(
             read.map_err(|_| Error::Malformed("its pages are of another run by now"))
         });
         let decoded = fetched.ok().and_then(|()| of_image(image));
+        // The pages of a dead part are used again. No checksum shows that some bytes are of another image, so the part
+        // must still have been alive after the last page was read.
+        let decoded = decoded.filter(|_| !directory::is_dead_by_now(table, run));
         if room.len() > ROOM_BYTES_MAX {
             *room = Vec::new();
         }

@@ -1,4 +1,4 @@
-//! What of a lane's bytes decoding some of its rows takes, for a reader that fetches them piece by piece.
+//! Fetches the bytes of a lane that decoding some of its rows needs, from where the lane is stored.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ use crate::limits::VECTOR_ROWS;
 pub type Fetch<'a> = &'a mut dyn FnMut(&mut [u8], Range<usize>) -> Result<()>;
 
 impl EncodedLane<'_> {
-    /// Fetches what [`EncodedLane::decode`] reads for rows of a lane that lies at `place` of a buffer: the lane's head,
-    /// its patterns, the vectors of the rows and its dictionary. Other bytes of the buffer stay as they are.
+    /// Fetches the bytes that [`EncodedLane::decode`] reads for these rows: the lane's head, its patterns, the vectors
+    /// of the rows and its dictionary. The lane lies at `place` of the buffer. Other bytes of the buffer stay as they are.
     ///
     /// # Errors
     /// The errors of `fetch`; also if the lane is of another kind, or its head is malformed.

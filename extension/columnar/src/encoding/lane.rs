@@ -318,8 +318,8 @@ impl<'a> EncodedLane<'a> {
     /// Appends rows to a column of the kind that the lane was opened with.
     ///
     /// # Errors
-    /// If the column is of another kind, or the range is not within the lane. The column is then
-    /// unchanged.
+    /// If the column is of another kind, the range is not within the lane, or a vector is damaged. The
+    /// column is then unchanged.
     pub fn decode(&self, rows: Range<usize>, into: &mut Column) -> Result<()> {
         if rows.start > rows.end || rows.end > self.rows() {
             return malformed("it does not have the rows asked for");
@@ -334,8 +334,12 @@ impl<'a> EncodedLane<'a> {
         if self.header.class == Class::Dictionary && self.kind != LaneKind::Absent {
             return self.decode_codes(rows, &mut vector, into);
         }
+        let before = into.rows();
         for (index, part) in parts(rows) {
-            self.decode_vector(index, &mut vector);
+            if let Err(damage) = self.try_decode_vector(index, &mut vector) {
+                into.truncate(before);
+                return Err(damage);
+            }
             vector.append(part, into);
         }
         Ok(())
@@ -352,7 +356,7 @@ impl<'a> EncodedLane<'a> {
         let count = rows.len();
         let (mut codes, mut validity) = (Vec::with_capacity(count), Bitmap::new());
         for (index, part) in parts(rows) {
-            self.decode_vector(index, vector);
+            self.try_decode_vector(index, vector)?;
             match vector.codes().get(part.clone()) {
                 Some(part) => codes.extend_from_slice(part),
                 None => codes.resize(codes.len() + part.len(), 0),

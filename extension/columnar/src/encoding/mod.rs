@@ -19,7 +19,7 @@
 //! | [`EncodedLane::constant`], [`EncodedLane::repeats`], [`EncodedLane::zone`] | what a vector holds as far as that takes no decoding |
 //! | [`EncodedLane::dictionary`] | the items; predicates on text are answered for them once and then for [codes](DecodedVector::codes) |
 //! | [`EncodedLane::point`] | one row: what its bits and those that lead to them take |
-//! | [`EncodedLane::fetch`] | the bytes that decoding some rows takes, from where the lane is stored |
+//! | [`EncodedLane::fetch`] | fetches the bytes that decoding some rows needs, from where the lane is stored |
 //! | [`EncodedLane::decode`] | any range of rows, appended to a column |
 //! | [`pack_items`], [`unpack_items`] | a few items as one value, outside of any lane |
 //!
@@ -32,7 +32,7 @@
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `repeats`, `bounds`: what
 //!   is known without decoding. `main_encoding`: a name for what most of it is.
-//! - `fetch`: which bytes some rows take.
+//! - `fetch`: which bytes of a stored lane some rows need.
 //! - `point`: one row without the others of its vector.
 //! - `blocks`: the blocks of a vector. `block`: one block to values. `packed`: its residuals to
 //!   numbers. `kernel`: the inner loops of that.

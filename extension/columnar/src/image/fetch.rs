@@ -1,4 +1,4 @@
-//! What of a sealed image's bytes decoding some of its rows takes.
+//! Fetches the bytes of a sealed image that decoding some of its rows needs, from where the image is stored.
 
 use std::ops::Range;
 
@@ -14,8 +14,9 @@ const HEAD_BYTES: usize = 256;
 const VARINT_BYTES: usize = 5;
 
 impl Image<'_> {
-    /// Fetches what [`Image::decode_range`] reads of an image for some rows of columns of these kinds, into a buffer of
-    /// the image's length. Nothing verifies the bytes, so damaged ones decode to an error or to wrong values.
+    /// Fetches the bytes that [`Image::decode_range`] reads for these rows, into a buffer of the image's length. The
+    /// columns are of these kinds. The checksum of the image is not verified, since that needs all bytes. Damaged bytes
+    /// decode to an error or to wrong values.
     ///
     /// # Errors
     /// The errors of `fetch`; also if the head of the image or of a lane is malformed.

@@ -236,7 +236,7 @@ fn of_long_items_one_vector_is_fetched() {
     })
     .unwrap();
     assert!(fetched < bytes.len() / 3, "{fetched} of {}", bytes.len());
-    // What is not there is refused, and damage of the head does no harm.
+    // A fetch of rows past the last one returns an error. So does a fetch from an image whose head is zeros.
     assert!(Image::fetch(&mut buffer, &[kind], 0..rows + 1, &mut |_, _| Ok(())).is_err());
     assert!(Image::fetch(&mut [0; 30], &[kind], 0..1, &mut |_, _| Ok(())).is_err());
 }

@@ -159,7 +159,9 @@ impl JoinedSide {
             JoinKind::Inner | JoinKind::Semi | JoinKind::Right => *selection = self.matched,
             JoinKind::Anti => {
                 *selection = selection.and_not(&self.matched);
-                self.join.find_nothing(selection);
+                if !self.small.wants_keys_alone(self.kind) {
+                    self.join.find_nothing(selection);
+                }
             }
             JoinKind::Left | JoinKind::Full => {
                 self.join.find_nothing(&selection.and_not(&self.matched));

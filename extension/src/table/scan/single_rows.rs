@@ -1,15 +1,16 @@
 //! Single rows of sealed segments that are not decoded in the arena.
 //!
-//! An index scan asks for rows by their numbers. Opening a segment takes milliseconds if its image has to be read from
-//! pages, or if it has long texts, and a single row takes a small part of that. So the first rows of a segment are
-//! decoded each for itself, and the segment is opened once more of its rows are wanted in a row.
+//! An index scan asks for rows by their numbers. To open a segment takes milliseconds if its image has to be read from
+//! pages, or if it has long texts. A single row takes a small part of that. So the first 16 rows that a scan wants of a
+//! segment, one after the other, are decoded each for itself. For the next row the scan opens the segment.
 //!
-//! | the segment's image is | a row is decoded from |
-//! |---|---|
-//! | kept by the arena | that, until it was opened so often that the segment is decoded, if there is room |
-//! | on pages, and the arena has no room for it | the pages with the row's vectors |
-//! | on pages, and the arena has room | the pages, but each fourth time the segment is opened, and the arena keeps the image |
+//! | the segment's image is | a single row is decoded from | the segment is opened instead |
+//! |---|---|---|
+//! | kept by the arena | the image | when it was opened so often that it is to be decoded, and the arena has room |
+//! | on pages, and the arena has room | the pages with the row's vectors | for each fourth row of a backend; the arena then keeps the image |
+//! | on pages, and the arena is full | the pages with the row's vectors | for each 64th row; the image takes the place of others |
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use lanes_columnar::arena::RunEntry;
@@ -23,10 +24,17 @@ use crate::table::reader::{Content, SegmentView};
 use crate::table::stream::SealedRows;
 use crate::table::{decode, tid};
 
-/// So many rows of a segment in a row are decoded each for itself.
+/// The most rows of a segment, one after the other, that are decoded each for itself.
 const ROWS_A_SEGMENT_MAX: u32 = 16;
-/// Of so many single rows of images that the arena could keep, one has its segment opened.
+/// One of so many single rows from pages has its segment opened if the arena has room.
 const ROWS_AN_OPENING: u32 = 4;
+/// One of so many single rows from pages has its segment opened if its image displaces others.
+const ROWS_A_DISPLACEMENT: u32 = 64;
+
+thread_local! {
+    /// How many single rows this backend has read from pages. A scan often reads only one, so scans share the count.
+    static FROM_PAGES: Cell<u32> = const { Cell::new(0) };
+}
 
 /// The single rows of a scan so far.
 #[derive(Default)]
@@ -35,8 +43,6 @@ pub struct SingleRows {
     segment: u32,
     /// How many rows of this segment were decoded each for itself.
     of_segment: u32,
-    /// How many rows were read from pages.
-    from_pages: u32,
 }
 
 impl SingleRows {
@@ -48,12 +54,16 @@ impl SingleRows {
         self.of_segment += 1;
         self.of_segment <= ROWS_A_SEGMENT_MAX
     }
+}
 
-    /// Whether the next row from pages has its segment opened instead.
-    fn opens_segment(&mut self) -> bool {
-        self.from_pages += 1;
-        self.from_pages.is_multiple_of(ROWS_AN_OPENING)
-    }
+/// Counts a row on pages. Returns whether its segment is opened, so that the arena keeps the image of so many bytes.
+fn opens_segment(image_bytes: u64) -> bool {
+    let count = FROM_PAGES.get().wrapping_add(1);
+    FROM_PAGES.set(count);
+    count.is_multiple_of(match has_room(image_bytes) {
+        true => ROWS_AN_OPENING,
+        false => ROWS_A_DISPLACEMENT,
+    })
 }
 
 impl<'a> Scan<'a> {
@@ -81,7 +91,7 @@ impl<'a> Scan<'a> {
                 }
             }
             None => {
-                if self.single_rows.opens_segment() && self.may_load(content, sealed.bytes) {
+                if opens_segment(sealed.bytes) && self.may_load(content, sealed.bytes) {
                     return false;
                 }
             }
