@@ -115,7 +115,8 @@ pub fn partial(
     let (aggregate, shape) = aggregate(translator, call, Arrival::InOrder)?;
     let function = call.aggfnoid().to_u32();
     if matches!(aggregate.argument, Argument::Rows) {
-        return Err(format!("aggregate {} by workers", function_name(function)));
+        // PostgreSQL's own functions make the state.
+        return Ok((aggregate, shape));
     }
     let Some(state) = TransitionState::of(function) else {
         // The state of a count, a sum, an extreme or a truth is its result.

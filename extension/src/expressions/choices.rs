@@ -66,7 +66,7 @@ impl Translator {
 }
 
 /// Refuses a choice with a part that has no columns and may fail.
-fn check_scalars(choice: Expr<'_>) -> Translation<()> {
+pub(super) fn check_scalars(choice: Expr<'_>) -> Translation<()> {
     let has_call = walk::expression(choice, &mut |node, _| {
         let is_call = matches!(
             node.kind(),

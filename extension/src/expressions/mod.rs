@@ -21,6 +21,7 @@
 //! | [`lanes_aggregate`], [`over_time`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
 //! | [`choices`] | `CASE` and `COALESCE` |
+//! | [`decimals`] | expressions of `numeric`, computed with integers |
 //! | [`row_function`], [`date_parts`] | expressions and aggregates that PostgreSQL evaluates for rows; fields of times |
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
 //! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
@@ -37,6 +38,7 @@ pub mod buckets;
 pub mod choices;
 pub mod condition_code;
 pub mod date_parts;
+pub mod decimals;
 pub mod epoch_bucket;
 pub mod joined_columns;
 pub mod lanes_aggregate;

@@ -19,6 +19,7 @@ use std::rc::Rc;
 
 use lanes_columnar::aggregate::accumulator::Count;
 use lanes_columnar::aggregate::{Accumulator, Argument, Key};
+use lanes_columnar::vector::decimal::DecimalValue;
 use lanes_columnar::vector::external_value::{ExternalValue, RowFunction};
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::{NumberType, Scalar};
@@ -30,8 +31,10 @@ use pgrx::pg_sys::Datum;
 
 use super::aggregate_call::{KeyShape, Parts, Shape};
 use super::date_parts::{self, ByRange};
+use super::decimals;
 use super::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::catalog;
+use crate::pg::exec::decimal_aggregate::{DecimalAggregate, DecimalStates};
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::row_evaluator::{RowEvaluator, RowReader};
 use crate::pg::exec::transition::TransitionAggregate;
@@ -102,16 +105,41 @@ impl Translator {
         }
         attributes.sort_unstable();
         attributes.dedup();
-        let states: Box<dyn Accumulator> = match self.scalars_from() {
-            Scalars::Unknown => Box::new(Count::default()),
-            Scalars::Evaluated(node) => {
-                let reader = RowReader::new(&attributes, node).ok()?;
-                Box::new(TransitionAggregate::new(
-                    call, functions, arguments, reader, node,
-                ))
+        let decimals = self.decimal_argument(call, arguments);
+        if decimals.is_some() {
+            self.by_row -= 1;
+        }
+        let Scalars::Evaluated(node) = self.scalars_from() else {
+            return Some((Argument::Rows, Box::new(Count::default()), Shape::Datum));
+        };
+        let reader = RowReader::new(&attributes, node).ok()?;
+        let can_merge = decimals.is_some();
+        let general = TransitionAggregate::new(call, functions, arguments, reader, can_merge, node);
+        let states: Box<dyn Accumulator> = match decimals {
+            None => Box::new(general),
+            Some((argument, states)) => {
+                let is_partial = call.is_partial();
+                Box::new(DecimalAggregate::new(argument, states, general, is_partial))
             }
         };
         Some((Argument::Rows, states, Shape::Datum))
+    }
+
+    /// The argument and the states of an aggregate of decimals; `None` for any other aggregate.
+    fn decimal_argument(
+        &mut self,
+        call: Aggref<'_>,
+        arguments: &[Expr<'_>],
+    ) -> Option<(DecimalValue, DecimalStates)> {
+        let states = decimals::states(call.aggfnoid().to_u32())?;
+        let before = self.progress();
+        match self.decimal(*arguments.first()?) {
+            Ok(argument) => Some((argument, states)),
+            Err(_) => {
+                self.go_back(before);
+                None
+            }
+        }
     }
 
     /// A key of groups that PostgreSQL computes, and whose values have codes. `None` if the

@@ -13,6 +13,8 @@ use lanes_columnar::aggregate::Answer;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
+use crate::pg::numeric_digits::NumericDigits;
+
 /// A transition state that is not the aggregate's result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TransitionState {
@@ -87,30 +89,9 @@ impl TransitionState {
 fn serialised(count: u64, sums: &[i128]) -> Vec<u8> {
     let mut bytes = count.to_be_bytes().to_vec();
     for sum in sums {
-        push_numeric(&mut bytes, *sum);
+        NumericDigits::of(*sum, 0).push_state(&mut bytes);
     }
     bytes
-}
-
-/// An integer as `numericvar_serialize` writes it.
-fn push_numeric(bytes: &mut Vec<u8>, value: i128) {
-    /// The sign of a negative number.
-    const NEGATIVE: i32 = 0x4000;
-    const BASE: u128 = 10_000;
-    let (mut digits, mut rest) = (Vec::new(), value.unsigned_abs());
-    while rest > 0 {
-        digits.push((rest % BASE) as i16);
-        rest /= BASE;
-    }
-    let count = digits.len() as i32;
-    let weight = (count - 1).max(0);
-    let sign = if value < 0 { NEGATIVE } else { 0 };
-    for field in [count, weight, sign, 0] {
-        bytes.extend(field.to_be_bytes());
-    }
-    for digit in digits.iter().rev() {
-        bytes.extend(digit.to_be_bytes());
-    }
 }
 
 #[cfg(test)]
@@ -118,22 +99,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_written_as_digits_to_the_base_of_ten_thousand() {
-        let numeric = |value| {
-            let mut bytes = Vec::new();
-            push_numeric(&mut bytes, value);
-            bytes
-        };
-        assert_eq!(numeric(0), [0; 16]);
-        assert_eq!(
-            numeric(-10_002),
-            [
-                0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 1, 0, 2
-            ]
-        );
-        let most = numeric(i128::MIN);
-        assert_eq!(most[..8], [0, 0, 0, 10, 0, 0, 0, 9]);
-        assert_eq!(most.len(), 16 + 20);
-        assert_eq!(serialised(3, &[0])[..8], [0, 0, 0, 0, 0, 0, 0, 3]);
+    fn a_state_is_a_count_and_sums() {
+        let state = serialised(3, &[0, 1]);
+        assert_eq!(state[..8], [0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!(state[8..24], [0; 16]);
+        assert_eq!(state.len(), 8 + 16 + 18);
     }
 }

@@ -72,7 +72,7 @@ pub struct Translator {
     /// The number of expressions, and of aggregates, that PostgreSQL evaluates for rows.
     pub by_row: usize,
     /// Whether an expression may be a number although its columns are NULL.
-    has_choices: bool,
+    pub(super) has_choices: bool,
 }
 
 /// Attributes that expressions use, and how often.

@@ -41,13 +41,14 @@ impl Translator {
             self.by_value(expr, column)
         });
         self.has_row_functions = has_row_functions;
-        found.or_else(|reason| {
+        let found = found.or_else(|reason| {
             if !has_row_functions {
                 return Err(reason);
             }
             self.go_back(before);
             self.row_truth(expr).ok_or(reason)
-        })
+        });
+        found.map(|general| self.decimal_comparison(expr, general))
     }
 
     /// The attributes used, and the numbers of scalars and of expressions by row, so far.

@@ -9,6 +9,9 @@ mod column {
     pub const KIND: i16 = 2;
     pub const TRANSITION: i16 = 4;
     pub const FINAL: i16 = 5;
+    pub const COMBINE: i16 = 6;
+    pub const SERIALISE: i16 = 7;
+    pub const DESERIALISE: i16 = 8;
     pub const FINAL_TAKES_ALL: i16 = 12;
     pub const FINAL_CHANGES: i16 = 14;
     pub const INITIAL: i16 = 21;
@@ -29,6 +32,11 @@ pub struct AggregateFunctions {
     pub finish_takes_all: bool,
     /// Whether that function leaves the state as it is.
     pub finish_keeps_state: bool,
+    /// The function that combines two states.
+    pub combine: Option<Oid>,
+    /// The function that makes a sequence of bytes of a state of type internal, and the one that reads it.
+    pub serialise: Option<Oid>,
+    pub deserialise: Option<Oid>,
     /// The state of no rows, as text; `None` is NULL.
     pub initial: Option<CString>,
 }
@@ -44,15 +52,20 @@ impl AggregateFunctions {
     /// The functions of an aggregate. `None` if there is no such aggregate.
     pub fn of(aggregate: Oid) -> Option<AggregateFunctions> {
         cached(pg_sys::SysCacheIdentifier::AGGFNOID, aggregate, |row| {
-            let function = |column| row.value(column).map(to_oid);
+            let function = |column| {
+                let function = row.value(column).map(to_oid);
+                function.filter(|function| *function != Oid::INVALID)
+            };
             let letter = |column| row.value(column).map_or(0, |letter| letter.value() as u8);
-            let finish = function(column::FINAL);
             AggregateFunctions {
                 is_normal: letter(column::KIND) == b'n',
                 transition: function(column::TRANSITION).unwrap_or(Oid::INVALID),
-                finish: finish.filter(|finish| *finish != Oid::INVALID),
+                finish: function(column::FINAL),
                 finish_takes_all: letter(column::FINAL_TAKES_ALL) != 0,
                 finish_keeps_state: letter(column::FINAL_CHANGES) == b'r',
+                combine: function(column::COMBINE),
+                serialise: function(column::SERIALISE),
+                deserialise: function(column::DESERIALISE),
                 initial: row.value(column::INITIAL).map(to_text),
             }
         })

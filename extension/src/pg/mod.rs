@@ -8,7 +8,7 @@
 //!   past the end of a file, and disk space for them.
 //! - [`lock`], [`shmem`], [`condition_variable`]: locks, shared memory, and waking other processes.
 //! - [`snapshot`], [`transaction`]: snapshots, and the outcome of transactions.
-//! - [`datum`], [`typed_datum`], [`numeric`], [`slot`], [`kind`], [`text`], [`text_predicate`],
+//! - [`datum`], [`typed_datum`], [`numeric`], [`numeric_digits`], [`slot`], [`kind`], [`text`], [`text_predicate`],
 //!   [`collation`], [`type_io`]: values and rows; the order of texts.
 //! - [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`]: query trees, expressions,
 //!   plans and the planner's structures.
@@ -72,6 +72,7 @@ pub mod malloc;
 pub mod names;
 pub mod nodes;
 pub mod numeric;
+pub mod numeric_digits;
 pub mod operands;
 pub mod outer_joins;
 pub mod page;

@@ -2,7 +2,11 @@
 
 use std::ffi::CStr;
 
+use lanes_columnar::vector::decimal::Decimal;
+use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
+
+use super::numeric_digits::NumericDigits;
 
 /// A numeric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +41,19 @@ impl Numeric {
             Ok(small) => Numeric(Datum::from(unsafe { pg_sys::int64_to_numeric(small) })),
             Err(_) => Numeric::from_text(&value.to_string()),
         }
+    }
+
+    /// An integer divided by ten to the power of `scale`, with so many digits after the point.
+    pub fn from_scaled(value: i128, scale: u8) -> Numeric {
+        // A numeric is a varlena, as bytes are.
+        let datum = NumericDigits::of(value, scale).payload().into_datum();
+        Numeric(datum.unwrap_or(Datum::null()))
+    }
+
+    /// The number as a decimal; `None` if it does not fit.
+    pub fn decimal(self) -> Option<Decimal> {
+        // SAFETY: a live numeric, detoasted.
+        unsafe { Decimal::of_item(pg_sys::pg_detoast_datum(self.0.cast_mut_ptr()).cast()) }
     }
 
     /// The numeric that a text spells. It is an ERROR if the text is not a number.

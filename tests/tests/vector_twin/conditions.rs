@@ -109,6 +109,34 @@ impl Writer<'_> {
         }
     }
 
+    /// Returns an expression of type `numeric` that cannot fail.
+    pub fn decimal(&mut self, depth: u32) -> String {
+        let a = self.alias;
+        if depth == 0 {
+            return match self.random.random_range(0..6) {
+                0 => self
+                    .one(&["1", "2.50", "-0.125", "NULL::numeric"])
+                    .to_owned(),
+                1 => format!("{a}.i4::numeric"),
+                _ => format!("{a}.n"),
+            };
+        }
+        let one = self.decimal(depth - 1);
+        match self.random.random_range(0..8) {
+            0 => format!("({one} + {})", self.decimal(depth - 1)),
+            1 => format!("({one} - {})", self.decimal(depth - 1)),
+            2 => format!("({one} * {})", self.decimal(depth - 1)),
+            3 => format!("(-{one})"),
+            4 => format!("coalesce({one}, {})", self.decimal(depth - 1)),
+            5 => {
+                let condition = self.condition(0);
+                let other = self.decimal(depth - 1);
+                format!("CASE WHEN {condition} THEN {one} ELSE {other} END")
+            }
+            _ => one,
+        }
+    }
+
     /// Returns a condition that cannot fail.
     pub fn condition(&mut self, depth: u32) -> String {
         if depth > 0 && self.random.random_bool(0.45) {
@@ -155,6 +183,8 @@ impl Writer<'_> {
             }
             13 => self.times(operator),
             14 => self.by_value(column, &name),
+            // Numerics are compared in conditions of their own, which plans of joins by time have not.
+            22 => format!("{} {operator} {}", self.decimal(1), self.decimal(1)),
             15 => format!(
                 "{name} IS {}DISTINCT FROM {}",
                 self.one(&["", "NOT "]),

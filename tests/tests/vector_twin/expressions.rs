@@ -66,7 +66,15 @@ pub fn call(w: &mut Writer<'_>) -> String {
             };
             format!("{name} WITHIN GROUP (ORDER BY {column}{direction})")
         }
-        21 => format!("sum({}.n)", w.alias),
+        21 => {
+            let decimal = w.decimal(2);
+            match w.one(&["sum", "avg", "count", "least", "greatest"]) {
+                // Of equal numbers with several scales, any may be found.
+                "least" => format!("trim_scale(min({decimal}))"),
+                "greatest" => format!("trim_scale(max({decimal}))"),
+                function => format!("{function}({decimal})"),
+            }
+        }
         18 => over_time(w, &format!("{float}::float8")),
         17 => format!("count(DISTINCT {})", w.one(&[&name, &number])),
         19 => {
@@ -75,7 +83,7 @@ pub fn call(w: &mut Writer<'_>) -> String {
         }
         _ => format!("sum({0}.i4 % 100) + count({0}.b) * 2", w.alias),
     };
-    let is_one_call = call.ends_with(')') && !call.contains(") + ");
+    let is_one_call = call.ends_with(')') && !call.contains(") + ") && !call.starts_with("trim");
     if is_one_call && w.random.random_ratio(1, 4) {
         let filter = w.condition(1);
         return format!("{call} FILTER (WHERE {filter})");

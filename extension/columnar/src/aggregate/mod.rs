@@ -24,6 +24,7 @@
 //! - [`accumulator`]: the trait of the states of one aggregate. [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`] and [`percentile`]
 //!   implement it, with one element for each group.
+//! - [`decimal`]: sums and extremes of `numeric`, where they fit integers.
 //! - `zone_answer`: whole vectors, and whole sealed runs, are added by their zones, without
 //!   reading a row.
 //! - [`Aggregation`]: the whole of an aggregation, which a scan feeds with vectors.
@@ -55,6 +56,7 @@ mod argument;
 mod bucket_key;
 mod bucket_memo;
 mod bytes16_key;
+pub mod decimal;
 pub mod distinct;
 pub mod edge;
 pub mod ema;

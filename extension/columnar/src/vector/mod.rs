@@ -17,6 +17,7 @@
 //! - `conversion`: conversions between number types. [`choice`]: `CASE` and `COALESCE`. `row_numbers`: results that
 //!   are written row by row.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
+//! - [`decimal`]: expressions of `numeric`, computed with integers.
 //! - `text_predicate`: tests of text. [`text_search`]: tests that call no function for most texts.
 //!   `bytes16_predicate`: tests of UUIDs.
 //! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
@@ -36,6 +37,7 @@
 mod bytes16_predicate;
 pub mod choice;
 mod conversion;
+pub mod decimal;
 pub mod external_predicate;
 pub mod external_value;
 pub mod frame;

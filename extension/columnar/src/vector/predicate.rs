@@ -11,6 +11,7 @@ use lanes_simd::Comparison;
 
 use super::Evaluation;
 use super::conversion::narrow_twin;
+use super::decimal::comparison::DecimalComparison;
 use super::external_predicate::ExternalPredicate;
 use super::frame::Frame;
 use super::members::Members;
@@ -40,6 +41,8 @@ pub enum Predicate {
     Text(Box<TextPredicate>),
     /// A test on a column of 16 bytes.
     Bytes16(Box<Bytes16Predicate>),
+    /// Two numbers of type `numeric`.
+    Decimal(Box<DecimalComparison>),
     /// A test of a column that is evaluated outside of this crate.
     External(Box<ExternalPredicate>),
     /// A column of any type is NULL.
@@ -87,6 +90,7 @@ impl Predicate {
             | Predicate::Compare(..)
             | Predicate::Member(..)
             | Predicate::NotMember(..)
+            | Predicate::Decimal(_)
             | Predicate::External(_)
             | Predicate::ColumnIsNull(_)
             | Predicate::IsNull(_) => {}
@@ -252,6 +256,7 @@ impl Predicate {
                 let known = frame.present(test.attribute(), selection);
                 test.evaluate(frame, &known)
             }
+            Predicate::Decimal(comparison) => comparison.evaluate(frame, selection)?,
             Predicate::External(asked) => asked.evaluate(frame, selection),
             Predicate::ColumnIsNull(attribute) => {
                 let known = frame.present(*attribute, selection);

@@ -29,6 +29,8 @@
 //! | [`scalar`] | expressions without columns, and their values until the node starts again |
 //! | [`row_evaluator`] | expressions for the selected rows of a vector |
 //! | [`transition`] | aggregates, by PostgreSQL's own transition functions |
+//! | [`decimal_aggregate`] | aggregates of `numeric`, with integers where the values fit |
+//! | `aggregate_functions`, `callable` | the functions of an aggregate, and their calls |
 //! | | **Evaluation for values** |
 //! | [`condition_test`] | conditions on one column |
 //! | [`function_call`] | calls of functions |
@@ -45,8 +47,11 @@
 //!   that needs dropping. Functions whose names end in `_guarded` have a boundary, which turns the
 //!   ERROR into a panic.
 
+mod aggregate_functions;
+mod callable;
 pub mod child;
 pub mod condition_test;
+pub mod decimal_aggregate;
 pub mod equality;
 pub mod expression;
 pub mod function_call;

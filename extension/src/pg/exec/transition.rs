@@ -4,6 +4,7 @@
 //! selected rows ──► arguments, from lanes or by expressions ──► transition function ──► the state of the row's group
 //!                   └───────────── up to 64 rows within one error boundary ──────────┘
 //! group ──► final function ──► result
+//!       └─► serialisation function ──► a worker's state, which PostgreSQL combines with those of others
 //! ```
 //! Invariants, which are those of PostgreSQL's own node:
 //! - Functions see an `AggState` as their context, because many of them look for the memory of the aggregate there.
@@ -21,8 +22,11 @@ use lanes_columnar::aggregate::{Accumulator, Answer, Grouping, Input};
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::{self, Datum};
 
+use super::aggregate_functions::{FunctionsOfCall, Merge, aggregate_state, initial_state};
+use super::callable::{ARGUMENTS_MAX, Callable};
 use super::condition_test::reset;
 use super::memory::{Memory, ValueLayout};
 use super::row_evaluator::RowReader;
@@ -34,33 +38,8 @@ use crate::pg::{permission, ports};
 
 /// The most rows within one boundary.
 const BATCH: usize = 64;
-/// The most arguments of a transition function, its state included.
-const ARGUMENTS_MAX: usize = 8;
-/// More bytes than the structures that PostgreSQL keeps of an aggregate have.
-const PRIVATE_BYTES: usize = 4096;
 
 unsafe extern "C-unwind" {
-    fn build_aggregate_transfn_expr(
-        types: *mut Oid,
-        count: i32,
-        direct: i32,
-        variadic: bool,
-        state: Oid,
-        collation: Oid,
-        function: Oid,
-        inverse: Oid,
-        expression: *mut *mut pg_sys::Expr,
-        inverse_expression: *mut *mut pg_sys::Expr,
-    );
-    fn build_aggregate_finalfn_expr(
-        types: *mut Oid,
-        count: i32,
-        state: Oid,
-        result: Oid,
-        collation: Oid,
-        function: Oid,
-        expression: *mut *mut pg_sys::Expr,
-    );
     #[link_name = "DatumGetEOHP"]
     fn expanded_header(value: Datum) -> *mut pg_sys::ExpandedObjectHeader;
     #[link_name = "DeleteExpandedObject"]
@@ -69,70 +48,6 @@ unsafe extern "C-unwind" {
     fn read_only(value: Datum) -> Datum;
     #[link_name = "pfree"]
     fn free(pointer: *mut std::ffi::c_void);
-}
-
-/// A call of a function, which PostgreSQL lays out with the arguments at its end.
-#[repr(C)]
-struct Call {
-    info: pg_sys::FunctionCallInfoBaseData,
-    arguments: [pg_sys::NullableDatum; ARGUMENTS_MAX],
-}
-
-const _: () = assert!(
-    std::mem::offset_of!(Call, arguments)
-        == std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
-);
-
-/// A function with its call.
-struct Callable {
-    function: Box<pg_sys::FmgrInfo>,
-    call: Box<Call>,
-}
-
-impl Callable {
-    /// A function with a parsed expression of its call, from which polymorphic functions take their types.
-    ///
-    /// # Safety
-    /// The function exists and takes so many arguments. Expression and context live as long as the result.
-    unsafe fn new(
-        function: Oid,
-        arguments: usize,
-        expression: *mut pg_sys::Expr,
-        collation: Oid,
-        context: *mut pg_sys::AggState,
-    ) -> Callable {
-        let mut info = Box::new(pg_sys::FmgrInfo::default());
-        // SAFETY: this function's contract.
-        unsafe { pg_sys::fmgr_info(function, &raw mut *info) };
-        info.fn_expr = expression.cast();
-        let mut call = Box::new(Call {
-            info: pg_sys::FunctionCallInfoBaseData::default(),
-            arguments: [pg_sys::NullableDatum::default(); ARGUMENTS_MAX],
-        });
-        call.info.flinfo = &raw mut *info;
-        call.info.context = context.cast();
-        call.info.fncollation = collation;
-        call.info.nargs = arguments as i16;
-        Callable {
-            function: info,
-            call,
-        }
-    }
-
-    /// Calls the function with the arguments that are set. The result is a value and whether it is NULL.
-    ///
-    /// # Safety
-    /// The arguments are of the function's types. An error boundary surrounds the call, and no frame between them has
-    /// anything to drop.
-    unsafe fn invoke(&mut self) -> (Datum, bool) {
-        self.call.info.isnull = false;
-        let Some(function) = self.function.fn_addr else {
-            return (Datum::null(), true);
-        };
-        // SAFETY: this function's contract.
-        let value = unsafe { function((&raw mut *self.call).cast()) };
-        (value, self.call.info.isnull)
-    }
 }
 
 /// The state of a group.
@@ -149,7 +64,9 @@ pub struct TransitionAggregate {
     reader: RowReader,
     arguments: Vec<*mut pg_sys::ExprState>,
     transition: Callable,
+    /// Makes the result of a state: the final function or, of a worker's aggregate, the serialisation function.
     finish: Option<RefCell<Callable>>,
+    merge: Option<RefCell<Merge>>,
     layout: ValueLayout,
     /// The state of no rows.
     initial: Option<Datum>,
@@ -169,85 +86,107 @@ impl TransitionAggregate {
     }
 
     /// The states of an aggregate with these functions, whose arguments read the reader's columns of the node's table.
-    /// There is no group yet.
+    /// There is no group yet. `can_merge` is for [`answer_with`](Self::answer_with).
     pub fn new(
         call: Aggref<'_>,
         functions: AggregateFunctions,
         arguments: &[Expr<'_>],
         reader: RowReader,
+        can_merge: bool,
         node: RunningNode,
     ) -> TransitionAggregate {
         if let Some(owner) = aggregate_catalog::owner(call.aggfnoid()) {
-            let functions = functions.finish.into_iter().chain([functions.transition]);
+            let finish = match call.is_partial() {
+                true => functions.serialise,
+                false => functions.finish,
+            };
+            let functions = finish.into_iter().chain([functions.transition]);
             functions.for_each(|function| permission::check_execute_by(function, owner));
         }
         let memory = node.memory().child(c"lanes transition states");
-        let mut types: Vec<Oid> = call.aggargtypes().iter().collect();
-        let (state, collation) = (call.aggtranstype(), call.inputcollid());
-        let takes_all = functions.finish_takes_all;
+        let state = call.aggtranstype();
         // SAFETY: the node has started; the arguments are part of its plan; what is allocated lives until the node
         // starts again. The aggregate's functions take a state, and these arguments.
         unsafe {
             let context = aggregate_state(call, &reader, memory, node);
-            let count = types.len() as i32;
-            let mut expression = std::ptr::null_mut();
-            let transition = node.memory().enter(|| {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    build_aggregate_transfn_expr(
-                        types.as_mut_ptr(),
-                        count,
-                        0,
-                        false,
-                        state,
-                        collation,
-                        functions.transition,
-                        Oid::INVALID,
-                        &raw mut expression,
-                        std::ptr::null_mut(),
-                    );
-                });
-                let arguments = types.len() + 1;
-                Callable::new(
-                    functions.transition,
-                    arguments,
-                    expression,
-                    collation,
-                    context,
-                )
-            });
-            let finish = functions.finish.map(|function| {
-                node.memory().enter(|| {
-                    let arguments = if takes_all { types.len() + 1 } else { 1 };
-                    pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                        build_aggregate_finalfn_expr(
-                            types.as_mut_ptr(),
-                            arguments as i32,
-                            state,
-                            call.aggtype(),
-                            collation,
-                            function,
-                            &raw mut expression,
-                        );
-                    });
-                    let finish = Callable::new(function, arguments, expression, collation, context);
-                    RefCell::new(finish)
-                })
-            });
+            let of_call = FunctionsOfCall {
+                call,
+                types: call.aggargtypes().iter().collect(),
+                context,
+                node,
+            };
+            let finish = of_call.finish(&functions);
+            let merge = if can_merge {
+                of_call.merge(&functions)
+            } else {
+                None
+            };
             let initial = functions
                 .initial
-                .map(|text| node.memory().enter(|| initial_state(&text, state)));
+                .as_ref()
+                .map(|text| node.memory().enter(|| initial_state(text, state)));
             let states = arguments.iter();
             let states =
                 states.map(|argument| scalar::initialised(argument.as_ptr().cast(), node.as_ptr()));
             TransitionAggregate {
                 reader,
                 arguments: states.collect(),
-                transition,
-                finish,
+                transition: of_call.transition(functions.transition),
+                finish: finish.map(RefCell::new),
+                merge: merge.map(RefCell::new),
                 layout: ValueLayout::of_type(state),
                 initial,
                 memory,
                 states: Vec::new(),
+            }
+        }
+    }
+
+    /// Whether a group has a state that is not NULL.
+    pub fn has_state(&self, group: usize) -> bool {
+        !self.states[group].is_null
+    }
+
+    /// The result for a group, to whose state one in serialised form is added. The group's state stays as it is.
+    ///
+    /// # Panics
+    /// If the aggregate's states have no such form, or [`new`](Self::new) was not told to prepare it.
+    pub fn answer_with(&self, group: usize, serialised: &[u8]) -> Answer {
+        let State { value, is_null, .. } = self.states[group];
+        let Some(merge) = &self.merge else {
+            panic!("states without a serialised form");
+        };
+        let serialised = serialised.into_datum().unwrap_or(Datum::null());
+        // SAFETY: as for `answer`. The first state is a new one, which the second function changes.
+        let (value, is_null) = unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                let merge = &mut *merge.as_ptr();
+                // The second argument is of type internal, and never used.
+                let unused = (Datum::null(), false);
+                let first = merge.deserialise.apply(&[(serialised, false), unused]);
+                let (value, is_null) = merge.combine.apply(&[first, (value, is_null)]);
+                self.finished(value, is_null)
+            })
+        };
+        answer_of(value, is_null)
+    }
+
+    /// The result of a state.
+    ///
+    /// # Safety
+    /// The state's functions take it. An error boundary surrounds the call.
+    unsafe fn finished(&self, value: Datum, is_null: bool) -> (Datum, bool) {
+        // SAFETY: this function's contract; nobody else uses the final function's call meanwhile.
+        unsafe {
+            let is_changeable = !is_null && self.is_expanded(value);
+            let value = if is_changeable {
+                read_only(value)
+            } else {
+                value
+            };
+            match &self.finish {
+                None => (value, is_null),
+                Some(finish) => (*finish.as_ptr()).apply(&[(value, is_null)]),
             }
         }
     }
@@ -456,38 +395,10 @@ impl Accumulator for TransitionAggregate {
 
     fn answer(&self, group: usize) -> Answer {
         let State { value, is_null, .. } = self.states[group];
-        let layout = self.layout;
-        // SAFETY: the state's functions take it; nobody else uses the final function's call meanwhile; the frames
-        // within the boundary have nothing to drop.
-        let (value, is_null) = unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                let value = match is_null || layout.length != -1 || !self.is_expanded(value) {
-                    true => value,
-                    false => read_only(value),
-                };
-                let Some(finish) = &self.finish else {
-                    return (value, is_null);
-                };
-                let finish = &mut *finish.as_ptr();
-                finish.call.arguments.fill(pg_sys::NullableDatum {
-                    value: Datum::null(),
-                    isnull: true,
-                });
-                finish.call.arguments[0] = pg_sys::NullableDatum {
-                    value,
-                    isnull: is_null,
-                };
-                let has_null = is_null || finish.call.info.nargs > 1;
-                match finish.function.fn_strict && has_null {
-                    true => (Datum::null(), true),
-                    false => finish.invoke(),
-                }
-            })
-        };
-        match is_null {
-            true => Answer::Null,
-            false => Answer::Bits(value.value() as u64),
-        }
+        // SAFETY: the state's functions take it; the frames within the boundary have nothing to drop.
+        let (value, is_null) =
+            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| self.finished(value, is_null)) };
+        answer_of(value, is_null)
     }
 
     fn bytes(&self) -> usize {
@@ -495,48 +406,10 @@ impl Accumulator for TransitionAggregate {
     }
 }
 
-/// The node that transition functions take for the one that calls them: it has the memory of the states, and the call.
-///
-/// # Safety
-/// The node has started. The result lives until the node starts again.
-unsafe fn aggregate_state(
-    call: Aggref<'_>,
-    reader: &RowReader,
-    memory: Memory,
-    node: RunningNode,
-) -> *mut pg_sys::AggState {
-    // SAFETY: this function's contract; the structures are zero but for what is set.
-    unsafe {
-        let kept = node.memory().as_raw();
-        let state: *mut pg_sys::AggState =
-            pg_sys::MemoryContextAllocZero(kept, size_of::<pg_sys::AggState>()).cast();
-        let context: *mut pg_sys::ExprContext =
-            pg_sys::MemoryContextAllocZero(kept, size_of::<pg_sys::ExprContext>()).cast();
-        (*context).type_ = pg_sys::NodeTag::T_ExprContext;
-        (*context).ecxt_per_query_memory = kept;
-        (*context).ecxt_per_tuple_memory = memory.as_raw();
-        // The structure is private to PostgreSQL. It begins with the call, and zero is a legal value of the rest.
-        let private: *mut *mut pg_sys::Aggref =
-            pg_sys::MemoryContextAllocZero(kept, PRIVATE_BYTES).cast();
-        *private = call.as_ptr();
-        (*state).ss.ps.type_ = pg_sys::NodeTag::T_AggState;
-        (*state).ss.ps.state = (*node.as_ptr()).state;
-        (*state).curaggcontext = context;
-        (*state).tmpcontext = reader.context();
-        (*state).curpertrans = private.cast();
-        state
-    }
-}
-
-/// The state of no rows, from its text.
-///
-/// # Safety
-/// The text is one that the type of the state reads.
-unsafe fn initial_state(text: &std::ffi::CStr, state: Oid) -> Datum {
-    let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
-    // SAFETY: this function's contract.
-    unsafe {
-        pg_sys::getTypeInputInfo(state, &raw mut input, &raw mut parameter);
-        pg_sys::OidInputFunctionCall(input, text.as_ptr().cast_mut(), parameter, -1)
+/// A datum as an answer.
+fn answer_of(value: Datum, is_null: bool) -> Answer {
+    match is_null {
+        true => Answer::Null,
+        false => Answer::Bits(value.value() as u64),
     }
 }

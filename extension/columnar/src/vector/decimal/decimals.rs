@@ -1,0 +1,179 @@
+//! The decimals of a vector.
+
+use super::{Decimal, power_of_ten};
+use crate::limits::VECTOR_ROWS;
+use crate::vector::selection::Selection;
+
+/// A decimal for each row of a vector, or NULL.
+///
+/// All values are written with one scale, the greatest of the vector, so that they can be added and
+/// compared as integers. If the rows have several scales, each row's own one is kept beside.
+pub struct Decimals {
+    values: Box<[i64; VECTOR_ROWS]>,
+    /// The scale of all values.
+    scale: u8,
+    /// Each row's own scale, if they differ.
+    own_scales: Box<[u8; VECTOR_ROWS]>,
+    has_own_scales: bool,
+    valid: Selection,
+    /// No value of a valid row is greater in magnitude.
+    magnitude: u64,
+}
+
+impl Default for Decimals {
+    fn default() -> Self {
+        Decimals {
+            values: Box::new([0; VECTOR_ROWS]),
+            scale: 0,
+            own_scales: Box::new([0; VECTOR_ROWS]),
+            has_own_scales: false,
+            valid: Selection::NONE,
+            magnitude: 0,
+        }
+    }
+}
+
+impl Decimals {
+    /// The value of each row, with the vector's scale. Those of rows that are not valid mean nothing.
+    pub fn values(&self) -> &[i64; VECTOR_ROWS] {
+        &self.values
+    }
+
+    /// The scale of all values.
+    pub fn scale(&self) -> u8 {
+        self.scale
+    }
+
+    /// Each row's own scale, if they differ.
+    pub fn own_scales(&self) -> Option<&[u8; VECTOR_ROWS]> {
+        self.has_own_scales.then_some(&*self.own_scales)
+    }
+
+    /// The scale of a row.
+    pub fn scale_of(&self, row: usize) -> u8 {
+        match self.has_own_scales {
+            true => self.own_scales[row],
+            false => self.scale,
+        }
+    }
+
+    /// The rows that are not NULL.
+    pub fn valid(&self) -> &Selection {
+        &self.valid
+    }
+
+    /// No valid row's value is greater in magnitude.
+    pub fn magnitude(&self) -> u64 {
+        self.magnitude
+    }
+
+    /// The values, to be written. The caller sets everything else by [`set`](Self::set).
+    pub(super) fn values_mut(&mut self) -> &mut [i64; VECTOR_ROWS] {
+        &mut self.values
+    }
+
+    /// The rows' own scales, to be written.
+    pub(super) fn own_scales_mut(&mut self) -> &mut [u8; VECTOR_ROWS] {
+        &mut self.own_scales
+    }
+
+    /// Says what the values that were written are.
+    pub(super) fn set(
+        &mut self,
+        scale: u8,
+        has_own_scales: bool,
+        valid: Selection,
+        magnitude: u64,
+    ) {
+        (self.scale, self.has_own_scales) = (scale, has_own_scales);
+        (self.valid, self.magnitude) = (valid, magnitude);
+    }
+
+    /// Makes all selected rows one decimal, or NULL.
+    pub(super) fn fill(&mut self, decimal: Option<Decimal>, selection: &Selection) {
+        let Some(Decimal { value, scale }) = decimal else {
+            self.set(0, false, Selection::NONE, 0);
+            return;
+        };
+        self.values.fill(value);
+        self.set(scale, false, *selection, value.unsigned_abs());
+    }
+
+    /// Takes a decimal for each of some rows; `None` if one of them does not fit.
+    #[inline(always)]
+    pub(super) fn take_rows(
+        &mut self,
+        rows: &Selection,
+        mut decimal: impl FnMut(usize) -> Option<Decimal>,
+    ) -> Option<()> {
+        let (mut fit, mut least, mut greatest) = (true, u8::MAX, 0);
+        let (values, own_scales) = (&mut self.values, &mut self.own_scales);
+        rows.for_each(|row| match decimal(row) {
+            Some(Decimal { value, scale }) => {
+                values[row] = value;
+                own_scales[row] = scale;
+                (least, greatest) = (least.min(scale), greatest.max(scale));
+            }
+            None => fit = false,
+        });
+        fit.then(|| self.set(greatest, least < greatest, *rows, 0))?;
+        self.align()?;
+        self.measure();
+        Some(())
+    }
+
+    /// Copies the valid rows of others, with their own scales. [`finish_copies`](Self::finish_copies) follows.
+    pub(super) fn copy_rows(&mut self, from: &Decimals) {
+        let (values, own_scales) = (&mut self.values, &mut self.own_scales);
+        from.valid.for_each(|row| {
+            let scale = from.scale_of(row);
+            // Where the rows have scales of their own, the digits after a row's scale are zeros.
+            values[row] = from.values[row] / power_of_ten(from.scale - scale);
+            own_scales[row] = scale;
+        });
+    }
+
+    /// Goes on with the rows that were copied, of which none has a greater scale; `None` if they do not fit.
+    pub(super) fn finish_copies(&mut self, valid: Selection, greatest: u8) -> Option<()> {
+        self.set(greatest, true, valid, 0);
+        self.align()?;
+        self.measure();
+        Some(())
+    }
+
+    /// Brings values that were written with their rows' own scales to the greatest of these.
+    pub(super) fn align(&mut self) -> Option<()> {
+        if !self.has_own_scales {
+            return Some(());
+        }
+        let (values, own_scales, scale) = (&mut self.values, &self.own_scales, self.scale);
+        let mut fit = true;
+        self.valid.for_each(|row| {
+            let factor = power_of_ten(scale - own_scales[row]);
+            let (value, overflows) = values[row].overflowing_mul(factor);
+            values[row] = value;
+            fit &= !overflows;
+        });
+        fit.then_some(())
+    }
+
+    /// Finds the greatest magnitude.
+    pub(super) fn measure(&mut self) {
+        let values = &self.values;
+        let mut magnitude = 0;
+        self.valid
+            .for_each(|row| magnitude = magnitude.max(values[row].unsigned_abs()));
+        self.magnitude = magnitude;
+    }
+
+    /// The factor that brings the values to a greater scale; `None` if a product does not fit.
+    pub(crate) fn factor_to(&self, scale: u8) -> Option<i64> {
+        let factor = power_of_ten(scale - self.scale);
+        fits(self.magnitude.checked_mul(factor as u64)?).map(|_| factor)
+    }
+}
+
+/// The magnitude, if an integer of 64 bits can have it with either sign.
+pub(super) fn fits(magnitude: u64) -> Option<u64> {
+    (magnitude <= i64::MAX as u64).then_some(magnitude)
+}

@@ -1,0 +1,191 @@
+//! Translates expressions of type `numeric` into [decimals](lanes_columnar::vector::decimal): columns, constants,
+//! `+ - *`, casts of integers, `CASE` and `COALESCE`.
+//!
+//! Not every numeric is a decimal. So each use has a general form beside it, which PostgreSQL computes, for the vectors
+//! with a value that does not fit. An expression that is no decimal has the general form alone.
+
+use lanes_columnar::aggregate::decimal::{DecimalExtremes, DecimalSums};
+use lanes_columnar::aggregate::extreme::End;
+use lanes_columnar::vector::choice::Condition;
+use lanes_columnar::vector::decimal::comparison::DecimalComparison;
+use lanes_columnar::vector::decimal::operation::DecimalOperation;
+use lanes_columnar::vector::decimal::{Decimal, DecimalValue};
+use lanes_columnar::vector::predicate::Predicate;
+use lanes_simd::Comparison;
+use pgrx::pg_sys::{self, Oid};
+
+use super::choices::check_scalars;
+use super::translate::{Translation, Translator};
+use crate::pg::exec::decimal_aggregate::DecimalStates;
+use crate::pg::names::{describe, function_name};
+use crate::pg::numeric::Numeric;
+use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, List};
+
+impl Translator {
+    /// An expression of type `numeric` whose values are likely to be decimals.
+    ///
+    /// # Errors
+    /// Why it is not computed with integers.
+    pub(super) fn decimal(&mut self, expr: Expr<'_>) -> Translation<DecimalValue> {
+        let expr = expr.stripped();
+        if expr.type_of() != pg_sys::NUMERICOID {
+            return Err(describe(expr));
+        }
+        if !expr.has_vars() {
+            return self.decimal_constant(expr).map(DecimalValue::constant);
+        }
+        match expr.kind() {
+            Kind::Var(column) => Ok(DecimalValue::column(self.attribute(column)?)),
+            Kind::OpExpr(operation) => self.decimal_call(operation.opfuncid(), operation.args()),
+            Kind::FuncExpr(call) => self.decimal_call(call.funcid(), call.args()),
+            Kind::CaseExpr(case) => self.decimal_case(case),
+            Kind::CoalesceExpr(coalesce) => self.decimal_coalesce(coalesce),
+            _ => Err(describe(expr)),
+        }
+    }
+
+    /// An expression without columns. While a query is planned, it counts as NULL unless it is a constant.
+    fn decimal_constant(&self, expr: Expr<'_>) -> Translation<Option<Decimal>> {
+        let Some(value) = self.constant(expr)? else {
+            return Ok(None);
+        };
+        let decimal = value.numeric().and_then(Numeric::decimal);
+        decimal.map(Some).ok_or_else(|| describe(expr))
+    }
+
+    /// The call of a function of numerics.
+    fn decimal_call(
+        &mut self,
+        function: Oid,
+        arguments: List<'_, Expr<'_>>,
+    ) -> Translation<DecimalValue> {
+        let function = function.to_u32();
+        let argument = |index| {
+            let argument: Option<Expr<'_>> = arguments.get(index);
+            argument.ok_or_else(|| format!("function {}", function_name(function)))
+        };
+        match function {
+            pg_sys::F_NUMERIC_INT2 | pg_sys::F_NUMERIC_INT4 | pg_sys::F_NUMERIC_INT8 => {
+                Ok(DecimalValue::integer(self.value(argument(0)?)?))
+            }
+            pg_sys::F_NUMERIC_UPLUS => self.decimal(argument(0)?),
+            pg_sys::F_NUMERIC_UMINUS => {
+                let zero = DecimalValue::constant(Some(Decimal::default()));
+                let value = self.decimal(argument(0)?)?;
+                let operation = DecimalOperation::Subtract;
+                Ok(DecimalValue::operation(operation, zero, value))
+            }
+            _ => {
+                let Some(operation) = operation(function) else {
+                    return Err(format!("function {}", function_name(function)));
+                };
+                let left = self.decimal(argument(0)?)?;
+                let right = self.decimal(argument(1)?)?;
+                Ok(DecimalValue::operation(operation, left, right))
+            }
+        }
+    }
+
+    /// `CASE WHEN … THEN … ELSE … END` of type `numeric`.
+    fn decimal_case(&mut self, case: CaseExpr<'_>) -> Translation<DecimalValue> {
+        if case.arg().is_some() || !self.has_choices {
+            return Err("CASE".into());
+        }
+        check_scalars(case.as_expr())?;
+        let mut branches = Vec::new();
+        for branch in case.args() {
+            let Kind::CaseWhen(branch) = branch.kind() else {
+                return Err("CASE".into());
+            };
+            let (Some(condition), Some(result)) = (branch.expr(), branch.result()) else {
+                return Err("CASE".into());
+            };
+            let condition = Condition::Holds(self.predicate(condition)?);
+            branches.push((condition, self.decimal(result)?));
+        }
+        if let Some(result) = case.defresult() {
+            branches.push((Condition::Always, self.decimal(result)?));
+        }
+        Ok(DecimalValue::choice(branches))
+    }
+
+    /// `COALESCE` of type `numeric`.
+    fn decimal_coalesce(&mut self, coalesce: CoalesceExpr<'_>) -> Translation<DecimalValue> {
+        if !self.has_choices {
+            return Err("COALESCE".into());
+        }
+        check_scalars(coalesce.as_expr())?;
+        let mut branches = Vec::new();
+        for argument in coalesce.args() {
+            branches.push((Condition::IsPresent, self.decimal(argument)?));
+        }
+        Ok(DecimalValue::choice(branches))
+    }
+
+    /// The same condition, computed with integers where the values fit; `general` itself if it compares no decimals.
+    pub(super) fn decimal_comparison(&mut self, expr: Expr<'_>, general: Predicate) -> Predicate {
+        let Some(operation) = expr.stripped().as_op() else {
+            return general;
+        };
+        let Some(comparison) = comparison(operation.opfuncid().to_u32()) else {
+            return general;
+        };
+        let before = self.progress();
+        let mut sides = operation.args().iter();
+        let (Some(left), Some(right)) = (sides.next(), sides.next()) else {
+            return general;
+        };
+        let sides = self.decimal(left).and_then(|left| {
+            let right = self.decimal(right)?;
+            Ok((left, right))
+        });
+        match sides {
+            Ok((left, right)) => {
+                let comparison = DecimalComparison::new(comparison, left, right, general);
+                Predicate::Decimal(comparison)
+            }
+            Err(_) => {
+                self.go_back(before);
+                general
+            }
+        }
+    }
+}
+
+/// The operation of a function of two numerics.
+fn operation(function: u32) -> Option<DecimalOperation> {
+    match function {
+        pg_sys::F_NUMERIC_ADD => Some(DecimalOperation::Add),
+        pg_sys::F_NUMERIC_SUB => Some(DecimalOperation::Subtract),
+        pg_sys::F_NUMERIC_MUL => Some(DecimalOperation::Multiply),
+        _ => None,
+    }
+}
+
+/// The comparison that a function of two numerics makes.
+fn comparison(function: u32) -> Option<Comparison> {
+    match function {
+        pg_sys::F_NUMERIC_EQ => Some(Comparison::Equal),
+        pg_sys::F_NUMERIC_NE => Some(Comparison::NotEqual),
+        pg_sys::F_NUMERIC_LT => Some(Comparison::Less),
+        pg_sys::F_NUMERIC_LE => Some(Comparison::LessOrEqual),
+        pg_sys::F_NUMERIC_GT => Some(Comparison::Greater),
+        pg_sys::F_NUMERIC_GE => Some(Comparison::GreaterOrEqual),
+        _ => None,
+    }
+}
+
+fn extreme(end: End) -> DecimalStates {
+    DecimalStates::Extreme(end, DecimalExtremes::new(end))
+}
+
+/// The states of an aggregate of decimals, by its OID; `None` if there are none.
+pub(super) fn states(aggregate: u32) -> Option<DecimalStates> {
+    match aggregate {
+        pg_sys::F_SUM_NUMERIC => Some(DecimalStates::Sum(DecimalSums::default())),
+        pg_sys::F_AVG_NUMERIC => Some(DecimalStates::Average(DecimalSums::default())),
+        pg_sys::F_MIN_NUMERIC => Some(extreme(End::Minimum)),
+        pg_sys::F_MAX_NUMERIC => Some(extreme(End::Maximum)),
+        _ => None,
+    }
+}
