@@ -7,6 +7,7 @@
 use lanes_columnar::aggregate::decimal::{DecimalExtremes, DecimalSums};
 use lanes_columnar::aggregate::extreme::End;
 use lanes_columnar::vector::choice::Condition;
+use lanes_columnar::vector::decimal::column::SharedColumn;
 use lanes_columnar::vector::decimal::comparison::DecimalComparison;
 use lanes_columnar::vector::decimal::operation::DecimalOperation;
 use lanes_columnar::vector::decimal::{Decimal, DecimalValue};
@@ -35,13 +36,33 @@ impl Translator {
             return self.decimal_constant(expr).map(DecimalValue::constant);
         }
         match expr.kind() {
-            Kind::Var(column) => Ok(DecimalValue::column(self.attribute(column)?)),
+            Kind::Var(column) => {
+                let attribute = self.attribute(column)?;
+                if !self.shares_columns {
+                    return Ok(DecimalValue::column(attribute));
+                }
+                let new = || SharedColumn::new(attribute);
+                let column = self.shared_columns.entry(attribute).or_insert_with(new);
+                Ok(DecimalValue::Shared(column.share()))
+            }
             Kind::OpExpr(operation) => self.decimal_call(operation.opfuncid(), operation.args()),
             Kind::FuncExpr(call) => self.decimal_call(call.funcid(), call.args()),
             Kind::CaseExpr(case) => self.decimal_case(case),
             Kind::CoalesceExpr(coalesce) => self.decimal_coalesce(coalesce),
             _ => Err(describe(expr)),
         }
+    }
+
+    /// The argument of an aggregate, as [`decimal`](Self::decimal). Aggregates are added to one after the other, so they
+    /// share the columns that they read.
+    ///
+    /// # Errors
+    /// As for [`decimal`](Self::decimal).
+    pub(super) fn decimal_argument(&mut self, expr: Expr<'_>) -> Translation<DecimalValue> {
+        self.shares_columns = true;
+        let value = self.decimal(expr);
+        self.shares_columns = false;
+        value
     }
 
     /// An expression without columns. While a query is planned, it counts as NULL unless it is a constant.
@@ -130,15 +151,18 @@ impl Translator {
         let Some(comparison) = comparison(operation.opfuncid().to_u32()) else {
             return general;
         };
-        let before = self.progress();
         let mut sides = operation.args().iter();
         let (Some(left), Some(right)) = (sides.next(), sides.next()) else {
             return general;
         };
+        let before = self.progress();
+        // A condition is not told where a vector begins.
+        let shares_columns = std::mem::take(&mut self.shares_columns);
         let sides = self.decimal(left).and_then(|left| {
             let right = self.decimal(right)?;
             Ok((left, right))
         });
+        self.shares_columns = shares_columns;
         match sides {
             Ok((left, right)) => {
                 let comparison = DecimalComparison::new(comparison, left, right, general);

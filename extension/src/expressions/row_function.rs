@@ -105,7 +105,7 @@ impl Translator {
         }
         attributes.sort_unstable();
         attributes.dedup();
-        let decimals = self.decimal_argument(call, arguments);
+        let decimals = self.of_decimals(call, arguments);
         if decimals.is_some() {
             self.by_row -= 1;
         }
@@ -126,14 +126,14 @@ impl Translator {
     }
 
     /// The argument and the states of an aggregate of decimals; `None` for any other aggregate.
-    fn decimal_argument(
+    fn of_decimals(
         &mut self,
         call: Aggref<'_>,
         arguments: &[Expr<'_>],
     ) -> Option<(DecimalValue, DecimalStates)> {
         let states = decimals::states(call.aggfnoid().to_u32())?;
         let before = self.progress();
-        match self.decimal(*arguments.first()?) {
+        match self.decimal_argument(*arguments.first()?) {
             Ok(argument) => Some((argument, states)),
             Err(_) => {
                 self.go_back(before);

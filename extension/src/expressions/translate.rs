@@ -12,6 +12,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use lanes_columnar::vector::decimal::column::SharedColumn;
 use lanes_columnar::vector::external_value::ExternalValue;
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
@@ -73,6 +74,10 @@ pub struct Translator {
     pub by_row: usize,
     /// Whether an expression may be a number although its columns are NULL.
     pub(super) has_choices: bool,
+    /// The columns of type `numeric` that aggregates share, by attribute.
+    pub(super) shared_columns: BTreeMap<usize, SharedColumn>,
+    /// Whether the expression that is translated takes them.
+    pub(super) shares_columns: bool,
 }
 
 /// Attributes that expressions use, and how often.
@@ -126,6 +131,8 @@ impl Translator {
             has_row_functions: false,
             by_row: 0,
             has_choices: true,
+            shared_columns: BTreeMap::new(),
+            shares_columns: false,
         }
     }
 

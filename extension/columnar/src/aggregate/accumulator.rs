@@ -118,6 +118,10 @@ pub trait Accumulator {
         Ok(false)
     }
 
+    /// Notes that the rows that follow are of another vector. It is called for accumulators of
+    /// [`Argument::Rows`](super::Argument::Rows) only.
+    fn begin_vector(&mut self) {}
+
     /// Adds the selected rows of a frame, which the accumulator reads itself: the argument is
     /// [`Argument::Rows`](super::Argument::Rows). The grouping has no stretches.
     ///

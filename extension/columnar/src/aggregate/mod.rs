@@ -189,6 +189,9 @@ impl Aggregation {
         if count == 0 {
             return Ok(());
         }
+        for aggregate in self.aggregates.iter_mut().filter(|one| one.takes_rows()) {
+            aggregate.accumulator.begin_vector();
+        }
         let is_whole = zone_answer::is_whole(frame, count);
         let mut answered_by_zones = !self.aggregates.is_empty();
         if self.single {

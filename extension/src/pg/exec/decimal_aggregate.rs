@@ -106,6 +106,10 @@ impl Accumulator for DecimalAggregate {
         unreachable!("an aggregate of rows")
     }
 
+    fn begin_vector(&mut self) {
+        self.argument.forget();
+    }
+
     fn add_rows(
         &mut self,
         grouping: &Grouping<'_>,
@@ -113,7 +117,7 @@ impl Accumulator for DecimalAggregate {
         selection: &Selection,
     ) -> Evaluation<()> {
         if let Some(decimals) = self.argument.evaluate(frame, selection)?
-            && self.states.add(grouping, decimals, frame.rows)
+            && self.states.add(grouping, &decimals, frame.rows)
         {
             return Ok(());
         }

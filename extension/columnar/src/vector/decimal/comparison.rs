@@ -61,7 +61,7 @@ impl DecimalComparison {
         };
         let scale = left.scale().max(right.scale());
         let room = &mut self.room;
-        let (Some(a), Some(b)) = (operand(left, scale, room), operand(right, scale, room)) else {
+        let (Some(a), Some(b)) = (operand(&left, scale, room), operand(&right, scale, room)) else {
             return Ok(None);
         };
         let known = left.valid().and(right.valid());

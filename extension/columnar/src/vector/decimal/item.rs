@@ -29,18 +29,24 @@ struct Head {
 }
 
 impl Head {
+    /// What a short head says.
+    #[inline(always)]
+    fn short(head: u16) -> Head {
+        Head {
+            is_negative: head & 0x2000 != 0,
+            scale: (head & 0x1F80) >> 7,
+            // Seven bits with a sign.
+            weight: i32::from((head << 9) as i16 >> 9),
+            bytes: 2,
+        }
+    }
+
     /// Returns `None` for a number without digits, such as NaN.
     #[inline(always)]
     fn read(payload: &[u8]) -> Option<Head> {
         let head = u16_at(payload, 0)?;
         match head & FORM {
-            SHORT => Some(Head {
-                is_negative: head & 0x2000 != 0,
-                scale: (head & 0x1F80) >> 7,
-                // Seven bits with a sign.
-                weight: i32::from((head << 9) as i16 >> 9),
-                bytes: 2,
-            }),
+            SHORT => Some(Head::short(head)),
             SPECIAL => None,
             sign => Some(Head {
                 is_negative: sign != 0,
@@ -62,23 +68,64 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 ///
 /// # Safety
 /// `item` points to a `numeric` that is neither compressed nor out of line.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn read(item: *const u8) -> Option<Decimal> {
+    // SAFETY: this function's contract: a header of one byte counts the bytes of the item.
+    unsafe {
+        let header = *item;
+        let count = usize::from(header >> 1).wrapping_sub(3) / 2;
+        if header & 1 == 1 && count <= 3 {
+            let head = item.add(1).cast::<u16>().read_unaligned();
+            if head & FORM == SHORT {
+                return read_short(head, item.add(3).cast(), count);
+            }
+        }
+        read_any(item_payload(item))
+    }
+}
+
+/// Reads a number of up to three digits with a short head.
+///
+/// # Safety
+/// There are so many digits.
+#[inline(always)]
+unsafe fn read_short(head: u16, digits: *const u16, count: usize) -> Option<Decimal> {
     // SAFETY: this function's contract.
-    let payload = unsafe { item_payload(item) };
+    let digit = |index: usize| unsafe { i64::from(digits.add(index).read_unaligned()) };
+    let magnitude = match count {
+        0 => 0,
+        1 => digit(0),
+        2 => digit(0) * 10_000 + digit(1),
+        _ => (digit(0) * 10_000 + digit(1)) * 10_000 + digit(2),
+    };
+    scaled(&Head::short(head), magnitude, count)
+}
+
+/// Reads a number of any form.
+#[inline(never)]
+fn read_any(payload: &[u8]) -> Option<Decimal> {
     let head = Head::read(payload)?;
     let digits = &payload[head.bytes..];
     let count = digits.len() / 2;
-    if head.scale > SCALE_MAX.into() || count > DIGITS_MAX {
+    if count > DIGITS_MAX {
         return None;
     }
-    let scale = head.scale as u8;
     let mut magnitude: i64 = 0;
     for digit in digits.chunks_exact(2) {
         let digit = i64::from(u16::from_le_bytes([digit[0], digit[1]]));
         magnitude = magnitude.checked_mul(10_000)?.checked_add(digit)?;
     }
-    // The digits after the last one, or before it, that the scale asks for.
+    scaled(&head, magnitude, count)
+}
+
+/// Brings the digits, read as one integer, to the scale.
+#[inline(always)]
+fn scaled(head: &Head, magnitude: i64, count: usize) -> Option<Decimal> {
+    if head.scale > SCALE_MAX.into() {
+        return None;
+    }
+    let scale = head.scale as u8;
+    // The places after the last digit, or before its end, that the scale asks for.
     let missing = (head.weight + 1 - count as i32) * 4 + i32::from(scale);
     let magnitude = match missing {
         0 => magnitude,

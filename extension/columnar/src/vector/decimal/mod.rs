@@ -10,6 +10,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `item` | reads a `numeric` as PostgreSQL stores it |
+//! | [`column`] | columns, which several expressions may share |
 //! | [`decimals`] | the decimals of a vector |
 //! | [`operation`] | sums, differences and products of two vectors |
 //! | [`value`] | expressions: columns, constants, integers, operations, choices |
@@ -24,6 +25,7 @@
 //!   whole vector [`None`]. The caller then lets PostgreSQL compute the vector.
 //! - Whether an operation fits is decided from the magnitudes of a vector, before it is computed.
 
+pub mod column;
 pub mod comparison;
 pub mod decimals;
 mod item;

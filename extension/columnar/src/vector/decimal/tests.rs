@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::column::SharedColumn;
 use super::comparison::DecimalComparison;
 use super::operation::DecimalOperation;
 use super::{Decimal, DecimalValue, Decimals, SCALE_MAX};
@@ -223,7 +224,7 @@ proptest! {
         let mut value = DecimalValue::operation(operation, left, right);
         let found = with_frame(&a, &b, |frame, selection| {
             let found = value.evaluate(frame, selection).unwrap();
-            found.map(|found| cells(found, a.len()))
+            found.map(|found| cells(&found, a.len()))
         });
         let wanted: Vec<_> = rows.iter().map(|(a, b)| expected(operation, *a, *b)).collect();
         match found {
@@ -253,8 +254,8 @@ proptest! {
                     1 => Grouping::One(0),
                     _ => Grouping::Each(ids),
                 };
-                assert!(sums.add(&grouping, decimals, cells.len()));
-                assert!(least.add(&grouping, decimals, cells.len()));
+                assert!(sums.add(&grouping, &decimals, cells.len()));
+                assert!(least.add(&grouping, &decimals, cells.len()));
             });
         }
         for group in 0..groups {
@@ -300,7 +301,7 @@ fn a_choice_keeps_the_scale_of_the_branch_that_a_row_takes() {
         (Condition::Always, DecimalValue::column(1)),
     ]);
     let found = with_frame(&cells_a, &cells_b, |frame, selection| {
-        cells(value.evaluate(frame, selection).unwrap().unwrap(), 3)
+        cells(&value.evaluate(frame, selection).unwrap().unwrap(), 3)
     });
     assert_eq!(found, [decimal(125, 2), decimal(7, 3), decimal(-5, 1)]);
 }
@@ -332,7 +333,7 @@ fn sums_refuse_a_scale_at_which_they_do_not_fit() {
         let mut value = DecimalValue::column(0);
         with_frame(cells, cells, |frame, selection| {
             let decimals = value.evaluate(frame, selection).unwrap().unwrap();
-            sums.add(&Grouping::One(0), decimals, cells.len())
+            sums.add(&Grouping::One(0), &decimals, cells.len())
         })
     };
     assert!(add(&large));
@@ -344,4 +345,42 @@ fn sums_refuse_a_scale_at_which_they_do_not_fit() {
         scale: 0,
     };
     assert_eq!(sums.sum(0), Some(wanted));
+}
+
+#[test]
+fn a_shared_column_is_read_again_for_other_rows_and_another_vector() {
+    let (first, second) = (
+        [decimal(1, 0), decimal(2, 0)],
+        [decimal(3, 1), decimal(4, 1)],
+    );
+    let column = SharedColumn::new(0);
+    let mut one = DecimalValue::Shared(column.share());
+    let mut other = DecimalValue::Shared(column.share());
+    let mut rows_of = |cells_now: &[Option<Decimal>], rows| {
+        one.forget();
+        with_frame(cells_now, cells_now, |frame, selection| {
+            cells(&one.evaluate(frame, selection).unwrap().unwrap(), 2);
+            let rows = Selection::first(rows);
+            cells(&other.evaluate(frame, &rows).unwrap().unwrap(), 2)
+        })
+    };
+    assert_eq!(rows_of(&first, 2), first);
+    assert_eq!(rows_of(&second, 2), second);
+    assert_eq!(rows_of(&second, 1), [second[0], None]);
+}
+
+#[test]
+fn a_shared_column_is_read_aside_while_its_rows_are_in_use() {
+    let (a, b) = ([decimal(1, 0), decimal(2, 0)], [decimal(5, 0), None]);
+    let column = SharedColumn::new(0);
+    let branch = vec![
+        (Condition::IsPresent, DecimalValue::column(1)),
+        (Condition::Always, DecimalValue::Shared(column.share())),
+    ];
+    let (left, right) = (DecimalValue::Shared(column), DecimalValue::choice(branch));
+    let mut value = DecimalValue::operation(DecimalOperation::Add, left, right);
+    let found = with_frame(&a, &b, |frame, selection| {
+        cells(&value.evaluate(frame, selection).unwrap().unwrap(), 2)
+    });
+    assert_eq!(found, [decimal(6, 0), decimal(4, 0)]);
 }

@@ -1,22 +1,22 @@
 //! Expressions with a decimal for each row.
 
 use super::Decimal;
+use super::column::{DecimalColumn, Found, SharedColumn};
 use super::decimals::Decimals;
 use super::operation::DecimalOperation;
-use crate::lane::LaneData;
-use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::choice::Condition;
 use crate::vector::frame::Frame;
 use crate::vector::number::NumberType;
 use crate::vector::selection::Selection;
-use crate::vector::text::CodeMemo;
 use crate::vector::value::{Operand, Value};
 
 /// A decimal a row.
 pub enum DecimalValue {
     /// A column of type `numeric`.
     Column(Box<DecimalColumn>),
+    /// A column of type `numeric` that other expressions read too.
+    Shared(SharedColumn),
     /// One decimal for the whole scan, or NULL.
     Constant(Option<Decimal>, Box<Decimals>),
     /// An integer, with scale 0.
@@ -31,22 +31,10 @@ pub enum DecimalValue {
     Choice(Vec<(Condition, DecimalValue)>, Box<Decimals>),
 }
 
-/// A column of type `numeric`.
-pub struct DecimalColumn {
-    attribute: usize,
-    /// The decimal of each code of a dictionary.
-    codes: CodeMemo<Option<Decimal>>,
-    decimals: Decimals,
-}
-
 impl DecimalValue {
     /// A column of type `numeric`.
     pub fn column(attribute: usize) -> DecimalValue {
-        DecimalValue::Column(Box::new(DecimalColumn {
-            attribute,
-            codes: CodeMemo::default(),
-            decimals: Decimals::default(),
-        }))
+        DecimalValue::Column(Box::new(DecimalColumn::new(attribute)))
     }
 
     /// One decimal for the whole scan, or NULL.
@@ -81,6 +69,21 @@ impl DecimalValue {
         DecimalValue::Choice(branches, Box::default())
     }
 
+    /// Forgets what shared columns have read: another vector follows.
+    pub fn forget(&mut self) {
+        match self {
+            DecimalValue::Shared(column) => column.forget(),
+            DecimalValue::Operation(_, sides, _) => {
+                sides.0.forget();
+                sides.1.forget();
+            }
+            DecimalValue::Choice(branches, _) => {
+                branches.iter_mut().for_each(|(_, value)| value.forget());
+            }
+            DecimalValue::Column(_) | DecimalValue::Constant(..) | DecimalValue::Integer(..) => {}
+        }
+    }
+
     /// The decimals of the selected rows; `None` if one of them does not fit.
     ///
     /// # Errors
@@ -89,12 +92,13 @@ impl DecimalValue {
         &mut self,
         frame: &Frame<'_>,
         selection: &Selection,
-    ) -> Evaluation<Option<&Decimals>> {
+    ) -> Evaluation<Option<Found<'_>>> {
         match self {
-            DecimalValue::Column(column) => Ok(column.evaluate(frame, selection)),
+            DecimalValue::Column(column) => Ok(column.evaluate(frame, selection).map(Found::Own)),
+            DecimalValue::Shared(column) => Ok(column.evaluate(frame, selection)),
             DecimalValue::Constant(decimal, out) => {
                 out.fill(*decimal, selection);
-                Ok(Some(out))
+                Ok(Some(Found::Own(out)))
             }
             DecimalValue::Integer(value, out) => {
                 let number = value.number();
@@ -105,7 +109,7 @@ impl DecimalValue {
                     NumberType::I32 => take_integers::<i32>(out, operand, &rows),
                     _ => take_integers::<i64>(out, operand, &rows),
                 };
-                Ok(taken.map(|()| &**out))
+                Ok(taken.map(|()| Found::Own(out)))
             }
             DecimalValue::Operation(operation, sides, out) => {
                 let (left, right) = &mut **sides;
@@ -115,12 +119,12 @@ impl DecimalValue {
                 let Some(right) = right.evaluate(frame, selection)? else {
                     return Ok(None);
                 };
-                let applied = operation.apply(left, right, frame.rows, out);
-                Ok(applied.map(|()| &**out))
+                let applied = operation.apply(&left, &right, frame.rows, out);
+                Ok(applied.map(|()| Found::Own(out)))
             }
             DecimalValue::Choice(branches, out) => {
                 let chosen = choose(branches, frame, selection, out)?;
-                Ok(chosen.map(|()| &**out))
+                Ok(chosen.map(|()| Found::Own(out)))
             }
         }
     }
@@ -167,37 +171,9 @@ fn choose(
             Condition::Holds(_) | Condition::Always => &offered,
         };
         open = open.and_not(taken);
-        out.copy_rows(decimals);
+        out.copy_rows(&decimals);
         greatest = greatest.max(decimals.scale());
         valid = valid.or(decimals.valid());
     }
     Ok(out.finish_copies(valid, greatest))
-}
-
-impl DecimalColumn {
-    fn evaluate(&mut self, frame: &Frame<'_>, selection: &Selection) -> Option<&Decimals> {
-        let rows = frame.present(self.attribute, selection);
-        let lane = frame.lane(self.attribute);
-        let place = frame.place;
-        debug_assert!(place.is_multiple_of(VECTOR_ROWS));
-        match lane.data {
-            LaneData::Codes { codes, slots, heap } => {
-                self.codes.enter(&frame.dictionaries[self.attribute]);
-                let memo = &mut self.codes;
-                self.decimals.take_rows(&rows, |row| {
-                    // SAFETY: the lane has a code for each row of the vector, a slot for each code, and there an item.
-                    let code = unsafe { *codes.add(place + row) };
-                    memo.get(code, || unsafe {
-                        Decimal::of_item(heap.add(*slots.add(code as usize) as usize))
-                    })
-                })?;
-            }
-            LaneData::Offsets { slots, heap } => self.decimals.take_rows(&rows, |row| {
-                // SAFETY: the lane has a slot for each row of the vector, and there the item of a row that is not NULL.
-                unsafe { Decimal::of_item(heap.add(*slots.add(place + row) as usize)) }
-            })?,
-            _ => self.decimals.fill(None, &rows),
-        }
-        Some(&self.decimals)
-    }
 }
