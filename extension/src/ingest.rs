@@ -4,8 +4,9 @@
 //! bytea ── lanes_wire verifies ──► BatchView
 //!            │
 //!          target    opens the table, checks the privilege, matches columns to attributes, decides the way
-//!            ├── direct    lanes table, no per-row work asked for: vectors are copied into lanes, one run each 65,536 rows
-//!            └── copy      anything else (triggers, CHECK, partitions, foreign keys, indexes, domains, heap tables, …):
+//!            ├── direct    lanes table, no per-row work asked for: vectors are copied into lanes, one run each 65,536 rows,
+//!            │             and index entries are made for each run
+//!            └── copy      anything else (triggers, CHECK, partitions, foreign keys, domains, heap tables, …):
 //!                          the rows go through Postgres's own COPY, which does all of it
 //! ```
 //!
@@ -38,7 +39,9 @@ use crate::pg;
 #[pg_extern(sql = false)]
 fn append(target: pg_sys::Oid, batch: &[u8]) -> i64 {
     pg::malloc::keep_freed_memory();
-    append_batch(target, batch).unwrap_or_else(|refusal| refusal.report()) as i64
+    let appended = || append_batch(target, batch).unwrap_or_else(|refusal| refusal.report());
+    // An index may refuse a row, and then the error names the constraint.
+    pg::whole_error::whole(appended) as i64
 }
 
 fn append_batch(table: pg_sys::Oid, batch: &[u8]) -> Result<u64, Refusal> {

@@ -2,7 +2,8 @@
 //!
 //! An append is compared with COPY of equally many rows per transaction: all in one, or a commit
 //! for each batch. COPY into lanes, which PostgreSQL reads row by row, separates the effect of the
-//! batch format from that of the table. Background sealing is part of the measurement, as far as it
+//! batch format from that of the table. Both are also compared where the table has a btree, whose
+//! entries either make row by row (COPY) or run by run (`lanes.append`). Background sealing is part of the measurement, as far as it
 //! proceeds in that time.
 
 use super::append_rows::{Rows, Sent};
@@ -38,6 +39,8 @@ struct Definition {
 struct Bars {
     /// The bar of rows per second of `lanes.append`, as a multiple of those of COPY into heap.
     times_copy: f64,
+    /// The same where the table has a btree.
+    times_copy_indexed: f64,
 }
 
 /// The way in which rows are sent.
@@ -54,17 +57,23 @@ struct Load {
     access_method: &'static str,
     /// Whether each batch is a transaction. Otherwise all rows are in one.
     commits_each: bool,
+    /// The columns of the table's btree, if it has one.
+    index: Option<&'static str>,
 }
 
-/// COPY into heap with equally many rows per transaction precedes each load that is compared with
-/// it.
-const LOADS: [Load; 6] = [
+/// COPY into heap with equally many rows per transaction, and the same index, precedes each load that
+/// is compared with it.
+const LOADS: [Load; 10] = [
     Load::of(Way::Copy, "heap", false),
     Load::of(Way::Copy, "lanes", false),
     Load::of(Way::Append, "lanes", false),
     Load::of(Way::Copy, "heap", true),
     Load::of(Way::Copy, "lanes", true),
     Load::of(Way::Append, "lanes", true),
+    Load::of(Way::Copy, "heap", true).with("ts"),
+    Load::of(Way::Append, "lanes", true).with("ts"),
+    Load::of(Way::Copy, "heap", true).with("series, ts"),
+    Load::of(Way::Append, "lanes", true).with("series, ts"),
 ];
 
 impl Load {
@@ -73,7 +82,20 @@ impl Load {
             way,
             access_method,
             commits_each,
+            index: None,
         }
+    }
+
+    const fn with(self, index: &'static str) -> Load {
+        Load {
+            index: Some(index),
+            ..self
+        }
+    }
+
+    /// What a load has in common with the one that it is compared with.
+    fn table(&self) -> (bool, Option<&'static str>) {
+        (self.commits_each, self.index)
     }
 
     fn row(&self) -> String {
@@ -85,7 +107,10 @@ impl Load {
             false => "one transaction",
             true => "a commit per batch",
         };
-        format!("{way}, {commits}")
+        match self.index {
+            None => format!("{way}, {commits}"),
+            Some(columns) => format!("{way}, {commits}, btree ({columns})"),
+        }
     }
 }
 
@@ -151,10 +176,12 @@ pub fn run(run: &Run) -> Result<Findings> {
             "CPU-s/1M",
         ));
         match (load.way, heap_rate) {
-            (Way::Copy, _) if system == "heap" => heap_rate = Some((load.commits_each, rate)),
-            (Way::Append, Some((commits_each, heap))) if commits_each == load.commits_each => {
+            (Way::Copy, _) if system == "heap" => heap_rate = Some((load.table(), rate)),
+            (Way::Append, Some((table, heap))) if table == load.table() => {
                 let row = format!("{row}: against COPY binary into heap");
-                let bar = Some(Bar::Least(definition.bars.times_copy));
+                let bars = &definition.bars;
+                let least = load.index.map_or(bars.times_copy, |_| bars.times_copy_indexed);
+                let bar = Some(Bar::Least(least));
                 findings.add(Record::new(row, system, rate / heap, "times").bar(bar));
             }
             _ => {}
@@ -170,6 +197,9 @@ fn turn(cluster: &Cluster, client: &mut Client, load: &Load, rows: &Rows) -> Res
          CREATE TABLE appended (ts timestamptz NOT NULL, series int4 NOT NULL, value float8 NOT NULL) USING {}",
         load.access_method
     ))?;
+    if let Some(columns) = load.index {
+        client.batch_execute(&format!("CREATE INDEX ON appended ({columns})"))?;
+    }
     client.batch_execute("CHECKPOINT")?;
     let postgres = Tree::new("PostgreSQL", cluster.postmaster());
     let sent = match (load.way, load.commits_each) {
@@ -218,15 +248,18 @@ mod tests {
     fn the_data_file_is_valid_and_each_append_has_its_copy() {
         let run = Run::read("append", &Options::default()).unwrap();
         run.definition::<Definition>().unwrap();
-        let of = |commits_each| {
+        let of = |table| {
             LOADS
                 .iter()
-                .filter(move |load| load.commits_each == commits_each)
+                .filter(move |load| load.table() == table)
                 .map(|load| (load.way, load.access_method))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(of(false), of(true));
-        assert_eq!(of(false)[0], (Way::Copy, "heap"));
+        assert_eq!(of((false, None)), of((true, None)));
+        for table in LOADS.map(|load| load.table()) {
+            assert_eq!(of(table)[0], (Way::Copy, "heap"));
+            assert_eq!(of(table).last(), Some(&(Way::Append, "lanes")));
+        }
     }
 
     #[test]

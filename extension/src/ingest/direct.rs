@@ -1,4 +1,5 @@
-//! The route directly into lanes: vectors are copied, and dictionaries stay dictionaries.
+//! The route directly into lanes: vectors are copied, and dictionaries stay dictionaries. The index entries of a run are
+//! made once it is written.
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
@@ -10,6 +11,7 @@ use super::target::{AppendTarget, Filling};
 use crate::pg::{datum, ports, text, transaction};
 use crate::table::append::RUN_ROWS_MAX;
 use crate::table::insert;
+use crate::table::run_indexes::RunIndexes;
 
 // Chunks of a batch begin at whole words of its bitmaps.
 const _: () = assert!(RUN_ROWS_MAX.is_multiple_of(64));
@@ -37,6 +39,7 @@ pub fn append(
         })
         .collect();
     let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+    let indexes = RunIndexes::open(table);
     let mut runs = Vec::with_capacity(batch.rows().div_ceil(RUN_ROWS_MAX));
     for first in (0..batch.rows()).step_by(RUN_ROWS_MAX) {
         ports::CHECK_FOR_INTERRUPTS();
@@ -49,8 +52,10 @@ pub fn append(
             }
         }
         let first_row = insert::insert_columns(table, &kinds, &columns, rows, command, 0);
+        indexes.enter(table, &columns, rows, command, first_row);
         runs.push((first_row, rows));
     }
+    indexes.close();
     Ok(runs)
 }
 

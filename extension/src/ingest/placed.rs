@@ -22,7 +22,7 @@ use crate::storage::metapage::Meta;
 #[pg_extern(sql = false)]
 fn append_placed(target: pg_sys::Oid, batch: &[u8]) -> Vec<i64> {
     pg::malloc::keep_freed_memory();
-    place(target, batch).unwrap_or_else(|refusal| refusal.report())
+    pg::whole_error::whole(|| place(target, batch).unwrap_or_else(|refusal| refusal.report()))
 }
 
 fn place(table: pg_sys::Oid, batch: &[u8]) -> Result<Vec<i64>, Refusal> {

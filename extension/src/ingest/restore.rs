@@ -4,7 +4,7 @@
 //! The table has the columns of the image's table in the same places, including dropped columns. It
 //! may have more. These get the value that older rows have, or else their default, if that is not a
 //! function call. The rows satisfied all constraints when they were first inserted, so none is
-//! checked again.
+//! checked again but those of unique indexes and exclusion constraints, whose entries are made.
 //!
 //! The database that wrote the image is gone, and its digests with it, so nothing vouches for the
 //! bytes. Everything that decoding relies on is verified: the form of each lane, the header of each
@@ -22,13 +22,18 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::target::AppendTarget;
 use crate::error;
 use crate::pg::descriptor::{Attribute, base_type};
-use crate::pg::{datum, text, transaction};
+use crate::pg::{datum, text, transaction, whole_error};
 use crate::table::insert;
+use crate::table::run_indexes::RunIndexes;
 use crate::table::shape::TableShape;
 
 /// Inserts the rows of a segment's image. Returns their number.
 #[pg_extern(sql = false)]
 fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
+    whole_error::whole(|| restore(target, image))
+}
+
+fn restore(target: pg_sys::Oid, image: &[u8]) -> i64 {
     let target = AppendTarget::open(target).unwrap_or_else(|refusal| refusal.report());
     target.check_table_privilege();
     let table = target.table();
@@ -68,8 +73,12 @@ fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
         }
     }
     let command = transaction::writing_command();
-    insert::insert_columns(table, &shape.kinds, &columns, parsed.rows(), command, 0);
-    parsed.rows() as i64
+    let rows = parsed.rows();
+    let first_row = insert::insert_columns(table, &shape.kinds, &columns, rows, command, 0);
+    let indexes = RunIndexes::open(table);
+    indexes.enter(table, &columns, rows, command, first_row);
+    indexes.close();
+    rows as i64
 }
 
 /// Refuses an image unless everything that decoding relies on is sound.

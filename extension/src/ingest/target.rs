@@ -240,8 +240,6 @@ impl AppendTarget {
             Some("the table has CHECK constraints")
         } else if table.descriptor().attributes().any(is_generated) {
             Some("the table has generated columns")
-        } else if table.has_indexes() {
-            Some("the table has indexes")
         } else {
             None
         }

@@ -12,8 +12,8 @@
 //!   [`collation`], [`type_io`]: values and rows; the order of texts.
 //! - [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`]: query trees, expressions,
 //!   plans and the planner's structures.
-//! - [`index`], [`entry_sort`], [`insert_indexes`], [`checked_index`]: indexes of tables: their
-//!   entries, sorting, checking and cleaning them up.
+//! - [`index`], [`entry_sort`], [`open_indexes`], `key_order`, [`insert_indexes`],
+//!   [`checked_index`]: indexes of tables: their entries, sorting, checking and cleaning them up.
 //! - [`cluster_sort`]: rows sorted by a btree index, for CLUSTER.
 //! - [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`]: nodes in execution, window
 //!   functions, and EXPLAIN.
@@ -65,6 +65,7 @@ pub mod index;
 pub mod insert_indexes;
 pub mod kept_rows;
 pub mod kept_value;
+mod key_order;
 pub mod kind;
 pub mod lane_buffer;
 pub mod lock;
@@ -73,6 +74,7 @@ pub mod names;
 pub mod nodes;
 pub mod numeric;
 pub mod numeric_digits;
+pub mod open_indexes;
 pub mod operands;
 pub mod outer_joins;
 pub mod page;

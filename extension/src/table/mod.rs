@@ -61,6 +61,7 @@ pub mod reader;
 pub mod resident;
 pub mod row_columns;
 pub mod row_numbers;
+pub mod run_indexes;
 pub mod runs;
 pub mod scan;
 pub mod serializable;

@@ -325,6 +325,7 @@ impl Gathered {
         let shape = kept::shape(self.table);
         let lanes = self.columns.iter().map(Column::lane);
         let outlet = RowOutlet::new(&shape.outlets, lanes);
+        let indexes = indexes.indexes;
         let rows = indexes.hold(outlet, self.columns);
         // From here on this frame owns nothing, so an ERROR may jump over it.
         drop((shape, self.kinds, self.intake));
