@@ -180,7 +180,9 @@ pub fn run(run: &Run) -> Result<Findings> {
             (Way::Append, Some((table, heap))) if table == load.table() => {
                 let row = format!("{row}: against COPY binary into heap");
                 let bars = &definition.bars;
-                let least = load.index.map_or(bars.times_copy, |_| bars.times_copy_indexed);
+                let least = load
+                    .index
+                    .map_or(bars.times_copy, |_| bars.times_copy_indexed);
                 let bar = Some(Bar::Least(least));
                 findings.add(Record::new(row, system, rate / heap, "times").bar(bar));
             }

@@ -35,7 +35,11 @@ impl KeyOrder {
         let rank_at = |row: u32, column: usize| {
             columns.get(column).map_or(0, |(attribute, type_of)| {
                 let (value, is_null) = outlet.value(row as usize, *attribute);
-                if is_null { Rank::MAX } else { rank(value, *type_of) }
+                if is_null {
+                    Rank::MAX
+                } else {
+                    rank(value, *type_of)
+                }
             })
         };
         let keyed = |row: u32| (rank_at(row, 0), rank_at(row, 1), row);
@@ -60,8 +64,13 @@ fn rank(value: pg_sys::Datum, type_of: Oid) -> Rank {
     /// Makes negative numbers come first.
     const SIGN: u64 = 1 << 63;
     match type_of {
-        pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID | pg_sys::DATEOID | pg_sys::TIMEOID
-        | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => value.value() as u64 ^ SIGN,
+        pg_sys::INT2OID
+        | pg_sys::INT4OID
+        | pg_sys::INT8OID
+        | pg_sys::DATEOID
+        | pg_sys::TIMEOID
+        | pg_sys::TIMESTAMPOID
+        | pg_sys::TIMESTAMPTZOID => value.value() as u64 ^ SIGN,
         pg_sys::FLOAT8OID => of_float(f64::from_bits(value.value() as u64)),
         pg_sys::FLOAT4OID => of_float(f32::from_bits(value.value() as u32).into()),
         pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID | pg_sys::BYTEAOID => {
@@ -69,7 +78,9 @@ fn rank(value: pg_sys::Datum, type_of: Oid) -> Rank {
             of_bytes(unsafe { item_payload(value.cast_mut_ptr()) })
         }
         // SAFETY: a value of this type has 16 bytes.
-        pg_sys::UUIDOID => of_bytes(unsafe { std::slice::from_raw_parts(value.cast_mut_ptr(), 16) }),
+        pg_sys::UUIDOID => {
+            of_bytes(unsafe { std::slice::from_raw_parts(value.cast_mut_ptr(), 16) })
+        }
         _ => 0,
     }
 }
@@ -94,7 +105,15 @@ mod tests {
 
     #[test]
     fn ranks_have_the_order_of_their_types() {
-        let floats = [f64::NEG_INFINITY, -2.5, -0.0, 0.0, 1e-300, 7.0, f64::INFINITY];
+        let floats = [
+            f64::NEG_INFINITY,
+            -2.5,
+            -0.0,
+            0.0,
+            1e-300,
+            7.0,
+            f64::INFINITY,
+        ];
         assert!(floats.map(of_float).is_sorted());
         let texts: [&[u8]; 4] = [b"", b"a", b"ab", b"b"];
         assert!(texts.map(of_bytes).is_sorted());

@@ -71,7 +71,15 @@ BEGIN
     END LOOP;
 END
 $$;
+CREATE UNIQUE INDEX ON again (n);
 SELECT lanes.restore_segment('again', image) FROM object;
+-- The index knows the restored rows, and refuses them a second time.
+SET enable_seqscan = off; SET lanes.vectorize = off;
+EXPLAIN (COSTS OFF) SELECT n, host FROM again WHERE n = -1000;
+SELECT n, host FROM again WHERE n = -1000;
+RESET enable_seqscan; RESET lanes.vectorize;
+SELECT lanes.restore_segment('again', image) FROM object;
+SELECT * FROM lanes.check('again');
 SELECT count(*), min(n), max(n), min(host), min(ts) = '2020-01-01 00:00+00' AS ts, min(late), max(late) FROM again;
 SELECT lanes.restore_segment('again', 'no image');
 SELECT lanes.restore_segment('object_log_heap', image) FROM object;
