@@ -5,7 +5,8 @@
 //! ```
 //! Neighbours in the order of a btree's key go to the same page, which is then in the processor's cache, and the btree
 //! tries the page of the last entry first. The [order](KeyOrder) is about that of the key, and the result is the same
-//! in any order, except for which of several rows that violate a constraint is reported.
+//! in any order, except for which of several rows that violate a constraint is reported. `INSERT … SELECT` reports the
+//! first of them, as PostgreSQL does, so its rows go one by one to all indexes where an index has a constraint.
 //!
 //! An ERROR such as a violated constraint has to keep its constraint's name, so it jumps over these frames as
 //! PostgreSQL's own. What they use therefore lies in memory contexts of PostgreSQL's, and goes with them.
@@ -125,7 +126,8 @@ impl OpenIndexes {
         }
     }
 
-    /// Makes the entries of `count` held rows, whose tuple ids `id_of` tells. An ERROR jumps over this frame.
+    /// Makes the entries of `count` held rows, whose tuple ids `id_of` tells. If rows violate a constraint, the first of
+    /// them is reported. An ERROR jumps over this frame.
     pub fn enter<T>(
         self,
         rows: &HeldRows<T>,
@@ -133,11 +135,18 @@ impl OpenIndexes {
         header: RowHeader,
         id_of: impl Fn(usize) -> pg_sys::ItemPointerData + Copy,
     ) {
-        // SAFETY: the rows are held.
-        unsafe { self.enter_all(&(*rows.held).0, count, header, id_of, rows.memory) }
+        // SAFETY: everything was made by `open`; the rows are held. No frame here owns anything.
+        unsafe {
+            let outlet = &(*rows.held).0;
+            match self.refuses_no_row() {
+                true => self.enter_by_index(outlet, count, header, id_of, rows.memory),
+                false => self.enter_row_by_row(outlet, count, header, id_of),
+            }
+        }
     }
 
-    /// Makes the entries of `count` rows that the caller owns, whose tuple ids `id_of` tells. An ERROR becomes a panic.
+    /// Makes the entries of `count` rows that the caller owns, whose tuple ids `id_of` tells. If rows violate a
+    /// constraint, any of them is reported. An ERROR becomes a panic.
     pub fn enter_guarded(
         self,
         outlet: &RowOutlet,
@@ -151,18 +160,19 @@ impl OpenIndexes {
             let memory = executor::in_context((*self.estate).es_query_cxt, || {
                 executor::small_context(c"lanes entered rows")
             });
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                self.enter_all(outlet, count, header, id_of, memory);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| match self.can_go_by_index() {
+                true => self.enter_by_index(outlet, count, header, id_of, memory),
+                false => self.enter_row_by_row(outlet, count, header, id_of),
             });
             pg_sys::MemoryContextDelete(memory);
         }
     }
 
-    /// Makes the entries of `count` rows. The memory is for this alone.
+    /// Makes the entries of `count` rows, one index after the other. The memory is for this alone.
     ///
     /// # Safety
     /// The indexes are open, and the rows live. No frame here owns anything, because an ERROR jumps over it.
-    unsafe fn enter_all(
+    unsafe fn enter_by_index(
         self,
         outlet: &RowOutlet,
         count: usize,
@@ -172,10 +182,6 @@ impl OpenIndexes {
     ) {
         // SAFETY: this function's contract.
         unsafe {
-            if !self.can_go_index_by_index() {
-                self.enter_row_by_row(outlet, count, header, id_of);
-                return;
-            }
             for place in 0..(*self.own).ri_NumIndices as usize {
                 let entries = self.entries_of(place);
                 if !(*entries.info).ii_ReadyForInserts {
@@ -199,13 +205,33 @@ impl OpenIndexes {
     ///
     /// # Safety
     /// The indexes are open.
-    unsafe fn can_go_index_by_index(self) -> bool {
+    unsafe fn can_go_by_index(self) -> bool {
+        // SAFETY: this function's contract.
+        unsafe {
+            self.all(|index, info| info.ii_ExclusionOps.is_null() && (*index.rd_index).indimmediate)
+        }
+    }
+
+    /// Whether no index has a constraint that a row may violate.
+    ///
+    /// # Safety
+    /// The indexes are open.
+    unsafe fn refuses_no_row(self) -> bool {
+        // SAFETY: this function's contract.
+        unsafe { self.all(|_, info| info.ii_ExclusionOps.is_null() && !info.ii_Unique) }
+    }
+
+    /// Whether something is true of all indexes.
+    ///
+    /// # Safety
+    /// The indexes are open.
+    unsafe fn all(self, is: impl Fn(&pg_sys::RelationData, &pg_sys::IndexInfo) -> bool) -> bool {
         // SAFETY: this function's contract.
         unsafe {
             (0..(*self.own).ri_NumIndices as usize).all(|place| {
                 let index = *(*self.own).ri_IndexRelationDescs.add(place);
                 let info = *(*self.own).ri_IndexRelationInfo.add(place);
-                (*info).ii_ExclusionOps.is_null() && (*(*index).rd_index).indimmediate
+                is(&*index, &*info)
             })
         }
     }
