@@ -1,8 +1,9 @@
-//! Fields of times: `extract(hour FROM ts)` and `date_part('dow', ts)`.
+//! Functions of times that change with a clock: `extract(hour FROM ts)`, `ts::date`, `to_char(ts, 'YYYY-MM')`.
 //!
-//! A field of a minute, an hour or a day, or of anything longer, is the same for all times of one minute, hour or
-//! day of a clock. PostgreSQL computes it for the first time of each, and the result holds for the others. So the
-//! ranges are those of [`super::buckets`] of `date_trunc`, which end where the zone's offset changes.
+//! Such a *part* of a time is the same for all times of one minute, hour or day of a clock. So is everything that is
+//! computed from parts alone, as `extract(year FROM ts) * 100 + extract(month FROM ts)`. PostgreSQL computes it for the
+//! first time of each, and the result holds for the others. So the ranges are those of [`super::buckets`] of
+//! `date_trunc`, which end where the zone's offset changes.
 
 use std::collections::BTreeMap;
 
@@ -14,36 +15,119 @@ use pgrx::pg_sys;
 
 use super::buckets::{self, Clock, Reach};
 use crate::pg::time_zone::TimeZone;
-use crate::pg::tree::Expr;
+use crate::pg::tree::{Expr, walk};
 
 /// The most ranges that are kept. When there are more, all are dropped.
 const RANGES_MAX: usize = 64 << 10;
 
-/// The clock by which an expression over one column of times changes its value; `None` for other expressions.
+/// What a part of a time changes with, the shortest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Unit {
+    Minute,
+    Hour,
+    Day,
+}
+
+/// A part of a time: its unit, and the zone of the clock. Without a zone, the column itself shows the clock.
+type Part = (Unit, Option<TimeZone>);
+
+/// The clock by which an expression over one column of times changes its value; `None` if it changes otherwise.
 pub fn clock_of(expr: Expr<'_>) -> Option<Clock> {
-    let call = expr.stripped().as_func()?;
-    let zone = match call.funcid().to_u32() {
-        pg_sys::F_EXTRACT_TEXT_TIMESTAMP | pg_sys::F_DATE_PART_TEXT_TIMESTAMP => None,
-        pg_sys::F_EXTRACT_TEXT_TIMESTAMPTZ | pg_sys::F_DATE_PART_TEXT_TIMESTAMPTZ => {
-            Some(TimeZone::of_session()?)
-        }
-        _ => return None,
-    };
-    let arguments = call.args();
-    let (field, time) = (arguments.get(0)?, arguments.get(1)?);
-    time.as_var()?;
-    let field = field.as_const()?.value()?.bytes()?;
-    let unit: &[u8] = match &field[..] {
-        b"minute" => b"minute",
-        b"hour" => b"hour",
-        b"day" | b"dow" | b"isodow" | b"doy" | b"week" | b"month" | b"quarter" | b"year"
-        | b"isoyear" | b"decade" => b"day",
-        _ => return None,
+    let (mut parts, mut has_bare_column) = (Vec::new(), false);
+    // The copy is not used: a copy leaves out what is below the nodes that are replaced.
+    walk::replaced(expr, &mut |node| {
+        let part = part(node);
+        has_bare_column |= part.is_none() && node.as_var().is_some();
+        parts.extend(part);
+        part.map(|_| node)
+    });
+    let (unit, zone) = parts.iter().copied().min_by_key(|(unit, _)| *unit)?;
+    let has_one_clock = parts.iter().all(|(_, other)| *other == zone);
+    if has_bare_column || !has_one_clock {
+        return None;
+    }
+    let unit: &[u8] = match unit {
+        Unit::Minute => b"minute",
+        Unit::Hour => b"hour",
+        Unit::Day => b"day",
     };
     match buckets::reach_of_unit(unit, zone) {
         Reach::Clock(clock) => Some(clock),
         _ => None,
     }
+}
+
+/// The part that a call of a function is of a column of times; `None` for other expressions.
+fn part(expr: Expr<'_>) -> Option<Part> {
+    use pg_sys::*;
+    let call = expr.as_func()?;
+    let (first, second) = (call.args().get(0)?, call.args().get(1));
+    let (time, unit) = match call.funcid().to_u32() {
+        F_EXTRACT_TEXT_TIMESTAMP
+        | F_DATE_PART_TEXT_TIMESTAMP
+        | F_EXTRACT_TEXT_TIMESTAMPTZ
+        | F_DATE_PART_TEXT_TIMESTAMPTZ
+        | F_DATE_TRUNC_TEXT_TIMESTAMP
+        | F_DATE_TRUNC_TEXT_TIMESTAMPTZ => (second?, unit_of_field(&text(first)?)?),
+        F_DATE_TIMESTAMP | F_DATE_TIMESTAMPTZ => (first, Unit::Day),
+        F_TO_CHAR_TIMESTAMP_TEXT | F_TO_CHAR_TIMESTAMPTZ_TEXT => {
+            (first, unit_of_format(&text(second?)?)?)
+        }
+        _ => return None,
+    };
+    Some((unit, zone_of(time)?))
+}
+
+/// The bytes of a constant text.
+fn text(expr: Expr<'_>) -> Option<Box<[u8]>> {
+    expr.as_const()?.value()?.bytes()
+}
+
+/// The unit that a field of `extract`, or a unit of `date_trunc`, changes with.
+fn unit_of_field(field: &[u8]) -> Option<Unit> {
+    Some(match field {
+        b"minute" => Unit::Minute,
+        b"hour" => Unit::Hour,
+        b"day" | b"dow" | b"isodow" | b"doy" | b"week" | b"month" | b"quarter" | b"year"
+        | b"isoyear" | b"decade" => Unit::Day,
+        _ => return None,
+    })
+}
+
+/// The unit that the text of `to_char` changes with. Letters that may be a pattern count as one.
+fn unit_of_format(format: &[u8]) -> Option<Unit> {
+    let format = String::from_utf8_lossy(format).to_uppercase();
+    let has = |patterns: &[&str]| patterns.iter().any(|pattern| format.contains(pattern));
+    match () {
+        () if has(&["SS", "MS", "US", "FF"]) => None,
+        () if has(&["MI"]) => Some(Unit::Minute),
+        () if has(&["HH", "AM", "PM", "A.M.", "P.M."]) => Some(Unit::Hour),
+        () => Some(Unit::Day),
+    }
+}
+
+/// The zone of the clock that a column of times is read from, as the argument of a function. `Some(None)`: the column
+/// itself shows the clock. `None`: it is no such column.
+fn zone_of(time: Expr<'_>) -> Option<Option<TimeZone>> {
+    let time = time.stripped();
+    if let Some(column) = time.as_var() {
+        return match column.vartype() {
+            pg_sys::TIMESTAMPOID => Some(None),
+            pg_sys::TIMESTAMPTZOID => Some(Some(TimeZone::of_session()?)),
+            _ => None,
+        };
+    }
+    let call = time.as_func()?;
+    let (column, zone) = match call.funcid().to_u32() {
+        pg_sys::F_TIMESTAMP_TIMESTAMPTZ => (call.args().get(0)?, TimeZone::of_session()?),
+        pg_sys::F_TIMEZONE_TEXT_TIMESTAMPTZ => {
+            let name = text(call.args().get(0)?)?;
+            (call.args().get(1)?, TimeZone::named(&name)?)
+        }
+        _ => return None,
+    };
+    column.stripped().as_var()?;
+    Some(Some(zone))
 }
 
 /// A function of a column of times whose results hold for ranges of a clock.

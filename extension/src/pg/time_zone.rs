@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 /// A time zone. PostgreSQL keeps it as long as the process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeZone(std::ptr::NonNull<pg_sys::pg_tz>);
 
 /// The offset of a zone at a time, and until when it holds.

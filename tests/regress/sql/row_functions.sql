@@ -58,7 +58,17 @@ SET timezone = 'Europe/Berlin';
 SELECT pg_temp.same('SELECT extract(hour FROM ts), extract(minute FROM ts), extract(isodow FROM ts), date_part(''day'', ts), count(*) FROM l GROUP BY 1, 2, 3, 4');
 SELECT pg_temp.same('SELECT extract(week FROM ts), extract(month FROM ts), extract(quarter FROM ts), extract(year FROM ts), extract(doy FROM ts), extract(decade FROM ts), extract(isoyear FROM ts), count(*) FROM l GROUP BY 1, 2, 3, 4, 5, 6, 7');
 SELECT pg_temp.same('SELECT extract(hour FROM ts::timestamp), max(date_part(''hour'', ts)), min(date_part(''dow'', ts)), sum(extract(second FROM ts)) FROM l GROUP BY 1');
+-- What is computed from such fields alone, and days and texts of times.
+SELECT pg_temp.same('SELECT ts::date, count(*), sum(id) FROM l GROUP BY 1');
+SELECT pg_temp.same('SELECT extract(year FROM ts) * 100 + extract(month FROM ts), date_trunc(''month'', ts)::date, count(*) FROM l GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT to_char(ts, ''YYYY-MM-DD''), to_char(ts, ''Dy HH24''), count(*) FROM l GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT to_char(ts, ''HH24:MI''), to_char(ts, ''"ms" TZH OF''), count(*) FROM l GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT to_char(ts, ''MI:SS''), to_char(ts, ''AM''), count(*) FROM l GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT (ts AT TIME ZONE ''America/New_York'')::date, extract(hour FROM ts AT TIME ZONE ''Asia/Kathmandu''), count(*) FROM l GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT to_char(ts::timestamp, ''IYYY-IW''), ts::timestamp::date, count(*) FROM l GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT extract(hour FROM ts) + extract(hour FROM ts AT TIME ZONE ''Asia/Kathmandu''), ts::date - ts::date, ts::date - ts::timestamp, count(*) FROM l WHERE id <= 5000 GROUP BY 1, 2, 3');
 SET timezone = 'Australia/Lord_Howe';
+SELECT pg_temp.same('SELECT ts::date, to_char(ts, ''HH24:MI''), count(*) FROM l GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT k, extract(hour FROM ts), extract(minute FROM ts), extract(dow FROM ts), count(*) FROM l GROUP BY 1, 2, 3, 4');
 SET timezone = 'UTC';
 SELECT pg_temp.same('SELECT length(s), char_length(s || ''ä日''), octet_length(s), count(*) FROM l WHERE length(s) > 5 AND octet_length(s || ''ä'') > 7 GROUP BY 1, 2, 3');
