@@ -15,7 +15,7 @@ use pgrx::pg_sys;
 
 use super::buckets::{self, Clock, Reach};
 use crate::pg::time_zone::TimeZone;
-use crate::pg::tree::{Expr, walk};
+use crate::pg::tree::{Expr, Var, walk};
 
 /// The most ranges that are kept. When there are more, all are dropped.
 const RANGES_MAX: usize = 64 << 10;
@@ -28,11 +28,30 @@ enum Unit {
     Day,
 }
 
-/// A part of a time: its unit, and the zone of the clock. Without a zone, the column itself shows the clock.
-type Part = (Unit, Option<TimeZone>);
+impl Unit {
+    fn microseconds(self) -> f64 {
+        const MINUTE: f64 = 60e6;
+        match self {
+            Unit::Minute => MINUTE,
+            Unit::Hour => 60.0 * MINUTE,
+            Unit::Day => 24.0 * 60.0 * MINUTE,
+        }
+    }
+}
 
-/// The clock by which an expression over one column of times changes its value; `None` if it changes otherwise.
-pub fn clock_of(expr: Expr<'_>) -> Option<Clock> {
+/// A part of a time.
+#[derive(Clone, Copy)]
+struct Part<'p> {
+    unit: Unit,
+    /// The most values that it has, if it comes again with the next hour, day, week or year.
+    values: Option<f64>,
+    column: Var<'p>,
+    /// The zone of the clock. Without one, the column itself shows the clock.
+    zone: Option<TimeZone>,
+}
+
+/// The parts of times that an expression is computed from. `None` if it reads a column otherwise, or has no part.
+fn parts(expr: Expr<'_>) -> Option<Vec<Part<'_>>> {
     let (mut parts, mut has_bare_column) = (Vec::new(), false);
     // The copy is not used: a copy leaves out what is below the nodes that are replaced.
     walk::replaced(expr, &mut |node| {
@@ -41,9 +60,31 @@ pub fn clock_of(expr: Expr<'_>) -> Option<Clock> {
         parts.extend(part);
         part.map(|_| node)
     });
-    let (unit, zone) = parts.iter().copied().min_by_key(|(unit, _)| *unit)?;
-    let has_one_clock = parts.iter().all(|(_, other)| *other == zone);
-    if has_bare_column || !has_one_clock {
+    (!has_bare_column && !parts.is_empty()).then_some(parts)
+}
+
+/// The most values of an expression that is computed from parts of one column of times. `span` says how many
+/// microseconds apart these times are. `None` if the expression is computed otherwise.
+pub fn values_within<'p>(expr: Expr<'p>, span: impl Fn(Var<'p>) -> Option<f64>) -> Option<f64> {
+    let parts = parts(expr)?;
+    let first = parts.first()?;
+    let is_same = |part: &Part<'_>| part.column.varattno() == first.column.varattno();
+    if !parts.iter().all(is_same) {
+        return None;
+    }
+    let unit = parts.iter().map(|part| part.unit).min()?;
+    // The first and the last range may be cut off.
+    let ranges = span(first.column)? / unit.microseconds() + 2.0;
+    let of_parts: Option<f64> = parts.iter().map(|part| part.values).product();
+    Some(of_parts.map_or(ranges, |values| values.min(ranges)))
+}
+
+/// The clock by which an expression over one column of times changes its value; `None` if it changes otherwise.
+pub fn clock_of(expr: Expr<'_>) -> Option<Clock> {
+    let parts = parts(expr)?;
+    let unit = parts.iter().map(|part| part.unit).min()?;
+    let zone = parts.first()?.zone;
+    if !parts.iter().all(|part| part.zone == zone) {
         return None;
     }
     let unit: &[u8] = match unit {
@@ -58,24 +99,31 @@ pub fn clock_of(expr: Expr<'_>) -> Option<Clock> {
 }
 
 /// The part that a call of a function is of a column of times; `None` for other expressions.
-fn part(expr: Expr<'_>) -> Option<Part> {
+fn part(expr: Expr<'_>) -> Option<Part<'_>> {
     use pg_sys::*;
     let call = expr.as_func()?;
     let (first, second) = (call.args().get(0)?, call.args().get(1));
-    let (time, unit) = match call.funcid().to_u32() {
+    let (time, (unit, values)) = match call.funcid().to_u32() {
         F_EXTRACT_TEXT_TIMESTAMP
         | F_DATE_PART_TEXT_TIMESTAMP
         | F_EXTRACT_TEXT_TIMESTAMPTZ
-        | F_DATE_PART_TEXT_TIMESTAMPTZ
-        | F_DATE_TRUNC_TEXT_TIMESTAMP
-        | F_DATE_TRUNC_TEXT_TIMESTAMPTZ => (second?, unit_of_field(&text(first)?)?),
-        F_DATE_TIMESTAMP | F_DATE_TIMESTAMPTZ => (first, Unit::Day),
+        | F_DATE_PART_TEXT_TIMESTAMPTZ => (second?, field(&text(first)?)?),
+        F_DATE_TRUNC_TEXT_TIMESTAMP | F_DATE_TRUNC_TEXT_TIMESTAMPTZ => {
+            (second?, (field(&text(first)?)?.0, None))
+        }
+        F_DATE_TIMESTAMP | F_DATE_TIMESTAMPTZ => (first, (Unit::Day, None)),
         F_TO_CHAR_TIMESTAMP_TEXT | F_TO_CHAR_TIMESTAMPTZ_TEXT => {
-            (first, unit_of_format(&text(second?)?)?)
+            (first, (unit_of_format(&text(second?)?)?, None))
         }
         _ => return None,
     };
-    Some((unit, zone_of(time)?))
+    let (column, zone) = column_and_zone(time)?;
+    Some(Part {
+        unit,
+        values,
+        column,
+        zone,
+    })
 }
 
 /// The bytes of a constant text.
@@ -83,13 +131,18 @@ fn text(expr: Expr<'_>) -> Option<Box<[u8]>> {
     expr.as_const()?.value()?.bytes()
 }
 
-/// The unit that a field of `extract`, or a unit of `date_trunc`, changes with.
-fn unit_of_field(field: &[u8]) -> Option<Unit> {
+/// The unit that a field of `extract`, or a unit of `date_trunc`, changes with, and the number of the field's values.
+fn field(field: &[u8]) -> Option<(Unit, Option<f64>)> {
     Some(match field {
-        b"minute" => Unit::Minute,
-        b"hour" => Unit::Hour,
-        b"day" | b"dow" | b"isodow" | b"doy" | b"week" | b"month" | b"quarter" | b"year"
-        | b"isoyear" | b"decade" => Unit::Day,
+        b"minute" => (Unit::Minute, Some(60.0)),
+        b"hour" => (Unit::Hour, Some(24.0)),
+        b"day" => (Unit::Day, Some(31.0)),
+        b"dow" | b"isodow" => (Unit::Day, Some(7.0)),
+        b"doy" => (Unit::Day, Some(366.0)),
+        b"week" => (Unit::Day, Some(53.0)),
+        b"month" => (Unit::Day, Some(12.0)),
+        b"quarter" => (Unit::Day, Some(4.0)),
+        b"year" | b"isoyear" | b"decade" => (Unit::Day, None),
         _ => return None,
     })
 }
@@ -106,14 +159,14 @@ fn unit_of_format(format: &[u8]) -> Option<Unit> {
     }
 }
 
-/// The zone of the clock that a column of times is read from, as the argument of a function. `Some(None)`: the column
-/// itself shows the clock. `None`: it is no such column.
-fn zone_of(time: Expr<'_>) -> Option<Option<TimeZone>> {
+/// The column of times that the argument of a function is read from, and the zone of the clock; without one, the column
+/// itself shows it. `None`: it is no such column.
+fn column_and_zone(time: Expr<'_>) -> Option<(Var<'_>, Option<TimeZone>)> {
     let time = time.stripped();
     if let Some(column) = time.as_var() {
         return match column.vartype() {
-            pg_sys::TIMESTAMPOID => Some(None),
-            pg_sys::TIMESTAMPTZOID => Some(Some(TimeZone::of_session()?)),
+            pg_sys::TIMESTAMPOID => Some((column, None)),
+            pg_sys::TIMESTAMPTZOID => Some((column, Some(TimeZone::of_session()?))),
             _ => None,
         };
     }
@@ -126,8 +179,7 @@ fn zone_of(time: Expr<'_>) -> Option<Option<TimeZone>> {
         }
         _ => return None,
     };
-    column.stripped().as_var()?;
-    Some(Some(zone))
+    Some((column.stripped().as_var()?, Some(zone)))
 }
 
 /// A function of a column of times whose results hold for ranges of a clock.

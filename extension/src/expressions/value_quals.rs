@@ -9,6 +9,7 @@ use lanes_columnar::vector::external_predicate::ExternalPredicate;
 use lanes_columnar::vector::predicate::Predicate;
 use pgrx::pg_sys::NodeTag;
 
+use super::date_parts;
 use super::translate::{Asked, Scalars, Translation, Translator};
 use crate::pg::exec::condition_test::ConditionTest;
 use crate::pg::tree::{Expr, Kind, Var, walk};
@@ -38,6 +39,12 @@ impl Translator {
                 return Err(reason);
             };
             self.go_back(before.clone());
+            // Many times are of one minute, hour or day, and hardly any is there twice.
+            if date_parts::clock_of(expr).is_some()
+                && let Some(condition) = self.row_truth(expr)
+            {
+                return Ok(condition);
+            }
             self.by_value(expr, column)
         });
         self.has_row_functions = has_row_functions;

@@ -138,33 +138,40 @@ impl OpenIndexes {
         // SAFETY: everything was made by `open`; the rows are held. No frame here owns anything.
         unsafe {
             let outlet = &(*rows.held).0;
-            match self.refuses_no_row() {
-                true => self.enter_by_index(outlet, count, header, id_of, rows.memory),
-                false => self.enter_row_by_row(outlet, count, header, id_of),
+            if self.refuses_no_row() {
+                self.enter_by_index(outlet, count, header, id_of, rows.memory);
+            } else {
+                // An INSERT into a table with a deferrable constraint, which has a trigger, gathers no rows.
+                self.enter_row_by_row(outlet, count, header, id_of);
             }
         }
     }
 
     /// Makes the entries of `count` rows that the caller owns, whose tuple ids `id_of` tells. If rows violate a
-    /// constraint, any of them is reported. An ERROR becomes a panic.
+    /// constraint, any of them is reported. An ERROR becomes a panic. True: rows may violate a deferrable exclusion
+    /// constraint, of which nobody is told.
     pub fn enter_guarded(
         self,
         outlet: &RowOutlet,
         count: usize,
         header: RowHeader,
         id_of: impl Fn(usize) -> pg_sys::ItemPointerData + Copy,
-    ) {
+    ) -> bool {
         // SAFETY: everything was made by `open`; the rows live as long as this call. No frame within the boundary owns
         // anything.
         unsafe {
             let memory = executor::in_context((*self.estate).es_query_cxt, || {
                 executor::small_context(c"lanes entered rows")
             });
-            pg_sys::ffi::pg_guard_ffi_boundary(|| match self.can_go_by_index() {
-                true => self.enter_by_index(outlet, count, header, id_of, memory),
-                false => self.enter_row_by_row(outlet, count, header, id_of),
+            let is_unsure = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                if self.excludes_rows() {
+                    return self.enter_row_by_row(outlet, count, header, id_of);
+                }
+                self.enter_by_index(outlet, count, header, id_of, memory);
+                false
             });
             pg_sys::MemoryContextDelete(memory);
+            is_unsure
         }
     }
 
@@ -200,16 +207,13 @@ impl OpenIndexes {
         }
     }
 
-    /// Whether entries may be made for one index after the other: no index has an exclusion constraint, and no
-    /// uniqueness is checked later.
+    /// Whether an index has an exclusion constraint. All other constraints are checked by the index itself.
     ///
     /// # Safety
     /// The indexes are open.
-    unsafe fn can_go_by_index(self) -> bool {
+    unsafe fn excludes_rows(self) -> bool {
         // SAFETY: this function's contract.
-        unsafe {
-            self.all(|index, info| info.ii_ExclusionOps.is_null() && (*index.rd_index).indimmediate)
-        }
+        unsafe { !self.all(|_, info| info.ii_ExclusionOps.is_null()) }
     }
 
     /// Whether no index has a constraint that a row may violate.
@@ -236,7 +240,8 @@ impl OpenIndexes {
         }
     }
 
-    /// Lets PostgreSQL make the entries of all indexes for one row after the other.
+    /// Lets PostgreSQL make the entries of all indexes for one row after the other. True: rows may violate a deferrable
+    /// constraint.
     ///
     /// # Safety
     /// The indexes are open, and the rows are held. No frame here owns anything.
@@ -246,11 +251,11 @@ impl OpenIndexes {
         count: usize,
         header: RowHeader,
         id_of: impl Fn(usize) -> pg_sys::ItemPointerData + Copy,
-    ) {
+    ) -> bool {
         // SAFETY: this function's contract.
         unsafe {
             let table = (*(*self.own).ri_RelationDesc).rd_id;
-            let slot = Slot::new(self.slot);
+            let (slot, mut is_unsure) = (Slot::new(self.slot), false);
             for row in 0..count {
                 if row % INTERRUPT_ROWS == 0 {
                     ports::CHECK_FOR_INTERRUPTS();
@@ -258,7 +263,7 @@ impl OpenIndexes {
                 slot.store(outlet, row, id_of(row), table, header);
                 executor::reset(self.context);
                 let (mut conflict, none) = (false, std::ptr::null_mut());
-                executor::in_context((*self.context).ecxt_per_tuple_memory, || {
+                let rechecks = executor::in_context((*self.context).ecxt_per_tuple_memory, || {
                     insert_entries(
                         self.own,
                         self.slot,
@@ -269,10 +274,12 @@ impl OpenIndexes {
                         none,
                         #[cfg(not(feature = "pg15"))]
                         false,
-                    );
+                    )
                 });
+                is_unsure |= !rechecks.is_null();
             }
             slot.clear();
+            is_unsure
         }
     }
 

@@ -1,12 +1,12 @@
-//! How many groups there are if some keys are time buckets.
+//! How many groups there are if some keys are time buckets, or parts of times.
 //!
 //! PostgreSQL takes an expression of a column for as many groups as the column has values: for a bucket of an hour, as
 //! many as there are times. Here a bucket key has at most as many groups as buckets of its width fit between the least
 //! and the greatest time that PostgreSQL's statistics know.
 
-use crate::expressions::{bucket_call, epoch_bucket};
+use crate::expressions::{bucket_call, date_parts, epoch_bucket};
 use crate::pg::table_catalog;
-use crate::pg::tree::{Expr, List, Node, PlannerInfo, RelOptInfo};
+use crate::pg::tree::{Expr, List, Node, PlannerInfo, RelOptInfo, Var};
 use crate::planner::quals::quals;
 use crate::planner::selectivity::compares_column;
 
@@ -34,10 +34,20 @@ pub fn expected<'p>(
     (others * buckets).clamp(1.0, otherwise.max(1.0))
 }
 
-/// The number of buckets that a key has, if it is one and statistics know the times.
+/// The number of buckets that a key has, or of the values that it takes within the column's times, if statistics know
+/// them.
 fn buckets_of<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, key: Expr<'p>) -> Option<f64> {
-    let bucket = bucket_call::bucket_key(key).or_else(|| epoch_bucket::bucket_key(key))?;
+    let Some(bucket) = bucket_call::bucket_key(key).or_else(|| epoch_bucket::bucket_key(key))
+    else {
+        return date_parts::values_within(key, |column| span(root, relation, column));
+    };
     let column = bucket.time.stripped().as_var()?;
+    // The first and the last bucket may be cut off.
+    Some(span(root, relation, column)? / bucket.width + 2.0)
+}
+
+/// How far the least and the greatest value of a column are apart, of the rows that pass the conditions on it.
+fn span<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, column: Var<'p>) -> Option<f64> {
     if u32::try_from(column.varno()) != Ok(relation.relid()) {
         return None;
     }
@@ -50,6 +60,5 @@ fn buckets_of<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, key: Expr<'p>
         true => 1.0,
         false => root.selectivity(restrict, relation),
     };
-    // The first and the last bucket may be cut off.
-    Some((last - first) * share / bucket.width + 2.0)
+    Some((last - first) * share)
 }

@@ -5,9 +5,10 @@
 //! aborted: its entries lead to rows that nobody sees, and VACUUM removes both.
 
 use lanes_columnar::column::Column;
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::{kept, tid};
+use crate::error;
 use crate::pg::datum::RowOutlet;
 use crate::pg::open_indexes::OpenIndexes;
 use crate::pg::slot::RowHeader;
@@ -24,7 +25,7 @@ impl RunIndexes {
     }
 
     /// Makes the index entries of a run that the current transaction has appended, by the number of its first row. The
-    /// columns are those of the run.
+    /// columns are those of the run. Deferrable constraints are checked at once.
     pub fn enter(
         &self,
         table: OpenTable<'_>,
@@ -40,7 +41,16 @@ impl RunIndexes {
         let outlet = RowOutlet::new(&shape.outlets, columns.iter().map(Column::lane));
         let header = RowHeader::new(transaction::current_xid(), command);
         let id_of = |row| tid::from_row(first_row + row as u64);
-        indexes.enter_guarded(&outlet, rows, header, id_of);
+        if indexes.enter_guarded(&outlet, rows, header, id_of) {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_EXCLUSION_VIOLATION,
+                format!(
+                    "rows of table \"{}\" may violate a deferrable exclusion constraint",
+                    table.name()
+                ),
+                "Drop the constraint before the rows come, and add it again afterwards.",
+            );
+        }
     }
 
     /// Closes them.

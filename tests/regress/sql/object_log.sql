@@ -80,6 +80,13 @@ SELECT n, host FROM again WHERE n = -1000;
 RESET enable_seqscan; RESET lanes.vectorize;
 SELECT lanes.restore_segment('again', image) FROM object;
 SELECT * FROM lanes.check('again');
+-- Deferrable constraints are checked at once.
+DROP INDEX again_n_idx;
+ALTER TABLE again ADD CONSTRAINT again_key UNIQUE (n) DEFERRABLE INITIALLY DEFERRED;
+SELECT lanes.restore_segment('again', image) FROM object;
+ALTER TABLE again DROP CONSTRAINT again_key, ADD CONSTRAINT again_excluded EXCLUDE (n WITH =) DEFERRABLE INITIALLY DEFERRED;
+SELECT lanes.restore_segment('again', image) FROM object;
+ALTER TABLE again DROP CONSTRAINT again_excluded;
 SELECT count(*), min(n), max(n), min(host), min(ts) = '2020-01-01 00:00+00' AS ts, min(late), max(late) FROM again;
 SELECT lanes.restore_segment('again', 'no image');
 SELECT lanes.restore_segment('object_log_heap', image) FROM object;
