@@ -77,8 +77,8 @@ fn rank(value: pg_sys::Datum, type_of: Oid) -> Rank {
             // SAFETY: a value of a lane, which is neither compressed nor out of line.
             of_bytes(unsafe { item_payload(value.cast_mut_ptr()) })
         }
-        // SAFETY: a value of this type has 16 bytes.
         pg_sys::UUIDOID => {
+            // SAFETY: a value of this type has 16 bytes.
             of_bytes(unsafe { std::slice::from_raw_parts(value.cast_mut_ptr(), 16) })
         }
         _ => 0,

@@ -40,8 +40,9 @@ impl DecimalColumn {
                 self.codes.enter(&frame.dictionaries[self.attribute]);
                 let memo = &mut self.codes;
                 self.decimals.take_rows(&present, |row| {
-                    // SAFETY: the lane has a code for each row of the vector, a slot for each code, and there an item.
+                    // SAFETY: the lane has a code for each row of the vector.
                     let code = unsafe { *codes.add(place + row) };
+                    // SAFETY: there is a slot for each code, and there an item.
                     memo.get(code, || unsafe {
                         Decimal::of_item(heap.add(*slots.add(code as usize) as usize))
                     })
