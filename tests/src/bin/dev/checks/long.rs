@@ -35,7 +35,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const MINUTES: u64 = 120;
 /// The test programs with tests that use [`lanes_support::seed`]. A test below compares the list
 /// with the sources.
-const RANDOM: [&str; 11] = [
+const RANDOM: [&str; 12] = [
+    "append_twin",
     "asof",
     "concurrent",
     "crash",
