@@ -86,7 +86,7 @@ pub fn rename_column(table: pg_sys::Oid, from: &CStr, to: &CStr) {
         return;
     };
     if let Some(definition) = Definition::of_text(settings::ORDER_BY, &order_by) {
-        let mut renamed = Definitions::empty();
+        let mut renamed = Definitions::EMPTY;
         renamed.push(definition);
         store(table, renamed, false);
     }

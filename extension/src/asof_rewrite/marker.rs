@@ -12,6 +12,7 @@ use pgrx::pg_sys;
 
 use crate::error;
 use crate::pg::catalog;
+use crate::pg::hooks::on_change;
 use crate::pg::tree::Expr;
 
 /// A marker.
@@ -87,8 +88,8 @@ fn watch() {
     if WATCHES.replace(true) {
         return;
     }
-    catalog::on_change(pg_sys::SysCacheIdentifier::PROCOID, forget);
-    catalog::on_change(pg_sys::SysCacheIdentifier::NAMESPACEOID, forget);
+    on_change(pg_sys::SysCacheIdentifier::PROCOID, forget);
+    on_change(pg_sys::SysCacheIdentifier::NAMESPACEOID, forget);
 }
 
 fn forget() {

@@ -243,8 +243,7 @@ unsafe extern "C-unwind" fn plan<N: Node>(
             scan,
         });
         if scan.scanned_index() == 0 {
-            // SAFETY: the plan is finished, and nobody else knows its lists yet.
-            unsafe { outer_joins::agree(scan.as_ptr()) };
+            outer_joins::agree(scan);
         }
         scan.as_plan().as_ptr()
     })

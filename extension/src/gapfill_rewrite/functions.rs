@@ -10,6 +10,7 @@ use pgrx::pg_sys::{self, Oid};
 
 use crate::error;
 use crate::pg::catalog;
+use crate::pg::hooks::on_change;
 use crate::pg::tree::Expr;
 
 /// A function that only a query with filled gaps may call.
@@ -78,8 +79,8 @@ pub fn functions() -> Option<Rc<Functions>> {
     let known = KNOWN.with_borrow(Clone::clone);
     let functions = known.unwrap_or_else(|| {
         if !WATCHES.replace(true) {
-            catalog::on_change(pg_sys::SysCacheIdentifier::PROCOID, forget);
-            catalog::on_change(pg_sys::SysCacheIdentifier::NAMESPACEOID, forget);
+            on_change(pg_sys::SysCacheIdentifier::PROCOID, forget);
+            on_change(pg_sys::SysCacheIdentifier::NAMESPACEOID, forget);
         }
         let functions = Rc::new(look_up());
         KNOWN.set(Some(functions.clone()));

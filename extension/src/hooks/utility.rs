@@ -179,7 +179,7 @@ impl Plan {
         // As core itself will lock it.
         server::lock_table(table, pg_sys::ShareUpdateExclusiveLock);
         let (copy, alter) = copy_of::<AlterTableStmt<'static>>(planned)?;
-        let (mut set, mut reset) = (Definitions::empty(), Definitions::empty());
+        let (mut set, mut reset) = (Definitions::EMPTY, Definitions::EMPTY);
         for command in alter
             .cmds()
             .iter()
@@ -218,7 +218,7 @@ impl Afterwards {
             Afterwards::Store { table, ours } => {
                 let table = table.find_created();
                 if is_lanes(table) {
-                    let none = Definitions::empty();
+                    let none = Definitions::EMPTY;
                     table_options::check(table, none, ours, none);
                     table_options::store(table, ours, false);
                 }

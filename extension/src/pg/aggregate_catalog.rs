@@ -1,8 +1,11 @@
 //! The catalog's description of an aggregate.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Oid};
+
+use super::cached_row::cached;
+use super::functions::catalog;
 
 /// Columns of `pg_aggregate`, by number.
 mod column {
@@ -45,15 +48,15 @@ impl AggregateFunctions {
     /// Whether a function may do something else when it is called again.
     pub fn is_volatile(&self) -> bool {
         let mut functions = self.finish.into_iter().chain([self.transition]);
-        // SAFETY: looks functions up that exist, as an aggregate depends on them.
-        functions.any(|function| unsafe { pg_sys::func_volatile(function) } as u8 == b'v')
+        functions.any(|function| catalog::func_volatile(function) as u8 == b'v')
     }
 
     /// The functions of an aggregate. `None` if there is no such aggregate.
     pub fn of(aggregate: Oid) -> Option<AggregateFunctions> {
-        cached(pg_sys::SysCacheIdentifier::AGGFNOID, aggregate, |row| {
+        let cache = pg_sys::SysCacheIdentifier::AGGFNOID;
+        cached(cache, [aggregate.into()], |row| {
             let function = |column| {
-                let function = row.value(column).map(to_oid);
+                let function = row.oid(column);
                 function.filter(|function| *function != Oid::INVALID)
             };
             let letter = |column| row.value(column).map_or(0, |letter| letter.value() as u8);
@@ -66,7 +69,7 @@ impl AggregateFunctions {
                 combine: function(column::COMBINE),
                 serialise: function(column::SERIALISE),
                 deserialise: function(column::DESERIALISE),
-                initial: row.value(column::INITIAL).map(to_text),
+                initial: row.text(column::INITIAL),
             }
         })
     }
@@ -75,52 +78,5 @@ impl AggregateFunctions {
 /// The owner of a function.
 pub fn owner(function: Oid) -> Option<Oid> {
     let cache = pg_sys::SysCacheIdentifier::PROCOID;
-    cached(cache, function, |row| row.value(OWNER).map(to_oid)).flatten()
-}
-
-/// A row of a catalogue, while its tuple is held.
-struct CachedRow {
-    cache: pg_sys::SysCacheIdentifier::Type,
-    tuple: pg_sys::HeapTuple,
-}
-
-impl CachedRow {
-    /// The value of a column, by number; `None` is NULL.
-    fn value(&self, column: i16) -> Option<Datum> {
-        let (cache, mut is_null) = (self.cache as i32, false);
-        // SAFETY: `cached` holds the tuple, and asks for columns that its catalogue has.
-        let value = unsafe { pg_sys::SysCacheGetAttr(cache, self.tuple, column, &raw mut is_null) };
-        (!is_null).then_some(value)
-    }
-}
-
-/// Reads the row with an OID. `None` if there is none.
-fn cached<T>(
-    cache: pg_sys::SysCacheIdentifier::Type,
-    key: Oid,
-    read: impl FnOnce(&CachedRow) -> T,
-) -> Option<T> {
-    // SAFETY: the tuple is released after `read` has copied what it wants.
-    unsafe {
-        let tuple = pg_sys::SearchSysCache1(cache as i32, key.into());
-        if tuple.is_null() {
-            return None;
-        }
-        let found = read(&CachedRow { cache, tuple });
-        pg_sys::ReleaseSysCache(tuple);
-        Some(found)
-    }
-}
-
-fn to_oid(value: Datum) -> Oid {
-    Oid::from(value.value() as u32)
-}
-
-/// The characters of a text.
-fn to_text(value: Datum) -> CString {
-    // SAFETY: columns of this module that are read so are texts; the copy is a string that ends with a NUL.
-    unsafe {
-        let text = pg_sys::text_to_cstring(value.cast_mut_ptr());
-        CStr::from_ptr(text).to_owned()
-    }
+    cached(cache, [function.into()], |row| row.oid(OWNER))?
 }

@@ -5,8 +5,9 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys;
 
 use super::exec::node::{CustomPlan, ExecNode};
-use super::tree::{Expr, List, Name, Node, plan_field};
-use super::{names, ports};
+use super::functions::{Answer, catalog};
+use super::ports;
+use super::tree::{Expr, List, Name, Node, RangeTblEntry, plan_field};
 
 /// A node that is being explained, and the output.
 pub struct Explain {
@@ -76,23 +77,20 @@ impl Explain {
 
     /// Writes the table of a node that PostgreSQL shows without one: an index of the query's range table.
     pub fn table(&self, index: u32) {
-        // SAFETY: `of` was promised a live output, whose range table has the plan's indexes.
-        unsafe {
-            let entry: *mut pg_sys::RangeTblEntry =
-                ports::list_nth((*self.output).rtable, index as i32 - 1);
-            let alias = (*(*entry).eref).aliasname;
-            let name = pg_sys::get_rel_name((*entry).relid);
-            if name.is_null() {
-                return;
-            }
-            let (name, alias) = (CStr::from_ptr(name), CStr::from_ptr(alias));
-            let quoted = |name: &CStr| {
-                names::text(pg_sys::quote_identifier(name.as_ptr())).unwrap_or_default()
-            };
-            let shown = if name == alias {
-                quoted(name)
-            } else {
-                format!("{} {}", quoted(name), quoted(alias))
+        // SAFETY: `of` was promised a live output.
+        let entries: List<'_, RangeTblEntry<'_>> = plan_field(unsafe { (*self.output).rtable });
+        let entry = entries.get(index as usize - 1);
+        let Some((table, alias)) = entry.and_then(|entry| Some((entry.relid(), entry.eref()?)))
+        else {
+            return;
+        };
+        let (alias, quoted) = (alias.aliasname().unwrap_or_default(), |name| {
+            catalog::quote_identifier(name).unwrap_or_default()
+        });
+        if let Some(name) = catalog::get_rel_name(table) {
+            let shown = match name == alias {
+                true => quoted(name),
+                false => format!("{} {}", quoted(name), quoted(alias)),
             };
             self.text(c"Table", &shown);
         }
@@ -151,7 +149,8 @@ impl Explain {
             let prefix = entries > 1 || output.verbose;
             let shown = |expression: &*mut pg_sys::Node| {
                 let shown = pg_sys::deparse_expression(*expression, context, prefix, false);
-                names::text(shown).unwrap_or_default()
+                let text: Option<String> = Answer::of_c(shown);
+                text.unwrap_or_default()
             };
             expressions.iter().map(shown).collect()
         }

@@ -338,3 +338,26 @@ unsafe extern "C-unwind" fn transaction_is_over(
         ended();
     }
 }
+
+/// Has a function called whenever what a system cache holds changes, which may be at any time: it raises no error. The
+/// callback stays for the life of the process.
+pub fn on_change(cache: pg_sys::SysCacheIdentifier::Type, changed: fn()) {
+    unsafe extern "C-unwind" fn run(changed: pg_sys::Datum, _: i32, _: u32) {
+        // SAFETY: the datum is the function that was registered below.
+        let changed: fn() =
+            unsafe { std::mem::transmute(changed.cast_mut_ptr::<std::ffi::c_void>()) };
+        changed();
+    }
+    // SAFETY: PostgreSQL keeps the function with the datum, which it only hands back.
+    unsafe {
+        let changed = pg_sys::Datum::from(changed as *mut std::ffi::c_void);
+        pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(run), changed);
+    }
+}
+
+/// Registers a callback that PostgreSQL calls when something about a relation changes, or, with an
+/// invalid OID, about any.
+pub fn on_relation_change(callback: unsafe extern "C-unwind" fn(pg_sys::Datum, pg_sys::Oid)) {
+    // SAFETY: the callback is a function, which stays.
+    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(callback), pg_sys::Datum::null()) }
+}

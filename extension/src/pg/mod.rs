@@ -1,5 +1,6 @@
 //! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use and own what they hold.
 //!
+//! - [`functions`]: PostgreSQL's functions and variables with safe types.
 //! - [`ports`], [`call_ports`], [`executor`]: C macros and inline functions under their C names;
 //!   differences between versions.
 //! - [`table`], [`table_work`], [`descriptor`]: open tables, the work of statements on them, their
@@ -17,7 +18,7 @@
 //! - [`cluster_sort`]: rows sorted by a btree index, for CLUSTER.
 //! - [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`]: nodes in execution, window
 //!   functions, and EXPLAIN.
-//! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], [`definitions`], [`copy`], [`names`]:
+//! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], `cached_row`, `catalog_scan`, [`definitions`], [`copy`], [`names`]:
 //!   system catalogs, parameters of statements, COPY, names for messages.
 //! - [`call`], [`kept_value`], [`kept_rows`]: calls of SQL functions; values and rows that
 //!   aggregates keep.
@@ -43,9 +44,11 @@
 pub mod aggregate_catalog;
 pub mod background;
 pub mod byte_change;
+mod cached_row;
 pub mod call;
 pub mod call_ports;
 pub mod catalog;
+mod catalog_scan;
 pub mod checked_index;
 pub mod cluster_sort;
 pub mod collation;
@@ -60,6 +63,7 @@ pub mod exec;
 pub mod executor;
 pub mod explain;
 pub mod fresh;
+pub mod functions;
 pub mod hooks;
 pub mod index;
 pub mod insert_indexes;

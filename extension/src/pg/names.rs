@@ -1,53 +1,42 @@
 //! Names of tables, columns, types, functions, operators and expressions, for messages.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
+use super::functions::catalog;
 use super::tree::{Expr, Node};
 
-/// A C string of PostgreSQL's; `None` if it is null.
-///
-/// # Safety
-/// Null, or live and NUL-terminated.
-pub unsafe fn text(string: *const c_char) -> Option<String> {
-    // SAFETY: a string that ends with a NUL, unless it is null.
-    let text = (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) });
-    text.map(|text| text.to_string_lossy().into_owned())
+/// A name of PostgreSQL's as a string.
+fn owned(name: &CStr) -> String {
+    name.to_string_lossy().into_owned()
 }
 
 /// A table's name; its OID if there is no such table.
 pub fn table_name(table: pg_sys::Oid) -> String {
-    // SAFETY: returns an allocated string or null.
-    let name = unsafe { text(pg_sys::get_rel_name(table)) };
+    let name = catalog::get_rel_name(table).map(owned);
     name.unwrap_or_else(|| table.to_u32().to_string())
 }
 
 /// The name of a table's column, counted from 1; its number if there is none.
 pub fn column_name(table: pg_sys::Oid, column: i16) -> String {
-    // SAFETY: returns an allocated string or null.
-    let name = unsafe { text(pg_sys::get_attname(table, column, true)) };
-    name.unwrap_or_else(|| column.to_string())
+    catalog::get_attname(table, column, true).unwrap_or_else(|| column.to_string())
 }
 
 /// A type's name.
 pub fn type_name(type_of: pg_sys::Oid) -> String {
-    // SAFETY: returns an allocated string for any OID.
-    unsafe { text(pg_sys::format_type_be(type_of)) }.unwrap_or_default()
+    catalog::format_type_be(type_of).unwrap_or_default()
 }
 
 /// A function's name; its OID if there is no such function.
 pub fn function_name(function: u32) -> String {
-    // SAFETY: returns an allocated string or null.
-    let name = unsafe { text(pg_sys::get_func_name(function.into())) };
+    let name = catalog::get_func_name(function.into()).map(owned);
     name.unwrap_or_else(|| function.to_string())
 }
 
 /// An operator's name; its OID if there is no such operator.
 pub fn operator_name(operator: pg_sys::Oid) -> String {
-    // SAFETY: returns an allocated string or null.
-    let name = unsafe { text(pg_sys::get_opname(operator)) };
-    name.unwrap_or_else(|| operator.to_u32().to_string())
+    catalog::get_opname(operator).unwrap_or_else(|| operator.to_u32().to_string())
 }
 
 /// A description of an expression that has no counterpart in the engine.

@@ -2,33 +2,29 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::ports;
+use super::functions::catalog;
 use super::tree::Query;
+#[cfg(not(feature = "pg15"))]
+use super::tree::{List, make};
 
 /// Raises PostgreSQL's error if the current user may not execute a function.
 pub fn check_execute(function: Oid, is_aggregate: bool) {
-    // SAFETY: look-ups inside a transaction; the name is null if there is no such function, as the error allows.
-    unsafe {
-        let granted = ports::function_aclcheck(function, pg_sys::GetUserId());
-        if granted != pg_sys::AclResult::ACLCHECK_OK {
-            let kind = match is_aggregate {
-                true => pg_sys::ObjectType::OBJECT_AGGREGATE,
-                false => pg_sys::ObjectType::OBJECT_FUNCTION,
-            };
-            pg_sys::aclcheck_error(granted, kind, pg_sys::get_func_name(function));
-        }
-    }
+    let kind = match is_aggregate {
+        true => pg_sys::ObjectType::OBJECT_AGGREGATE,
+        false => pg_sys::ObjectType::OBJECT_FUNCTION,
+    };
+    check(function, catalog::GetUserId(), kind);
 }
 
 /// Raises PostgreSQL's error if a role may not execute a function.
 pub fn check_execute_by(function: Oid, role: Oid) {
-    // SAFETY: look-ups inside a transaction; the name is null if there is no such function, as the error allows.
-    unsafe {
-        let granted = ports::function_aclcheck(function, role);
-        if granted != pg_sys::AclResult::ACLCHECK_OK {
-            let kind = pg_sys::ObjectType::OBJECT_FUNCTION;
-            pg_sys::aclcheck_error(granted, kind, pg_sys::get_func_name(function));
-        }
+    check(function, role, pg_sys::ObjectType::OBJECT_FUNCTION);
+}
+
+fn check(function: Oid, role: Oid, kind: pg_sys::ObjectType::Type) {
+    let granted = catalog::function_aclcheck(function, role);
+    if granted != pg_sys::AclResult::ACLCHECK_OK {
+        catalog::aclcheck_error(granted, kind, catalog::get_func_name(function));
     }
 }
 
@@ -41,19 +37,14 @@ pub fn adopt(_parent: Query<'_>, _query: Query<'_>) {
 /// Copies to `query`, whose entries came from `parent`, the records by which their permissions are checked.
 #[cfg(not(feature = "pg15"))]
 pub fn adopt(parent: Query<'_>, query: Query<'_>) {
-    use super::tree::{self, View};
     for entry in query.rtable() {
-        // SAFETY: live queries; an index counts from 1, and 0 is none.
-        unsafe {
-            let (parent, query, entry) = (parent.as_ptr(), query.as_ptr(), entry.as_ptr());
-            if (*entry).perminfoindex > 0 {
-                let place = (*entry).perminfoindex as i32 - 1;
-                let permission: *mut pg_sys::RTEPermissionInfo =
-                    ports::list_nth((*parent).rteperminfos, place);
-                let copy = tree::copy(permission).cast();
-                (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy);
-                (*entry).perminfoindex = ports::list_length((*query).rteperminfos) as u32;
-            }
+        // An index counts from 1, and 0 is none.
+        let place = (entry.perminfoindex() as usize).checked_sub(1);
+        if let Some(permission) = place.and_then(|place| parent.rteperminfos().get(place)) {
+            let mut permissions = query.rteperminfos();
+            permissions.push(make::copy(permission));
+            query.set_permissions(permissions);
+            entry.set_permission_index(permissions.len() as u32);
         }
     }
 }
@@ -67,7 +58,5 @@ pub fn forget(_query: Query<'_>) {
 /// Takes the records of permissions from a query whose entries have moved with a copy of them.
 #[cfg(not(feature = "pg15"))]
 pub fn forget(query: Query<'_>) {
-    use super::tree::View;
-    // SAFETY: a live query, of which no view lends a reference.
-    unsafe { (*query.as_ptr()).rteperminfos = std::ptr::null_mut() }
+    query.set_permissions(List::EMPTY);
 }

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pgrx::pg_sys;
 
 use super::descriptor::Descriptor;
+use super::functions::catalog;
 use super::ports::{self, Locator, RelFileLocator};
-use super::{index, names};
+use super::{index, server};
 
 /// The routine table of lanes tables, by which they are recognised. Registered while the library is loaded.
 static ROUTINE: AtomicPtr<pg_sys::TableAmRoutine> = AtomicPtr::new(null_mut());
@@ -88,14 +89,11 @@ impl<'a> OpenTable<'a> {
     /// The table's name with database and schema, as PostgreSQL's own VACUUM writes it. A part that was dropped
     /// meanwhile is a question mark.
     pub fn full_name(self) -> String {
-        // SAFETY: the names are palloc'd strings or null.
-        let [database, schema] = unsafe {
-            [
-                names::text(pg_sys::get_database_name(pg_sys::MyDatabaseId)),
-                names::text(pg_sys::get_namespace_name(self.class().relnamespace)),
-            ]
-            .map(|name| name.unwrap_or_else(|| "?".to_owned()))
-        };
+        let [database, schema] = [
+            catalog::get_database_name(server::database().into()),
+            catalog::get_namespace_name(self.class().relnamespace),
+        ]
+        .map(|name| name.unwrap_or_else(|| "?".to_owned()));
         format!("{database}.{schema}.{}", self.name())
     }
 
@@ -283,6 +281,26 @@ impl OpenedTable {
             relation: unsafe { pg_sys::table_open(table, mode) },
             released: mode,
         }
+    }
+
+    /// Opens a relation that the caller has locked. It is an ERROR if there is none.
+    pub fn open_locked(relation: pg_sys::Oid) -> OpenedTable {
+        let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+        OpenedTable {
+            // SAFETY: runs inside a transaction; an unknown OID is an ERROR.
+            relation: unsafe { pg_sys::relation_open(relation, no_lock) },
+            released: no_lock,
+        }
+    }
+
+    /// As [`Self::open_locked`]. `None`: there is no such relation.
+    pub fn find_locked(relation: pg_sys::Oid) -> Option<OpenedTable> {
+        // SAFETY: runs inside a transaction; an unknown OID yields null.
+        let relation = unsafe { pg_sys::RelationIdGetRelation(relation) };
+        (!relation.is_null()).then(|| OpenedTable {
+            relation,
+            released: pg_sys::NoLock as pg_sys::LOCKMODE,
+        })
     }
 
     /// Opens a table and keeps its lock until the value is dropped. `None`: there is no such relation.

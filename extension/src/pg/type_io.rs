@@ -7,7 +7,7 @@ use pgrx::memcxt::PgMemoryContexts;
 use pgrx::{IntoDatum, pg_sys};
 
 use super::descriptor::Attribute;
-use super::names;
+use super::typed_datum::TypedDatum;
 
 /// The functions that read values of an attribute from text and send them.
 pub struct TextType {
@@ -56,20 +56,7 @@ impl TextType {
 
 /// A timestamp, with or without time zone, as its type prints it.
 pub fn timestamp_text(is_zoned: bool, time: i64) -> String {
-    let type_of = match is_zoned {
-        true => pg_sys::TIMESTAMPTZOID,
-        false => pg_sys::TIMESTAMPOID,
-    };
-    let (mut function, mut is_varlena) = (pg_sys::InvalidOid, false);
-    // SAFETY: both types are passed by value as 64 bits; the text is a C string in the current context.
-    unsafe {
-        pg_sys::getTypeOutputInfo(type_of, &mut function, &mut is_varlena);
-        names::text(pg_sys::OidOutputFunctionCall(
-            function,
-            pg_sys::Datum::from(time),
-        ))
-        .unwrap_or_default()
-    }
+    TypedDatum::of_timestamp(is_zoned, time).to_text()
 }
 
 /// The timestamp with time zone that a timestamp without one is in the session's time zone.

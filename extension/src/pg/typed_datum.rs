@@ -1,10 +1,13 @@
 //! A datum with its type, so that it is read as what it is.
 
+use std::ffi::CStr;
+
 use lanes_columnar::bytes16::Bytes16;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::numeric::Numeric;
-use super::{catalog, datum, names, text};
+use super::tree::Const;
+use super::{catalog, datum, text};
 
 /// A value that is not NULL. Unless it is kept by value, it lives as long as the constant or the evaluation that it
 /// came from: that of a plan's scalar ends when its node starts again.
@@ -21,6 +24,25 @@ impl TypedDatum {
     /// The datum is a value of this type, and lives as long as the result is used.
     pub unsafe fn new(datum: Datum, type_of: Oid) -> TypedDatum {
         TypedDatum { datum, type_of }
+    }
+
+    /// The value of a constant that is not NULL.
+    pub fn of_constant(constant: Const<'_>) -> TypedDatum {
+        TypedDatum {
+            datum: constant.constvalue(),
+            type_of: constant.consttype(),
+        }
+    }
+
+    /// A timestamp, with or without time zone.
+    pub fn of_timestamp(is_zoned: bool, time: i64) -> TypedDatum {
+        TypedDatum {
+            datum: Datum::from(time),
+            type_of: match is_zoned {
+                true => pg_sys::TIMESTAMPTZOID,
+                false => pg_sys::TIMESTAMPOID,
+            },
+        }
     }
 
     /// A new text in the server's encoding, in the current memory context.
@@ -74,7 +96,8 @@ impl TypedDatum {
         // SAFETY: the type's own output function, which takes such a value and returns a C string.
         unsafe {
             pg_sys::getTypeOutputInfo(self.type_of, &mut output, &mut is_varlena);
-            names::text(pg_sys::OidOutputFunctionCall(output, self.datum)).unwrap_or_default()
+            let text = CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, self.datum));
+            text.to_string_lossy().into_owned()
         }
     }
 

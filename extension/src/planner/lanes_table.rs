@@ -2,9 +2,8 @@
 
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
-use crate::pg::catalog;
+use crate::pg::table::OpenedTable;
 use crate::pg::tree::{Node, PlannerInfo, Query, RangeTblEntry, RelOptInfo};
-use crate::table_am::routine;
 
 /// The range-table indexes of a join's tables.
 pub fn joined_tables<'p>(root: PlannerInfo<'p>, joined: RelOptInfo<'p>) -> Vec<u32> {
@@ -35,7 +34,8 @@ pub fn is_lanes_scan<'p>(relation: RelOptInfo<'p>, entry: Option<RangeTblEntry<'
 
 /// Whether a table has the access method `lanes`.
 pub fn is_lanes_table(table: Oid) -> bool {
-    catalog::has_access_method(table, routine::routine())
+    let table = OpenedTable::find_locked(table);
+    table.is_some_and(|table| table.get().is_lanes())
 }
 
 /// Whether UPDATE and DELETE could use a cursor of this query with WHERE CURRENT OF, unless something that stores rows

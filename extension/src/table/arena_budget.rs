@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use lanes_columnar::arena::Relation;
 use pgrx::prelude::*;
 
+use crate::pg::hooks::on_relation_change;
 use crate::pg::shmem::ArenaLocks;
 use crate::pg::table::OpenTable;
-use crate::pg::table_catalog;
 use crate::table_options;
 
 /// The number of tables whose parameter a backend remembers. When there are more, it forgets all of
@@ -37,7 +37,7 @@ pub fn tell(table: OpenTable<'_>, cached: &Relation<ArenaLocks>) {
 fn read(table: pg_sys::Oid) -> u64 {
     if CHANGES.get().is_none() {
         CHANGES.set(Some(0));
-        table_catalog::on_relation_change(changed);
+        on_relation_change(changed);
     }
     let before = CHANGES.get();
     let bytes = table_options::of(table).arena_budget.unwrap_or_default();

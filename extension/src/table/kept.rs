@@ -18,10 +18,11 @@ use super::reader::Content;
 use super::runs::Runs;
 use super::shape::{TableShape, arena_key};
 use crate::pg::descriptor::Descriptor;
+use crate::pg::hooks::on_relation_change;
 use crate::pg::ports::Locator;
 use crate::pg::shmem::{self, ArenaLocks};
 use crate::pg::table::OpenTable;
-use crate::pg::{index, ports, table_catalog, transaction};
+use crate::pg::{index, ports, transaction};
 use crate::storage::metapage::{self, Meta};
 use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
@@ -315,7 +316,7 @@ impl State {
 fn changes() -> u64 {
     CHANGES.get().unwrap_or_else(|| {
         CHANGES.set(Some(0));
-        table_catalog::on_relation_change(changed);
+        on_relation_change(changed);
         0
     })
 }

@@ -163,11 +163,8 @@ unsafe fn push_value(
     }
 }
 
-/// The bytes of a datum, as a column of `kind` repeats them.
-///
-/// # Safety
-/// `value` is a datum of the attribute's type.
-pub unsafe fn to_bytes(value: pg_sys::Datum, attribute: &Attribute, kind: LaneKind) -> Vec<u8> {
+/// The bytes of a datum of the attribute's type, as a column of `kind` repeats them.
+pub fn to_bytes(value: pg_sys::Datum, attribute: &Attribute, kind: LaneKind) -> Vec<u8> {
     // SAFETY: the caller passes a datum of this type.
     unsafe {
         match intake(attribute, kind) {
@@ -192,6 +189,5 @@ pub unsafe fn to_bytes(value: pg_sys::Datum, attribute: &Attribute, kind: LaneKi
 /// bytes that a column of `kind` repeats.
 pub fn missing_bytes(descriptor: Descriptor<'_>, index: usize, kind: LaneKind) -> Option<Vec<u8>> {
     let value = descriptor.missing_value(index)?;
-    // SAFETY: the descriptor stores a datum of the attribute's type.
-    Some(unsafe { to_bytes(value, descriptor.attribute(index), kind) })
+    Some(to_bytes(value, descriptor.attribute(index), kind))
 }

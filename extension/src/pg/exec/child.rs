@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::expression::{Projection, RowContext, RowQual};
 use super::slot::Slot;
-use crate::pg::{executor, ports, tree};
+use crate::pg::{executor, ports};
 
 /// A plan under execution, which outlives this handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Child {
     /// Whether the state has this tag.
     pub fn is_a(self, tag: pg_sys::NodeTag) -> bool {
         // SAFETY: `of` was promised a live state.
-        unsafe { tree::is_a(self.0, tag) }
+        unsafe { (*self.0).type_ == tag }
     }
 
     /// The plan's outer, or only, child.

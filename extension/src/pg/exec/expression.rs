@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 
 use super::memory::Memory;
 use super::slot::Slot;
+use crate::pg::tree::{Expr, View};
 use crate::pg::{executor, ports};
 
 /// The rows that expressions look at, and the memory for their values.
@@ -164,5 +165,23 @@ unsafe fn exec_project(
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
         slot
+    }
+}
+
+/// Evaluates an expression without columns and parameters, outside of any query, and passes its value to `take`; `None`
+/// is NULL. The value lives until `take` returns.
+pub fn evaluated_once<T>(expression: Expr<'_>, take: impl FnOnce(Option<pg_sys::Datum>) -> T) -> T {
+    // SAFETY: a live expression. The executor's state owns the value, and is freed after it was taken.
+    unsafe {
+        let estate = pg_sys::CreateExecutorState();
+        let context = pg_sys::MakePerTupleExprContext(estate);
+        let state = pg_sys::ExecPrepareExpr(expression.as_ptr().cast(), estate);
+        let mut is_null = false;
+        let value = (*state).evalfunc.map(|evaluate| {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| evaluate(state, context, &raw mut is_null))
+        });
+        let taken = take(value.filter(|_| !is_null));
+        pg_sys::FreeExecutorState(estate);
+        taken
     }
 }

@@ -206,13 +206,11 @@ impl<'a> ExecNode<'a> {
     pub fn show_child(self, index: usize, shown: Child) {
         assert!(index < self.child_count(), "no such child");
         // SAFETY: the list has such an element, and only this node changes it.
-        unsafe { tree_set((*self.as_raw()).custom_ps, index, shown) }
+        unsafe {
+            let children = (*self.as_raw()).custom_ps;
+            (*(*children).elements.add(index)).ptr_value = shown.as_raw().cast();
+        }
     }
-}
-
-unsafe fn tree_set(list: *mut pg_sys::List, index: usize, shown: Child) {
-    // SAFETY: the caller has checked the index.
-    unsafe { crate::pg::tree::list_set(list, index as i32, shown.as_raw()) }
 }
 
 /// The plan of a custom scan node.

@@ -114,43 +114,6 @@ pub unsafe fn RelationGetRelationName(relation: pg_sys::Relation) -> String {
     }
 }
 
-/// Whether the catalogue's row of a relation was written by the current transaction.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn changed_by_this_transaction(relation: pg_sys::Oid) -> bool {
-    let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
-    // SAFETY: a syscache look-up; the tuple is live until it is released.
-    unsafe {
-        let tuple = pg_sys::SearchSysCache1(cache, relation.into());
-        if tuple.is_null() {
-            return false;
-        }
-        let xmin = (*(*tuple).t_data).t_choice.t_heap.t_xmin;
-        let own = pg_sys::TransactionIdIsCurrentTransactionId(xmin);
-        pg_sys::ReleaseSysCache(tuple);
-        own
-    }
-}
-
-/// Whether the current user owns a relation.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn owns_relation(relation: pg_sys::Oid) -> bool {
-    // SAFETY: catalogue look-ups.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        return pg_sys::pg_class_ownercheck(relation, pg_sys::GetUserId());
-        #[cfg(not(feature = "pg15"))]
-        return pg_sys::object_ownercheck(
-            pg_sys::RelationRelationId,
-            relation,
-            pg_sys::GetUserId(),
-        );
-    }
-}
-
 /// Whether VACUUM may shorten a table's file where it is not told otherwise: `vacuum_truncate`.
 ///
 /// # Safety
@@ -167,31 +130,5 @@ pub unsafe fn vacuum_truncate(relation: pg_sys::Relation) -> bool {
         } else {
             pg_sys::vacuum_truncate
         };
-    }
-}
-
-/// `expandRTE`: the names and the columns of an entry of a range table, with dropped columns.
-///
-/// # Safety
-/// `entry` is live, and the one with this index at the query's own level.
-pub unsafe fn expandRTE(
-    entry: *mut pg_sys::RangeTblEntry,
-    index: i32,
-    names: &mut *mut pg_sys::List,
-    values: &mut *mut pg_sys::List,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        pg_sys::expandRTE(
-            entry,
-            index,
-            0,
-            #[cfg(feature = "pg18")]
-            pg_sys::VarReturningType::VAR_RETURNING_DEFAULT,
-            -1,
-            true,
-            names,
-            values,
-        );
     }
 }

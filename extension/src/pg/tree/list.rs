@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use pgrx::pg_sys::{self, Oid};
 
 use super::view::{Field, View};
+use crate::pg::functions::{Answer, Argument};
 
 /// A list of nodes.
 #[derive(Debug)]
@@ -33,6 +34,27 @@ impl<'p, T> Field<'p> for List<'p, T> {
 
     fn raw(self) -> *mut pg_sys::List {
         self.raw
+    }
+}
+
+impl<C, T> Argument<*mut C> for List<'_, T> {
+    fn into_c(self) -> *mut C {
+        self.raw.cast()
+    }
+}
+
+impl<C, T> Argument<*const C> for List<'_, T> {
+    fn into_c(self) -> *const C {
+        self.raw.cast()
+    }
+}
+
+impl<C, T> Answer<*mut C> for List<'_, T> {
+    unsafe fn of_c(value: *mut C) -> Self {
+        List {
+            raw: value.cast(),
+            elements: PhantomData,
+        }
     }
 }
 
@@ -132,6 +154,17 @@ impl<'p, T: View<'p>> List<'p, T> {
         assert!(index < self.len(), "a list has no element {index}");
         // SAFETY: the list has more elements than `index`.
         unsafe { (*(*self.raw).elements.add(index)).ptr_value = element.as_ptr().cast() }
+    }
+
+    /// The elements as lists of integers, which is what they are. An empty list is null, which is no node.
+    pub(super) fn integer_lists(self) -> Vec<Integers<'p>> {
+        // SAFETY: the list has so many elements.
+        let element = |index| unsafe { (*(*self.raw).elements.add(index)).ptr_value };
+        let lists = (0..self.len()).map(element);
+        // SAFETY: as the caller says; a tag would be that of a list of integers.
+        lists
+            .map(|list| unsafe { Field::of(list.cast()) })
+            .collect()
     }
 
     /// The list, for a call of PostgreSQL.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`tag`] | nodes by their tags |
 //! | [`view`] | what a view is, and the macro that declares one |
+//! | `arrays` | arrays of the planner's structures |
 //! | [`list`](mod@list) | lists of nodes, of integers and of OIDs |
 //! | [`expression`] | an expression, its kind, and what PostgreSQL computes about it |
 //! | [`operands`] | the kinds of expressions |
@@ -17,7 +18,6 @@
 //! | [`walk`] | visiting every node of a tree |
 //! | [`make`](mod@make), [`parse`] | new nodes; expressions as the parser makes them of others |
 //! | [`relation_memo`] | what was computed about a relation's quals, until the planner's memory is freed |
-//! | [`raw`] | functions on raw pointers, for callers that have no view yet |
 //!
 //! Invariants:
 //! - A view is a pointer with a lifetime: [`Copy`], one word, and it never owns memory. Its lifetime is at most that of
@@ -30,6 +30,7 @@
 //! - A node becomes one of its kind only by its tag ([`Node::downcast`]).
 //! - An ERROR of a function called here arrives as a panic, which the callback's guard turns back into the ERROR.
 
+mod arrays;
 pub mod expression;
 pub mod list;
 pub mod make;
@@ -40,21 +41,21 @@ pub mod path;
 pub mod plan;
 pub mod planner;
 pub mod query;
-pub mod raw;
+mod raw;
 pub mod relation_memo;
 pub mod statement;
 pub mod tag;
 pub mod view;
 pub mod walk;
 
-pub use expression::{AGGREGATES_WHOLE, Expr, Expression, Kind, call_of};
+pub use expression::{AGGREGATES_WHOLE, Expr, Expression, call_of};
 pub use list::{Integers, List, Oids};
 pub use operands::*;
 pub use path::*;
 pub use plan::*;
 pub use planner::*;
 pub use query::*;
-pub use raw::*;
+pub use raw::{list, make, walk_expression};
 pub use statement::*;
-pub use tag::Node;
+pub use tag::{JoinKind, Kind, Node};
 pub use view::{View, plan_field, plan_node};

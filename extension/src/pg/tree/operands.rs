@@ -6,24 +6,38 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::expression::Expr;
 use super::list::{Integers, List, Oids};
+#[cfg(not(feature = "pg15"))]
+use super::planner::Relids;
 use super::query::SortGroupClause;
+use super::tag;
 use super::view::views;
 use crate::pg::typed_datum::TypedDatum;
 
 views! {
     /// A reference to a column.
     Var of Var {
+        /// The range-table index of the column's table, or one of the special indexes of plans, such as `INDEX_VAR`.
+        varno: i32;
         varattno: i16;
         vartype: Oid;
         vartypmod: i32;
         varcollid: Oid;
         varlevelsup: u32;
         location: i32;
-    } {} {
+    } {
+        /// The outer joins that can make the column NULL.
+        #[cfg(not(feature = "pg15"))]
+        varnullingrels: Relids<'p>;
+    } {
+        set_table = varno: i32;
+        set_table_as_written = varnosyn: u32;
         set_attribute = varattno: i16;
         set_type_modifier = vartypmod: i32;
         set_levels_up = varlevelsup: u32;
         set_attribute_as_written = varattnosyn: i16;
+    } {
+        #[cfg(not(feature = "pg15"))]
+        set_nulling_joins = varnullingrels: Relids<'p>;
     }
 
     /// A constant.
@@ -52,6 +66,7 @@ views! {
         aggvariadic: bool;
         aggstar: bool;
         agglevelsup: u32;
+        aggkind: std::ffi::c_char;
         aggsplit: pg_sys::AggSplit::Type;
         aggtranstype: Oid;
         aggtransno: i32;
@@ -65,6 +80,9 @@ views! {
         aggfilter: Option<Expr<'p>>;
     } {
         set_levels_up = agglevelsup: u32;
+        set_number = aggno: i32;
+        set_state_number = aggtransno: i32;
+        set_split = aggsplit: pg_sys::AggSplit::Type;
     }
 
     /// `GROUPING(…)`.
@@ -143,7 +161,11 @@ views! {
         setParam: Integers<'p>;
         parParam: Integers<'p>;
         args: List<'p, Expr<'p>>;
-    } {}
+    } {
+        set_uses_hash_table = useHashTable: bool;
+    } {
+        set_condition = testexpr: Option<Expr<'p>>;
+    }
 
     /// A change of type that changes no bytes.
     RelabelType of RelabelType {
@@ -181,7 +203,13 @@ views! {
         multidims: bool;
     } {
         elements: List<'p, Expr<'p>>;
-    } {}
+    } {
+        set_type = array_typeid: Oid;
+        set_element_type = element_typeid: Oid;
+        set_location = location: i32;
+    } {
+        set_elements = elements: List<'p, Expr<'p>>;
+    }
 
     /// `IS [NOT] NULL`.
     NullTest of NullTest {
@@ -210,53 +238,35 @@ views! {
         resno: i16;
         ressortgroupref: u32;
         resjunk: bool;
+        resorigtbl: Oid;
+        resorigcol: i16;
     } {
+        expr: Expr<'p>;
         resname: Option<&'p CStr>;
     } {
         set_sort_group_ref = ressortgroupref: u32;
+        set_origin_table = resorigtbl: Oid;
+        set_origin_column = resorigcol: i16;
+    } {
+        set_expr = expr: Expr<'p>;
     }
 }
 
 impl<'p> TargetEntry<'p> {
     /// Takes over which table's column another target is.
     pub fn take_origin(self, other: TargetEntry<'_>) {
-        use super::view::View;
-        // SAFETY: two live targets, of which no view lends a reference.
-        unsafe {
-            let (to, from) = (self.as_ptr(), other.as_ptr());
-            (*to).resorigtbl = (*from).resorigtbl;
-            (*to).resorigcol = (*from).resorigcol;
-        }
+        self.set_origin_table(other.resorigtbl());
+        self.set_origin_column(other.resorigcol());
     }
 }
 
 impl<'p> Var<'p> {
-    /// The range-table index of the column's table, or one of the special indexes of plans, such as `INDEX_VAR`.
-    #[inline]
-    pub fn varno(self) -> i32 {
-        use super::view::View;
-        // SAFETY: a view's structure is live.
-        unsafe { (*self.as_ptr()).varno }
-    }
-
-    /// Sets the table's index.
-    pub fn set_table(self, table: i32) {
-        use super::view::View;
-        // SAFETY: a view's structure is live, and no view lends a reference to a field.
-        unsafe { (*self.as_ptr()).varno = table as _ }
-    }
-
     /// Makes the column one of another table, now and as it was written.
     pub fn refer_to(self, table: i32, attribute: i16) {
-        use super::view::View;
-        // SAFETY: a view's structure is live, and no view lends a reference to a field.
-        unsafe {
-            let var = &mut *self.as_ptr();
-            var.varno = table as _;
-            var.varattno = attribute;
-            var.varnosyn = table as _;
-            var.varattnosyn = attribute;
-        }
+        self.set_table(table);
+        self.set_attribute(attribute);
+        self.set_table_as_written(table as u32);
+        self.set_attribute_as_written(attribute);
     }
 }
 
@@ -264,23 +274,17 @@ impl Const<'_> {
     /// The value; `None` is NULL.
     #[inline]
     pub fn value(self) -> Option<TypedDatum> {
-        // SAFETY: a constant's datum is of the constant's type, and lives as long as the constant.
-        (!self.constisnull())
-            .then(|| unsafe { TypedDatum::new(self.constvalue(), self.consttype()) })
+        (!self.constisnull()).then(|| TypedDatum::of_constant(self))
     }
 }
 
 impl<'p> Aggref<'p> {
     /// A copy without the numbers that planning assigns.
     pub fn unnumbered(self) -> Aggref<'p> {
-        use super::view::View;
-        let copy = super::make::copy(self);
-        // SAFETY: a live node, which nobody else knows.
-        unsafe {
-            let call = &mut *copy.as_ptr();
-            (call.aggno, call.aggtransno) = (-1, -1);
-            call.aggsplit = pg_sys::AggSplit::AGGSPLIT_SIMPLE;
-        }
+        let copy = tag::copy(self);
+        copy.set_number(-1);
+        copy.set_state_number(-1);
+        copy.set_split(pg_sys::AggSplit::AGGSPLIT_SIMPLE);
         copy
     }
 
@@ -291,41 +295,16 @@ impl<'p> Aggref<'p> {
 
     /// Whether the call is of an ordinary aggregate: neither an ordered-set nor a hypothetical-set one.
     pub fn is_normal(self) -> bool {
-        use super::view::View;
-        // SAFETY: a view's structure is live.
-        unsafe { (*self.as_ptr()).aggkind as u8 == b'n' }
+        self.aggkind() as u8 == b'n'
     }
 }
 
 impl<'p> SubPlan<'p> {
     /// A copy of the node's own fields, without the condition that is evaluated for each row.
     pub fn without_condition(self) -> SubPlan<'p> {
-        use super::view::View;
-        let bare: SubPlan<'p> = super::tag::new();
-        // SAFETY: two live nodes of this structure.
-        unsafe {
-            let (bare, own) = (bare.as_ptr(), self.as_ptr());
-            *bare = *own;
-            (*bare).testexpr = std::ptr::null_mut();
-            (*bare).useHashTable = false;
-        }
+        let bare = tag::shallow_copy(self);
+        bare.set_condition(None);
+        bare.set_uses_hash_table(false);
         bare
-    }
-}
-
-impl<'p> TargetEntry<'p> {
-    /// The expression.
-    #[inline]
-    pub fn expr(self) -> Expr<'p> {
-        use super::view::View;
-        // SAFETY: the expression of a live target entry is never null and lives as long as the entry.
-        unsafe { Expr::at((*self.as_ptr()).expr.cast()) }
-    }
-
-    /// Replaces the expression.
-    pub fn set_expr(self, expr: Expr<'p>) {
-        use super::view::View;
-        // SAFETY: a live target entry, of which no view lends a reference; the expression lives as long.
-        unsafe { (*self.as_ptr()).expr = expr.as_ptr().cast() }
     }
 }

@@ -9,7 +9,7 @@ use super::list::List;
 use super::operands::TargetEntry;
 use super::query::RangeTblEntry;
 use super::tag::Node;
-use super::view::{View, views};
+use super::view::views;
 
 views! {
     /// A statement that is planned, or that needs no plan.
@@ -27,7 +27,13 @@ views! {
     /// A query in execution.
     QueryDesc of QueryDesc {} {
         plannedstmt: Option<PlannedStmt<'p>>;
+        dest: Option<DestReceiver<'p>>;
     } {}
+
+    /// Who receives a query's rows.
+    DestReceiver of DestReceiver {
+        mydest: pg_sys::CommandDest::Type;
+    } {} {}
 
     /// A node of a plan.
     Plan of Plan {} {
@@ -37,6 +43,11 @@ views! {
         righttree: Option<Plan<'p>>;
     } {}
 
+    /// A scan of a table.
+    TableScan of Scan {
+        scanrelid: u32;
+    } {} {}
+
     /// A join.
     Join of Join {} {
         joinqual: List<'p, Expr<'p>>;
@@ -45,18 +56,30 @@ views! {
     /// A node of this library.
     CustomScan of CustomScan {
         flags: u32;
+        /// The range-table index of the table that is scanned; 0 if the node stands for more than a scan.
+        scanned_index = scan.scanrelid: u32;
     } {
+        methods: Option<CustomScanMethods<'p>>;
         custom_plans: List<'p, Plan<'p>>;
         custom_private: List<'p, Expr<'p>>;
+        custom_exprs: List<'p, Expr<'p>>;
         custom_scan_tlist: List<'p, TargetEntry<'p>>;
     } {
         set_flags = flags: u32;
+        set_scanned_index = scan.scanrelid: u32;
     } {
+        // The conditions that PostgreSQL evaluates for the node's rows.
+        set_quals = scan.plan.qual: List<'p, Expr<'p>>;
         set_children = custom_plans: List<'p, Plan<'p>>;
         set_expressions = custom_exprs: List<'p, Expr<'p>>;
         set_private = custom_private: List<'p, Expr<'p>>;
         set_entries = custom_scan_tlist: List<'p, TargetEntry<'p>>;
     }
+
+    /// What PostgreSQL calls for such a node.
+    CustomScanMethods of CustomScanMethods {} {
+        CustomName: Option<&'p CStr>;
+    } {}
 
     /// Several plans, one after the other.
     Append of Append {} {
@@ -77,8 +100,7 @@ views! {
 impl QueryDesc<'_> {
     /// Where the rows go; `None` if nowhere.
     pub fn destination(self) -> Option<pg_sys::CommandDest::Type> {
-        // SAFETY: a live query, whose receiver is null or live.
-        unsafe { (*self.as_ptr()).dest.as_ref() }.map(|receiver| receiver.mydest)
+        self.dest().map(DestReceiver::mydest)
     }
 }
 
@@ -100,52 +122,20 @@ impl<'p> Plan<'p> {
     /// The range-table index of the table, if the node is one of PostgreSQL's own that read a table from its first
     /// row to its last, or by the places of rows.
     pub fn table_scanned(self) -> Option<u32> {
-        let is_scan = matches!(
-            self.tag(),
-            NodeTag::T_SeqScan
-                | NodeTag::T_SampleScan
-                | NodeTag::T_TidScan
-                | NodeTag::T_TidRangeScan
-        );
-        // SAFETY: a live plan; those of scans begin with this structure.
-        is_scan.then(|| unsafe { (*self.as_ptr().cast::<pg_sys::Scan>()).scanrelid })
+        self.downcast::<TableScan<'p>>().map(TableScan::scanrelid)
     }
 
     /// The nested loop that the node is, if it is one.
     pub fn as_nested_loop(self) -> Option<Join<'p>> {
-        // SAFETY: a live plan; a nested loop begins with the structure of a join.
-        (self.tag() == NodeTag::T_NestLoop).then(|| unsafe { Join::at(self.as_ptr().cast()) })
+        let join = self.downcast::<Join<'p>>();
+        join.filter(|join| join.tag() == NodeTag::T_NestLoop)
     }
 }
 
 impl<'p> CustomScan<'p> {
     /// The name of the node that executes the plan.
     pub fn name(self) -> &'p CStr {
-        // SAFETY: every such plan has methods with a name, which are static.
-        unsafe { CStr::from_ptr((*(*self.as_ptr()).methods).CustomName) }
-    }
-
-    /// The node as any plan.
-    pub fn as_plan(self) -> Plan<'p> {
-        // SAFETY: a live plan, which begins with this structure.
-        unsafe { Plan::at(self.as_ptr().cast()) }
-    }
-
-    /// The range-table index of the table that is scanned; 0 if the node stands for more than a scan.
-    pub fn scanned_index(self) -> u32 {
-        // SAFETY: a live plan.
-        unsafe { (*self.as_ptr()).scan.scanrelid }
-    }
-
-    /// Sets the range-table index of the table that is scanned.
-    pub fn set_scanned_index(self, index: u32) {
-        // SAFETY: a live plan, of which no view lends a reference.
-        unsafe { (*self.as_ptr()).scan.scanrelid = index }
-    }
-
-    /// Sets the conditions that PostgreSQL evaluates for the node's rows.
-    pub fn set_quals(self, quals: List<'p, Expr<'p>>) {
-        // SAFETY: a live plan, of which no view lends a reference; the conditions live as long.
-        unsafe { (*self.as_ptr()).scan.plan.qual = quals.as_ptr() }
+        let name = self.methods().and_then(CustomScanMethods::CustomName);
+        name.unwrap_or_default()
     }
 }

@@ -2,12 +2,15 @@
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys::{self, NodeTag, Oid};
+use pgrx::pg_sys::{self, Oid};
 
 use super::expression::Expr;
 use super::list::{Integers, List, Oids};
 use super::operands::{FuncExpr, TargetEntry};
-use super::view::{Field, View, tag_of, views};
+use super::view::views;
+#[cfg(feature = "pg18")]
+use crate::pg::functions::Null;
+use crate::pg::functions::nodes;
 
 views! {
     /// A query.
@@ -21,6 +24,8 @@ views! {
         hasModifyingCTE: bool;
         hasForUpdate: bool;
         hasRowSecurity: bool;
+        #[cfg(feature = "pg18")]
+        hasGroupRTE: bool;
         limitOption: pg_sys::LimitOption::Type;
     } {
         cteList: List<'p, Expr<'p>>;
@@ -37,10 +42,20 @@ views! {
         limitCount: Option<Expr<'p>>;
         rowMarks: List<'p, RowMarkClause<'p>>;
         setOperations: Option<Expr<'p>>;
+        #[cfg(not(feature = "pg15"))]
+        rteperminfos: List<'p, RTEPermissionInfo<'p>>;
     } {
         set_command = commandType: pg_sys::CmdType::Type;
         set_is_tagged = canSetTag: bool;
         set_has_sublinks = hasSubLinks: bool;
+        set_has_aggregates = hasAggs: bool;
+        set_has_window_functions = hasWindowFuncs: bool;
+        set_has_distinct_on = hasDistinctOn: bool;
+        set_has_for_update = hasForUpdate: bool;
+        set_has_recursive = hasRecursive: bool;
+        set_group_distinct = groupDistinct: bool;
+        #[cfg(feature = "pg18")]
+        set_has_group_entry = hasGroupRTE: bool;
         set_has_row_security = hasRowSecurity: bool;
         set_limit_option = limitOption: pg_sys::LimitOption::Type;
         set_location = stmt_location: i32;
@@ -48,6 +63,14 @@ views! {
         set_rtable = rtable: List<'p, RangeTblEntry<'p>>;
         set_jointree = jointree: Option<FromExpr<'p>>;
         set_targets = targetList: List<'p, TargetEntry<'p>>;
+        set_common_tables = cteList: List<'p, Expr<'p>>;
+        set_group_clause = groupClause: List<'p, SortGroupClause<'p>>;
+        set_having = havingQual: Option<Expr<'p>>;
+        set_windows = windowClause: List<'p, WindowClause<'p>>;
+        set_distinct_clause = distinctClause: List<'p, SortGroupClause<'p>>;
+        set_dependencies = constraintDeps: Oids<'p>;
+        #[cfg(not(feature = "pg15"))]
+        set_permissions = rteperminfos: List<'p, RTEPermissionInfo<'p>>;
         set_sort_clause = sortClause: List<'p, SortGroupClause<'p>>;
         set_limit_count = limitCount: Option<Expr<'p>>;
         set_limit_offset = limitOffset: Option<Expr<'p>>;
@@ -76,6 +99,10 @@ views! {
         inFromCl: bool;
         security_barrier: bool;
         ctelevelsup: u32;
+        /// The kind of a relation: `RELKIND_…`.
+        relkind_character = relkind: std::ffi::c_char;
+        #[cfg(not(feature = "pg15"))]
+        perminfoindex: u32;
     } {
         tablesample: Option<Expr<'p>>;
         subquery: Option<Query<'p>>;
@@ -88,11 +115,15 @@ views! {
         set_lateral = lateral: bool;
         set_in_from = inFromCl: bool;
         set_cte_levels_up = ctelevelsup: u32;
+        #[cfg(not(feature = "pg15"))]
+        set_permission_index = perminfoindex: u32;
     } {
         set_functions = functions: List<'p, RangeTblFunction<'p>>;
         set_subquery = subquery: Option<Query<'p>>;
         set_names = eref: Option<Alias<'p>>;
         set_alias = alias: Option<Alias<'p>>;
+        #[cfg(feature = "pg18")]
+        set_group_expressions = groupexprs: List<'p, Expr<'p>>;
     }
 
     /// A function in FROM.
@@ -156,6 +187,9 @@ views! {
         set_equality = eqop: Oid;
         set_order = sortop: Oid;
         set_nulls_first = nulls_first: bool;
+        // Whether the ordering operator is descending, which older versions look up.
+        #[cfg(feature = "pg18")]
+        set_descending = reverse_sort: bool;
     }
 
     /// A window of a query.
@@ -175,53 +209,10 @@ views! {
     } {} {}
 }
 
-/// What a node of a join tree is.
-#[derive(Clone, Copy, Debug)]
-#[allow(
-    dead_code,
-    reason = "each kind carries the view of its node, whether it is read or not"
-)]
-pub enum JoinKind<'p> {
-    /// A reference to an entry.
-    Entry(RangeTblRef<'p>),
-    /// A join.
-    Join(JoinExpr<'p>),
-    /// A list of FROM.
-    From(FromExpr<'p>),
-    /// Another node.
-    Other(NodeTag),
-}
-
-impl<'p> JoinTree<'p> {
-    /// What the node is.
-    pub fn kind(self) -> JoinKind<'p> {
-        let node = self.as_ptr();
-        // SAFETY: the tag says which structure a node is.
-        unsafe {
-            match tag_of(node) {
-                NodeTag::T_RangeTblRef => JoinKind::Entry(View::at(node.cast())),
-                NodeTag::T_JoinExpr => JoinKind::Join(View::at(node.cast())),
-                NodeTag::T_FromExpr => JoinKind::From(View::at(node.cast())),
-                other => JoinKind::Other(other),
-            }
-        }
-    }
-}
-
-impl<'p> RangeTblRef<'p> {
-    /// The reference as a node of a join tree.
-    pub fn as_join_tree(self) -> JoinTree<'p> {
-        // SAFETY: the node lives for 'p, and every node begins with its tag.
-        unsafe { JoinTree::at(self.as_ptr().cast()) }
-    }
-}
-
-impl<'p> FromExpr<'p> {
-    /// The clause as a node of a join tree.
-    pub fn as_join_tree(self) -> JoinTree<'p> {
-        // SAFETY: the node lives for 'p, and every node begins with its tag.
-        unsafe { JoinTree::at(self.as_ptr().cast()) }
-    }
+#[cfg(not(feature = "pg15"))]
+views! {
+    /// By what the permissions of an entry are checked.
+    RTEPermissionInfo of RTEPermissionInfo {} {} {}
 }
 
 impl<'p> Query<'p> {
@@ -232,11 +223,7 @@ impl<'p> Query<'p> {
 
     /// The sets of GROUPING SETS, after the planner has expanded them: each has the references of its clauses.
     pub fn expanded_sets(self) -> Vec<Integers<'p>> {
-        // SAFETY: a live list of lists of integers. The empty set is a null list, which is no node.
-        unsafe {
-            let sets = crate::pg::nodes::list::<pg_sys::List>((*self.as_ptr()).groupingSets);
-            sets.map(|set| Field::of(set)).collect()
-        }
+        self.groupingSets().integer_lists()
     }
 
     /// The conditions of WHERE that are joined by AND.
@@ -253,29 +240,25 @@ impl<'p> Query<'p> {
 
     /// Takes away all that comes after HAVING, which is replaced.
     pub fn become_aggregation(self, having: Option<Expr<'p>>) {
-        let none: *mut pg_sys::List = std::ptr::null_mut();
-        // SAFETY: a live query, of which no view lends a reference; the condition lives as long.
-        unsafe {
-            let query = &mut *self.as_ptr();
-            query.havingQual = Field::raw(having);
-            (query.windowClause, query.distinctClause) = (none, none);
-            (query.limitCount, query.limitOffset) = (none.cast(), none.cast());
-            (query.hasWindowFuncs, query.hasDistinctOn) = (false, false);
-            query.hasForUpdate = false;
-        }
+        self.set_having(having);
+        self.set_windows(List::EMPTY);
+        self.set_distinct_clause(List::EMPTY);
+        self.set_limit_count(None);
+        self.set_limit_offset(None);
+        self.set_has_window_functions(false);
+        self.set_has_distinct_on(false);
+        self.set_has_for_update(false);
     }
 
     /// Takes away all that comes before the select list: common tables, groups and HAVING.
     pub fn become_outer(self) {
-        let none: *mut pg_sys::List = std::ptr::null_mut();
-        // SAFETY: a live query, of which no view lends a reference.
-        unsafe {
-            let query = &mut *self.as_ptr();
-            (query.cteList, query.groupClause, query.havingQual) = (none, none, none.cast());
-            (query.hasAggs, query.groupDistinct) = (false, false);
-            query.hasRecursive = false;
-            query.constraintDeps = none;
-        }
+        self.set_common_tables(List::EMPTY);
+        self.set_group_clause(List::EMPTY);
+        self.set_having(None);
+        self.set_has_aggregates(false);
+        self.set_group_distinct(false);
+        self.set_has_recursive(false);
+        self.set_dependencies(Oids::NONE);
     }
 
     /// Replaces references to grouping expressions by these, as versions before 18 have them.
@@ -286,38 +269,33 @@ impl<'p> Query<'p> {
     /// entry of grouping expressions any more, so it is emptied.
     #[cfg(feature = "pg18")]
     pub fn flatten_group_entry(self) {
-        // SAFETY: a live query, of which no view lends a reference; the functions copy what they change.
-        unsafe {
-            let query = self.as_ptr();
-            if (*query).hasGroupRTE {
-                let none = std::ptr::null_mut();
-                let targets = (*query).targetList.cast();
-                (*query).targetList = pg_sys::flatten_group_exprs(none, query, targets).cast();
-                let having = (*query).havingQual;
-                (*query).havingQual = pg_sys::flatten_group_exprs(none, query, having);
-                (*query).hasGroupRTE = false;
-                for entry in self.rtable() {
-                    let entry = entry.as_ptr();
-                    if (*entry).rtekind == pg_sys::RTEKind::RTE_GROUP {
-                        (*entry).groupexprs = std::ptr::null_mut();
-                    }
-                }
+        if !self.hasGroupRTE() {
+            return;
+        }
+        // The function copies what it changes.
+        let flatten = |expr| nodes::flatten_group_exprs(Null, self, expr);
+        let targets = self.targetList().as_node();
+        let targets = targets.map(flatten).and_then(|flat| flat.as_list());
+        self.set_targets(targets.unwrap_or(List::EMPTY));
+        self.set_having(self.havingQual().map(flatten));
+        self.set_has_group_entry(false);
+        for entry in self.rtable() {
+            if entry.rtekind() == pg_sys::RTEKind::RTE_GROUP {
+                entry.set_group_expressions(List::EMPTY);
             }
         }
     }
 
     /// Adds to the levels of references that lead at least `least` levels out of the query: `IncrementVarSublevelsUp`.
     pub fn raise_levels(self, by: i32, least: i32) {
-        // SAFETY: a live query.
-        unsafe { pg_sys::IncrementVarSublevelsUp(self.as_ptr().cast(), by, least) }
+        nodes::IncrementVarSublevelsUp(self, by, least);
     }
 }
 
 impl<'p> RangeTblEntry<'p> {
     /// The kind of a relation: `RELKIND_…`.
     pub fn relkind(self) -> u8 {
-        // SAFETY: a view's structure is live.
-        unsafe { (*self.as_ptr()).relkind as u8 }
+        self.relkind_character() as u8
     }
 
     /// Whether the entry is a relation: a table, a view or something like them.
@@ -330,38 +308,25 @@ impl<'p> RangeTblEntry<'p> {
         if attribute <= 0 {
             return self.eref().and_then(Alias::aliasname);
         }
-        // SAFETY: a live entry; it is an ERROR if it has no such column.
-        unsafe { Field::of(pg_sys::get_rte_attribute_name(self.as_ptr(), attribute)) }
+        nodes::get_rte_attribute_name(self, attribute)
     }
 
     /// All columns with their names, as references to the entry with this index: `expandRTE`. Dropped columns are NULL.
     pub fn columns(self, index: i32) -> impl Iterator<Item = (Option<&'p CStr>, Expr<'p>)> {
-        let (mut names, mut values) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: a live entry, whose relation is locked since the query was parsed.
-        let (names, values): (List<'p, Name<'p>>, List<'p, Expr<'p>>) = unsafe {
-            crate::pg::ports::expandRTE(self.as_ptr(), index, &mut names, &mut values);
-            (Field::of(names), Field::of(values))
-        };
+        // The entry's relation is locked since the query was parsed.
+        let (names, values) = nodes::expandRTE(self, index);
         names.iter().map(Name::sval).zip(values)
     }
 }
 
 impl<'p> SortGroupClause<'p> {
-    /// Notes whether the ordering operator is descending, which older versions look up.
-    pub fn set_descending(self, is_descending: bool) {
-        // SAFETY: a live clause, of which no view lends a reference.
-        unsafe { crate::pg::ports::set_reverse_sort(self.as_ptr(), is_descending) }
-    }
+    /// Notes whether the ordering operator is descending, which versions before 18 look up.
+    #[cfg(not(feature = "pg18"))]
+    pub fn set_descending(self, _is_descending: bool) {}
 
     /// The expression that the clause refers to in a target list: `get_sortgroupclause_expr`. It is an ERROR if there
     /// is none.
     pub fn expr(self, targets: List<'p, TargetEntry<'p>>) -> Expr<'p> {
-        // SAFETY: live structures; the function never returns null.
-        unsafe {
-            Expr::at(pg_sys::get_sortgroupclause_expr(
-                self.as_ptr(),
-                targets.as_ptr(),
-            ))
-        }
+        nodes::get_sortgroupclause_expr(self, targets)
     }
 }

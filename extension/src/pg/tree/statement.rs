@@ -4,9 +4,11 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, Oid};
 
+use super::expression::Expr;
 use super::list::List;
-use super::view::{Field, View, views};
+use super::view::views;
 use crate::pg::definitions::Definitions;
+use crate::pg::functions::catalog;
 
 views! {
     /// The name of a relation in a statement.
@@ -52,7 +54,12 @@ views! {
     /// A subcommand of ALTER TABLE.
     AlterTableCmd of AlterTableCmd {
         subtype: pg_sys::AlterTableType::Type;
-    } {} {}
+    } {
+        /// What the subcommand defines, which depends on its type.
+        definition = def: Option<Expr<'p>>;
+    } {} {
+        set_definitions = def: Definitions<'p>;
+    }
 
     /// ALTER … RENAME.
     RenameStmt of RenameStmt {
@@ -73,22 +80,15 @@ views! {
 impl RangeVar<'_> {
     /// The relation that the name refers to now; invalid if there is none.
     pub fn find(self) -> Oid {
-        let (no_lock, missing_ok) = (pg_sys::NoLock as i32, pg_sys::RVROption::RVR_MISSING_OK);
-        // SAFETY: a live name; missing is no error.
-        unsafe {
-            let (name, none) = (self.as_ptr(), std::ptr::null_mut());
-            pg_sys::RangeVarGetRelidExtended(name, no_lock, missing_ok, None, none)
-        }
+        catalog::relation_by_name(self)
     }
 
     /// The relation that was just created under the name. The search path might find another relation of that name
     /// first.
     pub fn find_created(self) -> Oid {
-        // SAFETY: a live name; look-ups in the system catalogs.
-        unsafe {
-            let schema = pg_sys::RangeVarGetCreationNamespace(self.as_ptr());
-            pg_sys::get_relname_relid((*self.as_ptr()).relname, schema)
-        }
+        let schema = catalog::RangeVarGetCreationNamespace(self);
+        let name = self.relname().unwrap_or_default();
+        catalog::get_relname_relid(name, schema)
     }
 }
 
@@ -103,17 +103,14 @@ impl<'p> AlterTableCmd<'p> {
 
     /// The parameters that SET and RESET name.
     pub fn parameters(self) -> Definitions<'p> {
-        match self.sets_parameters() {
-            // SAFETY: such a subcommand has a list of them, or null.
-            true => unsafe { Field::of((*self.as_ptr()).def.cast()) },
-            false => Definitions::empty(),
-        }
+        let definition = self.definition().filter(|_| self.sets_parameters());
+        let list = definition.and_then(Expr::as_list);
+        list.unwrap_or(Definitions::EMPTY)
     }
 
     /// Replaces the parameters that SET and RESET name.
     pub fn set_parameters(self, parameters: Definitions<'p>) {
         assert!(self.sets_parameters(), "only SET and RESET name parameters");
-        // SAFETY: a live subcommand, of which no view lends a reference.
-        unsafe { (*self.as_ptr()).def = parameters.as_ptr().cast() }
+        self.set_definitions(parameters);
     }
 }

@@ -19,6 +19,26 @@ pub trait View<'p>: Copy {
     fn as_ptr(self) -> *mut Self::Raw;
 }
 
+/// A pointer of C, to what may be changed or not.
+pub trait Pointer {
+    /// The pointer as one to another type.
+    fn to<T>(self) -> *mut T;
+}
+
+impl<U> Pointer for *mut U {
+    #[inline]
+    fn to<T>(self) -> *mut T {
+        self.cast()
+    }
+}
+
+impl<U> Pointer for *const U {
+    #[inline]
+    fn to<T>(self) -> *mut T {
+        self.cast_mut().cast()
+    }
+}
+
 /// A field of a structure, as a view's accessor returns it.
 pub trait Field<'p> {
     /// The type of the field in C.
@@ -76,20 +96,62 @@ macro_rules! nullable_fields {
                 self.raw
             }
         }
+
+        impl<T> $crate::pg::functions::Argument<*mut T> for $view<'_> {
+            fn into_c(self) -> *mut T {
+                self.raw.cast()
+            }
+        }
+
+        impl<T> $crate::pg::functions::Argument<*const T> for $view<'_> {
+            fn into_c(self) -> *const T {
+                self.raw.cast()
+            }
+        }
+
+        impl<T> $crate::pg::functions::Answer<*mut T> for $view<'_> {
+            unsafe fn of_c(value: *mut T) -> Self {
+                $view { raw: value.cast(), lifetime: std::marker::PhantomData }
+            }
+        }
+
+        impl $view<'_> {
+            /// Null.
+            #[allow(dead_code)]
+            pub const NONE: Self =
+                $view { raw: std::ptr::null_mut(), lifetime: std::marker::PhantomData };
+        }
     )*};
 }
 pub(crate) use nullable_fields;
 
+/// The place of a field: by its own name, or by a path through structures that lie in one another.
+macro_rules! place {
+    ($pointer:expr, $name:ident) => {
+        (*$pointer).$name
+    };
+    ($pointer:expr, $name:ident, $($path:ident).+) => {
+        (*$pointer).$($path).+
+    };
+}
+pub(crate) use place;
+
 /// Declares views: `View of Structure { fields copied; } { pointers as views; } { fields to set; } { pointers to set;
-/// }`. The last part may be missing.
+/// }`. The last part may be missing. A field has its name in C, or stands for another one: `name = field.of_field`.
 macro_rules! views {
     ($(
         $(#[$meta:meta])*
         $view:ident of $raw:ident
-        { $($(#[$copied_meta:meta])* $copied:ident: $copied_type:ty;)* }
-        { $($(#[$pointer_meta:meta])* $pointer:ident: $pointer_type:ty;)* }
-        { $($(#[$set_meta:meta])* $set:ident = $field:ident: $set_type:ty;)* }
-        $({ $($(#[$put_meta:meta])* $put:ident = $put_field:ident: $put_type:ty;)* })?
+        {$(
+            $(#[$copied_meta:meta])*
+            $copied:ident $(= $($copied_path:ident).+)?: $copied_type:ty;
+        )*}
+        {$(
+            $(#[$pointer_meta:meta])*
+            $pointer:ident $(= $($pointer_path:ident).+)?: $pointer_type:ty;
+        )*}
+        { $($(#[$set_meta:meta])* $set:ident = $($field:ident).+: $set_type:ty;)* }
+        $({ $($(#[$put_meta:meta])* $put:ident = $($put_field:ident).+: $put_type:ty;)* })?
     )*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +179,23 @@ macro_rules! views {
             }
         }
 
+        /// A pointer that is never null.
+        impl<'p> $crate::pg::tree::view::Field<'p> for $view<'p> {
+            type Raw = *mut pgrx::pg_sys::$raw;
+
+            #[inline]
+            unsafe fn of(raw: *mut pgrx::pg_sys::$raw) -> Self {
+                assert!(!raw.is_null());
+                // SAFETY: not null; see the trait for the rest.
+                unsafe { $crate::pg::tree::view::View::at(raw) }
+            }
+
+            #[inline]
+            fn raw(self) -> *mut pgrx::pg_sys::$raw {
+                self.pointer.as_ptr()
+            }
+        }
+
         #[allow(dead_code, non_snake_case)]
         impl<'p> $view<'p> {
             $(
@@ -125,7 +204,11 @@ macro_rules! views {
                 #[inline]
                 pub fn $copied(self) -> $copied_type {
                     // SAFETY: a view's structure is live.
-                    unsafe { (*self.pointer.as_ptr()).$copied }
+                    unsafe {
+                        $crate::pg::tree::view::place!(
+                            self.pointer.as_ptr(), $copied $(, $($copied_path).+)?
+                        )
+                    }
                 }
             )*
             $(
@@ -135,27 +218,30 @@ macro_rules! views {
                 pub fn $pointer(self) -> $pointer_type {
                     // SAFETY: what a live structure points to lives as long as it does, and the field has this type.
                     unsafe {
-                        $crate::pg::tree::view::Field::of((*self.pointer.as_ptr()).$pointer.cast())
+                        let field = $crate::pg::tree::view::place!(
+                            self.pointer.as_ptr(), $pointer $(, $($pointer_path).+)?
+                        );
+                        $crate::pg::tree::view::Field::of($crate::pg::tree::view::Pointer::to(field))
                     }
                 }
             )*
             $(
                 $(#[$set_meta])*
-                #[doc = concat!("Sets `", stringify!($raw), ".", stringify!($field), "`.")]
+                #[doc = concat!("Sets `", stringify!($raw), ".", stringify!($($field).+), "`.")]
                 #[inline]
                 pub fn $set(self, value: $set_type) {
                     // SAFETY: a view's structure is live, and no view lends a reference to a field.
-                    unsafe { (*self.pointer.as_ptr()).$field = value }
+                    unsafe { (*self.pointer.as_ptr()).$($field).+ = value }
                 }
             )*
             $($(
                 $(#[$put_meta])*
-                #[doc = concat!("Sets `", stringify!($raw), ".", stringify!($put_field), "`.")]
+                #[doc = concat!("Sets `", stringify!($raw), ".", stringify!($($put_field).+), "`.")]
                 #[inline]
                 pub fn $put(self, value: $put_type) {
                     let value = $crate::pg::tree::view::Field::raw(value);
                     // SAFETY: a view's structure is live; the value lives as long, and the field has this type.
-                    unsafe { (*self.pointer.as_ptr()).$put_field = value.cast() }
+                    unsafe { (*self.pointer.as_ptr()).$($put_field).+ = value.cast() }
                 }
             )*)?
         }

@@ -169,19 +169,22 @@ impl Cluster {
         wait_for_end(&children)
     }
 
-    /// Kills one backend with SIGKILL (`pg_backend_pid()`). PostgreSQL then restarts itself: see
-    /// [`Cluster::wait_ready`].
+    /// Kills one backend with SIGKILL (`pg_backend_pid()`). PostgreSQL then ends all its processes
+    /// and restarts itself: see [`Cluster::wait_ready`].
+    ///
+    /// This function waits until the processes have ended. Otherwise a connection could still
+    /// succeed before PostgreSQL has noticed the crash.
     ///
     /// # Errors
     /// The backend does not exist, or has just ended by itself. PostgreSQL then continues without a
     /// restart.
     pub fn kill9_backend(&self, backend: u32) -> Result<()> {
-        let ours = self
+        let children = self
             .postmaster
             .as_ref()
-            .is_some_and(|postmaster| process::children(postmaster.id()).contains(&backend));
-        if ours && kill_surely(backend) {
-            return Ok(());
+            .map_or_else(Vec::new, |postmaster| process::children(postmaster.id()));
+        if children.contains(&backend) && kill_surely(backend) {
+            return wait_for_end(&children);
         }
         Err(Error::Other(format!(
             "process {backend} is not a backend of the cluster {}",
