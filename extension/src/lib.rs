@@ -47,7 +47,7 @@ pgrx::pg_module_magic!();
 /// Called when Postgres loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
-    pg::server::silence_backtraces();
+    pg::signals::silence_backtraces();
     if !pg::server::is_preloading() {
         error::raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

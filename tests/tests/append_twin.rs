@@ -230,3 +230,36 @@ fn index_scans_of_appended_rows_agree_with_heap() {
     }
     assert!(refused > 0, "no batch was refused (seed {seed})");
 }
+
+#[test]
+fn a_statement_is_cancelled_while_it_makes_index_entries() {
+    let cluster = Cluster::builder("append_cancelled").start().unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    // The expression of the index cancels the statement, right before the next look for interrupts between two rows.
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE TABLE l (id int4, uq int8, v float8, name text) USING lanes;
+             CREATE FUNCTION cancelling(int8) RETURNS bool IMMUTABLE
+                 RETURN $1 <> 1024 OR pg_cancel_backend(pg_backend_pid());
+             CREATE INDEX ON l (cancelling(uq))",
+        )
+        .unwrap();
+    let (mut random, seed) = seeded("append_cancelled");
+    let rows = Rows::random(&mut random, 5_000, 1, false);
+    let cancelled = client.query_one("SELECT lanes.append('l', $1)", &[&rows.batch()]);
+    let error = cancelled.unwrap_err();
+    assert_eq!(
+        error.code(),
+        Some(&postgres::error::SqlState::QUERY_CANCELED),
+        "seed {seed}: {error}"
+    );
+    // The session goes on, and nothing is left of the rows.
+    let left: i64 = client
+        .query_one("SELECT count(*) FROM l", &[])
+        .unwrap()
+        .get(0);
+    assert_eq!(left, 0);
+    let problems = client.query("SELECT * FROM lanes.check('l')", &[]).unwrap();
+    assert!(problems.is_empty(), "{problems:?}");
+}

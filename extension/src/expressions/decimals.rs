@@ -13,14 +13,14 @@ use lanes_columnar::vector::decimal::operation::DecimalOperation;
 use lanes_columnar::vector::decimal::{Decimal, DecimalValue};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_simd::Comparison;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::choices::check_scalars;
 use super::translate::{Translation, Translator};
 use crate::pg::exec::decimal_aggregate::DecimalStates;
 use crate::pg::names::{describe, function_name};
 use crate::pg::numeric::Numeric;
-use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, List};
+use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, List, call_of, walk};
 
 impl Translator {
     /// An expression of type `numeric` whose values are likely to be decimals.
@@ -66,7 +66,13 @@ impl Translator {
     }
 
     /// An expression without columns. While a query is planned, it counts as NULL unless it is a constant.
+    ///
+    /// # Errors
+    /// Also if its evaluation may fail: PostgreSQL would not evaluate it if no row came to it.
     fn decimal_constant(&self, expr: Expr<'_>) -> Translation<Option<Decimal>> {
+        if may_fail(expr) {
+            return Err(describe(expr));
+        }
         let Some(value) = self.constant(expr)? else {
             return Ok(None);
         };
@@ -86,9 +92,7 @@ impl Translator {
             argument.ok_or_else(|| format!("function {}", function_name(function)))
         };
         match function {
-            pg_sys::F_NUMERIC_INT2 | pg_sys::F_NUMERIC_INT4 | pg_sys::F_NUMERIC_INT8 => {
-                Ok(DecimalValue::integer(self.value(argument(0)?)?))
-            }
+            _ if is_of_integer(function) => Ok(DecimalValue::integer(self.value(argument(0)?)?)),
             pg_sys::F_NUMERIC_UPLUS => self.decimal(argument(0)?),
             pg_sys::F_NUMERIC_UMINUS => {
                 let zero = DecimalValue::constant(Some(Decimal::default()));
@@ -174,6 +178,33 @@ impl Translator {
             }
         }
     }
+}
+
+/// Whether the evaluation of an expression without columns may be an error. Sums and products of numerics never are,
+/// within the bounds of what a decimal may be.
+fn may_fail(expr: Expr<'_>) -> bool {
+    walk::expression(expr, &mut |node, _| match call_of(node) {
+        Some((function, _)) => {
+            let function = function.to_u32();
+            let is_sign = matches!(function, pg_sys::F_NUMERIC_UPLUS | pg_sys::F_NUMERIC_UMINUS);
+            !is_sign && !is_of_integer(function) && operation(function).is_none()
+        }
+        None => matches!(
+            node.kind(),
+            Kind::DistinctExpr(_)
+                | Kind::NullIfExpr(_)
+                | Kind::ScalarArrayOpExpr(_)
+                | Kind::Other(NodeTag::T_CoerceViaIO | NodeTag::T_ArrayCoerceExpr)
+        ),
+    })
+}
+
+/// Whether a function converts an integer to a numeric.
+fn is_of_integer(function: u32) -> bool {
+    matches!(
+        function,
+        pg_sys::F_NUMERIC_INT2 | pg_sys::F_NUMERIC_INT4 | pg_sys::F_NUMERIC_INT8
+    )
 }
 
 /// The operation of a function of two numerics.

@@ -4,7 +4,7 @@ use pgrx::PgSqlErrorCode;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 
-use crate::pg::{server, transaction};
+use crate::pg::{call, server};
 use crate::remote::cold_cache;
 use crate::remote::key::Key;
 use crate::remote::requests::{self, Cause};
@@ -26,7 +26,7 @@ fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
 #[pg_extern(sql = false)]
 fn recall_wait(timeout: Option<Interval>, info: pg_sys::FunctionCallInfo) {
     let wait = timeout.as_ref().map_or(0, wait_micros);
-    let waited = transaction::commit_before(info, || requests::wait(server::database(), wait));
+    let waited = call::commit_before(info, || requests::wait(server::database(), wait));
     if waited.is_none() {
         error::raise(
             PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,

@@ -339,6 +339,21 @@ macro_rules! sql_callables {
     )*};
 }
 
+/// Registers main functions of background workers: `symbol => body;`, where `body` is `fn(Datum)`, which takes the
+/// worker's argument.
+#[macro_export]
+macro_rules! worker_mains {
+    ($($symbol:ident => $body:expr;)*) => {$(
+        #[doc = concat!("Worker: `", stringify!($symbol), "`.")]
+        #[pgrx::pg_guard]
+        #[unsafe(no_mangle)]
+        pub extern "C-unwind" fn $symbol(argument: pgrx::pg_sys::Datum) {
+            let body: fn(pgrx::pg_sys::Datum) = $body;
+            body(argument);
+        }
+    )*};
+}
+
 /// Raises PostgreSQL's error for a float8 that is too large.
 pub fn float_overflow() -> ! {
     // SAFETY: raises an error and nothing else.
@@ -356,3 +371,59 @@ pub fn float_underflow() -> ! {
     #[cfg(feature = "pg18")]
     unreachable!("an error was raised")
 }
+
+/// Ends the transaction of a procedure that was called at the top, as PL/pgSQL's COMMIT does, and
+/// runs `work` in the next one. `None`: the call is inside a transaction block or a function, and
+/// nothing was done.
+pub fn commit_before<T>(call: pg_sys::FunctionCallInfo, work: impl FnOnce() -> T) -> Option<T> {
+    // SAFETY: PostgreSQL passed the call's information, and the context of a CALL is of this type.
+    unsafe {
+        let context = (*call).context;
+        let is_call = !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_CallContext;
+        if !is_call || (*context.cast::<pg_sys::CallContext>()).atomic {
+            return None;
+        }
+        pg_sys::SPI_connect_ext(pg_sys::SPI_OPT_NONATOMIC as i32);
+        pg_sys::SPI_commit();
+        let result = work();
+        pg_sys::SPI_finish();
+        Some(result)
+    }
+}
+
+/// Makes a type, whose datums are of a type of SQL, one that functions return.
+macro_rules! returned_as {
+    ($type:ident, $sql:literal) => {
+        // SAFETY: the datums are of this type of SQL.
+        unsafe impl pgrx::pgrx_sql_entity_graph::metadata::SqlTranslatable for $type {
+            const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!($type);
+            const TYPE_ORIGIN: pgrx::pgrx_sql_entity_graph::metadata::TypeOrigin =
+                pgrx::pgrx_sql_entity_graph::metadata::TypeOrigin::External;
+            const ARGUMENT_SQL: Result<
+                pgrx::pgrx_sql_entity_graph::metadata::SqlMappingRef,
+                pgrx::pgrx_sql_entity_graph::metadata::ArgumentError,
+            > = Ok(pgrx::pgrx_sql_entity_graph::metadata::SqlMappingRef::literal($sql));
+            const RETURN_SQL: Result<
+                pgrx::pgrx_sql_entity_graph::metadata::ReturnsRef,
+                pgrx::pgrx_sql_entity_graph::metadata::ReturnsError,
+            > = Ok(pgrx::pgrx_sql_entity_graph::metadata::ReturnsRef::One(
+                pgrx::pgrx_sql_entity_graph::metadata::SqlMappingRef::literal($sql),
+            ));
+        }
+
+        // SAFETY: the datums are of this type, as SQL declares.
+        unsafe impl pgrx::callconv::BoxRet for $type {
+            unsafe fn box_into<'fcx>(
+                self,
+                call: &mut pgrx::callconv::FcInfo<'fcx>,
+            ) -> pgrx::datum::Datum<'fcx> {
+                match pgrx::IntoDatum::into_datum(self) {
+                    // SAFETY: the datum is of the call's result type.
+                    Some(value) => unsafe { call.return_raw_datum(value) },
+                    None => call.return_null(),
+                }
+            }
+        }
+    };
+}
+pub(super) use returned_as;

@@ -6,7 +6,6 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::index::{Entry, EntryMaker};
-use super::ports;
 use super::table::OpenTable;
 
 /// The valid indexes of a table that have an entry for each row, open.
@@ -70,7 +69,7 @@ impl<'a> CheckedIndex<'a> {
     /// The name of the index.
     pub fn name(&self) -> String {
         // SAFETY: the index is open.
-        unsafe { ports::RelationGetRelationName(self.index) }
+        unsafe { OpenTable::new(self.index) }.name()
     }
 
     /// Whether the index has an entry. Only access methods that a scan need not give a key of the first column have to

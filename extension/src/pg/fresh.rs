@@ -68,7 +68,7 @@ pub fn lengthen(table: OpenTable<'_>, length: u32, blocks: u32) {
     };
     // SAFETY: the table is open; the page of zeros is only read.
     unsafe {
-        let smgr = ports::RelationGetSmgr(table.as_ptr());
+        let smgr = ports::RelationGetSmgr(table);
         #[cfg(not(feature = "pg15"))]
         pg_sys::smgrzeroextend(smgr, MAIN, length, (end - length) as i32, false);
         #[cfg(feature = "pg15")]
@@ -142,7 +142,7 @@ impl<'a> FreshPages<'a> {
         }
         // SAFETY: the table is open; the pages are initialised and our own.
         unsafe {
-            let smgr = ports::RelationGetSmgr(self.table.as_ptr());
+            let smgr = ports::RelationGetSmgr(self.table);
             for (index, (&page, &block)) in pages.iter().zip(&blocks).enumerate().take(count) {
                 // A spare page still has the position of the record that logged it.
                 (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn = pg_sys::PageXLogRecPtr::default();

@@ -11,6 +11,7 @@ use super::descriptor::Descriptor;
 use super::executor;
 use super::slot::Slot;
 use super::table::OpenTable;
+use super::tree::View;
 
 unsafe extern "C-unwind" {
     // It raises no ERROR.
@@ -190,7 +191,7 @@ impl EntrySink {
     /// The types of the index's columns, and their modifiers.
     pub fn column_types(&self) -> Vec<(pg_sys::Oid, i32)> {
         // SAFETY: `new` was promised an open index; its descriptor lives while it is open.
-        let descriptor = unsafe { Descriptor::new((*self.index).rd_att) };
+        let descriptor = unsafe { Descriptor::at((*self.index).rd_att) };
         let columns = descriptor.attributes();
         columns
             .map(|column| (column.atttypid, column.atttypmod))
@@ -287,7 +288,7 @@ impl<'a> VacuumedIndexes<'a> {
                     removed += stats.tuples_removed as u64;
                     if !stats.estimated_count {
                         super::ports::update_index_stats(
-                            index,
+                            OpenTable::new(index),
                             stats.num_pages,
                             stats.num_index_tuples,
                         );

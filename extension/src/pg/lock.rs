@@ -1,11 +1,12 @@
 //! Heavyweight locks as values.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use pgrx::{PgSqlErrorCode, PgTryBuilder, pg_sys};
+use pgrx::pg_sys;
 
+use super::functions::{Place, process, relation};
 use super::ports;
+use super::resource_owner::{self, ResourceOwner};
 use super::table::OpenTable;
 
 /// The relation's *space lock*: page lock 0 of the relation. Writers share it from allocating
@@ -26,8 +27,7 @@ impl<'a> SpaceLock<'a> {
     }
 
     fn take(table: OpenTable<'a>, mode: i32) -> SpaceLock<'a> {
-        // SAFETY: the table is open.
-        unsafe { pg_sys::LockPage(table.as_ptr(), 0, mode) };
+        relation::LockPage(table, 0, mode);
         SpaceLock { table, mode }
     }
 }
@@ -35,8 +35,8 @@ impl<'a> SpaceLock<'a> {
 impl Drop for SpaceLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: taken in `take`; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockPage(self.table.as_ptr(), 0, self.mode) }
+            // An abort releases it by the resource owner instead.
+            relation::UnlockPage(self.table, 0, self.mode);
         }
     }
 }
@@ -49,10 +49,7 @@ pub struct ExtensionLock<'a> {
 impl<'a> ExtensionLock<'a> {
     /// Waits for the lock.
     pub fn acquire(table: OpenTable<'a>) -> ExtensionLock<'a> {
-        // SAFETY: the table is open.
-        unsafe {
-            pg_sys::LockRelationForExtension(table.as_ptr(), pg_sys::ExclusiveLock as i32);
-        }
+        relation::LockRelationForExtension(table, pg_sys::ExclusiveLock as i32);
         ExtensionLock { table }
     }
 }
@@ -61,8 +58,8 @@ impl Drop for ExtensionLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let mode = pg_sys::ExclusiveLock as i32;
-            // SAFETY: taken in `acquire`; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockRelationForExtension(self.table.as_ptr(), mode) }
+            // An abort releases it by the resource owner instead.
+            relation::UnlockRelationForExtension(self.table, mode);
         }
     }
 }
@@ -74,7 +71,7 @@ impl Drop for ExtensionLock<'_> {
 pub struct RowNumbersLock<'a> {
     table: OpenTable<'a>,
     /// Only this resource owner can release it.
-    owner: pg_sys::ResourceOwner,
+    owner: ResourceOwner,
 }
 
 /// The page that stands for the lock.
@@ -83,18 +80,14 @@ const ROW_NUMBERS_PAGE: u32 = 1;
 impl<'a> RowNumbersLock<'a> {
     /// Shares the lock until the transaction ends.
     pub fn share_until_commit(table: OpenTable<'a>) {
-        // SAFETY: the table is open.
-        unsafe { pg_sys::LockPage(table.as_ptr(), ROW_NUMBERS_PAGE, pg_sys::ShareLock as i32) };
+        relation::LockPage(table, ROW_NUMBERS_PAGE, pg_sys::ShareLock as i32);
     }
 
     /// `None`: others hold it.
     pub fn try_exclusive(table: OpenTable<'a>) -> Option<RowNumbersLock<'a>> {
         let mode = pg_sys::ExclusiveLock as i32;
-        // SAFETY: the table is open.
-        let (taken, owner) = unsafe {
-            let taken = pg_sys::ConditionalLockPage(table.as_ptr(), ROW_NUMBERS_PAGE, mode);
-            (taken, pg_sys::CurrentResourceOwner)
-        };
+        let taken = relation::ConditionalLockPage(table, ROW_NUMBERS_PAGE, mode);
+        let owner = ResourceOwner::current();
         // The value is made only after this. Dropping it before would release a lock that nobody
         // holds.
         taken.then(|| RowNumbersLock { table, owner })
@@ -108,39 +101,9 @@ impl<'a> RowNumbersLock<'a> {
         wait_max: Duration,
     ) -> Option<RowNumbersLock<'a>> {
         let mode = pg_sys::ExclusiveLock as i32;
-        let wait_max = i32::try_from(wait_max.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: the table is open. The error that ends the wait leaves nothing behind once its subtransaction is
-        // rolled back; the setting is this backend's own, and is put back whatever happens.
-        unsafe {
-            let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
-            let setting = pg_sys::LockTimeout;
-            pg_sys::BeginInternalSubTransaction(std::ptr::null());
-            pg_sys::MemoryContextSwitchTo(context);
-            pg_sys::LockTimeout = match setting {
-                0 => wait_max.max(1),
-                setting => setting.min(wait_max.max(1)),
-            };
-            let wait = AssertUnwindSafe(|| {
-                pg_sys::LockPage(table.as_ptr(), ROW_NUMBERS_PAGE, mode);
-                true
-            });
-            let taken = PgTryBuilder::new(wait)
-                .catch_when(PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE, |_| false)
-                .finally(|| pg_sys::LockTimeout = setting)
-                .execute();
-            if taken {
-                // The lock becomes the transaction's, and the transaction outlives this statement.
-                pg_sys::ReleaseCurrentSubTransaction();
-            } else {
-                pg_sys::RollbackAndReleaseCurrentSubTransaction();
-            }
-            pg_sys::MemoryContextSwitchTo(context);
-            pg_sys::CurrentResourceOwner = owner;
-            taken.then(|| RowNumbersLock {
-                table,
-                owner: pg_sys::CurTransactionResourceOwner,
-            })
-        }
+        let lock = || relation::LockPage(table, ROW_NUMBERS_PAGE, mode);
+        let owner = resource_owner::lock_within(wait_max, lock)?;
+        Some(RowNumbersLock { table, owner })
     }
 }
 
@@ -148,14 +111,11 @@ impl Drop for RowNumbersLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let mode = pg_sys::ExclusiveLock as i32;
-            // SAFETY: taken above by this owner, which lives as long as the statement or longer; an
-            // abort releases it by the resource owner instead.
-            unsafe {
-                let current = pg_sys::CurrentResourceOwner;
-                pg_sys::CurrentResourceOwner = self.owner;
-                pg_sys::UnlockPage(self.table.as_ptr(), ROW_NUMBERS_PAGE, mode);
-                pg_sys::CurrentResourceOwner = current;
-            }
+            // The owner lives as long as the statement or longer. An abort releases the lock by the
+            // owner instead.
+            let table = self.table;
+            let unlock = || relation::UnlockPage(table, ROW_NUMBERS_PAGE, mode);
+            self.owner.run(unlock);
         }
     }
 }
@@ -178,19 +138,16 @@ impl<'a> SoleUse<'a> {
             pg_sys::AccessExclusiveLock as i32,
         );
         for attempt in 0..attempts {
-            // SAFETY: the table is open.
-            unsafe {
-                if attempt > 0 {
-                    pg_sys::pg_usleep(Self::PAUSE_MICROS);
-                    ports::CHECK_FOR_INTERRUPTS();
-                }
-                // Others that wait for the table, such as an ALTER TABLE, go first.
-                if pg_sys::LockHasWaitersRelation(table.as_ptr(), own) {
-                    return None;
-                }
-                if pg_sys::ConditionalLockRelation(table.as_ptr(), sole) {
-                    return Some(SoleUse { table });
-                }
+            if attempt > 0 {
+                process::pg_usleep(Self::PAUSE_MICROS);
+                ports::CHECK_FOR_INTERRUPTS();
+            }
+            // Others that wait for the table, such as an ALTER TABLE, go first.
+            if relation::LockHasWaitersRelation(table, own) {
+                return None;
+            }
+            if relation::ConditionalLockRelation(table, sole) {
+                return Some(SoleUse { table });
             }
         }
         None
@@ -201,8 +158,8 @@ impl Drop for SoleUse<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let mode = pg_sys::AccessExclusiveLock as i32;
-            // SAFETY: taken above; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockRelation(self.table.as_ptr(), mode) }
+            // An abort releases it by the resource owner instead.
+            relation::UnlockRelation(self.table, mode);
         }
     }
 }
@@ -222,8 +179,7 @@ impl<'a> RowQueueLock<'a> {
         mode: i32,
     ) -> RowQueueLock<'a> {
         let mut pointer = tid;
-        // SAFETY: the table is open.
-        unsafe { pg_sys::LockTuple(table.as_ptr(), &mut pointer, mode) };
+        relation::LockTuple(table, Place(&mut pointer), mode);
         RowQueueLock { table, tid, mode }
     }
 
@@ -234,8 +190,7 @@ impl<'a> RowQueueLock<'a> {
         mode: i32,
     ) -> Option<RowQueueLock<'a>> {
         let mut pointer = tid;
-        // SAFETY: the table is open.
-        let taken = unsafe { ports::ConditionalLockTuple(table.as_ptr(), &mut pointer, mode) };
+        let taken = ports::ConditionalLockTuple(table, &mut pointer, mode);
         taken.then(|| RowQueueLock { table, tid, mode })
     }
 }
@@ -243,8 +198,8 @@ impl<'a> RowQueueLock<'a> {
 impl Drop for RowQueueLock<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: taken above; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockTuple(self.table.as_ptr(), &mut self.tid, self.mode) }
+            // An abort releases it by the resource owner instead.
+            relation::UnlockTuple(self.table, Place(&mut self.tid), self.mode);
         }
     }
 }

@@ -12,6 +12,8 @@
 
 use std::sync::Once;
 
+use super::signals::keep_freed_bytes;
+
 /// The most bytes of freed memory that the process keeps at the end of the heap. Larger pieces than
 /// this are taken from the kernel and returned at once; it is the largest such limit that the
 /// allocator accepts.
@@ -24,23 +26,14 @@ const KEPT_BY_QUERIES_MAX: i32 = 8 << 20;
 /// without the GNU C library.
 pub fn keep_freed_memory() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| keep(KEPT_BYTES_MAX));
+    ONCE.call_once(|| keep_freed_bytes(KEPT_BYTES_MAX));
     KEPT.call_once(|| {});
 }
 
 /// Makes this process keep up to [`KEPT_BY_QUERIES_MAX`], unless an earlier call made it keep more.
 pub fn keep_memory_of_queries() {
-    KEPT.call_once(|| keep(KEPT_BY_QUERIES_MAX));
+    KEPT.call_once(|| keep_freed_bytes(KEPT_BY_QUERIES_MAX));
 }
 
 /// Whether this process keeps memory.
 static KEPT: Once = Once::new();
-
-fn keep(bytes: i32) {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: the allocator locks these parameters, and uses them from its next call on.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, bytes);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, bytes);
-    }
-}

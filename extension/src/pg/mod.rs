@@ -7,7 +7,7 @@
 //!   row types.
 //! - [`page`], [`byte_change`], [`fresh`], `room`: pinned and locked pages and their WAL; pages
 //!   past the end of a file, and disk space for them.
-//! - [`lock`], [`shmem`], [`condition_variable`]: locks, shared memory, and waking other processes.
+//! - [`lock`], `resource_owner`, [`shmem`], [`condition_variable`]: locks, shared memory, and waking other processes.
 //! - [`snapshot`], [`transaction`]: snapshots, and the outcome of transactions.
 //! - [`datum`], [`typed_datum`], [`numeric`], [`numeric_digits`], [`slot`], [`kind`], [`text`], [`text_predicate`],
 //!   [`collation`], [`type_io`]: values and rows; the order of texts.
@@ -85,6 +85,7 @@ pub mod page;
 pub mod permission;
 pub mod ports;
 pub mod progress;
+mod resource_owner;
 #[cfg(feature = "pg15")]
 mod room;
 pub mod row_log;

@@ -20,6 +20,8 @@ use super::key_order::KeyOrder;
 use super::ports;
 use super::slot::{RowHeader, Slot};
 use super::table::OpenTable;
+use super::tree::View;
+use super::whole_error::guard;
 
 unsafe extern "C-unwind" {
     #[link_name = "ExecInsertIndexTuples"]
@@ -158,17 +160,19 @@ impl OpenIndexes {
         id_of: impl Fn(usize) -> pg_sys::ItemPointerData + Copy,
     ) -> bool {
         // SAFETY: everything was made by `open`; the rows live as long as this call. No frame within the boundary owns
-        // anything.
+        // anything. A panic, as of a cancelled statement, becomes an ERROR within the boundary, which it must not cross.
         unsafe {
             let memory = executor::in_context((*self.estate).es_query_cxt, || {
                 executor::small_context(c"lanes entered rows")
             });
             let is_unsure = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                if self.excludes_rows() {
-                    return self.enter_row_by_row(outlet, count, header, id_of);
-                }
-                self.enter_by_index(outlet, count, header, id_of, memory);
-                false
+                guard(|| {
+                    if self.excludes_rows() {
+                        return self.enter_row_by_row(outlet, count, header, id_of);
+                    }
+                    self.enter_by_index(outlet, count, header, id_of, memory);
+                    false
+                })
             });
             pg_sys::MemoryContextDelete(memory);
             is_unsure
@@ -379,7 +383,7 @@ impl IndexEntries {
             }
             let info = &*self.info;
             let columns = &info.ii_IndexAttrNumbers[..info.ii_NumIndexKeyAttrs as usize];
-            let descriptor = Descriptor::new((*self.index).rd_att);
+            let descriptor = Descriptor::at((*self.index).rd_att);
             let types = (0..columns.len()).map(|column| descriptor.attribute(column).atttypid);
             let keys = columns.iter().copied().zip(types);
             let order = KeyOrder::of(outlet, count, keys)?;

@@ -5,10 +5,11 @@
 
 use pgrx::pg_sys::{self, ProgressCommandType};
 
+use super::functions::process;
+
 /// Sets a number of the current report.
 fn set(number: u32, value: i64) {
-    // SAFETY: a write to this session's own entry; without a report it does nothing.
-    unsafe { pg_sys::pgstat_progress_update_param(number as i32, value) }
+    process::pgstat_progress_update_param(number as i32, value);
 }
 
 /// The phases of VACUUM, as PostgreSQL's view names them.
@@ -33,8 +34,7 @@ impl VacuumProgress {
     /// Begins the report for a table of so many blocks.
     pub fn begin(table: pg_sys::Oid, blocks: u32) -> VacuumProgress {
         let command = ProgressCommandType::PROGRESS_COMMAND_VACUUM;
-        // SAFETY: a write to this session's own entry.
-        unsafe { pg_sys::pgstat_progress_start_command(command, table) };
+        process::pgstat_progress_start_command(command, table);
         set(pg_sys::PROGRESS_VACUUM_TOTAL_HEAP_BLKS, blocks.into());
         let progress = VacuumProgress(());
         progress.enter(VacuumPhase::Scanning);
@@ -73,8 +73,7 @@ impl VacuumProgress {
 impl Drop for VacuumProgress {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: a write to this session's own entry.
-            unsafe { pg_sys::pgstat_progress_end_command() }
+            process::pgstat_progress_end_command();
         }
     }
 }

@@ -15,6 +15,7 @@ use pgrx::prelude::*;
 use super::datum::RowOutlet;
 use super::descriptor::Descriptor;
 use super::ports;
+use super::tree::View;
 
 /// System columns of a row.
 #[derive(Clone, Copy, Default)]
@@ -117,7 +118,7 @@ impl<'a> Slot<'a> {
     #[inline]
     pub fn descriptor(self) -> Descriptor<'a> {
         // SAFETY: a live slot keeps its descriptor.
-        unsafe { Descriptor::new((*self.as_ptr()).tts_tupleDescriptor) }
+        unsafe { Descriptor::at((*self.as_ptr()).tts_tupleDescriptor) }
     }
 
     /// Whether the slot's rows are described by this very descriptor.

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pgrx::pg_sys;
 
 use super::descriptor::Descriptor;
-use super::functions::catalog;
+use super::functions::{Null, catalog, relation};
 use super::ports::{self, Locator, RelFileLocator};
+use super::tree::View;
 use super::{index, server};
 
 /// The routine table of lanes tables, by which they are recognised. Registered while the library is loaded.
@@ -82,8 +83,7 @@ impl<'a> OpenTable<'a> {
 
     /// The table's name, for messages.
     pub fn name(self) -> String {
-        // SAFETY: the table is open.
-        unsafe { ports::RelationGetRelationName(self.as_ptr()) }
+        ports::RelationGetRelationName(self)
     }
 
     /// The table's name with database and schema, as PostgreSQL's own VACUUM writes it. A part that was dropped
@@ -100,8 +100,7 @@ impl<'a> OpenTable<'a> {
     /// Where the table's file lies.
     #[inline]
     pub fn file(self) -> RelFileLocator {
-        // SAFETY: the table is open.
-        unsafe { ports::relation_locator(self.as_ptr()) }
+        ports::relation_locator(self)
     }
 
     /// The parts of [`OpenTable::file`].
@@ -133,8 +132,7 @@ impl<'a> OpenTable<'a> {
     /// Whether the table is temporary, so that its pages lie in this backend's own buffers.
     #[inline]
     pub fn uses_local_buffers(self) -> bool {
-        // SAFETY: the table is open.
-        unsafe { ports::RelationUsesLocalBuffers(self.as_ptr()) }
+        ports::RelationUsesLocalBuffers(self)
     }
 
     /// Whether the table is a temporary one of another session.
@@ -152,8 +150,7 @@ impl<'a> OpenTable<'a> {
     /// Whether changes of the table are WAL-logged.
     #[inline]
     pub fn needs_wal(self) -> bool {
-        // SAFETY: the table is open.
-        unsafe { ports::RelationNeedsWAL(self.as_ptr()) }
+        ports::RelationNeedsWAL(self)
     }
 
     /// Whether changes of the table's rows are logged for logical decoding too. Those of a rewrite are not: the
@@ -184,7 +181,7 @@ impl<'a> OpenTable<'a> {
     #[inline]
     pub fn descriptor(self) -> Descriptor<'a> {
         // SAFETY: a descriptor that is replaced while the table is open is kept until the transaction ends.
-        unsafe { Descriptor::new((*self.as_ptr()).rd_att) }
+        unsafe { Descriptor::at((*self.as_ptr()).rd_att) }
     }
 
     /// Whether the table has an index.
@@ -259,8 +256,7 @@ impl<'a> OpenTable<'a> {
 
     /// The bytes of a row's columns that the planner assumes: from statistics, or from the columns' types.
     pub fn data_width(self) -> usize {
-        // SAFETY: the table is open. Without an array, PostgreSQL keeps no widths.
-        unsafe { pg_sys::get_rel_data_width(self.as_ptr(), std::ptr::null_mut()) as usize }
+        relation::get_rel_data_width(self, Null) as usize
     }
 }
 

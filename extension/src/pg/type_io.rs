@@ -4,9 +4,10 @@ use std::ffi::CString;
 
 use pgrx::datum::Interval;
 use pgrx::memcxt::PgMemoryContexts;
-use pgrx::{IntoDatum, pg_sys};
+use pgrx::pg_sys;
 
 use super::descriptor::Attribute;
+use super::functions::{Place, catalog, values};
 use super::typed_datum::TypedDatum;
 
 /// The functions that read values of an attribute from text and send them.
@@ -23,11 +24,9 @@ impl TextType {
         let (mut input, mut parameter, mut send) =
             (pg_sys::InvalidOid, pg_sys::InvalidOid, pg_sys::InvalidOid);
         let mut is_varlena = false;
-        // SAFETY: catalogue look-ups of the attribute's type.
-        unsafe {
-            pg_sys::getTypeInputInfo(attribute.atttypid, &mut input, &mut parameter);
-            pg_sys::getTypeBinaryOutputInfo(attribute.atttypid, &mut send, &mut is_varlena);
-        }
+        let type_of = attribute.atttypid;
+        catalog::getTypeInputInfo(type_of, Place(&mut input), Place(&mut parameter));
+        catalog::getTypeBinaryOutputInfo(type_of, Place(&mut send), Place(&mut is_varlena));
         TextType {
             input,
             parameter,
@@ -61,32 +60,16 @@ pub fn timestamp_text(is_zoned: bool, time: i64) -> String {
 
 /// The timestamp with time zone that a timestamp without one is in the session's time zone.
 pub fn timestamp_to_utc(time: i64) -> Option<i64> {
-    let argument = pg_sys::Datum::from(time);
-    // SAFETY: the function of the cast takes a timestamp and returns a timestamptz.
-    let converted = unsafe {
-        pgrx::direct_function_call_as_datum(pg_sys::timestamp_timestamptz, &[Some(argument)])
-    }?;
-    Some(converted.value() as i64)
+    Some(values::timestamp_timestamptz(time))
 }
 
 /// An interval from text; text that is none is an ERROR. `None`: the text contains a NUL.
 pub fn parse_interval(text: &str) -> Option<Interval> {
     let text = CString::new(text).ok()?;
-    // SAFETY: the type's input function takes a C string, an OID that it ignores, and a type modifier.
-    unsafe {
-        pgrx::direct_function_call(
-            pg_sys::interval_in,
-            &[
-                Some(text.as_ptr().into()),
-                Some(pg_sys::InvalidOid.into()),
-                Some((-1_i32).into()),
-            ],
-        )
-    }
+    Some(values::interval_in(&text, pg_sys::InvalidOid, -1))
 }
 
 /// A number of bytes from text, with a unit or without; text that is none is an ERROR.
 pub fn parse_size(text: &str) -> Option<i64> {
-    // SAFETY: the function takes a text.
-    unsafe { pgrx::direct_function_call(pg_sys::pg_size_bytes, &[text.into_datum()]) }
+    Some(values::pg_size_bytes(text))
 }

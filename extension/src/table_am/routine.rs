@@ -273,7 +273,7 @@ unsafe extern "C-unwind" fn parallelscan_initialize(
         }
         #[cfg(feature = "pg18")]
         {
-            (*state).base.phs_locator = ports::relation_locator(relation);
+            (*state).base.phs_locator = OpenTable::new(relation).file();
         }
         (*state).base.phs_syncscan = false;
         (&raw mut (*state).segments).write(SharedSegments::default());

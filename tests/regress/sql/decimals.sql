@@ -46,6 +46,11 @@ EXECUTE above(12.5, 'NaN');
 EXECUTE above(NULL, NULL);
 SELECT count(*), sum(p * 1.10) FROM h WHERE q > 12.50001;
 DEALLOCATE above;
+-- What may fail is evaluated for the rows that come to it alone.
+PREPARE root(numeric) AS SELECT count(*), sum(p) FROM l WHERE s = 'none' AND p > sqrt($1);
+EXECUTE root(-1);
+EXECUTE root(4);
+DEALLOCATE root;
 RESET plan_cache_mode;
 -- By workers, and over sealed rows: the states of workers are PostgreSQL's own.
 CREATE TABLE many (s text, p numeric(12,2), u numeric, odd numeric) USING lanes;

@@ -102,6 +102,11 @@ CREATE AGGREGATE appended(anycompatible) (sfunc = array_append, stype = anycompa
 CREATE FUNCTION strict_sum(int, int) RETURNS int STRICT IMMUTABLE LANGUAGE sql AS 'SELECT $1 + $2';
 CREATE AGGREGATE from_first(int) (sfunc = strict_sum, stype = int);
 SELECT pg_temp.same('SELECT k, longest(s), from_first(i2::int), cardinality(appended(id)), appended(id) FILTER (WHERE id < 30) FROM l GROUP BY k');
+-- A final function that takes the types of the arguments.
+CREATE FUNCTION count_any(bigint, anyelement) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1 + 1';
+CREATE FUNCTION name_type(bigint, anyelement) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN pg_typeof($2) || ' ' || $1; END $$;
+CREATE AGGREGATE type_and_count(anyelement) (sfunc = count_any, stype = bigint, initcond = 0, finalfunc = name_type, finalfunc_extra);
+SELECT pg_temp.same('SELECT k, type_and_count(s), type_and_count(i2) FROM l GROUP BY k');
 -- A final function that changes the state is called once by PostgreSQL.
 CREATE AGGREGATE changing(int) (sfunc = int4pl, stype = int, initcond = 0, finalfunc = int4abs, finalfunc_modify = read_write);
 SELECT pg_temp.same('SELECT k, changing(id) FROM l GROUP BY k');

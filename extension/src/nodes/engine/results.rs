@@ -196,6 +196,7 @@ impl Groups {
             return;
         };
         if let Some(values) = partial.values.take() {
+            self.aggregation.clear();
             self.aggregation = Aggregation::new(Vec::new(), Vec::new());
             (self.joined, self.shared, self.order) = (Vec::new(), Vec::new(), Some(Vec::new()));
             self.next = 0;

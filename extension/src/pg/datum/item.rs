@@ -12,6 +12,8 @@
 use lanes_columnar::bytes16::Bytes16;
 use pgrx::pg_sys;
 
+use crate::pg::executor;
+
 /// The largest size of a varlena with a one-byte header, header included, plus one.
 const SHORT_BYTES_MAX: usize = 0x7f;
 const HEADER_BYTES: usize = 4;
@@ -60,6 +62,22 @@ pub(super) unsafe fn with_item(
             pg_sys::pfree(plain.cast());
         }
     }
+}
+
+/// A copy of bytes that are a value of a type by reference, in the current memory context.
+pub fn allocated(bytes: &[u8]) -> pg_sys::Datum {
+    // SAFETY: the memory is as large as the bytes.
+    unsafe {
+        let value = pg_sys::palloc(bytes.len()).cast::<u8>();
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), value, bytes.len());
+        pg_sys::Datum::from(value)
+    }
+}
+
+/// The bytes of a value of variable length that was just made, its header included.
+pub fn bytes_of_varlena<'a>(value: pg_sys::Datum) -> &'a [u8] {
+    // SAFETY: such a value is in memory as a whole, and its length stands in its header.
+    unsafe { executor::bytes(value, -1) }
 }
 
 /// Whether bytes are an item: a varlena that says its own length, and is neither compressed, nor a pointer to a value

@@ -134,21 +134,23 @@ impl FunctionsOfCall<'_> {
     unsafe fn of_state(&self, function: Oid, types: &mut [Oid], result: Oid) -> Callable {
         let collation = self.call.inputcollid();
         let mut expression = std::ptr::null_mut();
-        // SAFETY: this function's contract. The parsed call has the first type for the state, and the rest after it.
+        let (count, state) = (types.len(), types[0]);
+        let others = &mut types[1..];
+        // SAFETY: this function's contract. PostgreSQL takes the type of the first argument, the state, by itself.
         unsafe {
             self.node.memory().enter(|| {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
                     build_aggregate_finalfn_expr(
-                        types.as_mut_ptr(),
-                        types.len() as i32,
-                        types[0],
+                        others.as_mut_ptr(),
+                        count as i32,
+                        state,
                         result,
                         collation,
                         function,
                         &raw mut expression,
                     );
                 });
-                Callable::new(function, types.len(), expression, collation, self.context)
+                Callable::new(function, count, expression, collation, self.context)
             })
         }
     }

@@ -4,7 +4,9 @@ use pgrx::pg_sys;
 
 use super::expression::{Projection, RowContext, RowQual};
 use super::slot::Slot;
-use crate::pg::{executor, ports};
+use crate::pg::descriptor::Descriptor;
+use crate::pg::executor;
+use crate::pg::tree::View;
 
 /// A plan under execution, which outlives this handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,13 +65,9 @@ impl Child {
     /// The type of each column of the plan's result.
     pub fn column_types(self) -> Vec<pg_sys::Oid> {
         // SAFETY: a live state has a descriptor of its result.
-        unsafe {
-            let descriptor = (*self.0).ps_ResultTupleDesc;
-            let columns = 0..(*descriptor).natts as usize;
-            columns
-                .map(|column| ports::TupleDescAttr(descriptor, column).atttypid)
-                .collect()
-        }
+        let descriptor = unsafe { Descriptor::at((*self.0).ps_ResultTupleDesc) };
+        let columns = descriptor.attributes();
+        columns.map(|column| column.atttypid).collect()
     }
 
     /// A virtual slot for rows of the plan's result, in the current memory context.

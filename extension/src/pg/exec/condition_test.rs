@@ -13,6 +13,7 @@ use lanes_columnar::vector::external_predicate::{Ternary, ValueTest};
 use pgrx::pg_sys;
 
 use super::scalar::{self, RunningNode};
+use crate::pg::descriptor::Descriptor;
 use crate::pg::explain::Explain;
 use crate::pg::tree::{Expr, Kind, View, walk};
 use crate::pg::{nodes, ports};
@@ -91,8 +92,8 @@ impl ConditionTest {
         unsafe {
             let room = scalar::room(plan);
             (*room).open(plan)?;
-            let descriptor = (*(*room).slot).tts_tupleDescriptor;
-            let column = ports::TupleDescAttr(descriptor, attribute);
+            let descriptor = Descriptor::at((*(*room).slot).tts_tupleDescriptor);
+            let column = descriptor.attribute(attribute);
             let width = column.attbyval.then_some(column.attlen as u8);
             let state = scalar::initialised(condition.as_ptr().cast(), plan);
             Ok(ConditionTest {

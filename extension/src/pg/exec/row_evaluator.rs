@@ -50,7 +50,7 @@ impl RowReader {
         unsafe {
             let room = scalar::room(plan);
             (*room).open(plan)?;
-            let descriptor = Descriptor::new((*(*room).slot).tts_tupleDescriptor);
+            let descriptor = Descriptor::at((*(*room).slot).tts_tupleDescriptor);
             let outlets = datum::outlets(descriptor, &datum::kinds(descriptor));
             let column = |&attribute: &usize| ReadColumn {
                 attribute,

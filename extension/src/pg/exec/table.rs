@@ -5,10 +5,9 @@ use pgrx::pg_sys;
 
 use super::memory::ValueLayout;
 use super::slot::Slot;
-use crate::pg::descriptor::Descriptor;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
-use crate::pg::{datum, executor, ports};
+use crate::pg::{datum, executor};
 
 /// A table that is open until the node ends, and the query's snapshot.
 #[derive(Clone, Copy)]
@@ -37,8 +36,8 @@ impl QueryTable {
 
     /// The kinds of the table's columns.
     pub fn kinds(self) -> Vec<LaneKind> {
-        // SAFETY: an open relation has a descriptor.
-        datum::kinds(unsafe { Descriptor::new(self.descriptor()) })
+        let (table, _) = self.open();
+        datum::kinds(table.descriptor())
     }
 
     /// The table's object id.
@@ -83,8 +82,8 @@ impl QueryTable {
     /// How values of an attribute, counted from 0, are passed.
     pub fn layout(self, attribute: usize) -> ValueLayout {
         assert!(attribute < self.width(), "no such attribute");
-        // SAFETY: an open relation's descriptor has the attribute.
-        let attribute = unsafe { ports::TupleDescAttr(self.descriptor(), attribute) };
+        let (table, _) = self.open();
+        let attribute = table.descriptor().attribute(attribute);
         ValueLayout {
             by_value: attribute.attbyval,
             length: attribute.attlen,

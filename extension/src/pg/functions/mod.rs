@@ -7,8 +7,12 @@
 //! | module | functions |
 //! |---|---|
 //! | [`catalog`] | look-ups in the system catalogs |
+//! | [`encoding`] | encodings of text |
 //! | [`nodes`] | expressions, lists and query trees |
 //! | [`planner`] | paths, costs and estimates |
+//! | [`process`] | the server, this process, its transactions and locks |
+//! | [`relation`] | open tables: files, locks, statistics |
+//! | [`values`] | functions of SQL on values |
 //!
 //! Invariants:
 //! - A declaration has the types of PostgreSQL's own. An argument that is a view or a handle is live, because its type
@@ -20,8 +24,12 @@
 #![allow(non_snake_case, reason = "functions have their C names")]
 
 pub mod catalog;
+pub mod encoding;
 pub mod nodes;
 pub mod planner;
+pub mod process;
+pub mod relation;
+pub mod values;
 
 use std::ffi::{CStr, c_char};
 
@@ -196,12 +204,12 @@ impl Answer<*const c_char> for Option<String> {
     }
 }
 
-/// Declares functions of PostgreSQL: `unsafe extern { fn name(argument: Type) -> Type; }`.
+/// Declares functions of PostgreSQL: `fn name(argument: Type) -> Type;`.
 macro_rules! functions {
-    (unsafe extern {$(
+    ($(
         $(#[$meta:meta])*
         fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?;
-    )*}) => {$(
+    )*) => {$(
         $(#[$meta])*
         #[inline]
         #[allow(clippy::too_many_arguments, clippy::extra_unused_lifetimes)]
@@ -214,12 +222,12 @@ macro_rules! functions {
 }
 use functions;
 
-/// Declares functions that read variables of PostgreSQL: `unsafe static { name: Type; }`.
+/// Declares functions that read variables of PostgreSQL: `name: Type;`.
 macro_rules! variables {
-    (unsafe static {$(
+    ($(
         $(#[$meta:meta])*
         $name:ident: $type:ty;
-    )*}) => {$(
+    )*) => {$(
         $(#[$meta])*
         #[inline]
         pub fn $name() -> $type {

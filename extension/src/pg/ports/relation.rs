@@ -2,6 +2,10 @@
 
 use pgrx::pg_sys;
 
+use super::log_smgrcreate;
+use crate::pg::functions::process;
+use crate::pg::table::OpenTable;
+
 /// No subtransaction.
 const INVALID_SUBXID: pg_sys::SubTransactionId = 0;
 /// Where a relation's file lies: (tablespace, database, file), the physical part of a relation's identity.
@@ -27,10 +31,10 @@ pub fn locator_parts(locator: &RelFileLocator) -> Locator {
     );
 }
 
-/// # Safety
-/// `relation` is an open relation.
-pub unsafe fn relation_locator(relation: pg_sys::Relation) -> RelFileLocator {
-    // SAFETY: the caller's promise.
+/// Where the relation's file lies.
+pub fn relation_locator(table: OpenTable<'_>) -> RelFileLocator {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open.
     unsafe {
         #[cfg(feature = "pg15")]
         return (*relation).rd_node;
@@ -40,14 +44,12 @@ pub unsafe fn relation_locator(relation: pg_sys::Relation) -> RelFileLocator {
 }
 
 /// `RelationGetSmgr`: the relation's storage manager handle, opened if need be.
-///
-/// # Safety
-/// `relation` is an open relation.
-pub unsafe fn RelationGetSmgr(relation: pg_sys::Relation) -> pg_sys::SMgrRelation {
-    // SAFETY: the caller's promise; the relcache entry owns the handle once it is set.
+pub fn RelationGetSmgr(table: OpenTable<'_>) -> pg_sys::SMgrRelation {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open; the relcache entry owns the handle once it is set.
     unsafe {
         if (*relation).rd_smgr.is_null() {
-            let smgr = pg_sys::smgropen(relation_locator(relation), (*relation).rd_backend);
+            let smgr = pg_sys::smgropen(relation_locator(table), (*relation).rd_backend);
             #[cfg(any(feature = "pg15", feature = "pg16"))]
             pg_sys::smgrsetowner(&raw mut (*relation).rd_smgr, smgr);
             #[cfg(not(any(feature = "pg15", feature = "pg16")))]
@@ -60,19 +62,19 @@ pub unsafe fn RelationGetSmgr(relation: pg_sys::Relation) -> pg_sys::SMgrRelatio
     }
 }
 
-/// # Safety
-/// `relation` is an open relation.
-pub unsafe fn RelationUsesLocalBuffers(relation: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's promise.
+/// Whether the relation's pages lie in this process's own buffers.
+pub fn RelationUsesLocalBuffers(table: OpenTable<'_>) -> bool {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open.
     unsafe {
         (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
     }
 }
 
-/// # Safety
-/// `relation` is an open relation.
-pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's promise.
+/// Whether changes of the relation are WAL-logged.
+pub fn RelationNeedsWAL(table: OpenTable<'_>) -> bool {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open.
     unsafe {
         if (*(*relation).rd_rel).relpersistence
             != pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
@@ -89,23 +91,20 @@ pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
             (*relation).rd_createSubid,
             (*relation).rd_firstRelfilelocatorSubid,
         );
-        pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32
+        process::wal_level() >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32
             || (created == INVALID_SUBXID && renewed == INVALID_SUBXID)
     }
 }
 
 /// Whether the WAL contains what logical decoding needs.
 pub fn XLogLogicalInfoActive() -> bool {
-    // SAFETY: a setting that changes only at a restart.
-    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32 }
+    process::wal_level() >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32
 }
 
 /// The relation's name, for messages.
-///
-/// # Safety
-/// `relation` is an open relation.
-pub unsafe fn RelationGetRelationName(relation: pg_sys::Relation) -> String {
-    // SAFETY: the caller's promise; relname is a NUL-terminated NameData.
+pub fn RelationGetRelationName(table: OpenTable<'_>) -> String {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open; relname is a NUL-terminated NameData.
     unsafe {
         let name = (*(*relation).rd_rel).relname.data.as_ptr();
         std::ffi::CStr::from_ptr(name)
@@ -115,11 +114,9 @@ pub unsafe fn RelationGetRelationName(relation: pg_sys::Relation) -> String {
 }
 
 /// Whether VACUUM may shorten a table's file where it is not told otherwise: `vacuum_truncate`.
-///
-/// # Safety
-/// `relation` is an open table.
-pub unsafe fn vacuum_truncate(relation: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's promise; a table's options are of this type.
+pub fn vacuum_truncate(table: OpenTable<'_>) -> bool {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open; a table's options are of this type.
     unsafe {
         let options = (*relation).rd_options.cast::<pg_sys::StdRdOptions>();
         #[cfg(not(feature = "pg18"))]
@@ -130,5 +127,48 @@ pub unsafe fn vacuum_truncate(relation: pg_sys::Relation) -> bool {
         } else {
             pg_sys::vacuum_truncate
         };
+    }
+}
+
+const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
+
+/// Copies all forks to a new file at `locator` and drops the old ones when the transaction commits.
+pub fn copy_forks(table: OpenTable<'_>, locator: &RelFileLocator) {
+    let persistence = table.persistence();
+    let is_unlogged = persistence == pg_sys::RELPERSISTENCE_UNLOGGED as std::ffi::c_char;
+    // SAFETY: the table is open; both storage handles stay open until the target's is closed below.
+    unsafe {
+        let source = RelationGetSmgr(table);
+        pg_sys::FlushRelationBuffers(table.as_ptr());
+        let target = pg_sys::RelationCreateStorage(*locator, persistence, true);
+        pg_sys::RelationCopyStorage(source, target, MAIN, persistence);
+        for fork in MAIN + 1..=pg_sys::ForkNumber::INIT_FORKNUM {
+            if pg_sys::smgrexists(source, fork) {
+                pg_sys::smgrcreate(target, fork, false);
+                let is_init = fork == pg_sys::ForkNumber::INIT_FORKNUM;
+                if table.is_permanent() || (is_unlogged && is_init) {
+                    log_smgrcreate(locator, fork);
+                }
+                pg_sys::RelationCopyStorage(source, target, fork, persistence);
+            }
+        }
+        pg_sys::RelationDropStorage(table.as_ptr());
+        pg_sys::smgrclose(target);
+    }
+}
+
+/// Creates an empty file at `locator`. An unlogged table gets an empty init fork as well, which replaces the main fork
+/// after a crash.
+pub fn create_file(locator: &RelFileLocator, persistence: std::ffi::c_char) {
+    const INIT: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::INIT_FORKNUM;
+    // SAFETY: the storage handle is open until it is closed below; an ERROR makes the abort remove the file.
+    unsafe {
+        let smgr = pg_sys::RelationCreateStorage(*locator, persistence, true);
+        if persistence == pg_sys::RELPERSISTENCE_UNLOGGED as std::ffi::c_char {
+            pg_sys::smgrcreate(smgr, INIT, false);
+            log_smgrcreate(locator, INIT);
+            pg_sys::smgrimmedsync(smgr, INIT);
+        }
+        pg_sys::smgrclose(smgr);
     }
 }

@@ -2,6 +2,10 @@
 
 use pgrx::pg_sys;
 
+use crate::pg::functions::process;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
+
 unsafe extern "C-unwind" {
     fn CheckForSerializableConflictOutNeeded(
         relation: pg_sys::Relation,
@@ -31,26 +35,24 @@ unsafe extern "C-unwind" {
 }
 
 /// Serializable isolation: this scan reads the whole relation.
-///
-/// # Safety
-/// Open relation, live snapshot.
-pub unsafe fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
-    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+pub fn PredicateLockRelation(table: OpenTable<'_>, snapshot: Snapshot<'_>) {
+    let relation = table.as_ptr();
+    let snapshot = snapshot.as_ptr();
+    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| predicate_lock_relation(relation, snapshot)) }
 }
 
 /// Serializable isolation: this transaction reads a row, which `inserter` wrote.
-///
-/// # Safety
-/// Open relation, live snapshot.
-pub unsafe fn PredicateLockTID(
-    relation: pg_sys::Relation,
+pub fn PredicateLockTID(
+    table: OpenTable<'_>,
     mut tid: pg_sys::ItemPointerData,
-    snapshot: pg_sys::Snapshot,
+    snapshot: Snapshot<'_>,
     inserter: u32,
 ) {
+    let relation = table.as_ptr();
+    let snapshot = snapshot.as_ptr();
     let tid = &raw mut tid;
-    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             predicate_lock_row(relation, tid, snapshot, inserter.into())
@@ -59,14 +61,10 @@ pub unsafe fn PredicateLockTID(
 }
 
 /// Serializable isolation: whether scans under this snapshot must report the writers they do not see.
-///
-/// # Safety
-/// Open relation, live snapshot.
-pub unsafe fn serializable_check_needed(
-    relation: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
-) -> bool {
-    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+pub fn serializable_check_needed(table: OpenTable<'_>, snapshot: Snapshot<'_>) -> bool {
+    let relation = table.as_ptr();
+    let snapshot = snapshot.as_ptr();
+    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             CheckForSerializableConflictOutNeeded(relation, snapshot)
@@ -75,31 +73,20 @@ pub unsafe fn serializable_check_needed(
 }
 
 /// Serializable isolation: this transaction read around a row that `xid` wrote.
-///
-/// # Safety
-/// Open relation, live snapshot.
-pub unsafe fn CheckForSerializableConflictOut(
-    relation: pg_sys::Relation,
-    xid: u32,
-    snapshot: pg_sys::Snapshot,
-) {
-    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+pub fn CheckForSerializableConflictOut(table: OpenTable<'_>, xid: u32, snapshot: Snapshot<'_>) {
+    let relation = table.as_ptr();
+    let snapshot = snapshot.as_ptr();
+    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_out(relation, xid.into(), snapshot))
     }
 }
 
 /// Serializable isolation: this transaction is about to write the relation, or a row of it.
-///
-/// # Safety
-/// Open relation.
 #[inline]
-pub unsafe fn CheckForSerializableConflictIn(
-    relation: pg_sys::Relation,
-    row: Option<pg_sys::ItemPointerData>,
-) {
-    // SAFETY: reads the level of the transaction.
-    if unsafe { pg_sys::XactIsoLevel } != pg_sys::XACT_SERIALIZABLE as i32 {
+pub fn CheckForSerializableConflictIn(table: OpenTable<'_>, row: Option<pg_sys::ItemPointerData>) {
+    let relation = table.as_ptr();
+    if process::XactIsoLevel() != pg_sys::XACT_SERIALIZABLE as i32 {
         // Other transactions keep no record of what they read, and the check would return at once.
         return;
     }
@@ -110,6 +97,6 @@ pub unsafe fn CheckForSerializableConflictIn(
     let tid = row
         .as_mut()
         .map_or(std::ptr::null_mut(), std::ptr::from_mut);
-    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_in(relation, tid, block)) }
 }

@@ -2,20 +2,22 @@
 
 use pgrx::pg_sys;
 
-use super::TupleDescAttr;
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+use crate::pg::cached_row::cached;
+use crate::pg::descriptor::Attribute;
+use crate::pg::functions::process;
+use crate::pg::table::OpenTable;
 
 /// `vac_update_relstats` for a table without multixacts or an all-visible map.
-///
-/// # Safety
-/// `relation` is an open table that this VACUUM holds.
-pub unsafe fn update_relation_stats(
-    relation: pg_sys::Relation,
+pub fn update_relation_stats(
+    table: OpenTable<'_>,
     blocks: u32,
     rows: f64,
     frozen: u32,
     has_indexes: bool,
 ) {
-    // SAFETY: the caller's promise.
+    let relation = table.as_ptr();
+    // SAFETY: the table is open.
     unsafe {
         let multi = pg_sys::GetOldestMultiXactId();
         let (mut frozen_updated, mut multi_updated) = (false, false);
@@ -37,11 +39,9 @@ pub unsafe fn update_relation_stats(
 }
 
 /// `vac_update_relstats` for an index.
-///
-/// # Safety
-/// `index` is open, and its table's VACUUM holds it.
-pub unsafe fn update_index_stats(index: pg_sys::Relation, blocks: u32, entries: f64) {
-    // SAFETY: the caller's promise.
+pub fn update_index_stats(index: OpenTable<'_>, blocks: u32, entries: f64) {
+    let index = index.as_ptr();
+    // SAFETY: the table is open.
     unsafe {
         pg_sys::vac_update_relstats(
             index,
@@ -62,64 +62,40 @@ pub unsafe fn update_index_stats(index: pg_sys::Relation, blocks: u32, entries: 
 
 /// How many rows ANALYZE wants of a table, by the column that wants most: `std_typanalyze` asks for so many for each
 /// entry of the lists that it makes.
-///
-/// # Safety
-/// `relation` is open, inside a transaction.
-pub unsafe fn statistics_rows(relation: pg_sys::Relation) -> u64 {
+pub fn statistics_rows(table: OpenTable<'_>) -> u64 {
     const ROWS_EACH: u64 = 300;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let descriptor = (*relation).rd_att;
-        let targets = (0..(*descriptor).natts as usize).map(|index| {
-            let attribute = TupleDescAttr(descriptor, index);
-            let own = if attribute.attisdropped {
-                Some(0)
-            } else {
-                own_statistics_target((*relation).rd_id, attribute)
-            };
-            own.unwrap_or(pg_sys::default_statistics_target.into())
-        });
-        targets.max().unwrap_or_default().max(1) as u64 * ROWS_EACH
-    }
+    let attributes = table.descriptor().attributes();
+    let targets = attributes.map(|attribute| {
+        let own = match attribute.attisdropped {
+            true => Some(0),
+            false => own_statistics_target(table.oid(), attribute),
+        };
+        own.unwrap_or_else(|| process::default_statistics_target().into())
+    });
+    targets.max().unwrap_or_default().max(1) as u64 * ROWS_EACH
 }
 
 /// The statistics target that was set for an attribute.
 #[cfg(any(feature = "pg15", feature = "pg16"))]
-unsafe fn own_statistics_target(
-    _relation: pg_sys::Oid,
-    attribute: &pg_sys::FormData_pg_attribute,
-) -> Option<i64> {
+fn own_statistics_target(_relation: pg_sys::Oid, attribute: &Attribute) -> Option<i64> {
     let target = i64::from(attribute.attstattarget);
     (target >= 0).then_some(target)
 }
 
 /// The statistics target that was set for an attribute.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-unsafe fn own_statistics_target(
-    relation: pg_sys::Oid,
-    attribute: &pg_sys::FormData_pg_attribute,
-) -> Option<i64> {
-    let cache = pg_sys::SysCacheIdentifier::ATTNUM as i32;
-    // SAFETY: a syscache look-up; the tuple is live until it is released.
-    unsafe {
-        let tuple = pg_sys::SearchSysCache2(cache, relation.into(), attribute.attnum.into());
-        if tuple.is_null() {
-            return None;
-        }
-        let mut is_null = true;
-        let target = pg_sys::Anum_pg_attribute_attstattarget as i16;
-        let datum = pg_sys::SysCacheGetAttr(cache, tuple, target, &mut is_null);
-        pg_sys::ReleaseSysCache(tuple);
-        (!is_null).then(|| i64::from(datum.value() as i16))
-    }
+fn own_statistics_target(relation: pg_sys::Oid, attribute: &Attribute) -> Option<i64> {
+    let cache = pg_sys::SysCacheIdentifier::ATTNUM;
+    let column = pg_sys::Anum_pg_attribute_attstattarget as i16;
+    let key = [relation.into(), attribute.attnum.into()];
+    let target = cached(cache, key, |row| row.value(column)).flatten();
+    target.map(|target| i64::from(target.value() as i16))
 }
 
 /// Counts a scan that begins, for `pg_stat_*_tables`.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn pgstat_count_heap_scan(relation: pg_sys::Relation) {
-    // SAFETY: the caller's promise; the counters belong to this backend.
+pub fn pgstat_count_heap_scan(table: OpenTable<'_>) {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open; the counters belong to this process.
     unsafe {
         if (*relation).pgstat_info.is_null() && (*relation).pgstat_enabled {
             pg_sys::pgstat_assoc_relation(relation);
@@ -138,11 +114,9 @@ pub unsafe fn pgstat_count_heap_scan(relation: pg_sys::Relation) {
 }
 
 /// Counts rows that a scan returned.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn pgstat_count_heap_rows(relation: pg_sys::Relation, rows: i64) {
-    // SAFETY: the caller's promise; the counters belong to this backend.
+pub fn pgstat_count_heap_rows(table: OpenTable<'_>, rows: i64) {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open; the counters belong to this process.
     unsafe {
         if let Some(info) = (*relation).pgstat_info.as_mut() {
             #[cfg(feature = "pg15")]
@@ -158,11 +132,9 @@ pub unsafe fn pgstat_count_heap_rows(relation: pg_sys::Relation, rows: i64) {
 }
 
 /// `pgstat_count_buffer_read` and `pgstat_count_buffer_hit`, for several blocks.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn pgstat_count_buffer_hits(relation: pg_sys::Relation, blocks: i64) {
-    // SAFETY: the caller's promise; the counters belong to this backend.
+pub fn pgstat_count_buffer_hits(table: OpenTable<'_>, blocks: i64) {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open; the counters belong to this process.
     unsafe {
         if (*relation).pgstat_info.is_null() && (*relation).pgstat_enabled {
             pg_sys::pgstat_assoc_relation(relation);
@@ -183,11 +155,9 @@ pub unsafe fn pgstat_count_buffer_hits(relation: pg_sys::Relation, blocks: i64) 
 }
 
 /// `pgstat_report_vacuum`.
-///
-/// # Safety
-/// `relation` is an open table that this VACUUM holds.
-pub unsafe fn pgstat_report_vacuum(relation: pg_sys::Relation, rows_live: u64) {
-    // SAFETY: the caller's promise.
+pub fn pgstat_report_vacuum(table: OpenTable<'_>, rows_live: u64) {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open.
     unsafe {
         pg_sys::pgstat_report_vacuum(
             (*relation).rd_id,
@@ -201,11 +171,9 @@ pub unsafe fn pgstat_report_vacuum(relation: pg_sys::Relation, rows_live: u64) {
 }
 
 /// Counts an updated row.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn pgstat_count_heap_update(relation: pg_sys::Relation) {
-    // SAFETY: the caller's promise.
+pub fn pgstat_count_heap_update(table: OpenTable<'_>) {
+    let relation = table.as_ptr();
+    // SAFETY: the table is open.
     unsafe {
         pg_sys::pgstat_count_heap_update(
             relation,

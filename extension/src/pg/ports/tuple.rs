@@ -1,23 +1,35 @@
 //! Tuples: their descriptors, the slots they lie in, locks on them.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys;
+
+use crate::pg::descriptor::Descriptor;
+use crate::pg::table::OpenTable;
+use crate::pg::tree::View;
 
 /// One attribute of a tuple descriptor, counted from 0.
 ///
-/// # Safety
-/// `descriptor` is a live descriptor of more than `index` attributes.
-pub unsafe fn TupleDescAttr<'a>(
-    descriptor: pg_sys::TupleDesc,
-    index: usize,
-) -> &'a pg_sys::FormData_pg_attribute {
-    // SAFETY: the caller's promise.
-    unsafe { &*attribute_at(descriptor, index) }
+/// # Panics
+/// If there are not so many.
+#[inline]
+pub fn TupleDescAttr(descriptor: Descriptor<'_>, index: usize) -> &pg_sys::FormData_pg_attribute {
+    let count = descriptor.len();
+    assert!(index < count, "attribute {index} of {count}");
+    // SAFETY: the descriptor is live and has so many attributes.
+    unsafe { &*attribute_at(descriptor.as_ptr(), index) }
+}
+
+/// A name in a row of a catalog.
+pub fn name_text(name: &pg_sys::NameData) -> &CStr {
+    // SAFETY: a NameData is NUL-terminated.
+    unsafe { CStr::from_ptr(name.data.as_ptr()) }
 }
 
 /// Where an attribute of a tuple descriptor lies.
 ///
 /// # Safety
-/// As for [`TupleDescAttr`].
+/// `descriptor` is a live descriptor of more than `index` attributes.
 unsafe fn attribute_at(
     descriptor: pg_sys::TupleDesc,
     index: usize,
@@ -40,7 +52,7 @@ unsafe fn attribute_at(
 /// Writes one attribute of a tuple descriptor that nobody else refers to yet.
 ///
 /// # Safety
-/// As for [`TupleDescAttr`].
+/// As for [`attribute_at`].
 pub unsafe fn set_attribute(
     descriptor: pg_sys::TupleDesc,
     index: usize,
@@ -56,12 +68,15 @@ pub unsafe fn set_attribute(
 
 /// The value that rows from before `ALTER TABLE … ADD COLUMN … DEFAULT` have in attribute `index` (from 0).
 ///
-/// # Safety
-/// `descriptor` is a relation's live descriptor of more than `index` attributes.
-pub unsafe fn missing_value(descriptor: pg_sys::TupleDesc, index: usize) -> Option<pg_sys::Datum> {
+/// # Panics
+/// If there are not so many attributes.
+pub fn missing_value(descriptor: Descriptor<'_>, index: usize) -> Option<pg_sys::Datum> {
+    let count = descriptor.len();
+    assert!(index < count, "attribute {index} of {count}");
     let mut is_null = true;
-    // SAFETY: the caller's promise.
-    let value = unsafe { pg_sys::getmissingattr(descriptor, index as i32 + 1, &mut is_null) };
+    // SAFETY: the descriptor is a relation's or a copy of one, and has so many attributes.
+    let value =
+        unsafe { pg_sys::getmissingattr(descriptor.as_ptr(), index as i32 + 1, &mut is_null) };
     (!is_null).then_some(value)
 }
 
@@ -108,19 +123,16 @@ pub unsafe fn MemoryContextReset(context: pg_sys::MemoryContext) {
 }
 
 /// `ConditionalLockTuple`.
-///
-/// # Safety
-/// Open relation, live tuple id.
-pub unsafe fn ConditionalLockTuple(
-    relation: pg_sys::Relation,
-    tid: pg_sys::ItemPointer,
+pub fn ConditionalLockTuple(
+    table: OpenTable<'_>,
+    row: &mut pg_sys::ItemPointerData,
     mode: i32,
 ) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the table is open.
     unsafe {
         pg_sys::ConditionalLockTuple(
-            relation,
-            tid,
+            table.as_ptr(),
+            row,
             mode,
             #[cfg(feature = "pg18")]
             false,

@@ -2,19 +2,17 @@
 
 use pgrx::pg_sys;
 
-use super::{RelFileLocator, locator_parts, relation_locator};
+use super::RelFileLocator;
+use crate::pg::table::OpenTable;
 
 unsafe extern "C-unwind" {
     #[link_name = "log_smgrcreate"]
     fn log_create(locator: *const RelFileLocator, fork: pg_sys::ForkNumber::Type);
 }
 
-/// WAL-logs the creation of a fork's file.
-///
-/// # Safety
-/// The file of `locator` was created.
-pub unsafe fn log_smgrcreate(locator: &RelFileLocator, fork: pg_sys::ForkNumber::Type) {
-    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+/// WAL-logs the creation of a fork's file, which the caller has made.
+pub fn log_smgrcreate(locator: &RelFileLocator, fork: pg_sys::ForkNumber::Type) {
+    // SAFETY: the locator is live; the boundary turns an ERROR into a panic.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| log_create(locator, fork)) }
 }
 
@@ -23,18 +21,16 @@ const XLOG_BTREE_REUSE_PAGE: u8 = 0xD0;
 
 /// Makes every standby cancel queries whose snapshot still needs what transactions up to `horizon` removed or
 /// froze. Core writes such a record when a B-tree page is recycled; its replay touches no page, only conflicts,
-/// which is exactly what a VACUUM of ours must announce and cannot by generic WAL records.
-///
-/// # Safety
-/// `relation` is an open, WAL-logged relation; `horizon` is a normal transaction id.
-pub unsafe fn log_snapshot_conflict(relation: pg_sys::Relation, horizon: u32) {
+/// which is exactly what a VACUUM of ours must announce and cannot by generic WAL records. The table is WAL-logged, and
+/// `horizon` is a normal transaction id.
+pub fn log_snapshot_conflict(table: OpenTable<'_>, horizon: u32) {
     // SAFETY: the record lives on this stack until XLogInsert has copied it.
     unsafe {
         let next = pg_sys::ReadNextFullTransactionId();
         let age = (next.value as u32).wrapping_sub(horizon) as u64;
         // xl_btree_reuse_page: locator, block, full transaction id and, from version 16 on, whether it is a catalogue.
         let mut record = Vec::with_capacity(32);
-        let (space, database, file) = locator_parts(&relation_locator(relation));
+        let (space, database, file) = table.locator();
         for part in [space, database, file, pg_sys::InvalidBlockNumber] {
             record.extend_from_slice(&part.to_ne_bytes());
         }

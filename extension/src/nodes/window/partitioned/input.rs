@@ -120,7 +120,9 @@ impl PartitionedInput {
             calls.push(call);
         }
         // SAFETY: the table stays open as long as the node.
-        let kinds = datum::kinds(unsafe { Descriptor::new(table.descriptor()) });
+        let kinds = datum::kinds(unsafe {
+            <Descriptor<'_> as crate::pg::tree::View<'_>>::at(table.descriptor())
+        });
         let aside: Vec<_> = kept.iter().map(|&kept| (kept, kinds[kept])).collect();
         let mut attributes = translator.attributes();
         attributes.extend_from_slice(kept);

@@ -103,7 +103,8 @@ impl PartitionedRows {
         reading.partitions = arranged.partitions;
         reading.is_sorted = arranged.is_sorted;
         // SAFETY: the table stays open as long as the node.
-        let descriptor = unsafe { Descriptor::new(table.descriptor()) };
+        let descriptor =
+            unsafe { <Descriptor<'_> as crate::pg::tree::View<'_>>::at(table.descriptor()) };
         let outlets = datum::outlets(descriptor, &datum::kinds(descriptor));
         let outlets: Vec<_> = kept.iter().map(|&kept| outlets[kept]).collect();
         let is_numeric = |shape: &Shape| matches!(shape, Shape::Sum | Shape::Average);
