@@ -24,6 +24,7 @@ use crate::pg::exec::scalar::{self, Base, RunningNode};
 use crate::pg::exec::slot::Slot;
 use crate::pg::exec::table::QueryTable;
 use crate::pg::explain::Explain;
+use crate::pg::tree::view::Field;
 use crate::pg::tree::{
     CustomPath, CustomScan, Path, PathTarget, RelOptInfo, View, plan_field, plan_node, tag,
 };
@@ -125,12 +126,12 @@ pub fn path_of<N: Node>(path: Path<'_>) -> Option<CustomPath<'_>> {
 
 /// A plan under execution as a node of this kind; `None` for any other plan. The handle is for the current callback.
 pub fn node_of<'a, N: Node>(child: Child) -> Option<ExecNode<'a>> {
-    let node = child.as_raw().cast::<pg_sys::CustomScanState>();
+    let node = child.as_ptr().cast::<pg_sys::CustomScanState>();
     // SAFETY: a child's state is live; the cast follows the tag.
     unsafe {
         let is_ours = child.is_a(pg_sys::NodeTag::T_CustomScanState)
             && std::ptr::eq((*node).methods, &raw const N::CALLBACKS.execution);
-        is_ours.then(|| ExecNode::of(node))
+        is_ours.then(|| ExecNode::at(node))
     }
 }
 
@@ -156,8 +157,7 @@ pub fn state_of<'a, N: Node>(child: Child) -> Option<&'a mut N> {
 /// Opens a table of the range table as the one that the node reads.
 pub fn open_table(node: ExecNode<'_>, index: u32) -> QueryTable {
     let table = node.range_table(index);
-    // SAFETY: every node of this extension begins with a `Base`; the table stays open until the node has ended.
-    unsafe { scalar::reads(node.plan_state(), table.relation()) }
+    scalar::reads(node, table.open().0);
     table
 }
 
@@ -273,13 +273,13 @@ unsafe extern "C-unwind" fn begin<N: Node>(
     whole(|| {
         // SAFETY: PostgreSQL has just initialised the node, which is one of this kind.
         unsafe {
-            let exec = ExecNode::of(node);
+            let exec = ExecNode::at(node);
             let plan = exec.plan();
             for child in plan.children().take(N::children(plan)) {
                 exec.begin_child(child, flags);
             }
             own::<N>(exec).state.begin(exec);
-            condition_test::begin_subplans(node);
+            condition_test::begin_subplans(exec);
         }
     })
 }
@@ -295,7 +295,7 @@ unsafe extern "C-unwind" fn execute<N: Node>(
                 let scan = &raw mut (*node).ss;
                 return pg_sys::ExecScan(scan, Some(scan_next::<N>), Some(recheck::<N>));
             }
-            match next_result::<N>(ExecNode::of(node)) {
+            match next_result::<N>(ExecNode::at(node)) {
                 Some(row) => row.as_raw(),
                 None => std::ptr::null_mut(),
             }
@@ -343,8 +343,7 @@ unsafe fn start<'a, N: Node>(node: ExecNode<'_>) -> &'a mut N::Running {
     let Own { state, running } = unsafe { own::<N>(node) };
     running.get_or_insert_with(|| {
         node.query_memory().enter(|| {
-            // SAFETY: every node of this extension begins with a `Base`, and holds no value of its last start.
-            unsafe { scalar::start(node.as_raw()) };
+            scalar::start(node);
             let started = state.start(node);
             started.unwrap_or_else(|reason| error::unplanned(&reason))
         })
@@ -373,7 +372,7 @@ unsafe extern "C-unwind" fn scan_next<N: Node>(
 ) -> *mut pg_sys::TupleTableSlot {
     whole(|| {
         // SAFETY: `execute` passes a node of this kind.
-        let row = unsafe { next::<N>(ExecNode::of(node.cast())) };
+        let row = unsafe { next::<N>(ExecNode::at(node.cast())) };
         row.map_or(std::ptr::null_mut(), Slot::as_raw)
     })
 }
@@ -386,7 +385,12 @@ unsafe extern "C-unwind" fn recheck<N: Node>(
 ) -> bool {
     whole(|| {
         // SAFETY: `execute` passes a node of this kind; the slot has a row.
-        let (node, row) = unsafe { (ExecNode::of(node.cast()), Slot::of(slot)) };
+        let (node, row) = unsafe {
+            (
+                ExecNode::at(node.cast()),
+                <Slot as Field<'static>>::of(slot),
+            )
+        };
         // The node's expressions expect a slot whose columns are all read.
         row.read_all();
         node.context().set_scan_row(row);
@@ -407,7 +411,7 @@ unsafe extern "C-unwind" fn rescan<N: Node>(node: *mut pg_sys::CustomScanState) 
     whole(|| {
         // SAFETY: the node is one of this kind, in execution.
         unsafe {
-            let exec = ExecNode::of(node);
+            let exec = ExecNode::at(node);
             clear_result(exec);
             exec.scan_slot().clear();
             let own = own::<N>(exec);
@@ -430,7 +434,7 @@ unsafe extern "C-unwind" fn rescan<N: Node>(node: *mut pg_sys::CustomScanState) 
 unsafe extern "C-unwind" fn end<N: Node>(node: *mut pg_sys::CustomScanState) {
     // SAFETY: the node is one of this kind.
     unsafe {
-        let exec = ExecNode::of(node);
+        let exec = ExecNode::at(node);
         clear_result(exec);
         exec.scan_slot().clear();
         let own = own::<N>(exec);
@@ -450,11 +454,12 @@ unsafe extern "C-unwind" fn explain<N: Node>(
 ) {
     // SAFETY: the node is one of this kind, and EXPLAIN's structures are live.
     unsafe {
-        let explain = Explain::of(node, ancestors, output);
-        let own = own::<N>(ExecNode::of(node));
+        let exec = ExecNode::at(node);
+        let explain = Explain::of(exec, plan_field(ancestors), plan_node(output));
+        let own = own::<N>(exec);
         own.note();
         own.state.explain(&explain);
-        condition_test::explain(node, &explain);
+        condition_test::explain(exec, &explain);
     }
 }
 
@@ -508,7 +513,7 @@ unsafe fn attach<N: ParallelNode>(
     // SAFETY: the caller's node is one of this kind; `shut_down` detaches the participant before the memory goes.
     unsafe {
         if let Some(shared) = SharedState::of(memory.cast()) {
-            own::<N>(ExecNode::of(node)).state.attach(shared);
+            own::<N>(ExecNode::at(node)).state.attach(shared);
         }
     }
 }
@@ -517,7 +522,7 @@ unsafe fn attach<N: ParallelNode>(
 unsafe extern "C-unwind" fn shut_down<N: ParallelNode>(node: *mut pg_sys::CustomScanState) {
     // SAFETY: the node is one of this kind, and what is shared is still there.
     unsafe {
-        let own = own::<N>(ExecNode::of(node));
+        let own = own::<N>(ExecNode::at(node));
         own.note();
         own.state.detach();
     }

@@ -67,7 +67,7 @@ impl PrivateData {
 impl Planned {
     /// The plan, as far as it is filled in.
     pub fn plan(&self) -> CustomPlan<'static> {
-        CustomPlan::of_view(self.scan)
+        self.scan
     }
 
     /// Moves the lists of the [path](PrivateData::to_path_list) into the plan, and returns the index of the table.

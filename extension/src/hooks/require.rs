@@ -17,7 +17,6 @@ use crate::nodes::nested_aggregate::state::NestedState;
 use crate::nodes::scan::state::ScanState;
 use crate::nodes::time_join::state::JoinState;
 use crate::nodes::top_n::state::TopNState;
-use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::texts_of;
 use crate::pg::names;
 use crate::pg::tree::{CustomScan, Node as _, Plan, PlannedStmt};
@@ -65,7 +64,7 @@ fn check_plan<'p>(plan: Plan<'p>, planned: PlannedStmt<'p>) {
 /// The range-table index of the table that a custom node reads, the reasons that its plan stores, and how many of its
 /// children are executed. Others are not, or only when memory is not enough.
 fn reasons_of(scan: CustomScan<'_>) -> (u32, Vec<String>, usize) {
-    let (plan, name) = (CustomPlan::of_view(scan), scan.name());
+    let (plan, name) = (scan, scan.name());
     let reasons = || texts_of(private_data::reasons(plan));
     if [AggregateState::NAME, JoinState::NAME, HashJoinState::NAME].contains(&name) {
         let engine = EnginePlan::of(plan);

@@ -161,7 +161,7 @@ impl Call {
     pub fn typed(&self, index: usize) -> Option<TypedDatum> {
         let value = self.argument(index)?;
         // SAFETY: PostgreSQL passes a value of the type that it names, which lives as long as the call.
-        Some(unsafe { TypedDatum::new(value, self.argument_type(index)) })
+        Some(TypedDatum::new(value, self.argument_type(index)))
     }
 
     /// The memory that lives as long as the aggregate's group; `None` outside an aggregate.

@@ -27,8 +27,8 @@ mod outlet;
 
 pub use intake::{RowIntake, missing_bytes, to_bytes};
 pub use item::{
-    allocated, array_elements, bytes_of_varlena, bytes16, is_item, item_from_payload,
-    payload_of_item, text_item, text_payload,
+    allocated, array_elements, bytes_of, bytes16, copied, copied_size, interval, is_item,
+    item_from_payload, payload, payload_of_item, text_item, text_payload,
 };
 pub use outlet::{Outlet, RowOutlet, fixed_bytes, outlets};
 

@@ -1,12 +1,24 @@
 //! Parts of the executor that are inline functions in C. Errors jump over them, so nothing here needs dropping.
 
-use pgrx::pg_sys;
+use pgrx::{PgMemoryContexts, pg_sys};
+
+use super::exec::child::Child;
+use super::exec::expression::{Computation, RowContext, RowExpression};
+use super::exec::memory::Memory;
+use super::exec::slot::Slot;
+use super::ports;
+use super::snapshot::Snapshot;
+use super::table::OpenTable;
+use super::tree::view::Field;
+use super::tree::{Expr, View};
 
 unsafe extern "C-unwind" {
     #[link_name = "slot_getsomeattrs_int"]
     fn get_attributes(slot: *mut pg_sys::TupleTableSlot, last: i32);
     #[link_name = "MemoryContextReset"]
     fn reset_memory(context: pg_sys::MemoryContext);
+    #[link_name = "ProcessInterrupts"]
+    fn process_interrupts();
     #[link_name = "datumGetSize"]
     fn datum_size(value: pg_sys::Datum, by_value: bool, length: i32) -> usize;
 }
@@ -38,6 +50,123 @@ pub unsafe fn small_context(name: &'static std::ffi::CStr) -> pg_sys::MemoryCont
         let name = name.as_ptr();
         pg_sys::AllocSetContextCreateInternal(parent, name, 0, INITIAL_BYTES, BLOCK_BYTES_MAX)
     }
+}
+
+/// Runs `work`, whose frames own nothing, within one boundary: an ERROR in it becomes a panic.
+#[inline]
+pub fn guarded<T: Copy>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: nothing between the boundary and the ERROR needs dropping, as the callers in `exec` promise.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(work) }
+}
+
+/// Runs `work`, and frees what PostgreSQL's functions allocate in it at once. The result is a number, so it points to
+/// nothing there.
+pub fn in_scratch_memory(work: impl FnOnce() -> i64) -> i64 {
+    let mut memory = pgrx::PgMemoryContexts::new("lanes scratch memory");
+    // SAFETY: nothing points into the memory when it is freed.
+    unsafe { memory.switch_to(|_| work()) }
+}
+
+/// Runs `work` in a memory context, which is empty afterwards. What `work` returns points to nothing there.
+pub fn in_memory<T: Copy>(memory: &mut PgMemoryContexts, work: impl FnOnce() -> T) -> T {
+    // SAFETY: nothing points into the memory when it is freed.
+    unsafe {
+        let result = memory.switch_to(|_| work());
+        memory.reset();
+        result
+    }
+}
+
+/// Runs `work` within one error boundary, because a boundary costs as much as a simple expression. `work` evaluates
+/// expressions of the context's rows by [`evaluate_here`]; their values are in the context's memory, which is the
+/// current one and empty at first. An ERROR jumps out of `work`, so it owns nothing that needs dropping, and it does not
+/// panic.
+pub fn in_batch<T: Copy>(context: RowContext, work: impl FnOnce() -> T) -> T {
+    let memory = context.memory();
+    // SAFETY: the memory is live. The boundary restores the current memory when an ERROR passes.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            reset_here(memory);
+            let before = pg_sys::CurrentMemoryContext;
+            pg_sys::CurrentMemoryContext = memory.as_ptr();
+            let result = work();
+            pg_sys::CurrentMemoryContext = before;
+            result
+        })
+    }
+}
+
+/// Frees memory that was used, within a boundary.
+#[inline]
+pub fn reset_here(memory: Memory) {
+    let memory = memory.as_ptr();
+    // SAFETY: the memory is live, and nobody looks at what is in it any more.
+    unsafe {
+        if !(*memory).isReset || !(*memory).firstchild.is_null() {
+            reset_memory(memory);
+        }
+    }
+}
+
+/// The value of an expression for the context's rows, and whether it is NULL, in the current memory and within a
+/// boundary.
+#[inline]
+pub fn evaluate_here(state: RowExpression, context: RowContext) -> (pg_sys::Datum, bool) {
+    let (state, mut is_null) = (state.as_ptr(), true);
+    // SAFETY: the handles are live. The first evaluation replaces the function by a faster one.
+    unsafe {
+        match (*state).evalfunc {
+            Some(evaluate) => {
+                is_null = false;
+                (evaluate(state, context.as_ptr(), &raw mut is_null), is_null)
+            }
+            None => (pg_sys::Datum::null(), is_null),
+        }
+    }
+}
+
+/// Whether a signal asks for a look at interrupts.
+#[inline]
+pub fn is_interrupted() -> bool {
+    // SAFETY: a flag of this process, which signal handlers set.
+    unsafe { std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 }
+}
+
+/// `CHECK_FOR_INTERRUPTS` within a boundary: an ERROR jumps.
+#[inline]
+pub fn check_interrupts_here() {
+    if is_interrupted() {
+        // SAFETY: nothing up to the boundary needs dropping, as its callers promise.
+        unsafe { process_interrupts() }
+    }
+}
+
+/// Bytes that a memory context itself has allocated.
+#[inline]
+pub fn used_bytes(memory: Memory) -> usize {
+    // SAFETY: the context is live.
+    unsafe { (*memory.as_ptr()).mem_allocated }
+}
+
+/// As [`in_context`], for a context that outlives its handle.
+#[inline]
+pub fn enter<T>(memory: Memory, work: impl FnOnce() -> T) -> T {
+    // SAFETY: the context is live.
+    unsafe { in_context(memory.as_ptr(), work) }
+}
+
+/// `MemoryContextReset`, unless nobody has used the memory since the last reset.
+#[inline]
+pub fn reset_memory_context(memory: Memory) {
+    // SAFETY: the context is live, and nobody looks at its memory any more.
+    unsafe { ports::MemoryContextReset(memory.as_ptr()) }
+}
+
+/// `ResetExprContext`
+#[inline]
+pub fn reset_context(context: RowContext) {
+    // SAFETY: the context is live.
+    unsafe { reset(context.as_ptr()) }
 }
 
 /// `ResetExprContext`
@@ -73,6 +202,57 @@ pub unsafe fn evaluate(
     }
 }
 
+/// As [`evaluate`], with handles.
+#[inline]
+pub fn evaluate_expression(state: RowExpression, context: RowContext) -> Option<pg_sys::Datum> {
+    // SAFETY: the handles are live; the context has the rows that the expression looks at.
+    unsafe { evaluate(state.as_ptr(), context.as_ptr()) }
+}
+
+/// `ExecProject`: the projection of the rows of its context.
+#[inline]
+pub fn project(projection: Computation<'static>) -> Slot {
+    // SAFETY: the projection is live, and its context has the rows that it looks at.
+    unsafe {
+        let info = projection.as_ptr();
+        let (state, context) = (&raw mut (*info).pi_state, (*info).pi_exprContext);
+        let slot = (*state).resultslot;
+        ports::ExecClearTuple(slot);
+        let before = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
+        let mut is_null = false;
+        let evaluate = (*state).evalfunc.expect("an initialised expression");
+        evaluate(state, context, &raw mut is_null);
+        pg_sys::MemoryContextSwitchTo(before);
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+    }
+    projection.result_slot()
+}
+
+/// Evaluates an expression without columns and parameters, outside of any query, and passes its value to `take`; `None`
+/// is NULL. The value lives until `take` returns.
+pub fn evaluated_once<T>(expression: Expr<'_>, take: impl FnOnce(Option<pg_sys::Datum>) -> T) -> T {
+    // SAFETY: a live expression. The executor's state owns the value, and is freed after it was taken.
+    unsafe {
+        let estate = pg_sys::CreateExecutorState();
+        let context = pg_sys::MakePerTupleExprContext(estate);
+        let state = pg_sys::ExecPrepareExpr(expression.as_ptr().cast(), estate);
+        let mut is_null = false;
+        let value = (*state).evalfunc.map(|evaluate| {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| evaluate(state, context, &raw mut is_null))
+        });
+        let taken = take(value.filter(|_| !is_null));
+        pg_sys::FreeExecutorState(estate);
+        taken
+    }
+}
+
+/// The state of a node as that of a node with this tag, if it is one.
+pub fn as_node<'p, V: View<'p>>(node: Child, tag: pg_sys::NodeTag) -> Option<V> {
+    // SAFETY: a live node, whose structure follows from its tag; the callers pair tags and views.
+    (node.tag() == tag).then(|| unsafe { V::at(node.as_ptr().cast()) })
+}
+
 /// `ExecQual`
 ///
 /// # Safety
@@ -85,73 +265,56 @@ pub unsafe fn passes(state: *mut pg_sys::ExprState, context: *mut pg_sys::ExprCo
 }
 
 /// `ExecProcNode`
-///
-/// # Safety
-/// A node that has begun.
-pub unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the caller's promise.
+#[inline]
+pub fn next_row(node: Child) -> Slot {
+    let node = node.as_ptr();
+    // SAFETY: the node is live, and its execution has begun.
     unsafe {
         if !(*node).chgParam.is_null() {
             pg_sys::ExecReScan(node);
         }
-        match (*node).ExecProcNode {
-            Some(next) => next(node),
-            None => std::ptr::null_mut(),
+        let next = (*node).ExecProcNode;
+        next.map_or(Slot::NONE, |next| Field::of(next(node)))
+    }
+}
+
+/// A scan of all visible rows of a table, in order. It owns nothing that needs dropping.
+#[derive(Clone, Copy)]
+pub struct TableScan(pg_sys::TableScanDesc);
+
+impl TableScan {
+    /// `table_beginscan`. `None`: the table cannot be scanned.
+    pub fn begin(table: OpenTable<'_>, snapshot: Option<Snapshot<'_>>) -> Option<TableScan> {
+        let flags = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
+            | pg_sys::ScanOptions::SO_ALLOW_STRAT
+            | pg_sys::ScanOptions::SO_ALLOW_PAGEMODE;
+        let none = std::ptr::null_mut();
+        let snapshot = snapshot.map_or(std::ptr::null_mut(), Snapshot::as_ptr);
+        let table = table.as_ptr();
+        // SAFETY: the table is open, and the snapshot live, until the scan ends.
+        unsafe {
+            let begin = (*(*table).rd_tableam).scan_begin?;
+            let scan = begin(table, snapshot, 0, none, std::ptr::null_mut(), flags);
+            Some(TableScan(scan))
         }
     }
-}
 
-/// `TupIsNull`
-///
-/// # Safety
-/// A live slot or null.
-pub unsafe fn is_empty(slot: *const pg_sys::TupleTableSlot) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { slot.is_null() || u32::from((*slot).tts_flags) & pg_sys::TTS_FLAG_EMPTY != 0 }
-}
-
-/// `table_beginscan`: the whole table, in order. `None`: the table cannot be scanned.
-///
-/// # Safety
-/// An open table, a registered snapshot.
-pub unsafe fn begin_scan(
-    table: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
-) -> Option<pg_sys::TableScanDesc> {
-    let flags = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
-        | pg_sys::ScanOptions::SO_ALLOW_STRAT
-        | pg_sys::ScanOptions::SO_ALLOW_PAGEMODE;
-    let none = std::ptr::null_mut();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let begin = (*(*table).rd_tableam).scan_begin?;
-        Some(begin(table, snapshot, 0, none, std::ptr::null_mut(), flags))
-    }
-}
-
-/// `table_scan_getnextslot`, forward.
-///
-/// # Safety
-/// A live scan, a slot of its table.
-pub unsafe fn next(scan: pg_sys::TableScanDesc, slot: *mut pg_sys::TupleTableSlot) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*(*(*scan).rs_rd).rd_tableam)
-            .scan_getnextslot
-            .is_some_and(|next| next(scan, pg_sys::ScanDirection::ForwardScanDirection, slot))
-    }
-}
-
-/// `table_endscan`
-///
-/// # Safety
-/// A live scan.
-pub unsafe fn end_scan(scan: pg_sys::TableScanDesc) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if let Some(end) = (*(*(*scan).rs_rd).rd_tableam).scan_end {
-            end(scan);
+    /// `table_scan_getnextslot`, forward, into a slot of the table. An ERROR jumps.
+    #[inline]
+    pub fn next(self, slot: Slot) -> bool {
+        let (scan, forward) = (self.0, pg_sys::ScanDirection::ForwardScanDirection);
+        // SAFETY: the scan has not ended.
+        unsafe {
+            (*(*(*scan).rs_rd).rd_tableam)
+                .scan_getnextslot
+                .is_some_and(|next| next(scan, forward, slot.raw()))
         }
+    }
+
+    /// `table_endscan`
+    pub fn end(self) {
+        // SAFETY: the scan has not ended.
+        unsafe { ports::table_endscan(self.0) }
     }
 }
 

@@ -5,25 +5,39 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys;
 
 use super::exec::node::{CustomPlan, ExecNode};
-use super::functions::{Answer, catalog};
-use super::ports;
+use super::functions::{catalog, executor as functions};
+use super::tree::view::views;
 use super::tree::{Expr, List, Name, Node, RangeTblEntry, plan_field};
 
-/// A node that is being explained, and the output.
-pub struct Explain {
-    node: *mut pg_sys::CustomScanState,
-    ancestors: *mut pg_sys::List,
-    output: *mut pg_sys::ExplainState,
+views! {
+    /// The output of EXPLAIN.
+    Output of ExplainState {
+        analyze: bool;
+        verbose: bool;
+        /// How many entries the query's range table has, without the one for GROUP BY.
+        #[cfg(feature = "pg18")]
+        rtable_size: i32;
+    } {
+        rtable: List<'p, RangeTblEntry<'p>>;
+        /// What names of columns are looked up in.
+        deparse_cxt: List<'p, Expr<'p>>;
+    } {}
 }
 
-impl Explain {
-    /// # Safety
-    /// All three are live as long as the value is used.
-    pub unsafe fn of(
-        node: *mut pg_sys::CustomScanState,
-        ancestors: *mut pg_sys::List,
-        output: *mut pg_sys::ExplainState,
-    ) -> Explain {
+/// A node that is being explained, and the output.
+pub struct Explain<'a> {
+    node: ExecNode<'a>,
+    ancestors: List<'a, Expr<'a>>,
+    output: Output<'a>,
+}
+
+impl<'a> Explain<'a> {
+    /// A node with the plans above it, and the output.
+    pub fn of(
+        node: ExecNode<'a>,
+        ancestors: List<'a, Expr<'a>>,
+        output: Output<'a>,
+    ) -> Explain<'a> {
         Explain {
             node,
             ancestors,
@@ -32,15 +46,13 @@ impl Explain {
     }
 
     /// The node's plan.
-    pub fn plan(&self) -> CustomPlan<'_> {
-        // SAFETY: `of` was promised a live node.
-        unsafe { ExecNode::of(self.node) }.plan()
+    pub fn plan(&self) -> CustomPlan<'a> {
+        self.node.plan()
     }
 
     /// Whether the output includes the counters of the execution.
     pub fn is_analyze(&self) -> bool {
-        // SAFETY: `of` was promised a live output.
-        unsafe { (*self.output).analyze }
+        self.output.analyze()
     }
 
     /// The texts of expressions of the plan.
@@ -55,31 +67,23 @@ impl Explain {
     /// Writes a text property.
     pub fn text(&self, label: &CStr, value: &str) {
         let value = CString::new(value.replace('\0', " ")).unwrap_or_default();
-        // SAFETY: `of` was promised a live output.
-        unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), self.output) }
+        functions::ExplainPropertyText(label, &value, self.output);
     }
 
     /// Writes a number.
     pub fn integer(&self, label: &CStr, value: u64) {
-        let unit = std::ptr::null();
-        // SAFETY: `of` was promised a live output.
-        unsafe {
-            pg_sys::ExplainPropertyInteger(label.as_ptr(), unit, value as i64, self.output);
-        }
+        functions::ExplainPropertyInteger(label, None, value as i64, self.output);
     }
 
     /// Writes a number of bytes, in kB.
     pub fn kilobytes(&self, label: &CStr, bytes: usize) {
-        let (unit, value) = (c"kB".as_ptr(), bytes.div_ceil(1024) as i64);
-        // SAFETY: `of` was promised a live output.
-        unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), unit, value, self.output) }
+        let value = bytes.div_ceil(1024) as i64;
+        functions::ExplainPropertyInteger(label, Some(c"kB"), value, self.output);
     }
 
     /// Writes the table of a node that PostgreSQL shows without one: an index of the query's range table.
     pub fn table(&self, index: u32) {
-        // SAFETY: `of` was promised a live output.
-        let entries: List<'_, RangeTblEntry<'_>> = plan_field(unsafe { (*self.output).rtable });
-        let entry = entries.get(index as usize - 1);
+        let entry = self.output.rtable().get(index as usize - 1);
         let Some((table, alias)) = entry.and_then(|entry| Some((entry.relid(), entry.eref()?)))
         else {
             return;
@@ -136,24 +140,21 @@ impl Explain {
 
     /// The plan's expressions as SQL.
     pub fn deparse(&self, expressions: &[*mut pg_sys::Node]) -> Vec<String> {
-        // SAFETY: `of` was promised live structures; the expressions are the plan's.
-        unsafe {
-            let (output, plan) = (&*self.output, (*self.node).ss.ps.plan);
-            let context =
-                pg_sys::set_deparse_context_plan(output.deparse_cxt, plan, self.ancestors);
-            // The entry for GROUP BY, which PostgreSQL 18 adds, makes no name ambiguous.
-            #[cfg(not(feature = "pg18"))]
-            let entries = ports::list_length(output.rtable);
-            #[cfg(feature = "pg18")]
-            let entries = output.rtable_size;
-            let prefix = entries > 1 || output.verbose;
-            let shown = |expression: &*mut pg_sys::Node| {
-                let shown = pg_sys::deparse_expression(*expression, context, prefix, false);
-                let text: Option<String> = Answer::of_c(shown);
-                text.unwrap_or_default()
-            };
-            expressions.iter().map(shown).collect()
-        }
+        let (output, plan) = (self.output, self.node.plan().as_plan());
+        let names = output.deparse_cxt();
+        let context = functions::set_deparse_context_plan(names, plan, self.ancestors);
+        // The entry for GROUP BY, which PostgreSQL 18 adds, makes no name ambiguous.
+        #[cfg(not(feature = "pg18"))]
+        let entries = output.rtable().len();
+        #[cfg(feature = "pg18")]
+        let entries = output.rtable_size();
+        let prefix = entries > 1 || output.verbose();
+        let shown = |expression: &*mut pg_sys::Node| {
+            let expression: Option<Expr<'_>> = plan_field(*expression);
+            let shown = functions::deparse_expression(expression, context, prefix, false);
+            shown.unwrap_or_default()
+        };
+        expressions.iter().map(shown).collect()
     }
 }
 

@@ -4,10 +4,9 @@
 //! exact. It knows the first two columns of the key, integers, times and floats exactly, and of other values their first
 //! eight bytes.
 
-use lanes_columnar::vector::text::item_payload;
 use pgrx::pg_sys::{self, Oid};
 
-use super::datum::RowOutlet;
+use super::datum::{self, RowOutlet};
 
 /// A number for a value, in about the order of its type.
 type Rank = u64;
@@ -74,13 +73,9 @@ fn rank(value: pg_sys::Datum, type_of: Oid) -> Rank {
         pg_sys::FLOAT8OID => of_float(f64::from_bits(value.value() as u64)),
         pg_sys::FLOAT4OID => of_float(f32::from_bits(value.value() as u32).into()),
         pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID | pg_sys::BYTEAOID => {
-            // SAFETY: a value of a lane, which is neither compressed nor out of line.
-            of_bytes(unsafe { item_payload(value.cast_mut_ptr()) })
+            of_bytes(datum::payload(value))
         }
-        pg_sys::UUIDOID => {
-            // SAFETY: a value of this type has 16 bytes.
-            of_bytes(unsafe { std::slice::from_raw_parts(value.cast_mut_ptr(), 16) })
-        }
+        pg_sys::UUIDOID => of_bytes(datum::bytes_of(value, 16)),
         _ => 0,
     }
 }

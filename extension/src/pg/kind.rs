@@ -4,6 +4,8 @@
 use lanes_columnar::join::key_set::place_of_float as order_of_float;
 use pgrx::pg_sys;
 
+use super::datum;
+
 /// The kind of a type: how its values are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -108,27 +110,11 @@ impl Kind {
     pub fn append_key(self, value: pg_sys::Datum, key: &mut Vec<u8>) {
         match self {
             Kind::Text => {
-                // SAFETY: a value of this kind is a live varlena.
-                unsafe {
-                    let text: *mut pg_sys::varlena = value.cast_mut_ptr();
-                    let plain = pgrx::varlena::varatt_is_4b_u(text)
-                        || pgrx::varlena::varatt_is_1b(text)
-                            && !pgrx::varlena::varatt_is_1b_e(text);
-                    let text = if plain {
-                        text
-                    } else {
-                        pg_sys::pg_detoast_datum_packed(text)
-                    };
-                    let bytes = pgrx::varlena::varlena_to_byte_slice(text);
-                    key.extend_from_slice(&(bytes.len() as u32).to_ne_bytes());
-                    key.extend_from_slice(bytes);
-                }
-            }
-            Kind::Uuid => {
-                // SAFETY: a value of this kind is 16 bytes.
-                let bytes = unsafe { &*value.cast_mut_ptr::<[u8; 16]>() };
+                let bytes = datum::payload(value);
+                key.extend_from_slice(&(bytes.len() as u32).to_ne_bytes());
                 key.extend_from_slice(bytes);
             }
+            Kind::Uuid => key.extend_from_slice(datum::bytes_of(value, 16)),
             _ => key.extend_from_slice(&self.ordered(value).to_ne_bytes()),
         }
     }

@@ -9,9 +9,14 @@ use super::numeric_digits::NumericDigits;
 
 /// A numeric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Numeric(pub(super) Datum);
+pub struct Numeric(Datum);
 
 impl Numeric {
+    /// A datum that is a numeric, which lives as long as the result is used.
+    pub fn new(datum: Datum) -> Numeric {
+        Numeric(datum)
+    }
+
     /// An integer as a numeric.
     pub fn from_integer(value: i128) -> Numeric {
         match i64::try_from(value) {

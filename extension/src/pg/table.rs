@@ -184,6 +184,12 @@ impl<'a> OpenTable<'a> {
         unsafe { Descriptor::at((*self.as_ptr()).rd_att) }
     }
 
+    /// Closes a table that [`OpenedTable::open_until_close`] opened. No copy of the handle is used afterwards.
+    pub fn close(self) {
+        // SAFETY: the table is open.
+        unsafe { pg_sys::relation_close(self.as_ptr(), pg_sys::NoLock as pg_sys::LOCKMODE) }
+    }
+
     /// Whether the table has an index.
     pub fn has_indexes(self) -> bool {
         // The catalog's flag stays until the next VACUUM once the last index is dropped.
@@ -277,6 +283,13 @@ impl OpenedTable {
             relation: unsafe { pg_sys::table_open(table, mode) },
             released: mode,
         }
+    }
+
+    /// Opens a table, with an ERROR if there is none, until [`OpenTable::close`] or the end of the transaction. Its lock
+    /// stays until the transaction ends.
+    pub fn open_until_close<'a>(table: pg_sys::Oid, mode: u32) -> OpenTable<'a> {
+        // SAFETY: runs inside a transaction; an unknown OID is an ERROR.
+        unsafe { OpenTable::new(pg_sys::relation_open(table, mode as pg_sys::LOCKMODE)) }
     }
 
     /// Opens a relation that the caller has locked. It is an ERROR if there is none.

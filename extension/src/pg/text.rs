@@ -126,7 +126,7 @@ impl IntoDatum for LazyJsonb {
         }
         let value = (self.0.convert)(&self.0.text);
         if Rc::strong_count(&self.0) > 1 {
-            let bytes = || datum::bytes_of_varlena(value).to_vec();
+            let bytes = || datum::bytes_of(value, -1).to_vec();
             self.0.value.get_or_init(bytes);
         }
         Some(value)

@@ -7,6 +7,7 @@ use pgrx::memcxt::PgMemoryContexts;
 use pgrx::pg_sys;
 
 use super::descriptor::Attribute;
+use super::executor;
 use super::functions::{Place, catalog, values};
 use super::typed_datum::TypedDatum;
 
@@ -38,18 +39,8 @@ impl TextType {
     /// Reads a value from text without a NUL and calls `take` with the bytes that the type sends
     /// for it. `scratch` holds what the functions allocate and is empty afterwards.
     pub fn resend(&self, text: &[u8], scratch: &mut PgMemoryContexts, take: impl FnOnce(&[u8])) {
-        // SAFETY: input functions take a NUL-terminated string, send functions return a bytea. Both are read before the
-        // memory context that holds them is reset.
-        unsafe {
-            scratch.switch_to(|_| {
-                let string = pg_sys::pnstrdup(text.as_ptr().cast(), text.len());
-                let value =
-                    pg_sys::OidInputFunctionCall(self.input, string, self.parameter, self.modifier);
-                let sent = pg_sys::OidSendFunctionCall(self.send, value);
-                take(pgrx::varlena::varlena_to_byte_slice(sent.cast()));
-            });
-            scratch.reset();
-        }
+        let input = (self.input, self.parameter, self.modifier);
+        executor::in_memory(scratch, || take(values::resend(text, input, self.send)));
     }
 }
 

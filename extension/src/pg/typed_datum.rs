@@ -1,10 +1,9 @@
 //! A datum with its type, so that it is read as what it is.
 
-use std::ffi::CStr;
-
 use lanes_columnar::bytes16::Bytes16;
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::functions::{Place, catalog as functions, values};
 use super::numeric::Numeric;
 use super::tree::Const;
 use super::{catalog, datum, text};
@@ -18,11 +17,8 @@ pub struct TypedDatum {
 }
 
 impl TypedDatum {
-    /// A datum of a type.
-    ///
-    /// # Safety
-    /// The datum is a value of this type, and lives as long as the result is used.
-    pub unsafe fn new(datum: Datum, type_of: Oid) -> TypedDatum {
+    /// A datum of a type, which lives as long as the result is used.
+    pub fn new(datum: Datum, type_of: Oid) -> TypedDatum {
         TypedDatum { datum, type_of }
     }
 
@@ -59,8 +55,7 @@ impl TypedDatum {
     pub fn lowered(self, collation: Oid) -> Option<TypedDatum> {
         let function = pg_sys::F_LOWER_TEXT.into();
         (self.length() == -1).then(|| TypedDatum {
-            // SAFETY: the function takes a varlena's bytes for a text and returns a text.
-            datum: unsafe { pg_sys::OidFunctionCall1Coll(function, collation, self.datum) },
+            datum: values::call(function, collation, self.datum),
             type_of: pg_sys::TEXTOID,
         })
     }
@@ -78,8 +73,7 @@ impl TypedDatum {
 
     /// The length of values of the type, as `pg_type.typlen` has it.
     fn length(self) -> i16 {
-        // SAFETY: a look-up of an existing type.
-        unsafe { pg_sys::get_typlen(self.type_of) }
+        functions::get_typlen(self.type_of)
     }
 
     /// A value that a column of type numeric contains.
@@ -93,18 +87,13 @@ impl TypedDatum {
     /// The value in the text form of its type.
     pub fn to_text(self) -> String {
         let (mut output, mut is_varlena) = (pg_sys::InvalidOid, false);
-        // SAFETY: the type's own output function, which takes such a value and returns a C string.
-        unsafe {
-            pg_sys::getTypeOutputInfo(self.type_of, &mut output, &mut is_varlena);
-            let text = CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, self.datum));
-            text.to_string_lossy().into_owned()
-        }
+        functions::getTypeOutputInfo(self.type_of, Place(&mut output), Place(&mut is_varlena));
+        values::output(output, self.datum)
     }
 
     /// The payload of a value of variable length: the bytes of a text or a bytea. `None` for another type.
     pub fn bytes(self) -> Option<Box<[u8]>> {
-        // SAFETY: values of types of variable length are varlenas.
-        (self.length() == -1).then(|| unsafe { datum::text_payload(self.datum) })
+        (self.length() == -1).then(|| datum::text_payload(self.datum))
     }
 
     /// The 16 bytes of a uuid; `None` for a type of another length.
@@ -115,15 +104,13 @@ impl TypedDatum {
     /// An interval; `None` for another type.
     pub fn interval(self) -> Option<pg_sys::Interval> {
         let is_interval = catalog::base_type(self.type_of) == pg_sys::INTERVALOID;
-        // SAFETY: a value of this type points to an interval.
-        is_interval.then(|| unsafe { *self.datum.cast_mut_ptr::<pg_sys::Interval>() })
+        is_interval.then(|| datum::interval(self.datum))
     }
 
     /// A numeric; `None` for another type.
     pub fn numeric(self) -> Option<Numeric> {
         let is_numeric = catalog::base_type(self.type_of) == pg_sys::NUMERICOID;
-        // SAFETY: a value of this type is a numeric.
-        is_numeric.then(|| unsafe { Numeric::new(self.datum) })
+        is_numeric.then(|| Numeric::new(self.datum))
     }
 
     /// The elements of an array of any dimensions, each `None` if it is NULL; `None` for another type.
@@ -132,8 +119,7 @@ impl TypedDatum {
         if type_of == pg_sys::InvalidOid {
             return None;
         }
-        // SAFETY: an array of elements of this type.
-        let elements = unsafe { datum::array_elements(self.datum, type_of) };
+        let elements = datum::array_elements(self.datum, type_of);
         let typed = |datum| TypedDatum { datum, type_of };
         Some(elements.into_iter().map(|e| e.map(typed)).collect())
     }

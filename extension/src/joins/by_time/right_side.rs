@@ -23,6 +23,7 @@ use crate::pg::catalog;
 use crate::pg::exec::table::OwnTable;
 use crate::pg::kind::Kind;
 use crate::pg::names::{function_name, type_name};
+use crate::pg::snapshot::Snapshot;
 use crate::pg::tree::{Aggref, View};
 use crate::vectors::counters::Counters;
 use crate::vectors::prune::Filter;
@@ -155,7 +156,7 @@ impl RightSide {
     }
 
     /// Starts a new scan.
-    pub fn open(&mut self, snapshot: pg_sys::Snapshot) {
+    pub fn open(&mut self, snapshot: Option<Snapshot<'static>>) {
         self.close();
         let table = OwnTable::open(self.table, snapshot);
         let mut source = VectorSource::begin(table.table(), self.filter.zones_wanted.clone());
@@ -317,7 +318,7 @@ impl RightSide {
     /// found.
     pub fn series(
         &mut self,
-        snapshot: pg_sys::Snapshot,
+        snapshot: Option<Snapshot<'static>>,
         keys: &mut JoinKeys,
         limit: usize,
     ) -> Evaluation<Series> {

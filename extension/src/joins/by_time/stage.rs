@@ -25,7 +25,6 @@ use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError};
-use pgrx::pg_sys;
 
 use super::plan::{JoinPlan, Wanted};
 use super::right_side::{RightSide, RightVector, goes_on};
@@ -34,12 +33,13 @@ use crate::custom_scan::stand_in;
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::pg::exec::node::ExecNode;
+use crate::pg::snapshot::Snapshot;
 use crate::vectors::counters::Counters;
 
 /// A join by time under execution.
 pub struct JoinStage {
     inner: bool,
-    snapshot: pg_sys::Snapshot,
+    snapshot: Option<Snapshot<'static>>,
     keys: JoinKeys,
     lower: Option<(Value, bool)>,
     upper: Option<(Value, bool)>,
@@ -433,7 +433,7 @@ fn fits(limit: usize, bytes: usize) -> Evaluation<()> {
 /// Reads the right side into a series, to search the nearest rows or to aggregate.
 pub(super) fn in_series(
     right: &mut RightSide,
-    snapshot: pg_sys::Snapshot,
+    snapshot: Option<Snapshot<'static>>,
     keys: &mut JoinKeys,
     calls: Option<Vec<WindowCall>>,
     backward: bool,

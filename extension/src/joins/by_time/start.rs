@@ -9,7 +9,6 @@ use lanes_columnar::join::window::WindowCall;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::value::Value;
-use pgrx::pg_sys;
 
 use super::plan::{JoinPlan, TimeBound, Wanted};
 use super::right_side::RightSide;
@@ -17,6 +16,7 @@ use super::stage::{Find, Latest, in_series};
 use crate::error;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Translation, Translator};
+use crate::pg::snapshot::Snapshot;
 
 /// The keys of both sides. Takes those of the right side.
 pub(super) fn join_keys(
@@ -56,7 +56,7 @@ pub(super) fn inclusive_time(bound: Option<&(Value, bool)>) -> Option<bool> {
 /// The choice of an algorithm when a join begins.
 pub(super) struct Start<'a> {
     pub plan: &'a JoinPlan,
-    pub snapshot: pg_sys::Snapshot,
+    pub snapshot: Option<Snapshot<'static>>,
     /// Whether the bound is inclusive, if there is one and its times are integers.
     pub lower: Option<bool>,
     pub upper: Option<bool>,

@@ -1,7 +1,5 @@
 //! Reads the right side of an ASOF join into a [`History`].
 
-use pgrx::pg_sys;
-
 use super::history::{History, TieImage};
 use super::join::JoinExpressions;
 use super::plan::AsofPlan;
@@ -11,12 +9,13 @@ use crate::pg::exec::memory::ValueLayout;
 use crate::pg::exec::slot::Slot;
 use crate::pg::exec::table::{OwnTable, SlotScan};
 use crate::pg::ports;
+use crate::pg::snapshot::Snapshot;
 
 /// The right side while it is read. An ERROR jumps over its methods, so all that needs dropping lies in its fields.
 pub struct HistoryReader {
     plan: AsofPlan,
     history: Option<History>,
-    snapshot: pg_sys::Snapshot,
+    snapshot: Option<Snapshot<'static>>,
     context: RowContext,
     qual: RowQual,
     /// The kept columns, counted from 1.
@@ -30,7 +29,10 @@ pub struct HistoryReader {
 
 impl HistoryReader {
     /// A reader before the first row.
-    pub fn new(expressions: &JoinExpressions, snapshot: pg_sys::Snapshot) -> HistoryReader {
+    pub fn new(
+        expressions: &JoinExpressions,
+        snapshot: Option<Snapshot<'static>>,
+    ) -> HistoryReader {
         let plan = expressions.plan.clone();
         let columns = plan.kept.iter().copied();
         let columns = columns.chain(plan.keys.iter().map(|key| key.column));

@@ -10,7 +10,6 @@ use super::plan::WindowPlan;
 use super::state::WindowState;
 use crate::custom_scan::node::Node;
 use crate::custom_scan::private_data;
-use crate::pg::exec::node::CustomPlan;
 use crate::pg::tree::{CustomScan, Expr, List, Node as _, Plan, PlannedStmt, plan_node};
 use crate::pg::windows;
 
@@ -33,7 +32,7 @@ fn finish_plan(plan: Plan<'_>) {
 }
 
 fn set_calls_aside(scan: CustomScan<'_>) {
-    let plan = CustomPlan::of_view(scan);
+    let plan = scan;
     let (columns, calls) = match is_partitioned(plan) {
         true => {
             let plan = PartitionedPlan::of(plan);

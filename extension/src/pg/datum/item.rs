@@ -12,7 +12,7 @@
 use lanes_columnar::bytes16::Bytes16;
 use pgrx::pg_sys;
 
-use crate::pg::executor;
+use crate::pg::{call_ports, executor};
 
 /// The largest size of a varlena with a one-byte header, header included, plus one.
 const SHORT_BYTES_MAX: usize = 0x7f;
@@ -74,10 +74,45 @@ pub fn allocated(bytes: &[u8]) -> pg_sys::Datum {
     }
 }
 
-/// The bytes of a value of variable length that was just made, its header included.
-pub fn bytes_of_varlena<'a>(value: pg_sys::Datum) -> &'a [u8] {
-    // SAFETY: such a value is in memory as a whole, and its length stands in its header.
-    unsafe { executor::bytes(value, -1) }
+/// The bytes of a value by reference of a type of this length, which came out of a table or was just made, so that it is
+/// not an expanded one. The slice is valid as long as the value is.
+#[inline]
+pub fn bytes_of<'a>(value: pg_sys::Datum, length: i16) -> &'a [u8] {
+    // SAFETY: the value is in memory as a whole.
+    unsafe { executor::bytes(value, i32::from(length)) }
+}
+
+/// What follows the header of a value of variable length. It is detoasted if need be, in the current memory context.
+pub fn payload<'a>(value: pg_sys::Datum) -> &'a [u8] {
+    // SAFETY: a value of variable length is a live varlena.
+    unsafe {
+        let item: *mut pg_sys::varlena = value.cast_mut_ptr();
+        let is_plain = pgrx::varlena::varatt_is_4b_u(item)
+            || pgrx::varlena::varatt_is_1b(item) && !pgrx::varlena::varatt_is_1b_e(item);
+        let item = match is_plain {
+            true => item,
+            false => pg_sys::pg_detoast_datum_packed(item),
+        };
+        pgrx::varlena::varlena_to_byte_slice(item)
+    }
+}
+
+/// A copy of a value by reference of a type of this length, in the current memory context.
+pub fn copied(value: pg_sys::Datum, length: i16) -> pg_sys::Datum {
+    // SAFETY: a live value of such a type.
+    unsafe { call_ports::datumCopy(value, false, length) }
+}
+
+/// The bytes of a [copy](copied) of a value.
+pub fn copied_size(value: pg_sys::Datum, length: i16) -> usize {
+    // SAFETY: a live value of such a type.
+    unsafe { call_ports::datumGetSize(value, false, length) }
+}
+
+/// The value that a datum of an interval points to.
+pub fn interval(value: pg_sys::Datum) -> pg_sys::Interval {
+    // SAFETY: a live value of this type.
+    unsafe { *value.cast_mut_ptr::<pg_sys::Interval>() }
 }
 
 /// Whether bytes are an item: a varlena that says its own length, and is neither compressed, nor a pointer to a value
@@ -114,12 +149,9 @@ pub fn item_from_payload(payload: &[u8], packed: bool, item: &mut Vec<u8>) {
 }
 
 /// The bytes of a text, without its header.
-///
-/// # Safety
-/// `value` is a text.
-pub unsafe fn text_payload(value: pg_sys::Datum) -> Box<[u8]> {
+pub fn text_payload(value: pg_sys::Datum) -> Box<[u8]> {
     let mut bytes = Vec::new();
-    // SAFETY: the caller passes a value of this type; unpacked, an item has a header of four bytes.
+    // SAFETY: a live text; unpacked, an item has a header of four bytes.
     unsafe {
         with_item(value, false, &mut Vec::new(), |item| {
             bytes.extend_from_slice(&item[HEADER_BYTES..])
@@ -145,15 +177,9 @@ pub fn bytes16(value: pg_sys::Datum) -> Bytes16 {
     unsafe { Bytes16::read(value.cast_mut_ptr()) }
 }
 
-/// The elements of an array of any dimensions; `None` is NULL.
-///
-/// # Safety
-/// `value` is an array of elements of this type.
-pub unsafe fn array_elements(
-    value: pg_sys::Datum,
-    element: pg_sys::Oid,
-) -> Vec<Option<pg_sys::Datum>> {
-    // SAFETY: the caller passes a value of this type; what is palloc'd goes with the current memory context.
+/// The elements, which are of this type, of an array of any dimensions; `None` is NULL.
+pub fn array_elements(value: pg_sys::Datum, element: pg_sys::Oid) -> Vec<Option<pg_sys::Datum>> {
+    // SAFETY: a live array of such elements; what is palloc'd goes with the current memory context.
     unsafe {
         let (mut length, mut by_value, mut align) = (0, false, 0);
         pg_sys::get_typlenbyvalalign(element, &raw mut length, &raw mut by_value, &raw mut align);

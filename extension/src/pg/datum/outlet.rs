@@ -44,6 +44,15 @@ impl Outlet {
     }
 }
 
+impl Outlet {
+    /// As [`Outlet::value`], for a row that the lane of a vector under evaluation contains, which is filled.
+    #[inline]
+    pub fn filled_value(self, lane: &Lane, row: usize) -> (pg_sys::Datum, bool) {
+        // SAFETY: an evaluation fills the lanes of its vector, and they live as long as it.
+        unsafe { self.value(lane, row) }
+    }
+}
+
 /// How the values of each attribute of a row become datums.
 pub fn outlets(descriptor: Descriptor<'_>, kinds: &[LaneKind]) -> Vec<Outlet> {
     let outlet = |(attribute, kind): (&super::Attribute, &LaneKind)| match kind {

@@ -170,8 +170,7 @@ fn further(end: End, extreme: Numeric, general: Answer) -> Numeric {
     let Answer::Bits(general) = general else {
         return extreme;
     };
-    // SAFETY: the general state of such an aggregate is a numeric, and lives as long as the aggregate.
-    let general = unsafe { Numeric::new(Datum::from(general)) };
+    let general = Numeric::new(Datum::from(general));
     let is_further = match end {
         End::Minimum => extreme.is_greater(general),
         End::Maximum => general.is_greater(extreme),

@@ -7,7 +7,7 @@
 use lanes_columnar::vector::text::TextTest;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::scalar::{self, RunningNode};
+use super::scalar::RunningNode;
 use crate::pg::catalog;
 use crate::pg::typed_datum::TypedDatum;
 
@@ -26,7 +26,7 @@ impl CallMemory {
         // SAFETY: the parent is a live context of the node.
         CallMemory(unsafe {
             pg_sys::AllocSetContextCreateInternal(
-                scalar::memory(node.as_ptr()),
+                node.memory().as_raw(),
                 c"lanes function calls".as_ptr(),
                 pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
                 pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,

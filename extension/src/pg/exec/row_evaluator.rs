@@ -10,15 +10,13 @@
 use lanes_columnar::lane::Lane;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::Datum;
 
-use super::condition_test::{Room, reset};
-use super::memory::Memory;
-use super::scalar::{self, RunningNode};
+use super::expression::{RowContext, RowExpression};
+use super::scalar::{RunningNode, TableRow};
 use crate::pg::datum::{self, Outlet};
-use crate::pg::descriptor::Descriptor;
-use crate::pg::ports;
-use crate::pg::tree::{Expr, View};
+use crate::pg::tree::Expr;
+use crate::pg::{executor, ports};
 
 /// The most rows within one boundary.
 const BATCH: usize = 256;
@@ -35,7 +33,7 @@ struct ReadColumn {
 
 /// Columns of a table, ready to be read into the row that expressions look at.
 pub struct RowReader {
-    room: *mut Room,
+    row: TableRow,
     columns: Vec<ReadColumn>,
 }
 
@@ -45,71 +43,48 @@ impl RowReader {
     /// # Errors
     /// If the node has no table.
     pub fn new(attributes: &[usize], node: RunningNode) -> Result<RowReader, String> {
-        let plan = node.as_ptr();
-        // SAFETY: the node has started and its table is open.
-        unsafe {
-            let room = scalar::room(plan);
-            (*room).open(plan)?;
-            let descriptor = Descriptor::at((*(*room).slot).tts_tupleDescriptor);
-            let outlets = datum::outlets(descriptor, &datum::kinds(descriptor));
-            let column = |&attribute: &usize| ReadColumn {
-                attribute,
-                outlet: outlets[attribute],
-                lane: Lane::NULL,
-            };
-            Ok(RowReader {
-                room,
-                columns: attributes.iter().map(column).collect(),
-            })
-        }
+        let row = node.table_row()?;
+        let descriptor = row.slot.descriptor();
+        let outlets = datum::outlets(descriptor, &datum::kinds(descriptor));
+        let column = |&attribute: &usize| ReadColumn {
+            attribute,
+            outlet: outlets[attribute],
+            lane: Lane::NULL,
+        };
+        let columns = attributes.iter().map(column).collect();
+        Ok(RowReader { row, columns })
     }
 
-    /// Goes on to another vector.
+    /// Goes on to another vector, whose lanes are filled.
     pub fn enter(&mut self, frame: &Frame<'_>) {
         for column in &mut self.columns {
             column.lane = frame.lane(column.attribute);
         }
     }
 
-    /// Reads a row of the vector into the node's slot.
-    ///
-    /// # Safety
-    /// The place is one of the lanes that were entered last, which are filled there.
+    /// Reads a row of the vector that was entered last, by its place in the lanes, into the node's slot.
     #[inline]
-    pub unsafe fn read(&self, place: usize) {
-        // SAFETY: the slot has an element for each attribute; see above for the lanes.
-        unsafe {
-            let slot = (*self.room).slot;
-            for column in &self.columns {
-                let (value, is_null) = column.outlet.value(&column.lane, place);
-                *(*slot).tts_values.add(column.attribute) = value;
-                *(*slot).tts_isnull.add(column.attribute) = is_null;
-            }
+    pub fn read(&self, place: usize) {
+        for column in &self.columns {
+            let value = column.outlet.filled_value(&column.lane, place);
+            self.row.slot.set(column.attribute, value);
         }
     }
 
     /// The context that expressions over the slot are evaluated in.
-    pub fn context(&self) -> *mut pg_sys::ExprContext {
-        // SAFETY: the room was opened.
-        unsafe { (*self.room).context }
-    }
-
-    /// The memory of values, which is freed once for many rows.
-    fn memory(&self) -> Memory {
-        // SAFETY: the room was opened, and its context lives as long as the query.
-        unsafe { Memory::of((*self.context()).ecxt_per_tuple_memory) }
+    pub fn context(&self) -> RowContext {
+        self.row.context
     }
 
     /// Counts rows that were evaluated.
     pub fn count(&self, rows: usize) {
-        // SAFETY: the node's state lives as long as the query.
-        unsafe { (*self.room).evaluated += rows as u64 }
+        self.row.count(rows);
     }
 }
 
 /// An expression, ready to be evaluated for rows of vectors.
 pub struct RowEvaluator {
-    state: *mut pg_sys::ExprState,
+    state: RowExpression,
     reader: RowReader,
     results: Box<[(Datum, bool); BATCH]>,
 }
@@ -126,8 +101,7 @@ impl RowEvaluator {
     ) -> Result<RowEvaluator, String> {
         let reader = RowReader::new(attributes, node)?;
         Ok(RowEvaluator {
-            // SAFETY: the node has started, and the expression is part of its plan.
-            state: unsafe { scalar::initialised(expression.as_ptr().cast(), node.as_ptr()) },
+            state: node.initialised(expression),
             reader,
             results: Box::new([(Datum::null(), true); BATCH]),
         })
@@ -145,14 +119,10 @@ impl RowEvaluator {
         let mut next = rows.next(0);
         while let Some(first) = next {
             ports::CHECK_FOR_INTERRUPTS();
-            // SAFETY: the rows are of the frame's vector; the frames within the boundary have nothing to drop, and do
-            // not panic.
-            let count = unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| self.batch(frame.place, rows, first))
-            };
+            let count = self.batch(frame.place, rows, first);
             self.reader.count(count);
             // What `take` allocates is freed with the results.
-            self.reader.memory().enter(|| {
+            self.reader.context().memory().enter(|| {
                 for (value, is_null) in &self.results[..count] {
                     let Some(row) = next else {
                         break;
@@ -165,39 +135,23 @@ impl RowEvaluator {
     }
 
     /// Evaluates some rows from `first` on, at least one, and returns how many.
-    ///
-    /// # Safety
-    /// `first` is one of the rows, and as for [`Self::each`]. An error boundary surrounds the call, and no frame
-    /// between them has anything to drop.
-    unsafe fn batch(&mut self, place: usize, rows: &Selection, first: usize) -> usize {
-        let mut count = 0;
-        // SAFETY: slot and context live as long as the query; the boundary restores the context when an ERROR passes.
-        unsafe {
-            let context = self.reader.context();
-            let memory = (*context).ecxt_per_tuple_memory;
-            if !(*memory).isReset || !(*memory).firstchild.is_null() {
-                reset(memory);
-            }
-            // The first evaluation replaces the function by a faster one.
-            let before = pg_sys::CurrentMemoryContext;
-            pg_sys::CurrentMemoryContext = memory;
-            let mut next = Some(first);
-            while let Some(row) = next
-                && let Some(evaluate) = (*self.state).evalfunc
-            {
-                self.reader.read(place + row);
-                let mut is_null = false;
-                let value = evaluate(self.state, context, &raw mut is_null);
-                self.results[count] = (value, is_null);
+    fn batch(&mut self, place: usize, rows: &Selection, first: usize) -> usize {
+        let context = self.reader.context();
+        let memory = context.memory();
+        let (state, reader, results) = (self.state, &self.reader, &mut self.results);
+        executor::in_batch(context, || {
+            let (mut count, mut next) = (0, Some(first));
+            while let Some(row) = next {
+                reader.read(place + row);
+                results[count] = executor::evaluate_here(state, context);
                 count += 1;
-                let is_full = count == BATCH || (*memory).mem_allocated >= BATCH_BYTES;
-                if is_full || std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 {
+                let is_full = count == BATCH || executor::used_bytes(memory) >= BATCH_BYTES;
+                if is_full || executor::is_interrupted() {
                     break;
                 }
                 next = rows.next(row + 1);
             }
-            pg_sys::CurrentMemoryContext = before;
-        }
-        count
+            count
+        })
     }
 }

@@ -4,43 +4,41 @@ use pgrx::pg_sys;
 
 use super::memory::work_memory_limit;
 use super::slot::{RowValues, Slot};
+use crate::pg::descriptor::Descriptor;
+use crate::pg::functions::{Null, executor as functions};
+use crate::pg::tree::view::views;
+
+views! {
+    /// The state of a store of rows.
+    StoreState of Tuplestorestate {} {} {}
+
+    /// The state of a sort of rows.
+    SortState of Tuplesortstate {} {} {}
+}
 
 /// The columns of rows that are put aside.
 #[derive(Clone, Copy)]
-pub struct RowDescriptor(pg_sys::TupleDesc);
+pub struct RowDescriptor(Descriptor<'static>);
 
 impl RowDescriptor {
     /// A descriptor of columns of these types and type modifiers, in the current memory context.
     pub fn new(columns: impl ExactSizeIterator<Item = (pg_sys::Oid, i32)>) -> RowDescriptor {
-        // SAFETY: the new descriptor has an entry for each column.
-        unsafe {
-            let descriptor = pg_sys::CreateTemplateTupleDesc(columns.len() as i32);
-            for (place, (type_of, modifier)) in columns.enumerate() {
-                let (number, name) = (place as i16 + 1, c"".as_ptr());
-                pg_sys::TupleDescInitEntry(descriptor, number, name, type_of, modifier, 0);
-            }
-            RowDescriptor(descriptor)
+        let descriptor = functions::CreateTemplateTupleDesc(columns.len() as i32);
+        for (number, (type_of, modifier)) in (1..).zip(columns) {
+            functions::TupleDescInitEntry(descriptor, number, c"", type_of, modifier, 0);
         }
+        RowDescriptor(descriptor)
     }
 
     /// The descriptor of a slot, for a queue that is freed before the slot.
     pub fn of_slot(slot: Slot) -> RowDescriptor {
-        // SAFETY: a live slot has a descriptor, which lives as long.
-        RowDescriptor(unsafe { (*slot.as_raw()).tts_tupleDescriptor })
-    }
-
-    fn minimal_slot(self) -> Slot {
-        // SAFETY: the descriptor lives in the same memory context as the slot.
-        unsafe {
-            let operations = &raw const pg_sys::TTSOpsMinimalTuple;
-            Slot::of(pg_sys::MakeSingleTupleTableSlot(self.0, operations))
-        }
+        RowDescriptor(slot.descriptor())
     }
 }
 
 /// Rows that are returned in the order in which they were put aside.
 pub struct RowQueue {
-    store: *mut pg_sys::Tuplestorestate,
+    store: StoreState<'static>,
     descriptor: RowDescriptor,
     row: Slot,
 }
@@ -49,80 +47,56 @@ impl RowQueue {
     /// An empty queue, in the current memory context and resource owner.
     pub fn new(descriptor: RowDescriptor) -> RowQueue {
         let kilobytes = (work_memory_limit() / 1024) as i32;
-        // SAFETY: the store is allocated in the current memory context.
-        let store = unsafe { pg_sys::tuplestore_begin_heap(false, false, kilobytes) };
         RowQueue {
-            store,
+            store: functions::tuplestore_begin_heap(false, false, kilobytes),
             descriptor,
-            row: descriptor.minimal_slot(),
+            row: functions::minimal_slot(descriptor.0),
         }
     }
 
     /// Puts a row aside. The queue copies it.
     pub fn put(&mut self, row: &mut RowValues) {
-        let (values, nulls) = (row.values.as_mut_ptr(), row.nulls.as_mut_ptr());
-        // SAFETY: the store is live, and the row has a value for each column.
-        unsafe { pg_sys::tuplestore_putvalues(self.store, self.descriptor.0, values, nulls) }
+        let (values, nulls) = (&mut row.values, &mut row.nulls);
+        functions::tuplestore_putvalues(self.store, self.descriptor.0, values, nulls);
     }
 
     /// Puts the row of a slot aside. The queue copies it.
     pub fn put_slot(&mut self, row: Slot) {
-        // SAFETY: the store is live, and the slot has a row.
-        unsafe { pg_sys::tuplestore_puttupleslot(self.store, row.as_raw()) }
+        functions::tuplestore_puttupleslot(self.store, row);
     }
 
     /// The next row, valid until the one after it. `None` if there is no row left; all rows are then dropped.
     pub fn next_row(&mut self) -> Option<Slot> {
-        // SAFETY: store and slot are live.
-        unsafe {
-            if pg_sys::tuplestore_gettupleslot(self.store, true, false, self.row.as_raw()) {
-                self.row.read_all();
-                return Some(self.row);
-            }
-            pg_sys::tuplestore_clear(self.store);
+        if functions::tuplestore_gettupleslot(self.store, true, false, self.row) {
+            self.row.read_all();
+            return Some(self.row);
         }
+        functions::tuplestore_clear(self.store);
         None
     }
 
     /// Frees the queue.
     pub fn free(self) {
         self.row.free();
-        // SAFETY: the store is live, and nobody uses its rows any more.
-        unsafe { pg_sys::tuplestore_end(self.store) }
+        functions::tuplestore_end(self.store);
     }
 }
 
 /// Rows that are returned in the ascending order of bigint columns, NULL last.
 pub struct RowSort {
-    sort: *mut pg_sys::Tuplesortstate,
+    sort: SortState<'static>,
     put: Slot,
     row: Slot,
 }
 
 impl RowSort {
     /// A sort by these columns, counted from 1, in the current memory context and resource owner.
-    pub fn new<const KEYS: usize>(descriptor: RowDescriptor, mut columns: [i16; KEYS]) -> RowSort {
-        let mut operators: [pg_sys::Oid; KEYS] = [pg_sys::Int8LessOperator.into(); KEYS];
-        let mut collations = [pg_sys::InvalidOid; KEYS];
-        let mut nulls_first = [false; KEYS];
+    pub fn new<const KEYS: usize>(descriptor: RowDescriptor, columns: [i16; KEYS]) -> RowSort {
         let kilobytes = (work_memory_limit() / 1024) as i32;
-        // SAFETY: the sort copies the keys; the descriptor lives in the same memory context as the slots.
-        unsafe {
-            RowSort {
-                sort: pg_sys::tuplesort_begin_heap(
-                    descriptor.0,
-                    KEYS as i32,
-                    columns.as_mut_ptr(),
-                    operators.as_mut_ptr(),
-                    collations.as_mut_ptr(),
-                    nulls_first.as_mut_ptr(),
-                    kilobytes,
-                    std::ptr::null_mut(),
-                    pg_sys::TUPLESORT_NONE as i32,
-                ),
-                put: Slot::of_virtual(descriptor.0),
-                row: descriptor.minimal_slot(),
-            }
+        RowSort {
+            sort: functions::sort_by_bigints(descriptor.0, columns, kilobytes),
+            put: functions::virtual_slot(descriptor.0),
+            row: functions::minimal_slot(descriptor.0),
         }
     }
 
@@ -130,25 +104,18 @@ impl RowSort {
     pub fn put(&mut self, row: &RowValues) {
         let mut slot = self.put.writer();
         slot.copy_from(&row.values, &row.nulls);
-        let slot = slot.store();
-        // SAFETY: the sort is live, and the slot has its columns.
-        unsafe { pg_sys::tuplesort_puttupleslot(self.sort, slot.as_raw()) }
+        functions::tuplesort_puttupleslot(self.sort, slot.store());
     }
 
     /// Sorts the rows, all of which were added.
     pub fn sort(&mut self) {
         self.put.clear();
-        // SAFETY: the sort is live.
-        unsafe { pg_sys::tuplesort_performsort(self.sort) }
+        functions::tuplesort_performsort(self.sort);
     }
 
     /// Goes on to the next row; false if there is no row left.
     pub fn advance(&mut self) -> bool {
-        let (sort, slot) = (self.sort, self.row.as_raw());
-        // SAFETY: sort and slot are live.
-        let found = unsafe {
-            pg_sys::tuplesort_gettupleslot(sort, true, false, slot, std::ptr::null_mut())
-        };
+        let found = functions::tuplesort_gettupleslot(self.sort, true, false, self.row, Null);
         if found {
             self.row.read_all();
         }
@@ -164,7 +131,6 @@ impl RowSort {
     pub fn free(self) {
         self.row.free();
         self.put.free();
-        // SAFETY: the sort is live, and nobody uses its rows any more.
-        unsafe { pg_sys::tuplesort_end(self.sort) }
+        functions::tuplesort_end(self.sort);
     }
 }

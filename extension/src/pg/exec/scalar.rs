@@ -5,14 +5,18 @@
 
 use pgrx::pg_sys;
 
-use super::condition_test::Room;
+use super::child::Child;
+use super::expression::{RowContext, RowExpression};
 use super::memory::Memory;
-use super::node::ExecNode;
+use super::node::{Estate, ExecNode};
+use super::slot::Slot;
+use crate::pg::executor;
+use crate::pg::functions::executor as functions;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
-use crate::pg::tree::{Expr, View};
+use crate::pg::tree::view::Field;
+use crate::pg::tree::{Expr, List, View, plan_field, plan_node};
 use crate::pg::typed_datum::TypedDatum;
-use crate::pg::{nodes, ports};
 
 /// The state of a node's expressions; all zero at first.
 #[repr(C)]
@@ -25,8 +29,12 @@ pub struct Scalars {
     table: pg_sys::Relation,
     /// Whether the query's snapshot is known to see a row of the table.
     has_row: bool,
-    /// The state of conditions on one column.
-    room: Room,
+    /// Where expressions over the table's columns are evaluated.
+    context: *mut pg_sys::ExprContext,
+    /// A row of the table in which the columns of one expression at a time are set.
+    slot: *mut pg_sys::TupleTableSlot,
+    /// The number of values and rows for which such expressions were evaluated.
+    evaluated: u64,
 }
 
 /// The beginning of every node of this library.
@@ -36,182 +44,175 @@ pub struct Base {
     scalars: Scalars,
 }
 
-impl Scalars {
-    /// The state of a node's expressions.
-    ///
-    /// # Safety
-    /// `plan` is a node of this library.
-    unsafe fn of<'a>(plan: *mut pg_sys::PlanState) -> &'a mut Scalars {
-        // SAFETY: every node of this library begins with a `Base`.
-        unsafe { &mut (*plan.cast::<Base>()).scalars }
+/// The state of a node's expressions. The borrow ends before anything else borrows it.
+fn scalars<'a>(node: Child) -> &'a mut Scalars {
+    // SAFETY: every node of this library begins with a `Base`, and handles are made of such nodes alone.
+    unsafe { &mut (*node.as_ptr().cast::<Base>()).scalars }
+}
+
+/// Starts a node, which uses no value of its last start any more: frees those values.
+pub fn start(node: ExecNode<'_>) {
+    let scalars = scalars(node.as_child());
+    if scalars.values.is_null() {
+        let memory = functions::AllocSetContextCreateInternal(
+            node.query_memory(),
+            c"lanes scalars",
+            pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
+        );
+        scalars.values = memory.as_ptr();
     }
+    let values: Option<Memory> = plan_field(scalars.values);
+    values.into_iter().for_each(Memory::reset);
+}
 
-    /// The state of an expression, initialised at its first use.
-    ///
-    /// # Safety
-    /// The expression is part of the node's plan.
-    unsafe fn state(
-        &mut self,
-        expression: *mut pg_sys::Expr,
-        plan: *mut pg_sys::PlanState,
-    ) -> *mut pg_sys::ExprState {
-        // SAFETY: the list holds pairs of live pointers; the switch back also happens when an ERROR passes,
-        // because PostgreSQL resets the current context.
-        unsafe {
-            let mut pairs = nodes::list::<std::ffi::c_void>(self.initialised);
-            while let Some(known) = pairs.next() {
-                let state = pairs.next();
-                if known == expression.cast()
-                    && let Some(state) = state
-                {
-                    return state.cast();
-                }
-            }
-            let estate = (*plan).state;
-            let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-            let jit = (*estate).es_jit_flags;
-            (*estate).es_jit_flags = jit & !(pg_sys::PGJIT_EXPR as i32);
-            let state = pg_sys::ExecInitExpr(expression, plan);
-            (*estate).es_jit_flags = jit;
-            self.initialised = pg_sys::lappend(self.initialised, expression.cast());
-            self.initialised = pg_sys::lappend(self.initialised, state.cast());
-            pg_sys::MemoryContextSwitchTo(before);
-            state
-        }
+/// Sets the table that a node reads, where PostgreSQL opened none for it. The table stays open while the node is in
+/// execution.
+pub fn reads(node: ExecNode<'_>, table: OpenTable<'static>) {
+    scalars(node.as_child()).table = table.as_ptr();
+}
+
+/// The number of values and rows for which a node has evaluated expressions over its table's columns.
+pub fn evaluated(node: ExecNode<'_>) -> u64 {
+    scalars(node.as_child()).evaluated
+}
+
+/// The state of an expression of a node's plan, initialised at its first use. It stays the same when the node starts
+/// again.
+pub fn initialised(node: Child, expr: Expr<'_>) -> RowExpression {
+    let scalars = scalars(node);
+    let pairs: List<'_, Expr<'_>> = plan_field(scalars.initialised);
+    let mut places = (0..pairs.len()).step_by(2);
+    let known = places.find(|&place| {
+        pairs
+            .get(place)
+            .is_some_and(|known| known.is_at(expr.as_ptr()))
+    });
+    if let Some(state) = known.and_then(|place| pairs.get(place + 1)) {
+        // The second of a pair is a state.
+        return plan_node(state.as_ptr().cast());
     }
+    let estate = node.estate();
+    estate.memory().enter(|| {
+        let jit = estate.es_jit_flags();
+        estate.set_jit_flags(jit & !(pg_sys::PGJIT_EXPR as i32));
+        let state = functions::ExecInitExpr(expr, Some(node));
+        estate.set_jit_flags(jit);
+        let mut pairs = pairs;
+        pairs.push(expr);
+        pairs.push(plan_node(state.as_ptr().cast()));
+        scalars.initialised = pairs.as_ptr();
+        state
+    })
 }
 
-/// Starts a node: frees the values of its last start.
-///
-/// # Safety
-/// `node` is a node of this library in execution that uses no such value any more.
-pub unsafe fn start(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a node of this library, see above.
-    unsafe {
-        let scalars = Scalars::of(node.cast());
-        if scalars.values.is_null() {
-            scalars.values = pg_sys::AllocSetContextCreateInternal(
-                (*(*node).ss.ps.state).es_query_cxt,
-                c"lanes scalars".as_ptr(),
-                pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
-                pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
-                pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
-            );
-        }
-        pg_sys::MemoryContextReset(scalars.values);
+/// A row of the node's table, in which expressions over its columns look for their values.
+#[derive(Clone, Copy)]
+pub struct TableRow {
+    node: Child,
+    /// Where the expressions are evaluated.
+    pub context: RowContext,
+    /// The row.
+    pub slot: Slot,
+}
+
+impl TableRow {
+    /// Counts values or rows for which an expression was evaluated.
+    pub fn count(self, evaluated: usize) {
+        scalars(self.node).evaluated += evaluated as u64;
     }
-}
-
-/// The memory that lives until a node starts again.
-///
-/// # Safety
-/// `plan` is a node of this library that has [started](start).
-pub unsafe fn memory(plan: *mut pg_sys::PlanState) -> pg_sys::MemoryContext {
-    // SAFETY: a node of this library, see above.
-    unsafe { Scalars::of(plan).values }
-}
-
-/// Sets the table that a node reads, where PostgreSQL opened none for it.
-///
-/// # Safety
-/// `plan` is a node of this library, and the table stays open while the node is in execution.
-pub unsafe fn reads(plan: *mut pg_sys::PlanState, table: pg_sys::Relation) {
-    // SAFETY: a node of this library, see above.
-    unsafe { Scalars::of(plan).table = table }
-}
-
-/// The table that a node reads.
-///
-/// # Safety
-/// `plan` is a node of this library.
-pub unsafe fn table(plan: *mut pg_sys::PlanState) -> pg_sys::Relation {
-    // SAFETY: a custom scan's state begins with a scan's state.
-    unsafe {
-        let opened = (*plan.cast::<pg_sys::ScanState>()).ss_currentRelation;
-        if opened.is_null() {
-            Scalars::of(plan).table
-        } else {
-            opened
-        }
-    }
-}
-
-/// The state of a node's conditions on one column.
-///
-/// # Safety
-/// `plan` is a node of this library.
-pub unsafe fn room(plan: *mut pg_sys::PlanState) -> *mut Room {
-    // SAFETY: a node of this library, see above.
-    unsafe { &raw mut Scalars::of(plan).room }
-}
-
-/// The state of an expression of a node, which stays the same when the node starts again.
-///
-/// # Safety
-/// `plan` is a node of this library, and the expression is part of its plan.
-pub unsafe fn initialised(
-    expression: *mut pg_sys::Expr,
-    plan: *mut pg_sys::PlanState,
-) -> *mut pg_sys::ExprState {
-    // SAFETY: a node of this library, see above.
-    unsafe { Scalars::of(plan).state(expression, plan) }
 }
 
 /// A node of this library that has [started](start).
 #[derive(Clone, Copy, Debug)]
-pub struct RunningNode(*mut pg_sys::PlanState);
+pub struct RunningNode(Child);
 
 impl RunningNode {
     /// A node of this library that has started. The result, and all that is translated with it, is used
     /// until the node starts again at most.
     pub fn of(node: ExecNode<'_>) -> RunningNode {
-        RunningNode(node.plan_state())
+        RunningNode(node.as_child())
     }
 
-    /// The node's state.
-    pub fn as_ptr(self) -> *mut pg_sys::PlanState {
-        self.0
+    /// The state of the query's execution.
+    pub fn estate(self) -> Estate {
+        self.0.estate()
     }
 
     /// The memory that lives until the node starts again.
     pub fn memory(self) -> Memory {
-        // SAFETY: a node of this library that has started.
-        unsafe { Memory::of(memory(self.0)) }
+        plan_node(scalars(self.0).values)
+    }
+
+    /// The state of an expression of the node's plan.
+    pub fn initialised(self, expr: Expr<'_>) -> RowExpression {
+        initialised(self.0, expr)
     }
 
     /// The table that the node reads, and the query's snapshot; `None` if it reads none.
     pub fn table<'a>(self) -> Option<(OpenTable<'a>, Option<Snapshot<'a>>)> {
-        // SAFETY: a node of this library in execution, whose table is open and whose query has its snapshot.
-        unsafe {
-            let relation = table(self.0);
-            let snapshot = || Snapshot::new((*(*self.0).state).es_snapshot);
-            (!relation.is_null()).then(|| (OpenTable::new(relation), snapshot()))
+        let opened = self.0.opened_table();
+        let relation = match opened.is_null() {
+            true => scalars(self.0).table,
+            false => opened,
+        };
+        let table = (!relation.is_null()).then(|| plan_field::<OpenTable<'a>>(relation))?;
+        Some((table, self.estate().snapshot()))
+    }
+
+    /// The row of the node's table in which expressions look for their values, made at its first use.
+    ///
+    /// # Errors
+    /// If the node has no table.
+    pub fn table_row(self) -> Result<TableRow, String> {
+        if scalars(self.0).context.is_null() {
+            let Some((table, _)) = self.table() else {
+                return Err("a condition on no table".into());
+            };
+            let (slot, context) = self.estate().memory().enter(|| {
+                // A copy is not registered with a resource owner.
+                let descriptor = functions::CreateTupleDescCopy(table.descriptor());
+                let slot = functions::ExecInitExtraTupleSlot(self.estate(), descriptor);
+                (slot, functions::CreateExprContext(self.estate()))
+            });
+            let mut row = slot.writer();
+            row.clear_from(0);
+            row.set_table(table.oid());
+            row.store();
+            context.set_scan_row(slot);
+            let scalars = scalars(self.0);
+            (scalars.slot, scalars.context) = (slot.raw(), context.as_ptr());
         }
+        let scalars = scalars(self.0);
+        Ok(TableRow {
+            node: self.0,
+            context: plan_node(scalars.context),
+            slot: plan_field(scalars.slot),
+        })
     }
 
     /// Whether the query's snapshot is known to see a row of the table.
     pub fn has_row(self) -> bool {
-        // SAFETY: a node of this library.
-        unsafe { Scalars::of(self.0).has_row }
+        scalars(self.0).has_row
     }
 
     /// Notes that the query's snapshot sees a row of the table.
     pub fn note_row(self) {
-        // SAFETY: a node of this library.
-        unsafe { Scalars::of(self.0).has_row = true }
+        scalars(self.0).has_row = true;
     }
 
     /// Whether a parameter, of those that the executor sets, is the result of a subquery that has not run yet.
     pub fn awaits_subquery(self, parameter: i32) -> bool {
+        let statement = self.estate().statement();
+        let count = statement.map_or(0, |statement| statement.paramExecTypes().iter().count());
+        assert!(
+            (0..count as i32).contains(&parameter),
+            "the query has {count} parameters"
+        );
         // SAFETY: the query's array has an element for each of its parameters, among which this one is.
         unsafe {
-            let planned = (*(*self.0).state).es_plannedstmt;
-            let count = ports::list_length((*planned).paramExecTypes);
-            assert!(
-                (0..count).contains(&parameter),
-                "the query has {count} parameters"
-            );
-            let values = (*(*self.0).state).es_param_exec_vals;
+            let values = (*self.estate().as_ptr()).es_param_exec_vals;
             !(*values.add(parameter as usize)).execPlan.is_null()
         }
     }
@@ -219,18 +220,11 @@ impl RunningNode {
     /// The value of an expression of the node's plan that has no columns; `None` is NULL. A value by reference lives
     /// until the node starts again.
     pub fn evaluate(self, expr: Expr<'_>) -> Option<TypedDatum> {
-        let plan = self.0;
-        // SAFETY: a node in execution; the expression is part of its plan and lives as long. The switch back also
-        // happens when an ERROR passes, because PostgreSQL resets the current context.
-        unsafe {
-            let scalars = Scalars::of(plan);
-            let state = scalars.state(expr.as_ptr().cast(), plan);
-            let before = pg_sys::MemoryContextSwitchTo(scalars.values);
-            let mut is_null = false;
-            let evaluate = (*state).evalfunc.expect("an initialised expression");
-            let datum = evaluate(state, (*plan).ps_ExprContext, &raw mut is_null);
-            pg_sys::MemoryContextSwitchTo(before);
-            (!is_null).then(|| TypedDatum::new(datum, expr.type_of()))
-        }
+        let state = self.initialised(expr);
+        let context = self.0.context();
+        let (datum, is_null) = self
+            .memory()
+            .enter(|| executor::evaluate_here(state, context));
+        (!is_null).then(|| TypedDatum::new(datum, expr.type_of()))
     }
 }

@@ -5,69 +5,69 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 
 use crate::pg::datum::RowOutlet;
+use crate::pg::descriptor::Descriptor;
+use crate::pg::functions::executor as functions;
+use crate::pg::tree::View;
+use crate::pg::tree::view::nullable_fields;
 use crate::pg::{executor, ports};
 
-/// A slot that outlives this handle.
+/// A slot, or null, which has no row.
 #[derive(Clone, Copy)]
-pub struct Slot(*mut pg_sys::TupleTableSlot);
+pub struct SlotOf<'p> {
+    raw: *mut pg_sys::TupleTableSlot,
+    lifetime: PhantomData<&'p ()>,
+}
 
-impl Slot {
-    /// # Safety
-    /// `slot` lives as long as the handle and its copies are used.
-    pub unsafe fn of(slot: *mut pg_sys::TupleTableSlot) -> Slot {
-        Slot(slot)
-    }
+/// A slot that outlives this handle.
+pub type Slot = SlotOf<'static>;
 
-    /// A virtual slot of its own, in the current memory context.
-    ///
-    /// # Safety
-    /// `descriptor` lives as long as the slot.
-    pub unsafe fn of_virtual(descriptor: pg_sys::TupleDesc) -> Slot {
-        // SAFETY: the caller's descriptor is live.
-        unsafe {
-            let operations = &raw const pg_sys::TTSOpsVirtual;
-            Slot(pg_sys::MakeSingleTupleTableSlot(descriptor, operations))
-        }
-    }
+nullable_fields!(SlotOf: pg_sys::TupleTableSlot);
 
+impl SlotOf<'static> {
     /// Frees a slot that was made by itself. No copy of the handle is used afterwards.
     pub fn free(self) {
-        // SAFETY: `of_virtual` made the slot, and nobody uses it any more.
-        unsafe { pg_sys::ExecDropSingleTupleTableSlot(self.0) }
+        functions::ExecDropSingleTupleTableSlot(self);
     }
 
     /// The slot as PostgreSQL's functions take it.
     #[inline]
     pub fn as_raw(self) -> *mut pg_sys::TupleTableSlot {
-        self.0
+        self.raw
+    }
+
+    /// The descriptor of the slot's rows.
+    #[inline]
+    pub fn descriptor(self) -> Descriptor<'static> {
+        // SAFETY: a live slot has a descriptor.
+        unsafe { Descriptor::at((*self.raw).tts_tupleDescriptor) }
     }
 
     /// Whether the slot contains no row.
     #[inline]
     pub fn is_empty(self) -> bool {
-        // SAFETY: `of` was promised a live slot or null.
-        unsafe { executor::is_empty(self.0) }
+        let is_marked = |flags: u16| u32::from(flags) & pg_sys::TTS_FLAG_EMPTY != 0;
+        // SAFETY: the slot is live, or null.
+        self.raw.is_null() || is_marked(unsafe { (*self.raw).tts_flags })
     }
 
     /// Removes the slot's row.
     #[inline]
     pub fn clear(self) {
-        // SAFETY: `of` was promised a live slot.
-        unsafe { ports::ExecClearTuple(self.0) }
+        // SAFETY: the slot is live.
+        unsafe { ports::ExecClearTuple(self.raw) }
     }
 
     /// Makes all columns of the slot's row readable.
     #[inline]
     pub fn read_all(self) {
-        // SAFETY: `of` was promised a live slot; the caller has one with a row.
-        unsafe { ports::slot_getallattrs(self.0) }
+        // SAFETY: the slot is live; the caller has one with a row.
+        unsafe { ports::slot_getallattrs(self.raw) }
     }
 
     /// How many columns the slot has.
     #[inline]
     pub fn width(self) -> usize {
-        // SAFETY: a live slot has a descriptor.
-        unsafe { (*(*self.0).tts_tupleDescriptor).natts as usize }
+        self.descriptor().len()
     }
 
     /// A column of a row that was [read](Self::read_all), counted from 0; `None` is NULL.
@@ -75,23 +75,34 @@ impl Slot {
     pub fn value(self, column: usize) -> Option<pg_sys::Datum> {
         // SAFETY: a live slot has arrays with an element for each valid column.
         unsafe {
-            assert!(column < (*self.0).tts_nvalid as usize, "an unread column");
-            (!*(*self.0).tts_isnull.add(column)).then(|| *(*self.0).tts_values.add(column))
+            assert!(column < (*self.raw).tts_nvalid as usize, "an unread column");
+            (!*(*self.raw).tts_isnull.add(column)).then(|| *(*self.raw).tts_values.add(column))
         }
     }
 
     /// A column counted from 1; `None` is NULL. Columns up to `last` are read on the first call for a row.
     #[inline]
     pub fn attribute(self, last: i16, column: i16) -> Option<pg_sys::Datum> {
-        // SAFETY: `of` was promised a live slot; the caller has one with a row that has these columns.
-        unsafe { executor::attribute(self.0, last, column) }
+        // SAFETY: the slot is live; the caller has one with a row that has these columns.
+        unsafe { executor::attribute(self.raw, last, column) }
     }
 
     /// The place of the row in its table, in the order of tuple ids.
     #[inline]
     pub fn place(self) -> u64 {
-        // SAFETY: `of` was promised a live slot.
-        unsafe { executor::place(self.0) }
+        // SAFETY: the slot is live.
+        unsafe { executor::place(self.raw) }
+    }
+
+    /// Sets a column, counted from 0, of a virtual slot whose row somebody else has stored.
+    #[inline]
+    pub fn set(self, column: usize, (value, is_null): (pg_sys::Datum, bool)) {
+        assert!(column < self.width(), "a slot has no column {column}");
+        // SAFETY: a live virtual slot has arrays with an element for each column.
+        unsafe {
+            *(*self.raw).tts_values.add(column) = value;
+            *(*self.raw).tts_isnull.add(column) = is_null;
+        }
     }
 
     /// Removes the slot's row, and returns a writer for the next one. The slot is virtual.
@@ -104,8 +115,8 @@ impl Slot {
             let width = self.width();
             SlotWriter {
                 slot: self,
-                values: std::slice::from_raw_parts_mut((*self.0).tts_values, width),
-                nulls: std::slice::from_raw_parts_mut((*self.0).tts_isnull, width),
+                values: std::slice::from_raw_parts_mut((*self.raw).tts_values, width),
+                nulls: std::slice::from_raw_parts_mut((*self.raw).tts_isnull, width),
                 row: PhantomData,
             }
         }
@@ -162,8 +173,8 @@ impl SlotWriter<'_> {
         assert!(width <= from.width(), "a row with too few columns");
         // SAFETY: a live slot whose columns were all read has a value and a mark for each of its columns.
         unsafe {
-            let values = std::slice::from_raw_parts((*from.0).tts_values, width);
-            let nulls = std::slice::from_raw_parts((*from.0).tts_isnull, width);
+            let values = std::slice::from_raw_parts((*from.raw).tts_values, width);
+            let nulls = std::slice::from_raw_parts((*from.raw).tts_isnull, width);
             self.copy_from(values, nulls);
         }
     }
@@ -182,7 +193,7 @@ impl SlotWriter<'_> {
     #[inline]
     pub fn set_row(&mut self, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
         // SAFETY: `Slot::writer` was called for a live slot.
-        unsafe { (*self.slot.0).tts_tid = tid };
+        unsafe { (*self.slot.raw).tts_tid = tid };
         self.set_table(table);
     }
 
@@ -190,14 +201,14 @@ impl SlotWriter<'_> {
     #[inline]
     pub fn set_table(&mut self, table: pg_sys::Oid) {
         // SAFETY: `Slot::writer` was called for a live slot.
-        unsafe { (*self.slot.0).tts_tableOid = table }
+        unsafe { (*self.slot.raw).tts_tableOid = table }
     }
 
     /// Makes the written columns the slot's row.
     #[inline]
     pub fn store(self) -> Slot {
         // SAFETY: a live virtual slot that is empty; each column has a value and a mark.
-        unsafe { ports::ExecStoreVirtualTuple(self.slot.0) };
+        unsafe { ports::ExecStoreVirtualTuple(self.slot.raw) };
         self.slot
     }
 }

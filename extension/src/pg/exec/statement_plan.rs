@@ -7,6 +7,7 @@ use pgrx::prelude::*;
 use super::child::Child;
 use crate::pg::executor;
 use crate::pg::statement::Statement;
+use crate::pg::tree::View;
 
 impl Statement {
     /// Starts the statement and calls `visit` with its plan under execution, of which `visit` reads as many rows as it
@@ -35,7 +36,7 @@ impl Statement {
                 );
                 pg_sys::ExecutorStart(query, 0);
                 let memory = (*(*query).estate).es_query_cxt;
-                let result = executor::in_context(memory, || visit(Child::of((*query).planstate)));
+                let result = executor::in_context(memory, || visit(Child::at((*query).planstate)));
                 pg_sys::ExecutorFinish(query);
                 pg_sys::ExecutorEnd(query);
                 pg_sys::FreeQueryDesc(query);

@@ -5,85 +5,70 @@ use pgrx::pg_sys;
 
 use super::memory::ValueLayout;
 use super::slot::Slot;
+use crate::pg::datum;
+use crate::pg::descriptor::Descriptor;
+use crate::pg::executor::TableScan;
+use crate::pg::functions::{Null, executor as functions};
 use crate::pg::snapshot::Snapshot;
-use crate::pg::table::OpenTable;
-use crate::pg::{datum, executor};
+use crate::pg::table::{OpenTable, OpenedTable};
 
 /// A table that is open until the node ends, and the query's snapshot.
 #[derive(Clone, Copy)]
 pub struct QueryTable {
-    relation: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
+    table: OpenTable<'static>,
+    snapshot: Option<Snapshot<'static>>,
 }
 
 impl QueryTable {
-    /// # Safety
-    /// The relation is open and locked, and the snapshot registered, as long as the handle and its copies are used.
-    pub unsafe fn of(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> QueryTable {
-        QueryTable { relation, snapshot }
-    }
-
-    /// The relation as PostgreSQL's functions take it.
-    pub fn relation(self) -> pg_sys::Relation {
-        self.relation
+    /// A table that is open and locked, and a snapshot that is registered, as long as the handle and its copies are
+    /// used.
+    pub fn new(table: OpenTable<'static>, snapshot: Option<Snapshot<'static>>) -> QueryTable {
+        QueryTable { table, snapshot }
     }
 
     /// The open table, and the query's snapshot, if it has one. Both are used as long as the handle at most.
     pub fn open<'a>(self) -> (OpenTable<'a>, Option<Snapshot<'a>>) {
-        // SAFETY: `of` was promised an open relation and a registered snapshot.
-        unsafe { (OpenTable::new(self.relation), Snapshot::new(self.snapshot)) }
+        (self.table, self.snapshot)
     }
 
     /// The kinds of the table's columns.
     pub fn kinds(self) -> Vec<LaneKind> {
-        let (table, _) = self.open();
-        datum::kinds(table.descriptor())
+        datum::kinds(self.descriptor())
     }
 
     /// The table's object id.
     pub fn oid(self) -> pg_sys::Oid {
-        // SAFETY: `of` was promised an open relation.
-        unsafe { (*self.relation).rd_id }
+        self.table.oid()
     }
 
     /// The table's columns.
-    pub fn descriptor(self) -> pg_sys::TupleDesc {
-        // SAFETY: `of` was promised an open relation.
-        unsafe { (*self.relation).rd_att }
+    pub fn descriptor(self) -> Descriptor<'static> {
+        self.table.descriptor()
     }
 
     /// How many attributes the table has, dropped ones included.
     pub fn width(self) -> usize {
-        // SAFETY: an open relation has a descriptor.
-        unsafe { (*self.descriptor()).natts as usize }
+        self.descriptor().len()
     }
 
     /// A virtual slot for rows of the table, in the current memory context. Its descriptor is a copy, which needs no
     /// resource owner.
     pub fn new_slot(self) -> Slot {
-        // SAFETY: the copy lives in the same memory context as the slot.
-        unsafe { Slot::of_virtual(pg_sys::CreateTupleDescCopy(self.descriptor())) }
+        functions::virtual_slot(functions::CreateTupleDescCopy(self.descriptor()))
     }
 
     /// A virtual slot for rows of these columns of the table, counted from 1, in the current memory context.
     pub fn new_slot_of(self, columns: &[i16]) -> Slot {
-        // SAFETY: the columns are the table's, and the new descriptor, which lives as long as the slot, has an entry
-        // for each.
-        unsafe {
-            let descriptor = pg_sys::CreateTemplateTupleDesc(columns.len() as i32);
-            for (place, &column) in columns.iter().enumerate() {
-                let target = place as i16 + 1;
-                pg_sys::TupleDescCopyEntry(descriptor, target, self.descriptor(), column);
-            }
-            Slot::of_virtual(descriptor)
+        let descriptor = functions::CreateTemplateTupleDesc(columns.len() as i32);
+        for (place, &column) in (1..).zip(columns) {
+            functions::TupleDescCopyEntry(descriptor, place, self.descriptor(), column);
         }
+        functions::virtual_slot(descriptor)
     }
 
     /// How values of an attribute, counted from 0, are passed.
     pub fn layout(self, attribute: usize) -> ValueLayout {
-        assert!(attribute < self.width(), "no such attribute");
-        let (table, _) = self.open();
-        let attribute = table.descriptor().attribute(attribute);
+        let attribute = self.descriptor().attribute(attribute);
         ValueLayout {
             by_value: attribute.attbyval,
             length: attribute.attlen,
@@ -97,12 +82,9 @@ pub struct OwnTable(QueryTable);
 
 impl OwnTable {
     /// Opens a table with the lock that reading it takes. The transaction keeps the lock.
-    pub fn open(table: pg_sys::Oid, snapshot: pg_sys::Snapshot) -> OwnTable {
-        // SAFETY: the query keeps its snapshot until it ends.
-        unsafe {
-            let relation = pg_sys::relation_open(table, pg_sys::AccessShareLock as i32);
-            OwnTable(QueryTable { relation, snapshot })
-        }
+    pub fn open(table: pg_sys::Oid, snapshot: Option<Snapshot<'static>>) -> OwnTable {
+        let table = OpenedTable::open_until_close(table, pg_sys::AccessShareLock);
+        OwnTable(QueryTable { table, snapshot })
     }
 
     /// The table, until it is [closed](Self::close).
@@ -112,8 +94,7 @@ impl OwnTable {
 
     /// Closes the table. After an ERROR the resource owner does it.
     pub fn close(self) {
-        // SAFETY: `open` opened the relation.
-        unsafe { pg_sys::relation_close(self.0.relation, pg_sys::NoLock as i32) }
+        self.0.table.close();
     }
 }
 
@@ -122,37 +103,32 @@ impl OwnTable {
 #[derive(Clone, Copy)]
 pub struct SlotScan {
     table: OwnTable,
-    scan: pg_sys::TableScanDesc,
+    scan: TableScan,
     slot: Slot,
 }
 
 impl SlotScan {
     /// Begins a scan. `None`: the table has no storage to scan.
     pub fn begin(table: OwnTable) -> Option<SlotScan> {
-        let QueryTable { relation, snapshot } = table.table();
-        // SAFETY: the relation stays open until `end`, and the snapshot is the query's.
-        unsafe {
-            let slot = Slot::of(pg_sys::table_slot_create(relation, std::ptr::null_mut()));
-            let Some(scan) = executor::begin_scan(relation, snapshot) else {
-                slot.free();
-                table.close();
-                return None;
-            };
-            Some(SlotScan { table, scan, slot })
-        }
+        let (opened, snapshot) = table.table().open();
+        let slot = functions::table_slot_create(opened, Null);
+        let Some(scan) = TableScan::begin(opened, snapshot) else {
+            slot.free();
+            table.close();
+            return None;
+        };
+        Some(SlotScan { table, scan, slot })
     }
 
     /// The next row, which is valid until the one after it; `None` at the end. An ERROR jumps.
     #[inline]
     pub fn next_row(self) -> Option<Slot> {
-        // SAFETY: the scan has not ended, and the slot is of its table.
-        unsafe { executor::next(self.scan, self.slot.as_raw()).then_some(self.slot) }
+        self.scan.next(self.slot).then_some(self.slot)
     }
 
     /// Ends the scan.
     pub fn end(self) {
-        // SAFETY: the scan has not ended.
-        unsafe { executor::end_scan(self.scan) };
+        self.scan.end();
         self.slot.free();
         self.table.close();
     }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`catalog`] | look-ups in the system catalogs |
 //! | [`encoding`] | encodings of text |
+//! | [`executor`] | plans, expressions, rows and memory in execution |
 //! | [`nodes`] | expressions, lists and query trees |
 //! | [`planner`] | paths, costs and estimates |
 //! | [`process`] | the server, this process, its transactions and locks |
@@ -25,6 +26,7 @@
 
 pub mod catalog;
 pub mod encoding;
+pub mod executor;
 pub mod nodes;
 pub mod planner;
 pub mod process;

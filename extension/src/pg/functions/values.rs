@@ -59,8 +59,7 @@ impl Value for Numeric {
 
 impl Returned for Numeric {
     unsafe fn of_result(datum: Datum) -> Numeric {
-        // SAFETY: the trait's contract.
-        unsafe { Numeric::new(datum) }
+        Numeric::new(datum)
     }
 }
 
@@ -170,7 +169,7 @@ sql_functions! {
 /// A bigint as a numeric.
 pub fn int64_to_numeric(value: i64) -> Numeric {
     // SAFETY: the function allocates a numeric.
-    unsafe { Numeric::new(Datum::from(pg_sys::int64_to_numeric(value))) }
+    Numeric::new(Datum::from(unsafe { pg_sys::int64_to_numeric(value) }))
 }
 
 /// Whether a numeric is not a number.
@@ -185,14 +184,34 @@ pub fn numeric_decimal(value: Numeric) -> Option<Decimal> {
     unsafe { Decimal::of_item(pg_sys::pg_detoast_datum(value.datum().cast_mut_ptr()).cast()) }
 }
 
-impl Numeric {
-    /// A datum that is a numeric.
-    ///
-    /// # Safety
-    /// The datum is a live numeric.
-    pub unsafe fn new(datum: Datum) -> Numeric {
-        Numeric(datum)
+/// A value as its type's output function writes it.
+pub fn output(function: Oid, value: Datum) -> String {
+    // SAFETY: the callers pass a value of the type that the function is of; it returns a C string.
+    unsafe { String::of_result(Datum::from(pg_sys::OidOutputFunctionCall(function, value))) }
+}
+
+/// The bytes that a type sends for the value that a text spells. They live in the current memory context.
+pub fn resend<'p>(text: &[u8], input: (Oid, Oid, i32), send: Oid) -> &'p [u8] {
+    let (function, parameter, modifier) = input;
+    // SAFETY: an input function takes a string that ends with a NUL, and a send function returns a bytea.
+    unsafe {
+        let string = pg_sys::pnstrdup(text.as_ptr().cast(), text.len());
+        let value = pg_sys::OidInputFunctionCall(function, string, parameter, modifier);
+        let sent = pg_sys::OidSendFunctionCall(send, value);
+        pgrx::varlena::varlena_to_byte_slice(sent.cast())
     }
+}
+
+/// The value that the input function of a type reads from a text.
+pub fn input(function: Oid, text: &CStr, parameter: Oid) -> Datum {
+    // SAFETY: such a function takes a C string, which it only reads.
+    unsafe { pg_sys::OidInputFunctionCall(function, text.as_ptr().cast_mut(), parameter, -1) }
+}
+
+/// The result of a function of one value.
+pub fn call(function: Oid, collation: Oid, value: Datum) -> Datum {
+    // SAFETY: the callers pass a value of the type that the function takes; the result is not NULL.
+    unsafe { pg_sys::OidFunctionCall1Coll(function, collation, value) }
 }
 
 /// A text without NULs as a C string; empty if it has one.

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::expression::Expr;
-use super::list::List;
+use super::list::{List, Oids};
 use super::operands::TargetEntry;
 use super::query::RangeTblEntry;
 use super::tag::Node;
@@ -22,6 +22,7 @@ views! {
         subplans: List<'p, Plan<'p>>;
         rtable: List<'p, RangeTblEntry<'p>>;
         utilityStmt: Option<Expr<'p>>;
+        paramExecTypes: Oids<'p>;
     } {}
 
     /// A query in execution.
@@ -36,7 +37,10 @@ views! {
     } {} {}
 
     /// A node of a plan.
-    Plan of Plan {} {
+    Plan of Plan {
+        /// The expected bytes of a result row.
+        plan_width: i32;
+    } {
         targetlist: List<'p, TargetEntry<'p>>;
         qual: List<'p, Expr<'p>>;
         lefttree: Option<Plan<'p>>;
@@ -58,6 +62,8 @@ views! {
         flags: u32;
         /// The range-table index of the table that is scanned; 0 if the node stands for more than a scan.
         scanned_index = scan.scanrelid: u32;
+        /// Whether several processes execute the plan, each of which returns a part of the rows.
+        is_parallel_aware = scan.plan.parallel_aware: bool;
     } {
         methods: Option<CustomScanMethods<'p>>;
         custom_plans: List<'p, Plan<'p>>;

@@ -4,6 +4,9 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
+use crate::pg::snapshot::Snapshot;
+use crate::pg::table::OpenTable;
+
 /// A view of a structure of PostgreSQL.
 pub trait View<'p>: Copy {
     /// The structure.
@@ -82,6 +85,34 @@ impl<'p> Field<'p> for Option<&'p CStr> {
     }
 }
 
+impl<'p> Field<'p> for OpenTable<'p> {
+    type Raw = *mut pg_sys::RelationData;
+
+    unsafe fn of(raw: *mut pg_sys::RelationData) -> OpenTable<'p> {
+        assert!(!raw.is_null(), "an open table");
+        // SAFETY: not null; see the trait for the rest.
+        unsafe { OpenTable::new(raw) }
+    }
+
+    fn raw(self) -> *mut pg_sys::RelationData {
+        self.as_ptr()
+    }
+}
+
+/// A snapshot; null where there is none.
+impl<'p> Field<'p> for Option<Snapshot<'p>> {
+    type Raw = *mut pg_sys::SnapshotData;
+
+    unsafe fn of(raw: *mut pg_sys::SnapshotData) -> Option<Snapshot<'p>> {
+        // SAFETY: the trait's contract.
+        unsafe { Snapshot::new(raw) }
+    }
+
+    fn raw(self) -> *mut pg_sys::SnapshotData {
+        self.map_or(std::ptr::null_mut(), Snapshot::as_ptr)
+    }
+}
+
 /// A null-terminated list, set or other pointer whose null is a value of its own.
 macro_rules! nullable_fields {
     ($($view:ident: $raw:ty),*) => {$(
@@ -120,6 +151,13 @@ macro_rules! nullable_fields {
             #[allow(dead_code)]
             pub const NONE: Self =
                 $view { raw: std::ptr::null_mut(), lifetime: std::marker::PhantomData };
+
+            /// Whether the pointer is null.
+            #[allow(dead_code)]
+            #[inline]
+            pub fn is_null(self) -> bool {
+                self.raw.is_null()
+            }
         }
     )*};
 }

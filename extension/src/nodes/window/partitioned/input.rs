@@ -20,7 +20,6 @@ use crate::custom_scan::callbacks;
 use crate::expressions::aggregate_call;
 use crate::expressions::scalar::RunningNode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::pg::descriptor::Descriptor;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::tree::plan_node;
 use crate::pg::{datum, operands, ports};
@@ -120,9 +119,7 @@ impl PartitionedInput {
             calls.push(call);
         }
         // SAFETY: the table stays open as long as the node.
-        let kinds = datum::kinds(unsafe {
-            <Descriptor<'_> as crate::pg::tree::View<'_>>::at(table.descriptor())
-        });
+        let kinds = datum::kinds(table.descriptor());
         let aside: Vec<_> = kept.iter().map(|&kept| (kept, kinds[kept])).collect();
         let mut attributes = translator.attributes();
         attributes.extend_from_slice(kept);

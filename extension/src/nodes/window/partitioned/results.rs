@@ -12,7 +12,6 @@ use crate::custom_scan::stand_in;
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator, number_type, to_datum};
 use crate::pg::datum::{self, RowOutlet};
-use crate::pg::descriptor::Descriptor;
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::SlotWriter;
@@ -103,8 +102,7 @@ impl PartitionedRows {
         reading.partitions = arranged.partitions;
         reading.is_sorted = arranged.is_sorted;
         // SAFETY: the table stays open as long as the node.
-        let descriptor =
-            unsafe { <Descriptor<'_> as crate::pg::tree::View<'_>>::at(table.descriptor()) };
+        let descriptor = table.descriptor();
         let outlets = datum::outlets(descriptor, &datum::kinds(descriptor));
         let outlets: Vec<_> = kept.iter().map(|&kept| outlets[kept]).collect();
         let is_numeric = |shape: &Shape| matches!(shape, Shape::Sum | Shape::Average);
