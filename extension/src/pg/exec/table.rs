@@ -5,6 +5,7 @@ use pgrx::pg_sys;
 
 use super::memory::ValueLayout;
 use super::slot::Slot;
+use crate::pg::datum::Outlet;
 use crate::pg::descriptor::Descriptor;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
@@ -39,6 +40,13 @@ impl QueryTable {
     pub fn kinds(self) -> Vec<LaneKind> {
         // SAFETY: an open relation has a descriptor.
         datum::kinds(unsafe { Descriptor::new(self.descriptor()) })
+    }
+
+    /// How the values of the table's columns become datums.
+    pub fn outlets(self) -> Vec<Outlet> {
+        // SAFETY: an open relation has a descriptor.
+        let descriptor = unsafe { Descriptor::new(self.descriptor()) };
+        datum::outlets(descriptor, &datum::kinds(descriptor))
     }
 
     /// The table's object id.
