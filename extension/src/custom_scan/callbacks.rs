@@ -108,17 +108,6 @@ pub fn new_path<'p, N: Node>(
     path
 }
 
-/// [`new_path`], for callers without views.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn path<N: Node>(
-    relation: *mut pg_sys::RelOptInfo,
-    target: *mut pg_sys::PathTarget,
-) -> *mut pg_sys::CustomPath {
-    new_path::<N>(plan_node(relation), plan_field(target)).as_ptr()
-}
-
 /// The path as one of this node; `None` for any other path.
 pub fn path_of<N: Node>(path: Path<'_>) -> Option<CustomPath<'_>> {
     path.as_custom(N::NAME)

@@ -83,14 +83,6 @@ impl Planned {
         index.expect("a path stores the index of its table") as u32
     }
 
-    /// [`Self::take_path`], for callers without views.
-    ///
-    /// # Safety
-    /// The path stores such a list.
-    pub unsafe fn take_path_lists(&self) -> u32 {
-        self.take_path()
-    }
-
     /// Stores data in the plan that no path has stored.
     pub fn store(&self, data: &PrivateData) {
         self.scan.set_private(data.to_plan_list());

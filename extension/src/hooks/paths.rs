@@ -17,7 +17,7 @@ use crate::nodes::{
 };
 use crate::pg::hooks::PathHooks;
 use crate::pg::server;
-use crate::pg::tree::{JoinPathExtraData, PlannerInfo, RangeTblEntry, RelOptInfo, View};
+use crate::pg::tree::{JoinPathExtraData, PlannerInfo, RangeTblEntry, RelOptInfo};
 use crate::planner::lanes_table;
 use crate::planner::quals::split_quals;
 use crate::planner::reasons::{self, About};
@@ -193,9 +193,7 @@ fn offer_window<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOpt
     if !lanes_table::is_lanes_scan(input, root.entry(index)) {
         return;
     }
-    // SAFETY: the planner's structures are live, and the input is a lanes table.
-    let offered = unsafe { window::offer::offer(root.as_ptr(), input.as_ptr(), output.as_ptr()) };
-    if let Err(reason) = offered {
+    if let Err(reason) = window::offer::offer(root, input, output) {
         reasons::note(root, index, About::Use, format!("window: {reason}"));
     }
 }

@@ -3,139 +3,117 @@
 
 use pgrx::pg_sys;
 
-use super::{nodes, tree};
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+use super::functions::nodes;
+use super::tree::{
+    Aggref, Expr, Expression, FuncExpr, List, Oids, TargetEntry, WindowClause, WindowFunc, make,
+    tag,
+};
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+use super::tree::{RunCondition, walk};
 
 /// The kind of an aggregate without `WITHIN GROUP`.
 const AGGKIND_NORMAL: std::ffi::c_char = b'n' as std::ffi::c_char;
 
 /// The conditions on the results of a window's functions. PostgreSQL 15 and 16 keep them with the window. From 17 on
 /// each function of the target list has its own.
-///
-/// # Safety
-/// The planner's structures are live.
-pub unsafe fn run_conditions(
-    window: *mut pg_sys::WindowClause,
-    targets: *mut pg_sys::List,
-) -> Vec<*mut pg_sys::Node> {
-    #[cfg(any(feature = "pg15", feature = "pg16"))]
-    // SAFETY: the caller's window is live.
-    unsafe {
-        let _ = targets;
-        nodes::list((*window).runCondition).collect()
-    }
-    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-    // SAFETY: the caller's window and target list are live.
-    unsafe {
-        let mut conditions = Vec::new();
-        for call in calls(targets, (*window).winref) {
-            for condition in nodes::list((*call).runCondition) {
-                conditions.push(comparison(call, condition));
-            }
-        }
-        conditions
-    }
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+pub fn run_conditions<'p>(
+    window: WindowClause<'p>,
+    _targets: List<'p, TargetEntry<'p>>,
+) -> Vec<Expr<'p>> {
+    window.runCondition().iter().collect()
 }
 
-/// The calls of a window in a target list, each once.
-///
-/// # Safety
-/// The planner's expressions are live.
+/// The conditions on the results of a window's functions. PostgreSQL 15 and 16 keep them with the window. From 17 on
+/// each function of the target list has its own.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-unsafe fn calls(targets: *mut pg_sys::List, reference: u32) -> Vec<*mut pg_sys::WindowFunc> {
-    let (mut met, mut calls) = (Vec::new(), Vec::<*mut pg_sys::WindowFunc>::new());
-    // SAFETY: the caller's target list is live, and a call is what its tag says.
-    unsafe {
-        tree::walk_expression(targets.cast(), &mut |node, _| {
-            if (*node).type_ == pg_sys::NodeTag::T_WindowFunc {
-                met.push(node.cast::<pg_sys::WindowFunc>());
-            }
+pub fn run_conditions<'p>(
+    window: WindowClause<'p>,
+    targets: List<'p, TargetEntry<'p>>,
+) -> Vec<Expr<'p>> {
+    let mut conditions = Vec::new();
+    for call in calls(targets) {
+        if call.winref() == window.winref() {
+            let of_call = call.runCondition().iter();
+            conditions.extend(of_call.map(|condition| comparison(call, condition)));
+        }
+    }
+    conditions
+}
+
+/// The calls in a target list, each once.
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+fn calls<'p>(targets: List<'p, TargetEntry<'p>>) -> Vec<WindowFunc<'p>> {
+    let mut met = Vec::new();
+    if let Some(targets) = targets.as_node() {
+        walk::expression(targets, &mut |node, _| {
+            met.extend(node.downcast::<WindowFunc<'p>>());
             false
         });
-        for call in met {
-            let is_call =
-                |known: &*mut pg_sys::WindowFunc| pg_sys::equal(known.cast(), call.cast());
-            if (*call).winref == reference && !calls.iter().any(is_call) {
-                calls.push(call);
-            }
+    }
+    distinct(met)
+}
+
+/// Each of the calls once.
+pub fn distinct(met: Vec<WindowFunc<'_>>) -> Vec<WindowFunc<'_>> {
+    let mut calls: Vec<WindowFunc<'_>> = Vec::new();
+    for call in met {
+        let is_call = |known: &WindowFunc<'_>| known.as_expr().equals(call.as_expr());
+        if !calls.iter().any(is_call) {
+            calls.push(call);
         }
     }
     calls
 }
 
 /// A condition as an operator, between the call and the condition's own operand.
-///
-/// # Safety
-/// The planner's expressions are live.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-unsafe fn comparison(
-    call: *mut pg_sys::WindowFunc,
-    condition: *mut pg_sys::WindowFuncRunCondition,
-) -> *mut pg_sys::Node {
-    // SAFETY: the caller's expressions are live.
-    unsafe {
-        let condition = &*condition;
-        let call = tree::copy(call).cast::<pg_sys::Expr>();
-        let other = tree::copy(condition.arg);
-        let (left, right) = match condition.wfunc_left {
-            true => (call, other),
-            false => (other, call),
-        };
-        let (type_of, collation) = (pg_sys::BOOLOID, condition.inputcollid);
-        let none = pg_sys::InvalidOid;
-        pg_sys::make_opclause(condition.opno, type_of, false, left, right, none, collation).cast()
-    }
+fn comparison<'p>(call: WindowFunc<'p>, condition: RunCondition<'p>) -> Expr<'p> {
+    let call = make::copy(call.as_expr());
+    let other = make::copy(condition.arg());
+    let (left, right) = match condition.wfunc_left() {
+        true => (call, other),
+        false => (other, call),
+    };
+    let (operator, collation) = (condition.opno(), condition.inputcollid());
+    let (result, none) = (pg_sys::BOOLOID, pg_sys::InvalidOid);
+    nodes::make_opclause(operator, result, false, left, right, none, collation)
 }
 
 /// A call as EXPLAIN shows it: without its window, which is the node's own.
-pub fn without_window(call: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: plans and the planner's structures are live, and this library stores calls of window functions here.
-    unsafe {
-        let call = &*call.cast::<pg_sys::WindowFunc>();
-        match call.winagg {
-            true => aggregate(call),
-            false => function(call),
-        }
+pub fn without_window(call: WindowFunc<'_>) -> Expr<'_> {
+    match call.winagg() {
+        true => aggregate(call).as_expr(),
+        false => function(call).as_expr(),
     }
 }
 
-/// # Safety
-/// The call is live.
-unsafe fn function(call: &pg_sys::WindowFunc) -> *mut pg_sys::Node {
-    // SAFETY: the tag is that of the structure.
-    unsafe {
-        let shown = tree::make::<pg_sys::FuncExpr>(pg_sys::NodeTag::T_FuncExpr);
-        (*shown).funcid = call.winfnoid;
-        (*shown).funcresulttype = call.wintype;
-        (*shown).funcformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-        (*shown).funccollid = call.wincollid;
-        (*shown).inputcollid = call.inputcollid;
-        (*shown).args = call.args;
-        (*shown).location = -1;
-        shown.cast()
-    }
+fn function(call: WindowFunc<'_>) -> FuncExpr<'_> {
+    let shown: FuncExpr<'_> = tag::new();
+    shown.set_function(call.winfnoid());
+    shown.set_result(call.wintype());
+    shown.set_format(pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
+    shown.set_collation(call.wincollid());
+    shown.set_input_collation(call.inputcollid());
+    shown.set_arguments(call.args());
+    shown.set_location(-1);
+    shown
 }
 
-/// # Safety
-/// The call is live.
-unsafe fn aggregate(call: &pg_sys::WindowFunc) -> *mut pg_sys::Node {
-    // SAFETY: the tag is that of the structure, and the call's arguments are live.
-    unsafe {
-        let shown = tree::make::<pg_sys::Aggref>(pg_sys::NodeTag::T_Aggref);
-        (*shown).aggfnoid = call.winfnoid;
-        (*shown).aggtype = call.wintype;
-        (*shown).aggcollid = call.wincollid;
-        (*shown).inputcollid = call.inputcollid;
-        (*shown).aggstar = call.winstar;
-        (*shown).aggfilter = call.aggfilter;
-        (*shown).aggkind = AGGKIND_NORMAL;
-        (*shown).location = -1;
-        for (place, argument) in nodes::list::<pg_sys::Node>(call.args).enumerate() {
-            let (number, none) = (place as i16 + 1, std::ptr::null_mut());
-            let entry = pg_sys::makeTargetEntry(argument.cast(), number, none, false);
-            (*shown).args = pg_sys::lappend((*shown).args, entry.cast());
-            let type_of = pg_sys::exprType(argument);
-            (*shown).aggargtypes = pg_sys::lappend_oid((*shown).aggargtypes, type_of);
-        }
-        shown.cast()
-    }
+fn aggregate(call: WindowFunc<'_>) -> Aggref<'_> {
+    let shown: Aggref<'_> = tag::new();
+    shown.set_function(call.winfnoid());
+    shown.set_result(call.wintype());
+    shown.set_collation(call.wincollid());
+    shown.set_input_collation(call.inputcollid());
+    shown.set_star(call.winstar());
+    shown.set_filter(call.aggfilter());
+    shown.set_kind(AGGKIND_NORMAL);
+    shown.set_location(-1);
+    let arguments = call.args().iter().enumerate();
+    let entries = arguments.map(|(place, argument)| make::target(argument, place + 1, None, false));
+    shown.set_arguments(List::new(entries));
+    shown.set_argument_types(Oids::new(call.args().iter().map(Expr::type_of)));
+    shown
 }

@@ -18,7 +18,7 @@ use crate::nodes::window::state::WindowState;
 use crate::pg::server;
 use crate::pg::tree::{
     Aggref, CustomPath, Expr, List, Node, Path, PlannerInfo, ProjectionPath, Query, RelOptInfo,
-    SubqueryScanPath, TargetEntry, View,
+    SubqueryScanPath, TargetEntry,
 };
 use crate::planner::quals::VECTOR_SHARE;
 
@@ -83,7 +83,7 @@ impl<'p> Below<'p> {
         let entries = self.stored(2).iter();
         let entries = entries.filter_map(|entry| entry.downcast().map(TargetEntry::expr));
         let columns = entries.take(partitioned::plan::columns(&numbers));
-        let keys = partitioned::plan::text_columns(columns.map(View::as_ptr));
+        let keys = partitioned::plan::text_columns(columns);
         (keys, partitioned::plan::entries(&numbers) - keys)
     }
 

@@ -10,7 +10,7 @@ use super::plan::WindowPlan;
 use super::state::WindowState;
 use crate::custom_scan::node::Node;
 use crate::custom_scan::private_data;
-use crate::pg::tree::{CustomScan, Expr, List, Node as _, Plan, PlannedStmt, plan_node};
+use crate::pg::tree::{CustomScan, Expression, List, Node as _, Plan, PlannedStmt};
 use crate::pg::windows;
 
 /// Sets the calls aside in all plans of the node that a statement contains.
@@ -45,8 +45,8 @@ fn set_calls_aside(scan: CustomScan<'_>) {
     };
     let entries = scan.custom_scan_tlist().iter().skip(columns);
     for (entry, call) in entries.zip(&calls) {
-        entry.set_expr(plan_node(windows::without_window(*call)));
+        entry.set_expr(windows::without_window(*call));
     }
-    let calls: List<'_, Expr<'_>> = List::new(calls.into_iter().map(plan_node::<Expr<'_>>));
+    let calls = List::new(calls.into_iter().map(Expression::as_expr));
     private_data::set_nodes(scan, calls);
 }

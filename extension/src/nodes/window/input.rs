@@ -8,13 +8,13 @@ use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, Weight, WeightFault};
 use lanes_columnar::window::{Function, Window};
-use pgrx::pg_sys;
 
-use super::plan::{WindowFunction, WindowPlan};
+use super::plan::{WindowFunction, WindowPlan, argument};
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::table::QueryTable;
+use crate::pg::tree::{Expr, View};
 use crate::pg::{operands, ports};
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::VectorSource;
@@ -115,74 +115,60 @@ impl WindowInput {
     /// # Errors
     /// The reason why the engine cannot evaluate an expression.
     pub fn begin(
-        plan: &WindowPlan,
+        plan: &WindowPlan<'_>,
         node: ExecNode<'_>,
         table: QueryTable,
         columns: &[usize],
     ) -> Translation<(WindowInput, Vec<Window>)> {
-        // SAFETY: the plan's expressions are live.
-        unsafe {
-            let mut translator = Translator::new(Scalars::Evaluated(
-                crate::expressions::scalar::RunningNode::of(node),
-            ));
-            let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
-            let time = translator.value(crate::pg::tree::plan_node(plan.time.cast()))?;
-            // The attributes that the first pass reads.
-            let of_time = translator.attributes();
-            let mut keys = Vec::new();
-            for key in &plan.keys {
-                keys.push(
-                    aggregate_call::key(
-                        &mut translator,
-                        crate::pg::tree::plan_node((*key).cast()),
-                    )?
-                    .0,
-                );
-            }
-            let (mut arguments, mut windows) = (Vec::new(), Vec::new());
-            for call in &plan.calls {
-                let call = &*call.cast::<pg_sys::WindowFunc>();
-                let argument = |i| ports::list_nth::<pg_sys::Node>(call.args, i);
-                let x = translator.value(crate::pg::tree::plan_node(argument(0).cast()))?;
-                let mut time = None;
-                let function = match WindowFunction::of(call) {
-                    Some(WindowFunction::Ema) => {
-                        Function::Ema(weight(&mut translator, argument(1))?)
-                    }
-                    Some(WindowFunction::Delta) => Function::Delta(x.number()),
-                    Some(WindowFunction::Rate) => {
-                        time =
-                            Some(translator.value(crate::pg::tree::plan_node(argument(1).cast()))?);
-                        Function::Rate
-                    }
-                    None => return Err("a function that is gone".into()),
-                };
-                arguments.push((x, time));
-                windows.push(Window::new(function));
-            }
-            let mut attributes = translator.attributes();
-            attributes.extend_from_slice(columns);
-            let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
-            source.begin_look_ahead(of_time);
-            let input = WindowInput {
-                source,
-                attributes,
-                translator,
-                filter,
-                groups: Aggregation::new(keys, Vec::new()),
-                time,
-                arguments,
-                vector: Vector {
-                    rows: Selection::NONE,
-                    partitions: vec![0; VECTOR_ROWS],
-                    times: vec![0; VECTOR_ROWS],
-                    timed: Selection::NONE,
-                    arguments: Vec::new(),
-                },
-                passed: 0,
-            };
-            Ok((input, windows))
+        let mut translator = Translator::new(Scalars::of(node));
+        let filter = Filter::of(&mut translator, plan.quals.iter().map(|qual| qual.as_ptr()))?;
+        let time = translator.value(plan.time)?;
+        // The attributes that the first pass reads.
+        let of_time = translator.attributes();
+        let mut keys = Vec::new();
+        for key in &plan.keys {
+            keys.push(aggregate_call::key(&mut translator, *key)?.0);
         }
+        let (mut arguments, mut windows) = (Vec::new(), Vec::new());
+        for call in &plan.calls {
+            let x = translator.value(argument(*call, 0)?)?;
+            let mut time = None;
+            let function = match WindowFunction::of(*call) {
+                Some(WindowFunction::Ema) => {
+                    Function::Ema(weight(&mut translator, argument(*call, 1)?)?)
+                }
+                Some(WindowFunction::Delta) => Function::Delta(x.number()),
+                Some(WindowFunction::Rate) => {
+                    time = Some(translator.value(argument(*call, 1)?)?);
+                    Function::Rate
+                }
+                None => return Err("a function that is gone".into()),
+            };
+            arguments.push((x, time));
+            windows.push(Window::new(function));
+        }
+        let mut attributes = translator.attributes();
+        attributes.extend_from_slice(columns);
+        let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
+        source.begin_look_ahead(of_time);
+        let input = WindowInput {
+            source,
+            attributes,
+            translator,
+            filter,
+            groups: Aggregation::new(keys, Vec::new()),
+            time,
+            arguments,
+            vector: Vector {
+                rows: Selection::NONE,
+                partitions: vec![0; VECTOR_ROWS],
+                times: vec![0; VECTOR_ROWS],
+                timed: Selection::NONE,
+                arguments: Vec::new(),
+            },
+            passed: 0,
+        };
+        Ok((input, windows))
     }
 
     /// Reads the times of all rows, starts over, and returns whether the rows are in the order of time.
@@ -263,15 +249,10 @@ impl WindowInput {
 }
 
 /// The alpha of a moving average, or the error of its parameter.
-unsafe fn weight(
-    translator: &mut Translator,
-    node: *mut pg_sys::Node,
-) -> Translation<Evaluation<f64>> {
-    let number = translator
-        .value(crate::pg::tree::plan_node(node.cast()))?
-        .number();
+fn weight(translator: &mut Translator, parameter: Expr<'_>) -> Translation<Evaluation<f64>> {
+    let number = translator.value(parameter)?.number();
     let scalar = translator
-        .constant(crate::pg::tree::plan_node(node.cast()))?
+        .constant(parameter)?
         .map(|value| to_scalar(number, value.datum()));
     let (weight, parameter) = match number {
         NumberType::I32 => (

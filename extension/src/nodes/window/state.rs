@@ -9,6 +9,7 @@
 use std::ffi::CStr;
 
 use lanes_columnar::vector::Evaluation;
+use pgrx::pg_sys;
 
 use super::offer;
 use super::partitioned::plan::{DirectedKey, PartitionedPlan, is_partitioned};
@@ -23,6 +24,7 @@ use crate::pg::exec::child::Child;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
+use crate::pg::tree::{Expr, View};
 
 static CALLBACKS: Callbacks = Callbacks::of::<WindowState>();
 
@@ -68,8 +70,8 @@ impl Node for WindowState {
 
     fn begin(&mut self, node: ExecNode<'_>) {
         match is_partitioned(node.plan()) {
-            true => privilege::check_execute(PartitionedPlan::of(node.plan()).expressions()),
-            false => privilege::check_execute(WindowPlan::of(node.plan()).expressions()),
+            true => check_execute(PartitionedPlan::of(node.plan()).expressions()),
+            false => check_execute(WindowPlan::of(node.plan()).expressions()),
         }
     }
 
@@ -156,19 +158,27 @@ impl WindowState {
     }
 }
 
+fn check_execute<'p>(expressions: impl Iterator<Item = Expr<'p>>) {
+    privilege::check_execute(expressions.map(View::as_ptr));
+}
+
+fn pointers(expressions: &[Expr<'_>]) -> Vec<*mut pg_sys::Node> {
+    expressions.iter().map(|node| node.as_ptr()).collect()
+}
+
 fn explain_by_time(plan: CustomPlan<'_>, explain: &Explain) {
     let plan = WindowPlan::of(plan);
     explain.table(plan.index);
     explain.expressions(c"Window Functions", &shown_calls(&plan.calls));
-    explain.expressions(c"Partition By", &plan.keys);
-    explain.expressions(c"Order By", &[plan.time]);
-    explain.quals(&plan.quals);
+    explain.expressions(c"Partition By", &pointers(&plan.keys));
+    explain.expressions(c"Order By", &pointers(&[plan.time]));
+    explain.quals(&pointers(&plan.quals));
 }
 
 fn explain_partitioned(plan: CustomPlan<'_>, explain: &Explain) {
     let plan = PartitionedPlan::of(plan);
-    let directed = |keys: &[DirectedKey]| {
-        let expressions: Vec<_> = keys.iter().map(|key| key.expression).collect();
+    let directed = |keys: &[DirectedKey<'_>]| {
+        let expressions: Vec<_> = keys.iter().map(|key| key.expression.as_ptr()).collect();
         let texts = explain.deparse(&expressions).into_iter().zip(keys);
         let texts: Vec<_> = texts.map(|(text, key)| text + key.direction()).collect();
         texts.join(", ")
@@ -181,5 +191,5 @@ fn explain_partitioned(plan: CustomPlan<'_>, explain: &Explain) {
     if !plan.orders.is_empty() {
         explain.text(c"Order By", &directed(&plan.orders));
     }
-    explain.quals(&plan.quals);
+    explain.quals(&pointers(&plan.quals));
 }

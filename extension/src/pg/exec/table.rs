@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 
 use super::memory::ValueLayout;
 use super::slot::Slot;
-use crate::pg::datum;
+use crate::pg::datum::{self, Outlet};
 use crate::pg::descriptor::Descriptor;
 use crate::pg::executor::TableScan;
 use crate::pg::functions::{Null, executor as functions};
@@ -34,6 +34,12 @@ impl QueryTable {
     /// The kinds of the table's columns.
     pub fn kinds(self) -> Vec<LaneKind> {
         datum::kinds(self.descriptor())
+    }
+
+    /// How the values of the table's columns become datums.
+    pub fn outlets(self) -> Vec<Outlet> {
+        let descriptor = self.descriptor();
+        datum::outlets(descriptor, &datum::kinds(descriptor))
     }
 
     /// The table's object id.

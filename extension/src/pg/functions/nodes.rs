@@ -135,6 +135,18 @@ functions! {
         location: i32,
     ) -> Expr<'p>;
 
+    /// An operator's call, by the operator.
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    fn make_opclause(
+        operator: Oid,
+        result: Oid,
+        returns_set: bool,
+        left: Expr<'p>,
+        right: Expr<'p>,
+        collation: Oid,
+        input_collation: Oid,
+    ) -> Expr<'p>;
+
     /// An expression whose references to grouping expressions are replaced by these.
     #[cfg(feature = "pg18")]
     fn flatten_group_exprs(root: Null, query: Query<'p>, expr: Expr<'p>) -> Expr<'p>;

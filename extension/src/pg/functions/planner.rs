@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use super::{Answer, Null, Place, functions, variables};
 use crate::pg::tree::{
     Aggref, Expr, JoinPath, JoinPathExtraData, List, ParamPathInfo, Path, PathKey, PathTarget,
-    PlannerInfo, RelOptInfo, Relids, RestrictInfo, SortGroupClause, View,
+    PlannerInfo, RelOptInfo, Relids, RestrictInfo, SortGroupClause, TargetEntry, View,
 };
 
 functions! {
@@ -170,6 +170,13 @@ functions! {
         inner: Path<'_>,
         extra: JoinPathExtraData<'_>,
     );
+
+    /// The order of rows that clauses ask for. It is an ERROR if one of them refers to no target.
+    fn make_pathkeys_for_sortclauses(
+        root: PlannerInfo<'p>,
+        clauses: List<'p, SortGroupClause<'p>>,
+        targets: List<'p, TargetEntry<'p>>,
+    ) -> List<'p, PathKey<'p>>;
 
     /// Makes a call of an aggregate one that returns a transition state.
     fn mark_partial_aggref(call: Aggref<'_>, split: pg_sys::AggSplit::Type);

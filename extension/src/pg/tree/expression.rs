@@ -5,12 +5,13 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 use super::list::List;
 use super::operands::{
     Aggref, ArrayExpr, BoolExpr, CaseExpr, CoalesceExpr, Const, FuncExpr, OpExpr, Param,
-    RelabelType, ScalarArrayOpExpr, SubPlan, Var, WindowFunc,
+    RelabelType, ScalarArrayOpExpr, SubPlan, Var,
 };
 use super::planner::PlannerInfo;
 use super::tag::{self, Kind, Node};
 use super::view::{View, views};
 use super::walk;
+use super::window::WindowFunc;
 use crate::pg::functions::{nodes, planner};
 
 /// For [`Expr::leaves`]: aggregates as a whole, and columns outside of them.

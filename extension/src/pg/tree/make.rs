@@ -6,7 +6,7 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::expression::{Expr, Expression};
 use super::list::List;
-use super::operands::{ArrayExpr, RelabelType, TargetEntry, Var};
+use super::operands::{ArrayExpr, RelabelType, RowExpr, TargetEntry, Var};
 use super::query::{Alias, FromExpr, JoinTree, Name, RangeTblRef};
 use super::tag::{self, Node};
 use crate::pg::functions::{Null, nodes};
@@ -117,6 +117,16 @@ pub fn relabelled(expr: Expr<'_>) -> RelabelType<'_> {
     let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
     let (type_of, modifier, collation) = (expr.type_of(), expr.type_modifier(), expr.collation());
     nodes::makeRelabelType(expr, type_of, modifier, collation, form)
+}
+
+/// `ROW(…)` of expressions.
+pub fn row<'p>(columns: List<'p, Expr<'p>>) -> RowExpr<'p> {
+    let row: RowExpr<'p> = tag::new();
+    row.set_args(columns);
+    row.set_type(pg_sys::RECORDOID);
+    row.set_format(pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
+    row.set_location(-1);
+    row
 }
 
 /// A name of an entry with the names of its columns.

@@ -12,6 +12,7 @@
 //! | [`expression`] | an expression, its kind, and what PostgreSQL computes about it |
 //! | [`operands`] | the kinds of expressions |
 //! | [`query`] | a query and its clauses |
+//! | [`window`] | windows and calls of their functions |
 //! | [`planner`], [`path`] | the planner's state, relations, conditions and path keys; paths |
 //! | [`partial`] | aggregation of parts of a relation: transition states, and children |
 //! | [`plan`], [`statement`] | finished plans, statements that need none |
@@ -41,12 +42,12 @@ pub mod path;
 pub mod plan;
 pub mod planner;
 pub mod query;
-mod raw;
 pub mod relation_memo;
 pub mod statement;
 pub mod tag;
 pub mod view;
 pub mod walk;
+pub mod window;
 
 pub use expression::{AGGREGATES_WHOLE, Expr, Expression, call_of};
 pub use list::{Integers, List, Oids};
@@ -55,7 +56,7 @@ pub use path::*;
 pub use plan::*;
 pub use planner::*;
 pub use query::*;
-pub use raw::{list, make, walk_expression};
 pub use statement::*;
 pub use tag::{JoinKind, Kind, Node};
 pub use view::{View, plan_field, plan_node};
+pub use window::*;

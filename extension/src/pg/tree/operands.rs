@@ -79,10 +79,21 @@ views! {
         aggdistinct: List<'p, SortGroupClause<'p>>;
         aggfilter: Option<Expr<'p>>;
     } {
+        set_function = aggfnoid: Oid;
+        set_result = aggtype: Oid;
+        set_collation = aggcollid: Oid;
+        set_input_collation = inputcollid: Oid;
+        set_star = aggstar: bool;
         set_levels_up = agglevelsup: u32;
+        set_kind = aggkind: std::ffi::c_char;
         set_number = aggno: i32;
         set_state_number = aggtransno: i32;
         set_split = aggsplit: pg_sys::AggSplit::Type;
+        set_location = location: i32;
+    } {
+        set_argument_types = aggargtypes: Oids<'p>;
+        set_arguments = args: List<'p, TargetEntry<'p>>;
+        set_filter = aggfilter: Option<Expr<'p>>;
     }
 
     /// `GROUPING(…)`.
@@ -94,19 +105,6 @@ views! {
         set_levels_up = agglevelsup: u32;
     }
 
-    /// A call of a window function.
-    WindowFunc of WindowFunc {
-        winfnoid: Oid;
-        wintype: Oid;
-        inputcollid: Oid;
-        winref: u32;
-        winstar: bool;
-        winagg: bool;
-    } {
-        args: List<'p, Expr<'p>>;
-        aggfilter: Option<Expr<'p>>;
-    } {}
-
     /// A call of a function.
     FuncExpr of FuncExpr {
         funcid: Oid;
@@ -114,7 +112,16 @@ views! {
         inputcollid: Oid;
     } {
         args: List<'p, Expr<'p>>;
-    } {}
+    } {
+        set_function = funcid: Oid;
+        set_result = funcresulttype: Oid;
+        set_format = funcformat: pg_sys::CoercionForm::Type;
+        set_collation = funccollid: Oid;
+        set_input_collation = inputcollid: Oid;
+        set_location = location: i32;
+    } {
+        set_arguments = args: List<'p, Expr<'p>>;
+    }
 
     /// An argument that is passed by name.
     NamedArgExpr of NamedArgExpr {
@@ -209,6 +216,17 @@ views! {
         set_location = location: i32;
     } {
         set_elements = elements: List<'p, Expr<'p>>;
+    }
+
+    /// `ROW(…)`.
+    RowExpr of RowExpr {} {
+        args: List<'p, Expr<'p>>;
+    } {
+        set_type = row_typeid: Oid;
+        set_format = row_format: pg_sys::CoercionForm::Type;
+        set_location = location: i32;
+    } {
+        set_args = args: List<'p, Expr<'p>>;
     }
 
     /// `IS [NOT] NULL`.

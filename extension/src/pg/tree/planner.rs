@@ -8,9 +8,7 @@ use super::expression::Expr;
 use super::list::List;
 use super::operands::{OpExpr, TargetEntry};
 use super::path::{Path, PathTarget};
-use super::query::Query;
-#[cfg(not(feature = "pg15"))]
-use super::query::SortGroupClause;
+use super::query::{Query, SortGroupClause};
 use super::tag::Node;
 use super::view::{nullable_fields, views};
 use crate::pg::functions::{Null, Place, planner};
@@ -202,6 +200,11 @@ impl<'p> PlannerInfo<'p> {
     /// How many groups these expressions make of so many rows: `estimate_num_groups`.
     pub fn groups_of(self, keys: List<'p, Expr<'p>>, rows: f64) -> f64 {
         planner::estimate_num_groups(self, keys, rows, Null, Null)
+    }
+
+    /// The order that clauses of the query's target list ask for: `make_pathkeys_for_sortclauses`.
+    pub fn order_of(self, clauses: List<'p, SortGroupClause<'p>>) -> List<'p, PathKey<'p>> {
+        planner::make_pathkeys_for_sortclauses(self, clauses, self.processed_tlist())
     }
 
     /// The cost of a condition for one row, beside that of its first evaluation: `cost_qual_eval_node`.

@@ -8,6 +8,7 @@ use super::expression::Expr;
 use super::list::{Integers, List, Oids};
 use super::operands::{FuncExpr, TargetEntry};
 use super::view::views;
+use super::window::WindowClause;
 #[cfg(feature = "pg18")]
 use crate::pg::functions::Null;
 use crate::pg::functions::nodes;
@@ -191,17 +192,6 @@ views! {
         #[cfg(feature = "pg18")]
         set_descending = reverse_sort: bool;
     }
-
-    /// A window of a query.
-    WindowClause of WindowClause {
-        frameOptions: i32;
-        winref: u32;
-    } {
-        partitionClause: List<'p, SortGroupClause<'p>>;
-        orderClause: List<'p, SortGroupClause<'p>>;
-        startOffset: Option<Expr<'p>>;
-        endOffset: Option<Expr<'p>>;
-    } {}
 
     /// FOR UPDATE and its like, for one entry.
     RowMarkClause of RowMarkClause {

@@ -8,8 +8,8 @@ use super::expression::Expr;
 use super::list::{Integers, List, Oids};
 use super::operands::{
     Aggref, ArrayExpr, BoolExpr, BooleanTest, CaseExpr, CaseWhen, CoalesceExpr, Const, FuncExpr,
-    GroupingFunc, NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType,
-    ScalarArrayOpExpr, SubPlan, TargetEntry, Var, WindowFunc,
+    GroupingFunc, NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType, RowExpr,
+    ScalarArrayOpExpr, SubPlan, TargetEntry, Var,
 };
 use super::path::{
     AggPath, AppendPath, CustomPath, GatherMergePath, GatherPath, GroupPath, HashPath,
@@ -26,6 +26,7 @@ use super::query::{
 };
 use super::statement::{AlterTableStmt, CreateStmt, CreateTableAsStmt, IndexStmt, RenameStmt};
 use super::view::{Field, View, tag_of};
+use super::window::WindowFunc;
 use crate::pg::definitions::Definition;
 
 /// Views of nodes: structures that begin with a tag.
@@ -172,6 +173,7 @@ kinds! {
     RelabelType = T_RelabelType;
     RenameStmt = T_RenameStmt;
     RestrictInfo = T_RestrictInfo;
+    RowExpr = T_RowExpr;
     ScalarArrayOpExpr = T_ScalarArrayOpExpr;
     SetOperationStmt = T_SetOperationStmt;
     SortGroupClause = T_SortGroupClause;
@@ -436,7 +438,7 @@ impl<'p> Expr<'p> {
 ///
 /// # Safety
 /// `T` is the node type of `tag`.
-pub(super) unsafe fn zeroed<T>(tag: NodeTag) -> *mut T {
+unsafe fn zeroed<T>(tag: NodeTag) -> *mut T {
     // SAFETY: every node begins with its tag, and zero is a value of every field.
     unsafe {
         let node = pg_sys::palloc0(std::mem::size_of::<T>());

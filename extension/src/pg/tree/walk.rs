@@ -164,7 +164,7 @@ type Callback = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> b
 /// queries between the start and the node: a `Var` there with `varlevelsup == depth` belongs to the start's own level.
 ///
 /// A visitor must not raise an ERROR, panic or hold anything that needs dropping: C frames lie between it and `walk`.
-pub(super) type RawVisitor<'a> = dyn FnMut(*mut pg_sys::Node, u32) -> bool + 'a;
+type RawVisitor<'a> = dyn FnMut(*mut pg_sys::Node, u32) -> bool + 'a;
 
 struct Walk<'v, 'a> {
     visitor: &'v mut RawVisitor<'a>,
@@ -213,10 +213,7 @@ unsafe fn walk_query(query: *mut pg_sys::Query, visitor: &mut RawVisitor<'_>) ->
 ///
 /// # Safety
 /// A live tree or null.
-pub(super) unsafe fn walk_expression(
-    node: *mut pg_sys::Node,
-    visitor: &mut RawVisitor<'_>,
-) -> bool {
+unsafe fn walk_expression(node: *mut pg_sys::Node, visitor: &mut RawVisitor<'_>) -> bool {
     let mut walk = Walk { visitor, depth: 0 };
     let context: *mut c_void = (&raw mut walk).cast();
     // SAFETY: as above.

@@ -7,10 +7,10 @@ use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
 use crate::expressions::aggregate_call::end_of;
-use crate::expressions::translate::{Translation, Translator, number_type, strip};
+use crate::expressions::translate::{Translation, Translator, number_type};
+use crate::nodes::window::plan::argument;
 use crate::pg::names::{function_name, type_name};
-use crate::pg::tree::plan_node;
-use crate::pg::{nodes, ports};
+use crate::pg::tree::{Expr, WindowClause, WindowFunc};
 
 /// How the argument of a call is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,9 +29,9 @@ pub enum Wanted {
 ///
 /// # Errors
 /// The function is not covered, or an argument that has to be a constant is none.
-pub fn function_of(call: &pg_sys::WindowFunc) -> Translation<Function> {
+pub fn function_of(call: WindowFunc<'_>) -> Translation<Function> {
     use pg_sys::*;
-    let function = call.winfnoid.to_u32();
+    let function = call.winfnoid().to_u32();
     Ok(match function {
         F_ROW_NUMBER => Function::RowNumber,
         F_RANK_ => Function::Rank,
@@ -62,51 +62,36 @@ pub fn function_of(call: &pg_sys::WindowFunc) -> Translation<Function> {
 }
 
 /// The reason for which a function, with its type of argument, is not covered.
-fn refused(call: &pg_sys::WindowFunc) -> String {
-    let name = function_name(call.winfnoid.to_u32());
-    match call.args.is_null() {
-        true => format!("function {name}"),
-        false => {
-            // SAFETY: the planner's expressions are live.
-            let type_of = unsafe { pg_sys::exprType(argument(call, 0)) };
-            format!("function {name} of type {}", type_name(type_of))
-        }
+fn refused(call: WindowFunc<'_>) -> String {
+    let name = function_name(call.winfnoid().to_u32());
+    match call.args().first() {
+        None => format!("function {name}"),
+        Some(argument) => format!("function {name} of type {}", type_name(argument.type_of())),
     }
-}
-
-/// An argument of a call.
-pub fn argument(call: &pg_sys::WindowFunc, index: i32) -> *mut pg_sys::Node {
-    // SAFETY: the planner's expressions are live, and the function has so many arguments.
-    unsafe { ports::list_nth(call.args, index) }
 }
 
 /// A constant integer that is not NULL.
-fn constant(node: *mut pg_sys::Node, type_of: pg_sys::Oid) -> Option<i64> {
-    // SAFETY: the planner's expressions are live; the cast follows the tag.
-    unsafe {
-        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Const {
-            return None;
-        }
-        let constant = &*node.cast::<pg_sys::Const>();
-        if constant.constisnull || constant.consttype != type_of {
-            return None;
-        }
-        Some(match type_of {
-            pg_sys::INT4OID => i64::from(constant.constvalue.value() as i32),
-            _ => constant.constvalue.value() as i64,
-        })
+fn constant(expression: Option<Expr<'_>>, type_of: pg_sys::Oid) -> Option<i64> {
+    let constant = expression?.as_const()?;
+    if constant.constisnull() || constant.consttype() != type_of {
+        return None;
     }
+    let value = constant.constvalue().value();
+    Some(match type_of {
+        pg_sys::INT4OID => i64::from(value as i32),
+        _ => value as i64,
+    })
 }
 
-fn integer(call: &pg_sys::WindowFunc, index: i32) -> Translation<i64> {
-    let value = constant(argument(call, index), pg_sys::INT4OID);
+fn integer(call: WindowFunc<'_>, index: usize) -> Translation<i64> {
+    let value = constant(call.args().get(index), pg_sys::INT4OID);
     value.ok_or_else(|| {
-        let name = function_name(call.winfnoid.to_u32());
+        let name = function_name(call.winfnoid().to_u32());
         format!("an argument of {name} that is no constant")
     })
 }
 
-fn positive(call: &pg_sys::WindowFunc, index: i32) -> Translation<i64> {
+fn positive(call: WindowFunc<'_>, index: usize) -> Translation<i64> {
     let value = integer(call, index)?;
     match value > 0 {
         true => Ok(value),
@@ -117,18 +102,12 @@ fn positive(call: &pg_sys::WindowFunc, index: i32) -> Translation<i64> {
 
 /// The value that `lag` and `lead` return where there is no row: `Some(None)` is NULL; `None` if it is no constant.
 #[allow(clippy::option_option)]
-pub fn default_of(call: &pg_sys::WindowFunc) -> Option<Option<pg_sys::Datum>> {
-    // SAFETY: the planner's expressions are live; the cast follows the tag.
-    unsafe {
-        let Some(default) = nodes::list::<pg_sys::Node>(call.args).nth(2) else {
-            return Some(None);
-        };
-        if (*default).type_ != pg_sys::NodeTag::T_Const {
-            return None;
-        }
-        let constant = &*default.cast::<pg_sys::Const>();
-        Some((!constant.constisnull).then_some(constant.constvalue))
-    }
+pub fn default_of(call: WindowFunc<'_>) -> Option<Option<pg_sys::Datum>> {
+    let Some(default) = call.args().get(2) else {
+        return Some(None);
+    };
+    let constant = default.as_const()?;
+    Some((!constant.constisnull()).then_some(constant.constvalue()))
 }
 
 /// How the argument of a call is read. The translator takes note of its columns.
@@ -137,7 +116,7 @@ pub fn default_of(call: &pg_sys::WindowFunc) -> Option<Option<pg_sys::Datum>> {
 /// The engine cannot compute the argument.
 pub fn wanted(
     translator: &mut Translator,
-    call: &pg_sys::WindowFunc,
+    call: WindowFunc<'_>,
     function: Function,
 ) -> Translation<Wanted> {
     let is_of_row = matches!(
@@ -148,27 +127,22 @@ pub fn wanted(
         function,
         Function::Count | Function::Sum | Function::Average | Function::Minimum | Function::Maximum
     );
-    if call.args.is_null() || !(is_of_row || is_aggregate) {
+    if call.args().is_empty() || !(is_of_row || is_aggregate) {
         return Ok(Wanted::Nothing);
     }
-    // SAFETY: the planner's expressions are live.
-    unsafe {
-        let x = argument(call, 0);
-        let (expression, column) = (plan_node(x), plan_node(strip(x)));
-        let expr: crate::pg::tree::Expr<'_> = column;
-        if let Some(column) = expr.as_var() {
-            if is_of_row {
-                return Ok(Wanted::Column(translator.attribute(column)?));
-            }
-            if function == Function::Count {
-                return Ok(Wanted::Presence(translator.attribute(column)?));
-            }
+    let x = argument(call, 0)?;
+    if let Some(column) = x.stripped().as_var() {
+        if is_of_row {
+            return Ok(Wanted::Column(translator.attribute(column)?));
         }
-        let number = translator.value(expression)?.number();
-        match number_type(pg_sys::exprType(x)) == Some(number) {
-            true => Ok(Wanted::Number(number)),
-            false => Err(refused(call)),
+        if function == Function::Count {
+            return Ok(Wanted::Presence(translator.attribute(column)?));
         }
+    }
+    let number = translator.value(x)?.number();
+    match number_type(x.type_of()) == Some(number) {
+        true => Ok(Wanted::Number(number)),
+        false => Err(refused(call)),
     }
 }
 
@@ -176,18 +150,18 @@ pub fn wanted(
 ///
 /// # Errors
 /// The frame is not covered.
-pub fn frame_of(window: &pg_sys::WindowClause) -> Translation<Frame> {
-    let options = window.frameOptions as u32;
+pub fn frame_of(window: WindowClause<'_>) -> Translation<Frame> {
+    let options = window.frameOptions() as u32;
     let has = |option: u32| options & option != 0;
     if has(pg_sys::FRAMEOPTION_EXCLUSION) {
         return Err("a frame with EXCLUDE".into());
     }
     let is_rows = has(pg_sys::FRAMEOPTION_ROWS);
-    let offset = |node| {
+    let offset = |expression| {
         if !is_rows {
             return Err("a frame of RANGE or GROUPS with an offset".to_string());
         }
-        let offset = constant(node, pg_sys::INT8OID).filter(|offset| *offset >= 0);
+        let offset = constant(expression, pg_sys::INT8OID).filter(|offset| *offset >= 0);
         // No partition has so many rows.
         let offset = offset.map(|offset| offset.min(i64::from(i32::MAX)));
         offset.ok_or_else(|| "a frame whose offset is no constant".into())
@@ -198,18 +172,18 @@ pub fn frame_of(window: &pg_sys::WindowClause) -> Translation<Frame> {
     } else if has(pg_sys::FRAMEOPTION_START_CURRENT_ROW) {
         current
     } else if has(pg_sys::FRAMEOPTION_START_OFFSET_PRECEDING) {
-        Bound::Row(-offset(window.startOffset)?)
+        Bound::Row(-offset(window.startOffset())?)
     } else {
-        Bound::Row(offset(window.startOffset)?)
+        Bound::Row(offset(window.startOffset())?)
     };
     let end = if has(pg_sys::FRAMEOPTION_END_UNBOUNDED_FOLLOWING) {
         Bound::Unbounded
     } else if has(pg_sys::FRAMEOPTION_END_CURRENT_ROW) {
         current
     } else if has(pg_sys::FRAMEOPTION_END_OFFSET_PRECEDING) {
-        Bound::Row(-offset(window.endOffset)?)
+        Bound::Row(-offset(window.endOffset())?)
     } else {
-        Bound::Row(offset(window.endOffset)?)
+        Bound::Row(offset(window.endOffset())?)
     };
     Ok(Frame { start, end })
 }

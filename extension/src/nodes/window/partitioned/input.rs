@@ -11,18 +11,17 @@ use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::vector::{Evaluation, narrow};
-use pgrx::pg_sys;
 
 use super::calls::{self, Wanted};
 use super::group_ranks::{self, KeyOrder};
 use super::plan::PartitionedPlan;
 use crate::custom_scan::callbacks;
 use crate::expressions::aggregate_call;
-use crate::expressions::scalar::RunningNode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::window::plan;
 use crate::pg::exec::node::ExecNode;
-use crate::pg::tree::plan_node;
-use crate::pg::{datum, operands, ports};
+use crate::pg::tree::{View, WindowFunc};
+use crate::pg::{operands, ports};
 use crate::vectors::counters::Counters;
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::VectorSource;
@@ -82,30 +81,27 @@ impl PartitionedInput {
     /// # Errors
     /// The reason why the engine cannot evaluate an expression.
     pub fn begin(
-        plan: &PartitionedPlan,
+        plan: &PartitionedPlan<'_>,
         node: ExecNode<'_>,
         kept: &[usize],
     ) -> Translation<PartitionedInput> {
         let table = callbacks::open_table(node, plan.index);
-        let scalars = Scalars::Evaluated(RunningNode::of(node));
-        let mut translator = Translator::new(scalars);
-        let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+        let mut translator = Translator::new(Scalars::of(node));
+        let filter = Filter::of(&mut translator, plan.quals.iter().map(|qual| qual.as_ptr()))?;
         let (mut keys, mut key_orders) = (Vec::new(), Vec::new());
         for key in &plan.keys {
-            let (of_groups, shape) =
-                aggregate_call::key(&mut translator, plan_node(key.expression))?;
+            let (of_groups, shape) = aggregate_call::key(&mut translator, key.expression)?;
             keys.push(of_groups);
             key_orders.push(KeyOrder {
                 shape,
-                // SAFETY: the plan's expressions are live.
-                collation: unsafe { pg_sys::exprCollation(key.expression) },
+                collation: key.expression.collation(),
                 is_descending: key.is_descending,
                 nulls_first: key.nulls_first,
             });
         }
         let mut orders = Vec::new();
         for key in &plan.orders {
-            let value = translator.value(plan_node(key.expression))?;
+            let value = translator.value(key.expression)?;
             orders.push((value, key.is_descending, SortKey::new(key.nulls_first)));
         }
         let (mut calls, mut arguments) = (Vec::new(), Vec::new());
@@ -118,8 +114,7 @@ impl PartitionedInput {
             arguments.push(argument);
             calls.push(call);
         }
-        // SAFETY: the table stays open as long as the node.
-        let kinds = datum::kinds(table.descriptor());
+        let kinds = table.kinds();
         let aside: Vec<_> = kept.iter().map(|&kept| (kept, kinds[kept])).collect();
         let mut attributes = translator.attributes();
         attributes.extend_from_slice(kept);
@@ -266,16 +261,16 @@ impl PartitionedInput {
 /// The argument of a call, if it has a column of its own.
 fn argument(
     translator: &mut Translator,
-    expression: &pg_sys::WindowFunc,
+    expression: WindowFunc<'_>,
     call: &Call,
 ) -> Translation<Option<Argument>> {
-    let filter = match expression.aggfilter.is_null() {
-        true => None,
-        false => Some(translator.predicate(plan_node(expression.aggfilter.cast()))?),
+    let filter = match expression.aggfilter() {
+        None => None,
+        Some(filter) => Some(translator.predicate(filter)?),
     };
     let (source, number) = match calls::wanted(translator, expression, call.function)? {
         Wanted::Number(number) => {
-            let x = plan_node(calls::argument(expression, 0));
+            let x = plan::argument(expression, 0)?;
             (Source::Number(translator.value(x)?), number)
         }
         Wanted::Presence(attribute) => (Source::Presence(attribute), NumberType::I64),

@@ -1,19 +1,21 @@
 //! Offers to compute SQL's own window functions.
 
 use lanes_columnar::over::{Call, Function};
-use pgrx::pg_sys;
 
 use super::calls;
 use super::plan::{self, DirectedKey};
 use crate::custom_scan::node::Planned;
-use crate::custom_scan::private_data::{PrivateData, Targets, table_column};
+use crate::custom_scan::private_data::PrivateData;
 use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::window::offer::{Leaves, filters, partition_keys, row_of};
+use crate::nodes::window::offer::{Leaves, filters, partition_keys};
 use crate::nodes::window::state::WindowState;
 use crate::pg::tree::make::copy_list;
-use crate::pg::tree::{Expr, List, PlannerInfo, View, plan_field, plan_node};
-use crate::pg::{nodes, ports, tree, windows};
+use crate::pg::tree::{
+    Expr, List, Node, Path, PathTarget, PlannerInfo, Query, RelOptInfo, SortGroupClause,
+    WindowClause, WindowFunc, plan_field, walk,
+};
+use crate::pg::{catalog, ports, server, windows};
 use crate::planner::quals::VECTOR_SHARE;
 
 /// The share of PostgreSQL's cost of a comparison that the engine's sort has.
@@ -23,292 +25,230 @@ const ROW_BYTES: f64 = 60.0;
 const VALUE_BYTES: f64 = 12.0;
 
 /// The windows of a query, all of which one order of rows serves.
-struct Windows {
-    keys: Vec<DirectedKey>,
-    orders: Vec<DirectedKey>,
+struct Windows<'p> {
+    keys: Vec<DirectedKey<'p>>,
+    orders: Vec<DirectedKey<'p>>,
     /// The clauses of the keys, as pathkeys are made of them.
-    clauses: *mut pg_sys::List,
+    clauses: List<'p, SortGroupClause<'p>>,
     /// The conditions on results that PostgreSQL leaves to the node.
-    conditions: *mut pg_sys::List,
+    conditions: List<'p, Expr<'p>>,
 }
 
-/// Offers to compute the window functions of a query on one table.
+/// Offers to compute the window functions of a query on one lanes table: the target's `leaves`.
 ///
 /// # Errors
 /// The reason why the node cannot compute them.
-///
-/// # Safety
-/// The planner's structures are live, and `input` is a lanes table.
-pub unsafe fn offer(
-    root: *mut pg_sys::PlannerInfo,
-    input: *mut pg_sys::RelOptInfo,
-    output: *mut pg_sys::RelOptInfo,
-    mut leaves: Leaves,
+pub fn offer<'p>(
+    (root, query): (PlannerInfo<'p>, Query<'p>),
+    input: RelOptInfo<'p>,
+    (output, target): (RelOptInfo<'p>, PathTarget<'p>),
+    mut leaves: Leaves<'p>,
 ) -> Translation<()> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let columns = &mut leaves.columns;
-        columns.sort_by_key(|column| !plan::is_text_column(*column));
-        let target = (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_WINDOW as usize];
-        let mut translator = Translator::new(Scalars::Unknown);
-        let filters = filters(root, input, &mut translator)?;
-        let windows = windows_of(root, &mut translator)?;
-        let calls = calls_of(leaves.calls, windows.conditions);
-        let mut specified = Vec::new();
-        for call in &calls {
-            specified.push(specify(root, &mut translator, &*call.cast())?);
-        }
-        let values = leaves.columns.len() + calls.len() + windows.orders.len();
-        let bytes = (*input).rows * (ROW_BYTES + VALUE_BYTES * values as f64);
-        if bytes > stand_in::memory_limit() as f64 {
-            return Err("its rows would not fit in memory (see work_mem)".into());
-        }
-
-        let path = callbacks::path::<WindowState>(output, target);
-        let base = &mut (*path).path;
-        base.parallel_safe = false;
-        let targets = (*root).processed_tlist;
-        base.pathkeys = pg_sys::make_pathkeys_for_sortclauses(root, windows.clauses, targets);
-        let Some(instead) = stand_in::path(plan_node(output)) else {
-            return Err("no other plan".into());
-        };
-        let instead = plan_node::<PlannerInfo<'_>>(root).sorted(instead, plan_field(base.pathkeys));
-        (*path).custom_paths = tree::list(&[instead.as_ptr()]);
-        estimate(base, input, target, filters.len(), (&windows, calls.len()));
-
-        (*path).custom_private = stored(
-            (*input).relid,
-            (&leaves.columns, &calls, &filters),
-            &windows,
-            &specified,
-        );
-        pg_sys::add_path(output, path.cast());
-        Ok(())
+    let columns = &mut leaves.columns;
+    columns.sort_by_key(|column| !plan::is_text_column(*column));
+    let mut translator = Translator::new(Scalars::Unknown);
+    let filters = filters(root, input, &mut translator)?;
+    let windows = windows_of(root, query, &mut translator)?;
+    leaves.calls = calls_of(leaves.calls, windows.conditions);
+    let mut specified = Vec::new();
+    for call in &leaves.calls {
+        specified.push(specify(query, &mut translator, *call)?);
     }
+    let values = leaves.columns.len() + leaves.calls.len() + windows.orders.len();
+    let bytes = input.rows() * (ROW_BYTES + VALUE_BYTES * values as f64);
+    if bytes > stand_in::memory_limit() as f64 {
+        return Err("its rows would not fit in memory (see work_mem)".into());
+    }
+
+    let path = callbacks::new_path::<WindowState>(output, Some(target));
+    let base = path.as_path();
+    base.set_parallel_safe(false);
+    let order = root.order_of(windows.clauses);
+    base.set_keys(order);
+    let instead = stand_in::path(output).ok_or("no other plan")?;
+    path.set_children(List::new([root.sorted(instead, order)]));
+    let counts = (filters.len(), leaves.calls.len());
+    estimate(base, input, target, &windows, counts);
+
+    let stored = stored(input.relid(), &leaves, &filters, &windows, &specified);
+    path.set_private(plan_field(stored.to_path_list()));
+    output.add_path(path);
+    Ok(())
 }
 
 /// The calls of a target list and of conditions on results, each once.
-unsafe fn calls_of(
-    of_targets: Vec<*mut pg_sys::Node>,
-    conditions: *mut pg_sys::List,
-) -> Vec<*mut pg_sys::Node> {
+fn calls_of<'p>(
+    of_targets: Vec<WindowFunc<'p>>,
+    conditions: List<'p, Expr<'p>>,
+) -> Vec<WindowFunc<'p>> {
     let mut met = of_targets;
-    // SAFETY: the planner's expressions are live.
-    unsafe {
-        for condition in nodes::list::<pg_sys::Node>(conditions) {
-            tree::walk_expression(condition, &mut |node, _| {
-                if (*node).type_ == pg_sys::NodeTag::T_WindowFunc {
-                    met.push(node);
-                }
-                false
-            });
-        }
-        let mut calls: Vec<*mut pg_sys::Node> = Vec::new();
-        for call in met {
-            let is_call = |known: &*mut pg_sys::Node| pg_sys::equal(known.cast(), call.cast());
-            if !calls.iter().any(is_call) {
-                calls.push(call);
-            }
-        }
-        calls
+    for condition in conditions {
+        walk::expression(condition, &mut |node, _| {
+            met.extend(node.downcast::<WindowFunc<'p>>());
+            false
+        });
     }
+    windows::distinct(met)
 }
 
-/// The lists that a path stores: of columns, calls and conditions, of keys, and of what is computed.
-unsafe fn stored(
+/// What a path stores: columns, calls and conditions, keys, and what is computed.
+fn stored<'p>(
     index: u32,
-    (columns, calls, filters): (
-        &[*mut pg_sys::Node],
-        &[*mut pg_sys::Node],
-        &[*mut pg_sys::Node],
-    ),
-    windows: &Windows,
+    leaves: &Leaves<'p>,
+    filters: &[Expr<'p>],
+    windows: &Windows<'p>,
     specified: &[Call],
-) -> *mut pg_sys::List {
-    // SAFETY: the planner's expressions are live.
-    unsafe {
-        let directed: Vec<DirectedKey> = [&windows.keys[..], &windows.orders[..]].concat();
-        let mut hidden = filters.to_vec();
-        hidden.extend(directed.iter().map(|key| key.expression));
-        hidden.push(table_column(index));
-        let mut entries = Targets::new();
-        for expression in columns.iter().chain(calls) {
-            entries.push(*expression);
-        }
-        entries.push(row_of(&hidden));
-        let counts = [
-            columns.len(),
-            calls.len(),
-            filters.len(),
-            windows.keys.len(),
-            windows.orders.len(),
-        ];
-        let data = PrivateData {
-            index,
-            numbers: plan::numbers(counts, &directed, specified),
-            nodes: std::ptr::null_mut(),
-            expressions: entries.parameters,
-            targets: entries.entries,
-        };
-        data.to_path_list()
+) -> PrivateData {
+    let directed: Vec<DirectedKey<'p>> = [&windows.keys[..], &windows.orders[..]].concat();
+    let keys = directed.iter().map(|key| key.expression);
+    let entries = leaves.entries(List::new(filters.iter().copied().chain(keys)), index);
+    let counts = [
+        leaves.columns.len(),
+        leaves.calls.len(),
+        filters.len(),
+        windows.keys.len(),
+        windows.orders.len(),
+    ];
+    PrivateData {
+        index,
+        numbers: plan::numbers(counts, &directed, specified),
+        nodes: std::ptr::null_mut(),
+        expressions: entries.parameters,
+        targets: entries.entries,
     }
 }
 
-/// Estimates the rows and the cost of a path.
-unsafe fn estimate(
-    base: &mut pg_sys::Path,
-    input: *mut pg_sys::RelOptInfo,
-    target: *mut pg_sys::PathTarget,
-    filters: usize,
-    (windows, calls): (&Windows, usize),
+/// Estimates the rows and the cost of a path, with so many conditions and calls.
+fn estimate(
+    base: Path<'_>,
+    input: RelOptInfo<'_>,
+    target: PathTarget<'_>,
+    windows: &Windows<'_>,
+    (filters, calls): (usize, usize),
 ) {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        base.rows = (*input).rows;
-        let operator = pg_sys::cpu_operator_cost;
-        let terms = (windows.keys.len() + windows.orders.len() + calls) as f64;
-        let sorted = match windows.keys.len() + windows.orders.len() {
-            0 => 0.0,
-            _ => base.rows.max(2.0).log2() * operator * SORT_SHARE,
-        };
-        base.startup_cost = (*target).cost.startup
-            + f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
-            + (*input).tuples * (1.0 + filters as f64) * operator * VECTOR_SHARE
-            + base.rows * (terms * operator * SORT_SHARE + sorted);
-        let each = pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple;
-        base.total_cost = base.startup_cost + base.rows * each;
-    }
+    let (rows, cost) = (input.rows(), target.cost());
+    base.set_rows(rows);
+    let operator = server::cpu_operator_cost();
+    let terms = (windows.keys.len() + windows.orders.len() + calls) as f64;
+    let sorted = match windows.keys.len() + windows.orders.len() {
+        0 => 0.0,
+        _ => rows.max(2.0).log2() * operator * SORT_SHARE,
+    };
+    let startup = cost.startup
+        + f64::from(input.pages()) * server::seq_page_cost() * 0.1
+        + input.tuples() * (1.0 + filters as f64) * operator * VECTOR_SHARE
+        + rows * (terms * operator * SORT_SHARE + sorted);
+    let each = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
+    base.set_startup_cost(startup);
+    base.set_total_cost(startup + rows * each);
 }
 
 /// The windows of a query. One order serves them if they have the same partitions, and the order keys of each are the
 /// first ones of the longest list.
-unsafe fn windows_of(
-    root: *mut pg_sys::PlannerInfo,
+fn windows_of<'p>(
+    root: PlannerInfo<'p>,
+    query: Query<'p>,
     translator: &mut Translator,
-) -> Translation<Windows> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let clauses = nodes::list::<pg_sys::WindowClause>((*(*root).parse).windowClause);
-        let all: Vec<_> = clauses.filter(|window| is_used(root, *window)).collect();
-        let longest = all
-            .iter()
-            .max_by_key(|window| ports::list_length((***window).orderClause));
-        let Some(&longest) = longest else {
-            return Err("no window".into());
-        };
-        for &window in &all {
-            let has_same = starts_with((*longest).partitionClause, (*window).partitionClause)
-                && starts_with((*window).partitionClause, (*longest).partitionClause)
-                && starts_with((*longest).orderClause, (*window).orderClause);
-            if !has_same {
-                return Err("windows of different partitions or orders".into());
-            }
+) -> Translation<Windows<'p>> {
+    let clauses = query.windowClause().iter();
+    let all: Vec<_> = clauses.filter(|window| is_used(root, *window)).collect();
+    let longest = all.iter().max_by_key(|window| window.orderClause().len());
+    let longest = *longest.ok_or("no window")?;
+    let (partitions, orders) = (longest.partitionClause(), longest.orderClause());
+    for window in all {
+        let has_same = starts_with(partitions, window.partitionClause())
+            && starts_with(window.partitionClause(), partitions)
+            && starts_with(orders, window.orderClause());
+        if !has_same {
+            return Err("windows of different partitions or orders".into());
         }
-        let targets = (*root).processed_tlist;
-        partition_keys(translator, longest, targets)?;
-        let keys = directed(root, (*longest).partitionClause)?;
-        let orders = directed(root, (*longest).orderClause)?;
-        for key in &orders {
-            let clause = plan_node(key.expression);
-            translator
-                .value(clause)
-                .map_err(|reason| format!("ORDER BY: {reason}"))?;
-        }
-        Ok(Windows {
-            keys,
-            orders,
-            clauses: pg_sys::list_concat_copy((*longest).partitionClause, (*longest).orderClause),
-            conditions: conditions(plan_node(root)).as_ptr(),
-        })
     }
+    partition_keys(translator, longest, root.processed_tlist())?;
+    let keys = directed(root, partitions)?;
+    let order_keys = directed(root, orders)?;
+    for key in &order_keys {
+        translator
+            .value(key.expression)
+            .map_err(|reason| format!("ORDER BY: {reason}"))?;
+    }
+    Ok(Windows {
+        keys,
+        orders: order_keys,
+        clauses: List::new(partitions.iter().chain(orders)),
+        conditions: conditions(root),
+    })
 }
 
 /// Whether a window has functions. PostgreSQL keeps clauses that no function refers to.
-unsafe fn is_used(root: *mut pg_sys::PlannerInfo, window: *mut pg_sys::WindowClause) -> bool {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let mut found = false;
-        let reference = (*window).winref;
-        tree::walk_expression((*root).processed_tlist.cast(), &mut |node, _| {
-            found |= (*node).type_ == pg_sys::NodeTag::T_WindowFunc
-                && (*node.cast::<pg_sys::WindowFunc>()).winref == reference;
+fn is_used<'p>(root: PlannerInfo<'p>, window: WindowClause<'p>) -> bool {
+    let mut found = false;
+    if let Some(targets) = root.processed_tlist().as_node() {
+        walk::expression(targets, &mut |node, _| {
+            let call = node.downcast::<WindowFunc<'p>>();
+            found |= call.is_some_and(|call| call.winref() == window.winref());
             false
         });
-        found
     }
+    found
 }
 
 /// Whether a list of clauses begins with another one.
-unsafe fn starts_with(list: *mut pg_sys::List, with: *mut pg_sys::List) -> bool {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let length = ports::list_length(with);
-        ports::list_length(list) >= length
-            && (0..length).all(|place| {
-                let a = ports::list_nth::<pg_sys::Node>(list, place);
-                let b = ports::list_nth::<pg_sys::Node>(with, place);
-                pg_sys::equal(a.cast(), b.cast())
-            })
-    }
+fn starts_with<'p>(
+    list: List<'p, SortGroupClause<'p>>,
+    with: List<'p, SortGroupClause<'p>>,
+) -> bool {
+    let mut pairs = list.iter().zip(with);
+    list.len() >= with.len() && pairs.all(|(a, b)| a.as_node().equals(b.as_node()))
 }
 
 /// The expressions of clauses, with the directions of their order.
-unsafe fn directed(
-    root: *mut pg_sys::PlannerInfo,
-    clauses: *mut pg_sys::List,
-) -> Translation<Vec<DirectedKey>> {
+fn directed<'p>(
+    root: PlannerInfo<'p>,
+    clauses: List<'p, SortGroupClause<'p>>,
+) -> Translation<Vec<DirectedKey<'p>>> {
     let mut keys = Vec::new();
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        for clause in nodes::list::<pg_sys::SortGroupClause>(clauses) {
-            let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-            if pg_sys::contain_volatile_functions(expression) {
-                return Err("a volatile expression".into());
+    for clause in clauses {
+        let expression = clause.expr(root.processed_tlist());
+        if expression.is_volatile() {
+            return Err("a volatile expression".into());
+        }
+        let of_type = catalog::btree_family(expression.type_of());
+        match ports::ordering_operator(clause.sortop()) {
+            Some((is_descending, family)) if family == of_type => {
+                keys.push(DirectedKey {
+                    expression,
+                    is_descending,
+                    nulls_first: clause.nulls_first(),
+                });
             }
-            let kind = pg_sys::lookup_type_cache(
-                pg_sys::exprType(expression),
-                pg_sys::TYPECACHE_BTREE_OPFAMILY as i32,
-            );
-            match ports::ordering_operator((*clause).sortop) {
-                Some((is_descending, family)) if family == (*kind).btree_opf => {
-                    keys.push(DirectedKey {
-                        expression,
-                        is_descending,
-                        nulls_first: (*clause).nulls_first,
-                    });
-                }
-                _ => return Err("an order other than that of the type".into()),
-            }
+            _ => return Err("an order other than that of the type".into()),
         }
     }
     Ok(keys)
 }
 
 /// A call with its frame.
-unsafe fn specify(
-    root: *mut pg_sys::PlannerInfo,
+fn specify<'p>(
+    query: Query<'p>,
     translator: &mut Translator,
-    call: &pg_sys::WindowFunc,
+    call: WindowFunc<'p>,
 ) -> Translation<Call> {
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let function = calls::function_of(call)?;
-        if !call.aggfilter.is_null() {
-            translator.predicate(plan_node(call.aggfilter.cast()))?;
-        }
-        calls::wanted(translator, call, function)?;
-        if matches!(function, Function::Offset(_)) && calls::default_of(call).is_none() {
-            return Err("a default that is no constant".into());
-        }
-        let mut windows = nodes::list::<pg_sys::WindowClause>((*(*root).parse).windowClause);
-        let window = windows.find(|window| (**window).winref == call.winref);
-        let window = window.ok_or_else(|| "no window".to_string())?;
-        Ok(Call {
-            function,
-            frame: calls::frame_of(&*window)?,
-            order_keys: ports::list_length((*window).orderClause) as usize,
-        })
+    let function = calls::function_of(call)?;
+    if let Some(filter) = call.aggfilter() {
+        translator.predicate(filter)?;
     }
+    calls::wanted(translator, call, function)?;
+    if matches!(function, Function::Offset(_)) && calls::default_of(call).is_none() {
+        return Err("a default that is no constant".into());
+    }
+    let mut windows = query.windowClause().iter();
+    let window = windows.find(|window| window.winref() == call.winref());
+    let window = window.ok_or("no window")?;
+    Ok(Call {
+        function,
+        frame: calls::frame_of(window)?,
+        order_keys: window.orderClause().len(),
+    })
 }
 
 /// The conditions on results that the plan evaluates, beside what the path stores.
@@ -317,18 +257,8 @@ pub fn plan(planned: &Planned) {
 }
 
 /// The conditions on results that PostgreSQL leaves to the node.
-pub fn conditions(root: PlannerInfo<'_>) -> List<'_, Expr<'_>> {
-    let mut conditions = std::ptr::null_mut();
-    // SAFETY: the planner's structures are live.
-    unsafe {
-        let root = root.as_ptr();
-        for window in nodes::list::<pg_sys::WindowClause>((*(*root).parse).windowClause) {
-            if is_used(root, window) {
-                for condition in windows::run_conditions(window, (*root).processed_tlist) {
-                    conditions = pg_sys::lappend(conditions, condition.cast());
-                }
-            }
-        }
-    }
-    plan_field(conditions)
+pub fn conditions<'p>(root: PlannerInfo<'p>) -> List<'p, Expr<'p>> {
+    let all = root.parse().map_or(List::EMPTY, Query::windowClause);
+    let used = all.iter().filter(|window| is_used(root, *window));
+    List::new(used.flat_map(|window| windows::run_conditions(window, root.processed_tlist())))
 }

@@ -9,15 +9,15 @@
 //! The last child is PostgreSQL's own plan.
 
 use lanes_columnar::over::Call;
-use pgrx::pg_sys;
 
 use super::calls;
 use crate::custom_scan::private_data::{self, table_of};
 use crate::expressions::translate::Translation;
 use crate::nodes::nested_aggregate::outputs::is_text;
-use crate::nodes::window::plan::calls_of;
+use crate::nodes::window::plan::{calls_of, hidden_of};
+use crate::pg::catalog;
 use crate::pg::exec::node::CustomPlan;
-use crate::pg::{catalog, nodes};
+use crate::pg::tree::{Expr, Node, View, WindowFunc, plan_node};
 
 /// The first number of such a plan.
 pub const PARTITIONED: i32 = 1;
@@ -26,13 +26,13 @@ const CALL_NUMBERS: usize = 5;
 
 /// A key with its direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DirectedKey {
-    pub expression: *mut pg_sys::Node,
+pub struct DirectedKey<'p> {
+    pub expression: Expr<'p>,
     pub is_descending: bool,
     pub nulls_first: bool,
 }
 
-impl DirectedKey {
+impl DirectedKey<'_> {
     /// The direction as SQL spells it.
     pub fn direction(&self) -> &'static str {
         match (self.is_descending, self.nulls_first) {
@@ -45,17 +45,17 @@ impl DirectedKey {
 }
 
 /// The plan.
-pub struct PartitionedPlan {
+pub struct PartitionedPlan<'p> {
     /// The columns that are returned, [texts](text_columns) first.
-    pub columns: Vec<*mut pg_sys::Node>,
+    pub columns: Vec<Expr<'p>>,
     /// The calls of window functions.
-    pub calls: Vec<*mut pg_sys::Node>,
+    pub calls: Vec<WindowFunc<'p>>,
     /// The conditions that the engine evaluates.
-    pub quals: Vec<*mut pg_sys::Node>,
+    pub quals: Vec<Expr<'p>>,
     /// The partition keys, in the order in which partitions are returned.
-    pub keys: Vec<DirectedKey>,
+    pub keys: Vec<DirectedKey<'p>>,
     /// The keys that the rows of a partition are ordered by.
-    pub orders: Vec<DirectedKey>,
+    pub orders: Vec<DirectedKey<'p>>,
     call_numbers: Vec<i32>,
     /// The range-table index of the table.
     pub index: u32,
@@ -67,7 +67,7 @@ pub fn is_partitioned(plan: CustomPlan<'_>) -> bool {
 }
 
 /// The numbers of a plan with these calls.
-pub fn numbers(counts: [usize; 5], keys: &[DirectedKey], calls: &[Call]) -> Vec<i32> {
+pub fn numbers(counts: [usize; 5], keys: &[DirectedKey<'_>], calls: &[Call]) -> Vec<i32> {
     let mut numbers = vec![PARTITIONED];
     numbers.extend(counts.iter().map(|count| *count as i32));
     for key in keys {
@@ -91,32 +91,28 @@ pub fn columns(numbers: &[i32]) -> usize {
 }
 
 /// Whether a column is a text that equals another one if its bytes do.
-pub fn is_text_column(column: *mut pg_sys::Node) -> bool {
-    // SAFETY: the planner's and the plan's expressions are live.
-    let (type_of, collation) = unsafe { (pg_sys::exprType(column), pg_sys::exprCollation(column)) };
-    is_text(type_of) && catalog::is_deterministic(collation)
+pub fn is_text_column(column: Expr<'_>) -> bool {
+    is_text(column.type_of()) && catalog::is_deterministic(column.collation())
 }
 
 /// How many of the columns are texts: they are first. A nested aggregation above takes them for keys.
-pub fn text_columns(columns: impl Iterator<Item = *mut pg_sys::Node>) -> usize {
+pub fn text_columns<'p>(columns: impl Iterator<Item = Expr<'p>>) -> usize {
     columns.take_while(|column| is_text_column(*column)).count()
 }
 
-impl PartitionedPlan {
+impl<'p> PartitionedPlan<'p> {
     /// The plan that a node stores.
-    pub fn of(plan: CustomPlan<'_>) -> PartitionedPlan {
+    pub fn of(plan: CustomPlan<'p>) -> PartitionedPlan<'p> {
         let numbers = private_data::numbers(plan);
         let count = |part: usize| numbers[1 + part] as usize;
-        let mut entries = plan.entries();
+        let mut entries = plan.entries().map(plan_node::<Expr<'p>>);
         let columns = entries.by_ref().take(count(0)).collect();
         let calls = calls_of(plan, entries.by_ref().take(count(1)));
-        let hidden = entries.next().expect("the row is last");
-        // SAFETY: the last entry is a row expression.
-        let mut hidden = unsafe { nodes::list((*hidden.cast::<pg_sys::RowExpr>()).args) };
+        let mut hidden = hidden_of(entries.next());
         let quals = hidden.by_ref().take(count(2)).collect();
         let directions = &numbers[6..];
         let keys = hidden.by_ref().take(count(3) + count(4)).enumerate();
-        let mut keys: Vec<DirectedKey> = keys
+        let mut keys: Vec<DirectedKey<'p>> = keys
             .map(|(index, expression)| DirectedKey {
                 expression,
                 is_descending: directions[2 * index] != 0,
@@ -132,7 +128,7 @@ impl PartitionedPlan {
             call_numbers: directions[2 * (keys.len() + orders.len())..].to_vec(),
             keys,
             orders,
-            index: table_of(table),
+            index: table_of(table.as_ptr()),
         }
     }
 
@@ -145,17 +141,17 @@ impl PartitionedPlan {
     ///
     /// # Errors
     /// The function is not covered any more.
-    pub fn call(&self, index: usize) -> Translation<(&pg_sys::WindowFunc, Call)> {
-        // SAFETY: `offer` accepts only window functions as calls.
-        let call = unsafe { &*self.calls[index].cast::<pg_sys::WindowFunc>() };
+    pub fn call(&self, index: usize) -> Translation<(WindowFunc<'p>, Call)> {
+        let call = self.calls[index];
         let numbers = &self.call_numbers[CALL_NUMBERS * index..];
         Ok((call, calls::of_numbers(calls::function_of(call)?, numbers)))
     }
 
     /// All expressions that the engine evaluates.
-    pub fn expressions(&self) -> impl Iterator<Item = *mut pg_sys::Node> {
-        let parts = [&self.calls, &self.quals].into_iter().flatten().copied();
+    pub fn expressions(&self) -> impl Iterator<Item = Expr<'p>> {
+        let calls = self.calls.iter().map(|call| call.as_node());
         let keys = [&self.keys, &self.orders].into_iter().flatten();
-        parts.chain(keys.map(|key| key.expression))
+        let keys = keys.map(|key| key.expression);
+        calls.chain(self.quals.iter().copied()).chain(keys)
     }
 }

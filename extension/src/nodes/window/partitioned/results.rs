@@ -2,7 +2,7 @@
 
 use lanes_columnar::over::{Call, Function, NO_ROW, Output};
 use lanes_columnar::vector::number::NumberType;
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::Datum;
 
 use super::calls::{self, Wanted};
 use super::conditions::RankCondition;
@@ -11,7 +11,8 @@ use super::plan::PartitionedPlan;
 use crate::custom_scan::stand_in;
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator, number_type, to_datum};
-use crate::pg::datum::{self, RowOutlet};
+use crate::nodes::window::plan::attribute;
+use crate::pg::datum::RowOutlet;
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::SlotWriter;
@@ -101,9 +102,7 @@ impl PartitionedRows {
             .unwrap_or_else(|failure| error::evaluation(failure));
         reading.partitions = arranged.partitions;
         reading.is_sorted = arranged.is_sorted;
-        // SAFETY: the table stays open as long as the node.
-        let descriptor = table.descriptor();
-        let outlets = datum::outlets(descriptor, &datum::kinds(descriptor));
+        let outlets = table.outlets();
         let outlets: Vec<_> = kept.iter().map(|&kept| outlets[kept]).collect();
         let is_numeric = |shape: &Shape| matches!(shape, Shape::Sum | Shape::Average);
         Ok(Some(PartitionedRows {
@@ -239,21 +238,16 @@ impl PartitionedRows {
 }
 
 /// The types of the columns that are returned, if they are numbers.
-fn column_numbers(plan: &PartitionedPlan) -> Vec<Option<NumberType>> {
+fn column_numbers(plan: &PartitionedPlan<'_>) -> Vec<Option<NumberType>> {
     let columns = plan.columns.iter();
-    // SAFETY: the plan's expressions are live.
     columns
-        .map(|column| number_type(unsafe { pg_sys::exprType(*column) }))
+        .map(|column| number_type(column.type_of()))
         .collect()
 }
 
 /// The attributes that are kept by rows, those that are returned first, and the shapes of the results.
-fn kept(plan: &PartitionedPlan) -> Translation<(Vec<usize>, Vec<Shape>)> {
-    // SAFETY: `offer` accepts only Vars as columns.
-    let attribute = |column: &*mut pg_sys::Node| unsafe {
-        (*column.cast::<pg_sys::Var>()).varattno as usize - 1
-    };
-    let mut kept: Vec<usize> = plan.columns.iter().map(attribute).collect();
+fn kept(plan: &PartitionedPlan<'_>) -> Translation<(Vec<usize>, Vec<Shape>)> {
+    let mut kept: Vec<usize> = plan.columns.iter().copied().map(attribute).collect();
     let mut translator = Translator::new(Scalars::Unknown);
     let mut shapes = Vec::new();
     for index in 0..plan.calls.len() {
@@ -270,8 +264,7 @@ fn kept(plan: &PartitionedPlan) -> Translation<(Vec<usize>, Vec<Shape>)> {
                     kept.push(attribute);
                     kept.len() - 1
                 });
-                // SAFETY: the plan's expressions are live.
-                let number = number_type(unsafe { pg_sys::exprType(plan.calls[index]) });
+                let number = number_type(expression.wintype());
                 Shape::Column(column, default(), number)
             }
             Wanted::Number(number) => of_number(&call, number, default()),
