@@ -18,9 +18,6 @@ const LISTED: &[(&str, &str)] = &[
         "joins/by_time/stage.rs",
         "hands vectors to the engine's joins, which keep them",
     ),
-    ("table_am/bitmap.rs", "callbacks of the access method"),
-    ("table_am/index.rs", "callbacks of the access method"),
-    ("table_am/routine.rs", "callbacks of the access method"),
 ];
 
 /// Whether a file contains the keyword outside of comments.
