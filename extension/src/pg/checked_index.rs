@@ -68,8 +68,7 @@ type Visit<'f> = &'f mut dyn FnMut(&pg_sys::ItemPointerData);
 impl<'a> CheckedIndex<'a> {
     /// The name of the index.
     pub fn name(&self) -> String {
-        // SAFETY: the index is open.
-        unsafe { OpenTable::new(self.index) }.name()
+        OpenTable::new(self.index).name()
     }
 
     /// Whether the index has an entry. Only access methods that a scan need not give a key of the first column have to

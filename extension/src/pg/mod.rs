@@ -5,9 +5,9 @@
 //!   differences between versions.
 //! - [`table`], [`table_work`], [`descriptor`]: open tables, the work of statements on them, their
 //!   row types.
-//! - [`page`], [`byte_change`], [`fresh`], `room`: pinned and locked pages and their WAL; pages
+//! - [`page`], [`byte_change`], [`fresh`]: pinned and locked pages and their WAL; pages
 //!   past the end of a file, and disk space for them.
-//! - [`lock`], `resource_owner`, [`shmem`], [`condition_variable`]: locks, shared memory, and waking other processes.
+//! - [`lock`], `resource_owner`, [`shmem`]: locks, shared memory, and waking other processes.
 //! - [`snapshot`], [`transaction`]: snapshots, and the outcome of transactions.
 //! - [`datum`], [`typed_datum`], [`numeric`], [`numeric_digits`], [`slot`], [`kind`], [`text`], [`text_predicate`],
 //!   [`collation`], [`type_io`]: values and rows; the order of texts.
@@ -18,7 +18,7 @@
 //! - [`cluster_sort`]: rows sorted by a btree index, for CLUSTER.
 //! - [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`]: nodes in execution, window
 //!   functions, and EXPLAIN.
-//! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], `cached_row`, `catalog_scan`, [`definitions`], [`copy`], [`names`]:
+//! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], `catalog_rows`, [`definitions`], [`copy`], [`names`]:
 //!   system catalogs, parameters of statements, COPY, names for messages.
 //! - [`call`], [`kept_value`], [`kept_rows`]: calls of SQL functions; values and rows that
 //!   aggregates keep.
@@ -44,16 +44,14 @@
 pub mod aggregate_catalog;
 pub mod background;
 pub mod byte_change;
-mod cached_row;
 pub mod call;
 pub mod call_ports;
 pub mod catalog;
-mod catalog_scan;
+mod catalog_rows;
 pub mod checked_index;
 pub mod cluster_sort;
 pub mod collation;
 pub mod columns;
-pub mod condition_variable;
 pub mod copy;
 pub mod datum;
 pub mod definitions;
@@ -86,8 +84,6 @@ pub mod permission;
 pub mod ports;
 pub mod progress;
 mod resource_owner;
-#[cfg(feature = "pg15")]
-mod room;
 pub mod row_log;
 pub mod server;
 pub mod shmem;

@@ -38,7 +38,6 @@ use std::ffi::{CStr, c_char};
 use pgrx::pg_sys::{self, Datum, NodeTag, Oid};
 
 use super::snapshot::Snapshot;
-use super::table::OpenTable;
 use super::tree::view::{Field, View};
 
 /// A value that is passed to C as a `C`.
@@ -152,12 +151,6 @@ impl<'p, T, V: View<'p>> Answer<*mut T> for Option<V> {
     }
 }
 
-impl Argument<pg_sys::Relation> for OpenTable<'_> {
-    fn into_c(self) -> pg_sys::Relation {
-        self.as_ptr()
-    }
-}
-
 impl Argument<pg_sys::Snapshot> for Snapshot<'_> {
     fn into_c(self) -> pg_sys::Snapshot {
         self.as_ptr()
@@ -186,6 +179,13 @@ impl<'p> Answer<*mut c_char> for Option<&'p CStr> {
     unsafe fn of_c(value: *mut c_char) -> Option<&'p CStr> {
         // SAFETY: the pointer is null, or a string by the trait's contract.
         unsafe { Field::of(value) }
+    }
+}
+
+/// A snapshot, or null.
+impl<'p> Answer<pg_sys::Snapshot> for Option<Snapshot<'p>> {
+    unsafe fn of_c(value: pg_sys::Snapshot) -> Option<Snapshot<'p>> {
+        Snapshot::new(value)
     }
 }
 

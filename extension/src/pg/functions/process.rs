@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_long};
 use pgrx::pg_sys::{self, Oid, TransactionId};
 
 use super::{Null, Place, functions, variables};
+use crate::pg::snapshot::{Snapshot, VisibilityHorizon};
 use crate::pg::time_zone::Zone;
 
 functions! {
@@ -16,6 +17,9 @@ functions! {
 
     /// Locks a table until the transaction ends, unless that means waiting; whether it is locked.
     fn ConditionalLockRelationOid(table: Oid, mode: i32) -> bool;
+
+    /// The snapshot that is active, if there is one.
+    fn GetActiveSnapshot() -> Option<Snapshot<'p>>;
 
     /// The current command; with `is_used` it counts as one that has written.
     fn GetCurrentCommandId(is_used: bool) -> u32;
@@ -40,6 +44,9 @@ functions! {
 
     /// The id of the current top-level transaction; 0 if it has none.
     fn GetTopTransactionIdIfAny() -> TransactionId;
+
+    /// Whether all can see that what a transaction deleted is gone.
+    fn GlobalVisTestIsRemovableXid(horizon: VisibilityHorizon<'_>, xid: TransactionId) -> bool;
 
     /// Locks a table until the transaction ends.
     fn LockRelationOid(table: Oid, mode: i32);
@@ -73,8 +80,14 @@ functions! {
     /// Whether a transaction is under way, or prepared.
     fn TransactionIdIsInProgress(xid: TransactionId) -> bool;
 
+    /// Unlocks a table.
+    fn UnlockRelationOid(table: Oid, mode: i32);
+
     /// Waits until the WAL up to a position, which this process has written, is on disk.
     fn XLogFlush(position: u64);
+
+    /// Whether a transaction was under way when a snapshot was taken, or began later.
+    fn XidInMVCCSnapshot(xid: TransactionId, snapshot: Snapshot<'_>) -> bool;
 
     /// A number of rows as the planner estimates them.
     fn clamp_row_est(rows: f64) -> f64;

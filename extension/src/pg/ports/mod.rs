@@ -4,12 +4,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `relation` | relations: their file, name, persistence and privileges |
+//! | `relation` | relations: their files, names and persistence, and WAL records about them |
 //! | `tuple` | tuples: descriptors, slots, locks |
 //! | `operator` | operators and functions: families, and who may execute them |
 //! | `statistics` | statistics of ANALYZE and of the planner; counters |
 //! | `serializable` | predicate locks and conflicts |
-//! | `wal` | WAL records of PostgreSQL that this library writes |
 //! | `reorder` | the reorder buffer of logical decoding |
 //!
 //! All are re-exported here, so callers write `ports::NAME`. Typed modules of [`crate::pg`] call
@@ -23,7 +22,6 @@ mod reorder;
 mod serializable;
 mod statistics;
 mod tuple;
-mod wal;
 
 use pgrx::pg_sys;
 
@@ -33,7 +31,6 @@ pub use reorder::*;
 pub use serializable::*;
 pub use statistics::*;
 pub use tuple::*;
-pub use wal::*;
 
 /// Bytes of a page.
 pub const BLCKSZ: usize = pg_sys::BLCKSZ as usize;

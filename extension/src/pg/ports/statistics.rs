@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-use crate::pg::cached_row::cached;
+use crate::pg::catalog_rows::cached;
 use crate::pg::descriptor::Attribute;
 use crate::pg::functions::process;
 use crate::pg::table::OpenTable;
