@@ -212,8 +212,10 @@ unsafe extern "C-unwind" fn executor_run<H: ExecutorHook>(
 ) {
     // SAFETY: PostgreSQL calls with live arguments, which are passed on.
     unsafe {
-        index_scans::adjust(query);
-        let depth = guard(|| H::before(plan_node(query)));
+        let depth = guard(|| {
+            index_scans::adjust(plan_node(query));
+            H::before(plan_node(query))
+        });
         let next = PREVIOUS_EXECUTOR.unwrap_or(standard_executor_run);
         #[cfg(not(feature = "pg18"))]
         next(query, direction, count, execute_once);

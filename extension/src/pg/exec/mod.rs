@@ -18,7 +18,6 @@
 //! | | **Nodes** |
 //! | [`node`], [`child`] | a custom scan node and its plan; a plan below it |
 //! | [`parallel`] | memory that the participants of a parallel query share |
-//! | [`statement_plan`] | a statement whose rows this library reads |
 //! | [`index_scans`] | PostgreSQL's own index scans on lanes tables, adjusted as they begin |
 //! | | **Rows** |
 //! | [`slot`], [`table`] | slots; tables that a query reads |
@@ -64,7 +63,6 @@ pub mod row_evaluator;
 pub mod row_store;
 pub mod scalar;
 pub mod slot;
-pub mod statement_plan;
 pub mod table;
 pub mod transition;
 pub mod value_codes;

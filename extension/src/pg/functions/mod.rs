@@ -13,6 +13,7 @@
 //! | [`planner`] | paths, costs and estimates |
 //! | [`process`] | the server, this process, its transactions and locks |
 //! | [`relation`] | open tables: files, locks, statistics |
+//! | `special` | functions that the tables cannot declare |
 //! | [`values`] | functions of SQL on values |
 //!
 //! Invariants:
@@ -31,6 +32,7 @@ pub mod nodes;
 pub mod planner;
 pub mod process;
 pub mod relation;
+mod special;
 pub mod values;
 
 use std::ffi::{CStr, c_char};

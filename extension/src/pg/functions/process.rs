@@ -132,6 +132,8 @@ functions! {
 variables! {
     /// The setting of the same name, in milliseconds.
     DeadlockTimeout: i32;
+    /// How many parts of the code hold off interrupts.
+    InterruptHoldoffCount: u32;
     /// What sort of process this is.
     MyBackendType: pg_sys::BackendType::Type;
     /// The database that this process is connected to.
@@ -140,6 +142,8 @@ variables! {
     MyProcPid: i32;
     /// The number of a worker of a parallel query; negative in any other process.
     ParallelWorkerNumber: i32;
+    /// Whether this process was asked to end.
+    ProcDiePending: i32;
     /// A lower bound of the transactions that are under way.
     RecentXmin: TransactionId;
     /// The isolation level of the transaction.
@@ -233,4 +237,16 @@ pub fn TransactionIdIsCurrentTransactionId(xid: u32) -> bool {
 pub fn GetCurrentTransactionIdIfAny() -> u32 {
     // SAFETY: reads this process's own state.
     unsafe { current_xid_if_any() }
+}
+
+/// `ConditionalXactLockTableWait`: whether the transaction is over.
+pub fn ConditionalXactLockTableWait(xid: u32) -> bool {
+    // SAFETY: a plain call.
+    unsafe {
+        pg_sys::ConditionalXactLockTableWait(
+            xid.into(),
+            #[cfg(feature = "pg18")]
+            false,
+        )
+    }
 }

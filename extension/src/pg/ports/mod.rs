@@ -32,6 +32,11 @@ pub use serializable::*;
 pub use statistics::*;
 pub use tuple::*;
 
+use super::functions::process;
+
+pub use super::executor::table_endscan;
+pub use super::functions::process::ConditionalXactLockTableWait;
+
 /// Bytes of a page.
 pub const BLCKSZ: usize = pg_sys::BLCKSZ as usize;
 /// Bytes of the standard page header, before anything of ours.
@@ -45,8 +50,7 @@ pub const MAX_BLOCK: u32 = 0xFFFF_FFFE;
 /// through `exit` without unwinding, and pins in the arena that are held on the stack would never be released. The
 /// process ends all the same, at the next check outside.
 pub fn CHECK_FOR_INTERRUPTS() {
-    // SAFETY: flags that signal handlers of this process set.
-    if unsafe { pg_sys::ProcDiePending != 0 && pg_sys::InterruptHoldoffCount == 0 } {
+    if process::ProcDiePending() != 0 && process::InterruptHoldoffCount() == 0 {
         crate::error::raise(
             pgrx::PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
             "terminating connection due to administrator command",
@@ -54,37 +58,6 @@ pub fn CHECK_FOR_INTERRUPTS() {
         );
     }
     pgrx::check_for_interrupts!();
-}
-
-/// Elements of a list; a null list is empty.
-///
-/// # Safety
-/// `list` is null or live.
-pub unsafe fn list_length(list: *const pg_sys::List) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { list.as_ref().map_or(0, |list| list.length) }
-}
-
-/// `table_endscan`, which core defines in a header.
-///
-/// # Safety
-/// `scan` is a scan under way.
-pub unsafe fn table_endscan(scan: pg_sys::TableScanDesc) {
-    // SAFETY: the caller's promise; every access method has the callback.
-    unsafe {
-        if let Some(end) = (*(*(*scan).rs_rd).rd_tableam).scan_end {
-            end(scan);
-        }
-    }
-}
-
-/// An element of a list of pointers.
-///
-/// # Safety
-/// `list` is a live list of pointers with more than `index` elements.
-pub unsafe fn list_nth<T>(list: *const pg_sys::List, index: i32) -> *mut T {
-    // SAFETY: the caller's promise.
-    unsafe { (*(*list).elements.add(index as usize)).ptr_value.cast() }
 }
 
 /// What `tuple_update` says about indexes.
@@ -107,33 +80,3 @@ pub const UPDATE_ALL_INDEXES: UpdateIndexes = true;
 
 #[cfg(not(feature = "pg15"))]
 pub const UPDATE_ALL_INDEXES: UpdateIndexes = pg_sys::TU_UpdateIndexes::TU_All;
-
-/// The number of the next block that a read stream brings.
-///
-/// # Safety
-/// `stream` is live.
-#[cfg(not(any(feature = "pg15", feature = "pg16")))]
-pub unsafe fn next_streamed_block(stream: *mut pg_sys::ReadStream) -> Option<u32> {
-    // SAFETY: the caller's promise; the pin that comes with the buffer is given back.
-    unsafe {
-        let buffer = pg_sys::read_stream_next_buffer(stream, std::ptr::null_mut());
-        if buffer == 0 {
-            return None;
-        }
-        let block = pg_sys::BufferGetBlockNumber(buffer);
-        pg_sys::ReleaseBuffer(buffer);
-        Some(block)
-    }
-}
-
-/// `ConditionalXactLockTableWait`: whether the transaction is over.
-pub fn ConditionalXactLockTableWait(xid: u32) -> bool {
-    // SAFETY: a plain call.
-    unsafe {
-        pg_sys::ConditionalXactLockTableWait(
-            xid.into(),
-            #[cfg(feature = "pg18")]
-            false,
-        )
-    }
-}
