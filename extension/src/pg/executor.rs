@@ -166,6 +166,12 @@ pub fn enter<T>(memory: Memory, work: impl FnOnce() -> T) -> T {
     unsafe { in_context(memory.as_ptr(), work) }
 }
 
+/// The current memory context.
+pub fn current_memory() -> Memory {
+    // SAFETY: a read of a variable of this process, which has one thread; there always is a current context.
+    unsafe { Memory::at(pg_sys::CurrentMemoryContext) }
+}
+
 /// `MemoryContextReset`, unless nobody has used the memory since the last reset.
 #[inline]
 pub fn reset_memory_context(memory: Memory) {
@@ -412,6 +418,10 @@ pub unsafe fn bytes<'a>(value: pg_sys::Datum, length: i32) -> &'a [u8] {
     // SAFETY: the caller's promise.
     unsafe {
         let bytes = value.cast_mut_ptr::<u8>();
-        std::slice::from_raw_parts(bytes, datum_size(value, false, length))
+        let count = match length {
+            1.. => length as usize,
+            _ => datum_size(value, false, length),
+        };
+        std::slice::from_raw_parts(bytes, count)
     }
 }

@@ -13,7 +13,7 @@
 //!   [`collation`], [`type_io`]: values and rows; the order of texts.
 //! - [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`]: query trees, expressions,
 //!   plans and the planner's structures.
-//! - [`index`], [`entry_sort`], [`open_indexes`], `key_order`, [`insert_indexes`],
+//! - [`index`], [`index_columns`], [`entry_sort`], [`open_indexes`], `key_order`, [`insert_indexes`],
 //!   [`checked_index`]: indexes of tables: their entries, sorting, checking and cleaning them up.
 //! - [`cluster_sort`]: rows sorted by a btree index, for CLUSTER.
 //! - [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`]: nodes in execution, window
@@ -64,6 +64,7 @@ pub mod fresh;
 pub mod functions;
 pub mod hooks;
 pub mod index;
+pub mod index_columns;
 pub mod insert_indexes;
 pub mod kept_rows;
 pub mod kept_value;

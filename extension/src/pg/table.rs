@@ -13,7 +13,7 @@ use super::functions::{Null, catalog, process, relation};
 use super::ports::{self, Locator, RelFileLocator};
 use super::tree::view::views;
 use super::tree::{View, plan_node};
-use super::{index, server};
+use super::{index_columns, server};
 
 /// The routine table of lanes tables, by which they are recognised. Registered while the library is loaded.
 static ROUTINE: AtomicPtr<pg_sys::TableAmRoutine> = AtomicPtr::new(null_mut());
@@ -149,6 +149,21 @@ impl<'a> OpenTable<'a> {
         self.class().relam()
     }
 
+    /// The owner of the table.
+    pub fn owner(self) -> pg_sys::Oid {
+        self.class().relowner()
+    }
+
+    /// Whether queries may use an index.
+    pub fn is_valid_index(self) -> bool {
+        self.rd_index().is_some_and(IndexRow::indisvalid)
+    }
+
+    /// Whether an index has entries for rows whose first column is NULL: a scan need not give a key of it.
+    pub fn keeps_nulls_of_first_column(self) -> bool {
+        self.rd_indam().is_some_and(IndexRoutine::amoptionalkey)
+    }
+
     /// `relpersistence`: permanent, unlogged or temporary.
     pub fn persistence(self) -> std::ffi::c_char {
         self.class().relpersistence()
@@ -193,7 +208,7 @@ impl<'a> OpenTable<'a> {
         match self.class().relreplident() as u8 {
             pg_sys::REPLICA_IDENTITY_FULL => ReplicaIdentity::Full,
             pg_sys::REPLICA_IDENTITY_NOTHING => ReplicaIdentity::Nothing,
-            _ => ReplicaIdentity::Columns(index::identity_columns(self)),
+            _ => ReplicaIdentity::Columns(index_columns::identity_columns(self)),
         }
     }
 

@@ -18,6 +18,7 @@ use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
+use crate::pg::tree::plan_node;
 use crate::pg::whole_error::whole;
 use crate::table::index_build::EntryOrder;
 use crate::table::index_fetch::{self, Found, IndexFetch};
@@ -181,7 +182,7 @@ pub unsafe extern "C-unwind" fn index_build_range_scan(
                 false => EntryOrder::Any,
             };
             let sink = EntrySink::new(index, callback, state);
-            let mut maker = EntryMaker::begin(table, index, info);
+            let mut maker = EntryMaker::begin(table, OpenTable::new(index), plan_node(info));
             let sees_all = !(*info).ii_Concurrent;
             let mut build = |scan: &mut Scan<'static>| {
                 index_build::build(scan, sees_all, order, &mut maker, &sink, progress)
@@ -221,7 +222,7 @@ pub unsafe extern "C-unwind" fn index_validate_scan(
         // entries.
         unsafe {
             let table = OpenTable::new(relation);
-            let mut maker = EntryMaker::begin(table, index, info);
+            let mut maker = EntryMaker::begin(table, OpenTable::new(index), plan_node(info));
             if let Some(snapshot) = Snapshot::new(snapshot) {
                 index_build::complete(table, snapshot, &mut maker, &mut FoundEntries::new(state));
             }

@@ -38,6 +38,9 @@ functions! {
     /// Whether two sets have the same members.
     fn bms_equal(a: Relids<'_>, b: Relids<'_>) -> bool;
 
+    /// Frees a set.
+    fn bms_free(set: Relids<'_>);
+
     /// The members of both sets.
     #[cfg(not(feature = "pg15"))]
     fn bms_intersect(a: Relids<'_>, b: Relids<'_>) -> Relids<'p>;

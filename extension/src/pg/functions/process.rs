@@ -12,6 +12,9 @@ functions! {
     /// Aborts the current transaction.
     fn AbortCurrentTransaction();
 
+    /// Undoes changes of settings since a level, or keeps them.
+    fn AtEOXact_GUC(is_commit: bool, level: i32);
+
     /// Opens no database: shared catalogs can be read.
     fn BackgroundWorkerInitializeConnection(database: Null, role: Null, flags: u32);
 
@@ -45,11 +48,17 @@ functions! {
     /// The id of the current top-level transaction; 0 if it has none.
     fn GetTopTransactionIdIfAny() -> TransactionId;
 
+    /// The current user, and what it may not do.
+    fn GetUserIdAndSecContext(user: Place<'_, Oid>, context: Place<'_, i32>);
+
     /// Whether all can see that what a transaction deleted is gone.
     fn GlobalVisTestIsRemovableXid(horizon: VisibilityHorizon<'_>, xid: TransactionId) -> bool;
 
     /// Locks a table until the transaction ends.
     fn LockRelationOid(table: Oid, mode: i32);
+
+    /// Begins a level of settings.
+    fn NewGUCNestLevel() -> i32;
 
     /// Raises an ERROR on a standby.
     fn PreventCommandDuringRecovery(command: &CStr);
@@ -73,6 +82,9 @@ functions! {
         context: pg_sys::GucContext::Type,
         source: pg_sys::GucSource::Type,
     );
+
+    /// Sets the current user, and what it may not do.
+    fn SetUserIdAndSecContext(user: Oid, context: i32);
 
     /// Whether a transaction that is not under way has committed.
     fn TransactionIdDidCommit(xid: TransactionId) -> bool;

@@ -3,10 +3,14 @@
 use pgrx::pg_sys::{self, ItemPointerData, Oid, TransactionId};
 
 use super::{Null, Place, functions};
+use crate::pg::index::IndexDescription;
 use crate::pg::table::OpenTable;
-use crate::pg::tree::Oids;
+use crate::pg::tree::{Oids, Relids};
 
 functions! {
+    /// The description of an index.
+    fn BuildIndexInfo(index: OpenTable<'_>) -> IndexDescription<'p>;
+
     /// Whether this process holds a lock in a mode, or in a stronger one.
     fn CheckRelationLockedByMe(table: OpenTable<'_>, mode: i32, or_stronger: bool) -> bool;
 
@@ -33,6 +37,12 @@ functions! {
 
     /// Blocks of a fork as PostgreSQL counts them.
     fn RelationGetNumberOfBlocksInFork(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u32;
+
+    /// The attributes of a table, counted from the first system column, that some of its indexes have. The set is a copy.
+    fn RelationGetIndexAttrBitmap(
+        table: OpenTable<'_>,
+        kind: pg_sys::IndexAttrBitmapKind::Type,
+    ) -> Relids<'p>;
 
     /// The OIDs of a table's indexes, as a list of the caller's own.
     fn RelationGetIndexList(table: OpenTable<'_>) -> Oids<'p>;

@@ -9,7 +9,6 @@
 //! | `operator` | operators and functions: families, and who may execute them |
 //! | `statistics` | statistics of ANALYZE and of the planner; counters |
 //! | `serializable` | predicate locks and conflicts |
-//! | `reorder` | the reorder buffer of logical decoding |
 //!
 //! All are re-exported here, so callers write `ports::NAME`. Typed modules of [`crate::pg`] call
 //! these functions; other rooms use the typed modules.
@@ -18,7 +17,6 @@
 
 mod operator;
 mod relation;
-mod reorder;
 mod serializable;
 mod statistics;
 mod tuple;
@@ -27,7 +25,6 @@ use pgrx::pg_sys;
 
 pub use operator::*;
 pub use relation::*;
-pub use reorder::*;
 pub use serializable::*;
 pub use statistics::*;
 pub use tuple::*;
