@@ -114,6 +114,12 @@ impl<T> Argument<*mut T> for Place<'_, T> {
     }
 }
 
+impl<T> Argument<*mut T> for Option<Place<'_, T>> {
+    fn into_c(self) -> *mut T {
+        self.map_or(std::ptr::null_mut(), Argument::into_c)
+    }
+}
+
 impl<T> Argument<*const T> for Place<'_, T> {
     fn into_c(self) -> *const T {
         self.0
@@ -225,6 +231,31 @@ macro_rules! functions {
     )*};
 }
 use functions;
+
+/// Declares functions of PostgreSQL that the bindings lack: `fn name(argument: Type as TypeInC) -> Type as TypeInC;`.
+macro_rules! unbound_functions {
+    ($(
+        $(#[$meta:meta])*
+        fn $name:ident($($argument:ident: $type:ty as $c_type:ty),* $(,)?)
+            $(-> $result:ty as $c_result:ty)?;
+    )*) => {$(
+        $(#[$meta])*
+        #[inline]
+        pub fn $name($($argument: $type),*) $(-> $result)? {
+            unsafe extern "C-unwind" {
+                fn $name($($argument: $c_type),*) $(-> $c_result)?;
+            }
+            $(let $argument: $c_type = $crate::pg::functions::Argument::into_c($argument);)*
+            // SAFETY: the table has the types of PostgreSQL's declaration. The boundary turns an ERROR into a panic.
+            unsafe {
+                $crate::pg::functions::Answer::of_c(pgrx::pg_sys::ffi::pg_guard_ffi_boundary(
+                    || $name($($argument),*),
+                ))
+            }
+        }
+    )*};
+}
+pub(super) use unbound_functions;
 
 /// Declares functions that read variables of PostgreSQL: `name: Type;`.
 macro_rules! variables {
