@@ -4,7 +4,7 @@
 //! The engine passes millions of values between two rows that it returns, so it frees after each call. The next call
 //! then allocates memory that is still in the processor's nearest cache.
 
-use lanes_columnar::vector::text::TextTest;
+use lanes_columnar::vector::text::{Item, TextTest};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::scalar::RunningNode;
@@ -182,14 +182,13 @@ impl TextTest for FunctionTest {
         self.may_fail
     }
 
-    unsafe fn holds(&mut self, item: *const u8) -> bool {
+    fn holds(&mut self, item: Item<'_>) -> bool {
         let mut found = [false];
-        // SAFETY: the engine passes a live item.
-        unsafe { self.hold(&[item], &mut found) };
+        self.hold(&[item], &mut found);
         found[0]
     }
 
-    unsafe fn hold(&mut self, items: &[*const u8], found: &mut [bool]) {
+    fn hold(&mut self, items: &[Item<'_>], found: &mut [bool]) {
         let place = usize::from(self.is_flipped);
         let mut call = TwoTexts {
             info: pg_sys::FunctionCallInfoBaseData::default(),
@@ -207,7 +206,7 @@ impl TextTest for FunctionTest {
         // arguments lie where the function looks for them; the closure owns nothing.
         unsafe {
             self.memory.each(count, |index| {
-                (*call).arguments[place].value = Datum::from(items[index].cast_mut());
+                (*call).arguments[place].value = Datum::from(items[index].as_ptr().cast_mut());
                 (*call).info.isnull = false;
                 found[index] = function(call.cast()).value() & 0xff != 0;
             });
