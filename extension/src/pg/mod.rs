@@ -11,12 +11,12 @@
 //! - [`snapshot`], [`transaction`]: snapshots, and the outcome of transactions.
 //! - [`datum`], [`typed_datum`], [`numeric`], [`numeric_digits`], [`slot`], [`kind`], [`text`], [`text_predicate`],
 //!   [`collation`], [`type_io`]: values and rows; the order of texts.
-//! - [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`]: query trees, expressions,
+//! - [`tree`], [`nodes`], [`outer_joins`], [`permission`]: query trees, expressions,
 //!   plans and the planner's structures.
 //! - [`index`], [`index_columns`], [`entry_sort`], [`open_indexes`], `key_order`, [`insert_indexes`],
 //!   [`checked_index`]: indexes of tables: their entries, sorting, checking and cleaning them up.
 //! - [`cluster_sort`]: rows sorted by a btree index, for CLUSTER.
-//! - [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`]: nodes in execution, window
+//! - [`exec`], [`columns`], [`windows`], [`explain`]: nodes in execution, window
 //!   functions, and EXPLAIN.
 //! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], `catalog_rows`, [`definitions`], [`copy`], [`names`]:
 //!   system catalogs, parameters of statements, COPY, names for messages.
@@ -70,7 +70,6 @@ pub mod kept_rows;
 pub mod kept_value;
 mod key_order;
 pub mod kind;
-pub mod lane_buffer;
 pub mod lock;
 pub mod malloc;
 pub mod names;
@@ -78,7 +77,6 @@ pub mod nodes;
 pub mod numeric;
 pub mod numeric_digits;
 pub mod open_indexes;
-pub mod operands;
 pub mod outer_joins;
 pub mod page;
 pub mod permission;
