@@ -143,6 +143,7 @@ impl JoinKeys {
     ) -> Evaluation<KeyIds<'_>> {
         let mut pairs = self.pairs.iter_mut();
         let several = self.keys.len() > 1;
+        let mut keys = 1;
         for (index, key) in self.keys.iter_mut().enumerate() {
             let reader = match side {
                 Side::Left => &mut key.left,
@@ -157,6 +158,7 @@ impl JoinKeys {
                 let keys = key.values.len();
                 return Ok(KeyIds { ids, keys });
             }
+            keys = key.values.len();
             let mut own = [0; VECTOR_ROWS];
             spread(&ids, selection, &mut own);
             if let Some(null) = null {
@@ -169,10 +171,9 @@ impl JoinKeys {
                 selection.for_each(|row| before[row] = pairs.id(before[row], own[row]));
             }
         }
-        Ok(KeyIds {
-            keys: self.len(),
-            ids: &self.ids[..],
-        })
+        let keys = self.pairs.last().map_or(keys, Pairs::len);
+        let ids = &self.ids[..];
+        Ok(KeyIds { ids, keys })
     }
 }
 
