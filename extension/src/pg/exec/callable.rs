@@ -110,7 +110,6 @@ const _: () = assert!(
 pub(super) struct Callable {
     call: Box<Call>,
     /// The function, if nobody else keeps it.
-    #[expect(dead_code, reason = "the call refers to it")]
     own: Option<Box<pg_sys::FmgrInfo>>,
 }
 
