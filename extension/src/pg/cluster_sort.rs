@@ -18,6 +18,20 @@ pub struct RowOrigin {
     pub row: u64,
 }
 
+/// An open index in whose order rows of its table are to be sorted.
+pub struct ClusterIndex<'a> {
+    table: OpenTable<'a>,
+    index: pg_sys::Relation,
+}
+
+impl<'a> ClusterIndex<'a> {
+    /// # Safety
+    /// `index` is an index of the table, and open for `'a`.
+    pub unsafe fn new(table: OpenTable<'a>, index: pg_sys::Relation) -> ClusterIndex<'a> {
+        ClusterIndex { table, index }
+    }
+}
+
 /// Rows that are being sorted.
 pub struct ClusterSort<'a> {
     table: OpenTable<'a>,
@@ -28,11 +42,9 @@ pub struct ClusterSort<'a> {
 
 impl<'a> ClusterSort<'a> {
     /// Begins to sort rows of a table by an index; `None`: the index is no btree.
-    ///
-    /// # Safety
-    /// `index` is an open index of the table.
-    pub unsafe fn begin(table: OpenTable<'a>, index: pg_sys::Relation) -> Option<ClusterSort<'a>> {
-        // SAFETY: the caller's promise; the sort lives in the current memory context.
+    pub fn begin(order: ClusterIndex<'a>) -> Option<ClusterSort<'a>> {
+        let ClusterIndex { table, index } = order;
+        // SAFETY: the index is one of the table and open; the sort lives in the current memory context.
         unsafe {
             if (*(*index).rd_rel).relam != pg_sys::BTREE_AM_OID {
                 return None;

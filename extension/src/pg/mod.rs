@@ -3,6 +3,7 @@
 //! - [`functions`]: PostgreSQL's functions and variables with safe types.
 //! - [`ports`], [`call_ports`], [`executor`]: C macros and inline functions under their C names;
 //!   differences between versions.
+//! - [`access`]: the table access method: its callbacks, and the traits that they call.
 //! - [`table`], [`table_work`], [`descriptor`]: open tables, the work of statements on them, their
 //!   row types.
 //! - [`page`], [`byte_change`], [`fresh`]: pinned and locked pages and their WAL; pages
@@ -41,6 +42,7 @@
 //! leave pins, locks and open tables to the transaction's abort (`LWLockReleaseAll`, resource owners); otherwise they
 //! release them. A callback within which users' functions run keeps their errors whole: [`whole_error`].
 
+pub mod access;
 pub mod aggregate_catalog;
 pub mod background;
 pub mod byte_change;

@@ -18,7 +18,7 @@ impl OpenTable<'_> {
         (self.fork_bytes(MAIN) / u64::from(pg_sys::BLCKSZ)) as u32
     }
 
-    /// Blocks of the table as PostgreSQL counts them: see [`crate::table_am::relation::size`].
+    /// Blocks of the table as PostgreSQL counts them: see [`RelationAccess::size`](super::access::RelationAccess::size).
     pub fn counted_blocks(self) -> u32 {
         relation::RelationGetNumberOfBlocksInFork(self, MAIN)
     }

@@ -6,6 +6,7 @@ use super::kept::{self, Extent};
 use super::reader::{Content, Reader};
 use super::scan::Scan;
 use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, serializable, tid};
+use crate::pg::access::Found;
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
@@ -19,16 +20,6 @@ pub struct IndexFetch<'a> {
     scan: Option<Scan<'a>>,
     /// The oldest transaction that may be invisible to some snapshot, as of its first use.
     horizon: Option<u32>,
-}
-
-/// The result of a fetch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
-    Row,
-    /// The snapshot does not see the row.
-    Nothing,
-    /// Nobody will see the row again.
-    Gone,
 }
 
 impl<'a> IndexFetch<'a> {

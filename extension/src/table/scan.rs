@@ -39,8 +39,8 @@ pub use ranges::{Range, report_unseen};
 pub use remote_rows::holds_remote;
 use remote_rows::is_resident;
 pub use ruled_out::{AnsweredByZones, ByZone, StoredZones};
+pub use shared::SharedSegments;
 use shared::TakenSegments;
-pub use shared::{ParallelState, SharedSegments};
 use single_rows::SingleRows;
 
 /// The part of the arena that one scan may take from other rows.

@@ -6,19 +6,14 @@
 
 use pgrx::pg_sys;
 
-use crate::pg::ports::MAX_BLOCK;
+use crate::pg::ports::{MAX_BLOCK, MaxHeapTuplesPerPage};
 
 /// The rows of a virtual block.
 pub const BLOCK_ROWS: u64 = 256;
 /// The number of rows that tuple ids can name.
 pub const ROWS_MAX: u64 = BLOCK_ROWS * MAX_BLOCK as u64;
 
-/// `MaxHeapTuplesPerPage`: a page without its header, divided by the least that a tuple and its
-/// line pointer take.
-const HEAP_TUPLES_MAX: usize =
-    (pg_sys::BLCKSZ as usize - 24) / (24 + size_of::<pg_sys::ItemIdData>());
-
-const _: () = assert!(BLOCK_ROWS as usize <= HEAP_TUPLES_MAX);
+const _: () = assert!(BLOCK_ROWS as usize <= MaxHeapTuplesPerPage);
 
 /// The tuple id of a row.
 pub fn from_row(row: u64) -> pg_sys::ItemPointerData {

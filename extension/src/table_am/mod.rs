@@ -1,24 +1,28 @@
-//! The table access method. [`routine`] lists every callback; the other modules implement them.
+//! The table access method: implementations of the traits in [`crate::pg::access`], which PostgreSQL's callbacks call.
 //!
 //! | what PostgreSQL calls | where it goes |
 //! |---|---|
-//! | scans, rows by number | [`crate::table::scan`], [`crate::table::one_row`] |
-//! | INSERT, COPY | [`crate::table::insert`], [`crate::table::pending_rows`] |
+//! | the handler function | [`routine`] |
+//! | scans | [`scan`]: [`crate::table::scan`] |
+//! | rows by number | [`rows`]: [`crate::table::one_row`] |
+//! | INSERT, COPY | [`rows`]: [`crate::table::insert`], [`crate::table::pending_rows`] |
 //! | DELETE, UPDATE, row locks | [`modify`]: tombstones, under one conflict check |
-//! | index scans, bitmap scans | [`crate::table::index_fetch`], [`bitmap`] |
-//! | CREATE INDEX | [`crate::table::index_build`] |
-//! | INSERT … ON CONFLICT | [`crate::table::speculation`] |
+//! | index scans, bitmap scans | [`index`]: [`crate::table::index_fetch`]; [`bitmap`] |
+//! | CREATE INDEX | [`index`]: [`crate::table::index_build`] |
+//! | INSERT … ON CONFLICT | [`rows`]: [`crate::table::speculation`] |
 //! | ANALYZE, TABLESAMPLE | [`sample`] |
-//! | VACUUM | [`crate::maintenance::vacuum`] |
+//! | VACUUM | [`relation`]: [`crate::maintenance::vacuum`] |
 //! | VACUUM FULL | [`rewrite`] |
 //! | files and sizes | [`relation`] |
 //! | what lanes tables do not do | [`refuse`], by name |
 
-pub mod bitmap;
+mod bitmap;
 pub mod index;
-pub mod modify;
-pub mod refuse;
-pub mod relation;
-pub mod rewrite;
+mod modify;
+mod refuse;
+mod relation;
+mod rewrite;
 pub mod routine;
-pub mod sample;
+mod rows;
+mod sample;
+mod scan;

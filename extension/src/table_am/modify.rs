@@ -20,6 +20,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleNoKeyExclusive};
 use pgrx::pg_sys::TM_Result;
 
+use crate::pg::access::Conflicts;
 use crate::pg::index_columns;
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::Snapshot;
@@ -37,16 +38,7 @@ mod conflict;
 mod lock;
 
 use conflict::{HeldRow, LockMode, OldRow, Patience, RowClaim, Verdict};
-pub use lock::{LockRequest, lock};
-
-/// How DELETE and UPDATE treat a row that conflicts with them.
-#[derive(Clone, Copy)]
-pub struct Conflicts<'a> {
-    /// A snapshot that has to see the row too: referential-integrity actions under REPEATABLE READ pass one.
-    pub crosscheck: Option<Snapshot<'a>>,
-    /// Whether to wait for a transaction that holds the row.
-    pub wait: bool,
-}
+pub use lock::lock;
 
 /// `tuple_delete`. `is_moved` says that the row's next version goes to another partition.
 pub fn delete(

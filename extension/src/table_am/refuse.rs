@@ -1,13 +1,5 @@
 //! Refusals: the features that lanes tables do not have, with hints at what to do instead.
 
-#![allow(
-    clippy::too_many_arguments,
-    reason = "signatures that Postgres prescribes"
-)]
-
-use pgrx::pg_sys;
-use pgrx::prelude::*;
-
 use crate::error::refuse;
 
 /// BRIN indexes where ANALYZE reads the blocks that it counts. A lanes table with such an index
@@ -28,23 +20,8 @@ pub fn clustering() -> ! {
     )
 }
 
-#[pg_guard]
-pub extern "C-unwind" fn relation_toast_am(_rel: pg_sys::Relation) -> pg_sys::Oid {
-    refuse(
-        "lanes tables have no TOAST table",
-        "Long values are stored in line.",
-    )
-}
-
-#[pg_guard]
-pub extern "C-unwind" fn relation_fetch_toast_slice(
-    _toast: pg_sys::Relation,
-    _value: pg_sys::Oid,
-    _size: i32,
-    _offset: i32,
-    _length: i32,
-    _result: *mut pg_sys::varlena,
-) {
+/// TOAST tables.
+pub fn toast() -> ! {
     refuse(
         "lanes tables have no TOAST table",
         "Long values are stored in line.",

@@ -1,50 +1,98 @@
-//! Files of a table: creation, truncation, copies, sizes.
+//! Lanes tables as a whole: creation, truncation, copies and sizes of files, and what else statements do to them.
 
 use pgrx::pg_sys;
 
+use super::routine::LanesTable;
+use super::{refuse, rewrite};
+use crate::maintenance::shorten::Effort;
+use crate::maintenance::vacuum;
+use crate::maintenance::vacuum_report::Audience;
+use crate::pg::access::{CopyCounts, Estimate, OldestIds, RelationAccess};
+use crate::pg::cluster_sort::{ClusterIndex, ClusterSort};
 use crate::pg::table::OpenTable;
 use crate::pg::table_work::create_file;
-use crate::pg::{index_columns, ports, shmem};
+use crate::pg::{index_columns, ports, shmem, transaction};
 use crate::storage::metapage::Meta;
 use crate::storage::{directory, tombstone};
 use crate::table::{kept, tid};
 
-/// `relation_set_new_filelocator`: an empty file. A file without blocks is an empty table, and so
-/// is the init fork of an unlogged table, which replaces the main fork after a crash.
-pub fn set_new_file(
-    table: OpenTable<'_>,
-    locator: &ports::RelFileLocator,
-    persistence: std::ffi::c_char,
-) {
-    create_file(locator, persistence);
-    forget(table);
-}
+impl RelationAccess for LanesTable {
+    /// An empty file. A file without blocks is an empty table, and so is the init fork of an unlogged table, which
+    /// replaces the main fork after a crash.
+    fn set_new_file(
+        table: OpenTable<'_>,
+        locator: &ports::RelFileLocator,
+        persistence: std::ffi::c_char,
+    ) -> OldestIds {
+        let oldest = OldestIds {
+            transaction: transaction::recent_xmin(),
+            multixact: transaction::oldest_multixact(),
+        };
+        create_file(locator, persistence);
+        forget(table);
+        oldest
+    }
 
-/// `relation_nontransactional_truncate`: this transaction made the file, so nobody else can see it shrink.
-pub fn truncate(table: OpenTable<'_>) {
-    table.truncate(0);
-    forget(table);
-}
+    /// This transaction made the file, so nobody else can see it shrink.
+    fn truncate(table: OpenTable<'_>) {
+        table.truncate(0);
+        forget(table);
+    }
 
-/// `relation_copy_data`: copies all forks to another place, as ALTER TABLE … SET TABLESPACE does.
-pub fn copy_data(table: OpenTable<'_>, locator: &ports::RelFileLocator) {
-    table.copy_forks_to(locator);
-    forget(table);
+    /// All forks, as ALTER TABLE … SET TABLESPACE asks.
+    fn copy_data(table: OpenTable<'_>, locator: &ports::RelFileLocator) {
+        table.copy_forks_to(locator);
+        forget(table);
+    }
+
+    fn copy_rows(
+        source: OpenTable<'_>,
+        target: OpenTable<'_>,
+        order: Option<ClusterIndex<'_>>,
+        horizon: u32,
+    ) -> CopyCounts {
+        let sort =
+            order.map(|index| ClusterSort::begin(index).unwrap_or_else(|| refuse::clustering()));
+        rewrite::copy(source, target, sort, horizon)
+    }
+
+    fn vacuum(table: OpenTable<'_>, parameters: &pg_sys::VacuumParams) {
+        // Core has read the table's parameter by now where the statement does not decide.
+        let keeps_length = parameters.truncate == pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
+        let effort = (!keeps_length).then_some(Effort::VACUUM);
+        let cleans_indexes = parameters.index_cleanup != pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
+        if parameters.nworkers > 0 && cleans_indexes {
+            vacuum::warn_of_workers(table);
+        }
+        vacuum::vacuum(table, Audience::of(parameters), effort, cleans_indexes);
+    }
+
+    fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64 {
+        size(table, fork)
+    }
+
+    fn estimate(table: OpenTable<'_>) -> Estimate {
+        estimate(table)
+    }
+
+    fn refuse_toast() -> ! {
+        refuse::toast()
+    }
 }
 
 /// Evicts what the arena caches of the table's file.
-pub fn forget(table: OpenTable<'_>) {
+fn forget(table: OpenTable<'_>) {
     kept::forget();
     if let Some(arena) = shmem::arena() {
         arena.purge(table.locator());
     }
 }
 
-/// `relation_size`: the bytes of a fork.
+/// The bytes of a fork.
 ///
 /// BRIN indexes summarise ranges of the blocks that tuple ids name, and take it that the table has as many blocks
 /// as its size says. So a table with such an index counts these blocks, whatever its file takes.
-pub fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64 {
+fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64 {
     if fork != pg_sys::ForkNumber::MAIN_FORKNUM || !index_columns::has_block_ranges(table) {
         return table.fork_bytes(fork);
     }
@@ -57,15 +105,7 @@ const HEAP_ROW_BYTES: usize = 28;
 /// The pages that PostgreSQL assumes of a table that was neither vacuumed nor analysed: it may grow soon.
 const UNKNOWN_PAGES: f64 = 10.0;
 
-/// The planner's assumptions about a table.
-pub struct Estimate {
-    pub pages: u32,
-    pub rows: f64,
-    /// The share of pages that an index-only scan does not read.
-    pub all_visible: f64,
-}
-
-/// `relation_estimate_size`: the pages and rows that the planner assumes.
+/// The pages and rows that the planner assumes.
 ///
 /// The rows follow from the density that the last VACUUM or ANALYZE found. If neither has run, they are all rows that
 /// were ever appended, but a small table is assumed to have ten full pages, as PostgreSQL assumes of heap tables.
@@ -78,7 +118,7 @@ pub struct Estimate {
 ///
 /// An index-only scan of a lanes table never reads a page of it. As in heap, the planner counts on that for the part of
 /// the file that VACUUM has seen: rows that were written since are many short runs, which take longer to find.
-pub fn estimate(table: OpenTable<'_>) -> Estimate {
+fn estimate(table: OpenTable<'_>) -> Estimate {
     let blocks = table.counted_blocks();
     let (known_pages, known_rows) = table.catalogued_size();
     let width = table.data_width();

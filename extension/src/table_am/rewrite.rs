@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use lanes_columnar::column::Column;
 
+use crate::pg::access::CopyCounts;
 use crate::pg::cluster_sort::{ClusterSort, RowOrigin};
 use crate::pg::datum::RowIntake;
 use crate::pg::table::OpenTable;
@@ -24,14 +25,6 @@ use lanes_columnar::streamed::StreamMemory;
 
 /// The number of rows between two reports of progress.
 const REPORT_ROWS: u64 = 4096;
-
-/// The number of rows that were kept, and dropped.
-#[derive(Default)]
-pub struct Counts {
-    pub kept: f64,
-    pub removed: f64,
-    pub recently_dead: f64,
-}
 
 /// The inserting transaction of a run: xmin, cmin, and a flag if everybody sees it.
 type Owner = (u32, u32, u32);
@@ -58,8 +51,8 @@ pub fn copy(
     target: OpenTable<'_>,
     sort: Option<ClusterSort<'_>>,
     horizon: u32,
-) -> Counts {
-    let mut counts = Counts::default();
+) -> CopyCounts {
+    let mut counts = CopyCounts::default();
     pending_rows::flush_table(source.oid());
     let mut reader = Reader::open(source);
     let Some(content) = reader.content.take() else {
@@ -121,7 +114,7 @@ fn fate(tombstone: &Tombstone, horizon: u32) -> Fate {
 }
 
 impl Copier<'_> {
-    fn copy_all(&mut self, content: &Content, horizon: u32, counts: &mut Counts) {
+    fn copy_all(&mut self, content: &Content, horizon: u32, counts: &mut CopyCounts) {
         let mut memory = StreamMemory::default();
         for index in 0..content.runs.len() {
             let run = content.runs.get(index);
@@ -185,7 +178,7 @@ impl Copier<'_> {
     }
 
     /// Gathers the rows that were sorted.
-    fn copy_sorted(&mut self, counts: &Counts) {
+    fn copy_sorted(&mut self, counts: &CopyCounts) {
         let Some(mut sort) = self.sort.take() else {
             return;
         };
@@ -208,7 +201,13 @@ impl Copier<'_> {
     }
 
     /// Whether a row moves to the new file. Its deletion moves along if some snapshot may not see it.
-    fn is_kept(&mut self, content: &Content, row: u64, horizon: u32, counts: &mut Counts) -> bool {
+    fn is_kept(
+        &mut self,
+        content: &Content,
+        row: u64,
+        horizon: u32,
+        counts: &mut CopyCounts,
+    ) -> bool {
         let tombstones = content.tombstones.borrow();
         let mut of_row = tombstones.of_row(row).iter();
         if let Some(deletion) = of_row.find(|t| fate(t, horizon) != Fate::Void) {

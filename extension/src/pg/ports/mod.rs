@@ -13,7 +13,7 @@
 //! All are re-exported here, so callers write `ports::NAME`. Typed modules of [`crate::pg`] call
 //! these functions; other rooms use the typed modules.
 
-#![allow(non_snake_case)]
+#![allow(non_snake_case, non_upper_case_globals)]
 
 mod operator;
 mod relation;
@@ -42,6 +42,10 @@ pub const PAGE_HEADER_BYTES: usize = std::mem::offset_of!(pg_sys::PageHeaderData
 pub const P_NEW: pg_sys::BlockNumber = pg_sys::InvalidBlockNumber;
 /// The largest block number; one more means "none".
 pub const MAX_BLOCK: u32 = 0xFFFF_FFFE;
+
+/// The offsets of a block that PostgreSQL's bitmaps of tuple ids take at most: a page without its header, divided by the
+/// least that a tuple and its line pointer take.
+pub const MaxHeapTuplesPerPage: usize = (BLCKSZ - 24) / (24 + size_of::<pg_sys::ItemIdData>());
 
 /// Lets a long loop be cancelled. A request to end the whole process is turned into an ERROR here: Postgres would leave
 /// through `exit` without unwinding, and pins in the arena that are held on the stack would never be released. The

@@ -2,15 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pgrx::pg_sys;
-
-/// The shared state of a parallel scan, after PostgreSQL's own part of the descriptor.
-#[repr(C)]
-pub struct ParallelState {
-    pub base: pg_sys::ParallelTableScanDescData,
-    pub segments: SharedSegments,
-}
-
 /// The segments that the participants of a parallel scan have taken.
 #[repr(C)]
 #[derive(Default)]

@@ -5,6 +5,7 @@ use pgrx::pg_sys::TM_Result;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 use super::conflict::{HeldRow, LockMode, Patience, RowClaim, Verdict};
+use crate::pg::access::RowLock;
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
 use crate::storage::tombstone::{FLAG_MOVED, Tombstone, kind};
@@ -13,7 +14,7 @@ use crate::table::{one_row, tid};
 
 /// A lock that a command requests on a row.
 #[derive(Clone, Copy)]
-pub struct LockRequest {
+struct LockRequest {
     command: pg_sys::CommandId,
     mode: LockMode,
     patience: Patience,
@@ -23,21 +24,16 @@ pub struct LockRequest {
 
 impl LockRequest {
     /// The request in PostgreSQL's terms.
-    pub fn new(
-        command: pg_sys::CommandId,
-        mode: LockMode,
-        policy: pg_sys::LockWaitPolicy::Type,
-        flags: u8,
-    ) -> LockRequest {
+    fn new(request: RowLock) -> LockRequest {
         LockRequest {
-            command,
-            mode,
-            patience: match policy {
+            command: request.command,
+            mode: request.mode,
+            patience: match request.policy {
                 pg_sys::LockWaitPolicy::LockWaitSkip => Patience::GiveUp,
                 pg_sys::LockWaitPolicy::LockWaitError => Patience::Fail,
                 _ => Patience::Wait,
             },
-            follows_updates: u32::from(flags) & pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION != 0,
+            follows_updates: request.follows_updates,
         }
     }
 }
@@ -63,12 +59,13 @@ pub fn lock(
     table: OpenTable<'_>,
     id: &mut pg_sys::ItemPointerData,
     slot: Slot<'_>,
-    request: LockRequest,
+    request: RowLock,
     failure: &mut pg_sys::TM_FailureData,
 ) -> TM_Result::Type {
     let Some(row) = tid::to_row(id) else {
         return TM_Result::TM_Invisible;
     };
+    let request = LockRequest::new(request);
     let reason = pg_sys::XLTW_Oper::XLTW_Lock;
     let mut claim = RowClaim::new(table, row, request.mode, request.command, reason);
     // The transaction gets its id before the tail is locked.
