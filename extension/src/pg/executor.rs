@@ -1,4 +1,5 @@
-//! Parts of the executor that are inline functions in C. Errors jump over them, so nothing here needs dropping.
+//! Parts of the executor that are inline functions in C and run once a row, and what goes with them. Errors jump over
+//! them, so nothing here needs dropping.
 
 use std::ffi::c_void;
 

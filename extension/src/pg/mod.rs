@@ -1,8 +1,10 @@
 //! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use and own what they hold.
 //!
-//! - [`functions`]: PostgreSQL's functions and variables with safe types.
-//! - [`ports`], [`call_ports`], [`executor`]: C macros and inline functions under their C names;
-//!   differences between versions.
+//! - [`functions`]: tables of PostgreSQL's plain functions and variables, with safe types.
+//! - [`ports`]: C macros and inline functions under their C names; differences between versions of
+//!   more than a line.
+//! - [`executor`]: inline functions of the executor that run once a row.
+//! - [`call_ports`]: what calls of aggregates and window functions need from C.
 //! - [`access`]: the table access method: its callbacks, and the traits that they call.
 //! - [`table`], [`table_work`], [`descriptor`]: open tables, the work of statements on them, their
 //!   row types.

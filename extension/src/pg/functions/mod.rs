@@ -13,15 +13,19 @@
 //! | [`planner`] | paths, costs and estimates |
 //! | [`process`] | the server, this process, its transactions and locks |
 //! | [`relation`] | open tables: files, locks, statistics |
-//! | `special` | functions that the tables cannot declare |
+//! | `special` | functions that take or return arrays, or whose declarations differ between versions |
 //! | [`values`] | functions of SQL on values |
 //!
 //! Invariants:
 //! - A declaration has the types of PostgreSQL's own. An argument that is a view or a handle is live, because its type
 //!   says so. A result that is a view without `Option` is never null.
-//! - A function stands here only if any values of its types are legal arguments. Others are called from the type that
-//!   keeps their conditions.
+//! - A function stands in a table only if any values of its types are legal arguments. Others are called from the type
+//!   that keeps their conditions.
 //! - An ERROR of such a function arrives as a panic, which the callback's guard turns back into the ERROR.
+//!
+//! Macros and inline functions of C are in [`ports`](super::ports), those of the executor that run once a row in
+//! [`executor`](super::executor), and what calls of aggregates and window functions need in
+//! [`call_ports`](super::call_ports).
 
 #![allow(non_snake_case, reason = "functions have their C names")]
 

@@ -1,6 +1,13 @@
-//! C macros under their C names, declarations that the bindings lack, and all differences between
-//! versions of PostgreSQL. Other folders mention a version only where it gives a callback another
-//! signature.
+//! C macros and inline functions under their C names, declarations that the bindings lack, and
+//! what differs between versions of PostgreSQL in more than a line. A difference of one line has a
+//! `#[cfg]` where it is used, and a module of [`crate::pg`] with the subject keeps its own, as
+//! `fresh` and `outer_joins` do. Other folders mention a version only where it gives a callback
+//! another signature.
+//!
+//! Three modules beside this one declare C too:
+//! - [`functions`](super::functions): plain functions and variables, one line each in a table.
+//! - [`executor`](super::executor): inline functions of the executor that run once a row.
+//! - [`call_ports`](super::call_ports): what calls of aggregates and window functions need.
 //!
 //! | module | contents |
 //! |---|---|
