@@ -1,4 +1,4 @@
-//! `lanes.vectorize` and `lanes.zone_maps`.
+//! Settings of how queries are planned and executed: `lanes.vectorize` and `lanes.zone_maps`.
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 

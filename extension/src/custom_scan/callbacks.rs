@@ -501,9 +501,8 @@ unsafe fn attach<N: ParallelNode>(
 ) {
     // SAFETY: the caller's node is one of this kind; `shut_down` detaches the participant before the memory goes.
     unsafe {
-        if let Some(shared) = SharedState::of(memory.cast()) {
-            own::<N>(ExecNode::at(node)).state.attach(shared);
-        }
+        let shared = SharedState::of(&*memory.cast::<N::Shared>());
+        own::<N>(ExecNode::at(node)).state.attach(shared);
     }
 }
 

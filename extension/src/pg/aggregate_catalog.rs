@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::cached_row::cached;
+use super::catalog_rows::cached;
 use super::functions::catalog;
 
 /// Columns of `pg_aggregate`, by number.

@@ -136,8 +136,8 @@ impl<'a> ClusterSort<'a> {
 impl ClusterSort<'_> {
     /// Appends the row that the sort moved to last to columns of the intake's kinds.
     pub fn push_current(&self, intake: &mut RowIntake, columns: &mut [Column]) {
-        // SAFETY: the values are of the table's row type, and live until the sort moves on.
-        unsafe { intake.push_values(columns, &self.values, &self.nulls) }
+        // The values are of the table's row type, and live until the sort moves on.
+        intake.push_values(columns, &self.values, &self.nulls);
     }
 }
 

@@ -27,8 +27,9 @@ mod outlet;
 
 pub use intake::{RowIntake, missing_bytes, to_bytes};
 pub use item::{
-    allocated, array_elements, bytes_of, bytes16, copied, copied_size, interval, is_item,
-    item_from_payload, payload, payload_of_item, text_item, text_payload,
+    allocated, array_elements, bytes_of, bytes16, copied, copied_size, flat_size, free,
+    have_equal_bytes, interval, is_item, item_from_payload, overwrite, payload, payload_of_item,
+    restore, serialise, text_item, text_payload,
 };
 pub use outlet::{Outlet, RowOutlet, fixed_bytes, outlets};
 

@@ -1,10 +1,15 @@
-//! Parts of the executor that are inline functions in C. Errors jump over them, so nothing here needs dropping.
+//! Parts of the executor that are inline functions in C and run once a row, and what goes with them. Errors jump over
+//! them, so nothing here needs dropping.
+
+use std::ffi::c_void;
 
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::exec::child::Child;
 use super::exec::expression::{Computation, RowContext, RowExpression};
 use super::exec::memory::Memory;
+use super::exec::node::Estate;
+use super::exec::scalar::Base;
 use super::exec::slot::Slot;
 use super::ports;
 use super::snapshot::Snapshot;
@@ -17,6 +22,13 @@ unsafe extern "C-unwind" {
     fn get_attributes(slot: *mut pg_sys::TupleTableSlot, last: i32);
     #[link_name = "MemoryContextReset"]
     fn reset_memory(context: pg_sys::MemoryContext);
+    #[cfg_attr(feature = "pg15", link_name = "planstate_tree_walker")]
+    #[cfg_attr(not(feature = "pg15"), link_name = "planstate_tree_walker_impl")]
+    fn walk_states(
+        state: *mut pg_sys::PlanState,
+        visit: Option<unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool>,
+        argument: *mut c_void,
+    ) -> bool;
     #[link_name = "ProcessInterrupts"]
     fn process_interrupts();
     #[link_name = "datumGetSize"]
@@ -155,6 +167,12 @@ pub fn enter<T>(memory: Memory, work: impl FnOnce() -> T) -> T {
     unsafe { in_context(memory.as_ptr(), work) }
 }
 
+/// The current memory context.
+pub fn current_memory() -> Memory {
+    // SAFETY: a read of a variable of this process, which has one thread; there always is a current context.
+    unsafe { Memory::at(pg_sys::CurrentMemoryContext) }
+}
+
 /// `MemoryContextReset`, unless nobody has used the memory since the last reset.
 #[inline]
 pub fn reset_memory_context(memory: Memory) {
@@ -264,6 +282,36 @@ pub unsafe fn passes(state: *mut pg_sys::ExprState, context: *mut pg_sys::ExprCo
     }
 }
 
+/// What a node of this library begins with.
+pub fn of_node<'a>(node: Child) -> &'a mut Base {
+    // SAFETY: every node of this library begins so, and its callbacks run one after the other.
+    unsafe { &mut *node.as_ptr().cast::<Base>() }
+}
+
+/// Whether a parameter of an execution, by its number, is the result of a plan that has not run yet.
+pub fn awaits_plan(estate: Estate, parameter: usize) -> bool {
+    // SAFETY: the array has an element for each of the execution's parameters, among which this one is.
+    unsafe {
+        let values = (*estate.as_ptr()).es_param_exec_vals;
+        !(*values.add(parameter)).execPlan.is_null()
+    }
+}
+
+/// Visits a plan under execution and all plans below it, until the visitor returns true. The visitor raises no ERROR and
+/// does not panic.
+pub fn walk_plans(root: Child, mut visitor: &mut dyn FnMut(Child) -> bool) {
+    unsafe extern "C-unwind" fn step(state: *mut pg_sys::PlanState, visitor: *mut c_void) -> bool {
+        // SAFETY: the walker passes live states, and the visitor that lives in the frame of `walk_plans`.
+        unsafe {
+            let visit = &mut *visitor.cast::<&mut dyn FnMut(Child) -> bool>();
+            visit(Child::at(state)) || walk_states(state, Some(step), visitor)
+        }
+    }
+    let visitor: *mut c_void = (&raw mut visitor).cast();
+    // SAFETY: the state is live.
+    unsafe { step(root.as_ptr(), visitor) };
+}
+
 /// `ExecProcNode`
 #[inline]
 pub fn next_row(node: Child) -> Slot {
@@ -275,6 +323,19 @@ pub fn next_row(node: Child) -> Slot {
         }
         let next = (*node).ExecProcNode;
         next.map_or(Slot::NONE, |next| Field::of(next(node)))
+    }
+}
+
+/// `table_endscan`, which core defines in a header.
+///
+/// # Safety
+/// `scan` is a scan under way.
+pub unsafe fn table_endscan(scan: pg_sys::TableScanDesc) {
+    // SAFETY: the caller's promise; every access method has the callback.
+    unsafe {
+        if let Some(end) = (*(*(*scan).rs_rd).rd_tableam).scan_end {
+            end(scan);
+        }
     }
 }
 
@@ -314,7 +375,7 @@ impl TableScan {
     /// `table_endscan`
     pub fn end(self) {
         // SAFETY: the scan has not ended.
-        unsafe { ports::table_endscan(self.0) }
+        unsafe { table_endscan(self.0) }
     }
 }
 
@@ -358,6 +419,10 @@ pub unsafe fn bytes<'a>(value: pg_sys::Datum, length: i32) -> &'a [u8] {
     // SAFETY: the caller's promise.
     unsafe {
         let bytes = value.cast_mut_ptr::<u8>();
-        std::slice::from_raw_parts(bytes, datum_size(value, false, length))
+        let count = match length {
+            1.. => length as usize,
+            _ => datum_size(value, false, length),
+        };
+        std::slice::from_raw_parts(bytes, count)
     }
 }

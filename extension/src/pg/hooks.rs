@@ -10,6 +10,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::exec::index_scans;
+use super::exec::memory::Memory;
 use super::tree::{
     JoinPathExtraData, PlannedStmt, PlannerInfo, Query, QueryDesc, RangeTblEntry, RelOptInfo, View,
     plan_field, plan_node,
@@ -211,8 +212,10 @@ unsafe extern "C-unwind" fn executor_run<H: ExecutorHook>(
 ) {
     // SAFETY: PostgreSQL calls with live arguments, which are passed on.
     unsafe {
-        index_scans::adjust(query);
-        let depth = guard(|| H::before(plan_node(query)));
+        let depth = guard(|| {
+            index_scans::adjust(plan_node(query));
+            H::before(plan_node(query))
+        });
         let next = PREVIOUS_EXECUTOR.unwrap_or(standard_executor_run);
         #[cfg(not(feature = "pg18"))]
         next(query, direction, count, execute_once);
@@ -360,4 +363,37 @@ pub fn on_change(cache: pg_sys::SysCacheIdentifier::Type, changed: fn()) {
 pub fn on_relation_change(callback: unsafe extern "C-unwind" fn(pg_sys::Datum, pg_sys::Oid)) {
     // SAFETY: the callback is a function, which stays.
     unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(callback), pg_sys::Datum::null()) }
+}
+
+/// Has a function called with a number when a memory context is reset or deleted, also during an abort, so that it
+/// raises no error.
+pub fn on_reset(memory: Memory, called: fn(usize), number: usize) {
+    /// PostgreSQL's record of a callback, and what it calls.
+    #[repr(C)]
+    struct Callback {
+        record: pg_sys::MemoryContextCallback,
+        called: fn(usize),
+        number: usize,
+    }
+    unsafe extern "C-unwind" fn run(callback: *mut std::ffi::c_void) {
+        // SAFETY: the argument is the record that was registered below, which lies in the context itself.
+        let callback = unsafe { &*callback.cast::<Callback>() };
+        (callback.called)(callback.number);
+    }
+    // SAFETY: the record is written before it is registered, and lives as long as the context.
+    unsafe {
+        let bytes = size_of::<Callback>();
+        let callback: *mut Callback = pg_sys::MemoryContextAlloc(memory.as_raw(), bytes).cast();
+        let record = pg_sys::MemoryContextCallback {
+            func: Some(run),
+            arg: callback.cast(),
+            ..Default::default()
+        };
+        callback.write(Callback {
+            record,
+            called,
+            number,
+        });
+        pg_sys::MemoryContextRegisterResetCallback(memory.as_raw(), &raw mut (*callback).record);
+    }
 }

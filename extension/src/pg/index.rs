@@ -6,18 +6,12 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::datum::RowOutlet;
 use super::descriptor::Descriptor;
 use super::executor;
 use super::slot::Slot;
 use super::table::OpenTable;
 use super::tree::View;
-
-unsafe extern "C-unwind" {
-    // It raises no ERROR.
-    #[link_name = "datumIsEqual"]
-    fn is_equal(a: pg_sys::Datum, b: pg_sys::Datum, by_value: bool, length: i32) -> bool;
-}
+use super::tree::view::views;
 
 /// Columns of an index at most.
 const COLUMNS_MAX: usize = pg_sys::INDEX_MAX_KEYS as usize;
@@ -62,6 +56,15 @@ impl Entry {
     }
 }
 
+views! {
+    /// The description of an index.
+    IndexDescription of IndexInfo {
+        is_unique = ii_Unique: bool;
+        /// Whether the index is made while others write to the table.
+        is_concurrent = ii_Concurrent: bool;
+    } {} {}
+}
+
 /// Computes the entries of one index from rows of its table.
 pub struct EntryMaker<'a> {
     index: pg_sys::Relation,
@@ -74,14 +77,14 @@ pub struct EntryMaker<'a> {
 }
 
 impl<'a> EntryMaker<'a> {
-    /// # Safety
-    /// `index` is an open index of the table and `info` describes it. Both live for `'a`.
-    pub unsafe fn begin(
+    /// Begins with an open index of the table, and its description.
+    pub fn begin(
         table: OpenTable<'a>,
-        index: pg_sys::Relation,
-        info: *mut pg_sys::IndexInfo,
+        index: OpenTable<'a>,
+        info: IndexDescription<'a>,
     ) -> EntryMaker<'a> {
-        // SAFETY: the caller's promise; what is made here lives in the current memory context and is freed by `finish`,
+        let (index, info) = (index.as_ptr(), View::as_ptr(info));
+        // SAFETY: index and description live for `'a`; what is made here lives in the current memory context and is freed by `finish`,
         // or with the context after an ERROR.
         unsafe {
             let estate = pg_sys::CreateExecutorState();
@@ -219,17 +222,10 @@ impl EntrySink {
 
 /// The indexes of a table, open for a VACUUM of it.
 pub struct VacuumedIndexes<'a> {
-    #[cfg_attr(
-        feature = "pg15",
-        expect(dead_code, reason = "later versions of PostgreSQL ask for it")
-    )]
     table: OpenTable<'a>,
     indexes: *mut pg_sys::Relation,
     count: i32,
 }
-
-/// A VACUUM's question about each entry: whether the row with this id is gone.
-type IsGone<'f> = &'f mut dyn FnMut(&pg_sys::ItemPointerData) -> bool;
 
 impl<'a> VacuumedIndexes<'a> {
     /// Opens all indexes of a table.
@@ -265,37 +261,16 @@ impl<'a> VacuumedIndexes<'a> {
         mut is_gone: impl FnMut(&pg_sys::ItemPointerData) -> bool,
     ) -> u64 {
         let mut removed = 0;
-        for index in 0..self.count as usize {
-            let mut question: IsGone<'_> = &mut is_gone;
-            // SAFETY: an open index; the callback's state lives during the calls.
-            unsafe {
-                let index = *self.indexes.add(index);
-                let mut info = pg_sys::IndexVacuumInfo {
-                    index,
-                    message_level: pg_sys::DEBUG2 as i32,
-                    num_heap_tuples: rows as f64,
-                    strategy: std::ptr::null_mut(),
-                    #[cfg(not(feature = "pg15"))]
-                    heaprel: self.table.as_ptr(),
-                    ..Default::default()
-                };
-                let state = (&raw mut question).cast::<c_void>();
-                let none = std::ptr::null_mut();
-                let cleaned =
-                    pg_sys::index_bulk_delete(&raw mut info, none, Some(entry_is_gone), state);
-                let cleaned = pg_sys::index_vacuum_cleanup(&raw mut info, cleaned);
-                if let Some(stats) = cleaned.as_ref() {
-                    removed += stats.tuples_removed as u64;
-                    if !stats.estimated_count {
-                        super::ports::update_index_stats(
-                            OpenTable::new(index),
-                            stats.num_pages,
-                            stats.num_index_tuples,
-                        );
-                    }
-                    pg_sys::pfree(cleaned.cast());
-                }
-            }
+        for place in 0..self.count as usize {
+            // SAFETY: there are so many open indexes.
+            let index = OpenTable::new(unsafe { *self.indexes.add(place) });
+            let visit = Visit {
+                table: self.table,
+                index,
+                rows: rows as f64,
+                is_estimate: false,
+            };
+            removed += visit.clean(&mut is_gone);
             super::ports::CHECK_FOR_INTERRUPTS();
         }
         removed
@@ -313,12 +288,88 @@ impl Drop for VacuumedIndexes<'_> {
     }
 }
 
+/// A question about each entry: whether the row with this id is gone, so that the entry has to go too.
+type IsGone<'f> = &'f mut dyn FnMut(&pg_sys::ItemPointerData) -> bool;
+
+/// A visit of all entries of an index, in the index's own order. Index access methods of every kind read all entries for
+/// VACUUM alone, so a visit asks as VACUUM does.
+struct Visit<'a> {
+    #[cfg_attr(
+        feature = "pg15",
+        expect(dead_code, reason = "later versions of PostgreSQL ask for it")
+    )]
+    table: OpenTable<'a>,
+    index: OpenTable<'a>,
+    /// The number of rows that the table has.
+    rows: f64,
+    is_estimate: bool,
+}
+
+impl Visit<'_> {
+    fn info(&self) -> pg_sys::IndexVacuumInfo {
+        pg_sys::IndexVacuumInfo {
+            index: self.index.as_ptr(),
+            message_level: pg_sys::DEBUG2 as i32,
+            num_heap_tuples: self.rows,
+            estimated_count: self.is_estimate,
+            strategy: std::ptr::null_mut(),
+            #[cfg(not(feature = "pg15"))]
+            heaprel: self.table.as_ptr(),
+            ..Default::default()
+        }
+    }
+
+    /// Asks about each entry.
+    fn ask(&self, mut question: IsGone<'_>) -> *mut pg_sys::IndexBulkDeleteResult {
+        let (mut info, state) = (self.info(), (&raw mut question).cast::<c_void>());
+        let none = std::ptr::null_mut();
+        // SAFETY: an open index; the callback's state lives during the call.
+        unsafe { pg_sys::index_bulk_delete(&raw mut info, none, Some(entry_is_gone), state) }
+    }
+
+    /// Removes the entries of rows that are gone, and brings the index and its statistics up to date; how many entries
+    /// were removed.
+    fn clean(&self, question: IsGone<'_>) -> u64 {
+        let asked = self.ask(question);
+        let mut info = self.info();
+        // SAFETY: an open index, and the result of the first step.
+        unsafe {
+            let cleaned = pg_sys::index_vacuum_cleanup(&raw mut info, asked);
+            let Some(stats) = cleaned.as_ref() else {
+                return 0;
+            };
+            let removed = stats.tuples_removed as u64;
+            if !stats.estimated_count {
+                let (pages, entries) = (stats.num_pages, stats.num_index_tuples);
+                super::ports::update_index_stats(self.index, pages, entries);
+            }
+            pg_sys::pfree(cleaned.cast());
+            removed
+        }
+    }
+}
+
 #[pg_guard]
 unsafe extern "C-unwind" fn entry_is_gone(id: pg_sys::ItemPointer, state: *mut c_void) -> bool {
-    // SAFETY: `clean` passes the question, which lives; the id is the index's.
+    // SAFETY: `ask` passes the question, which lives; the id is the index's.
     unsafe {
         let question: &mut IsGone<'_> = &mut *state.cast::<IsGone<'_>>();
         question(&*id)
+    }
+}
+
+/// Asks about the tuple id of each entry of an open index of a table, and removes those of which `question` holds.
+pub fn visit_entries(table: OpenTable<'_>, index: OpenTable<'_>, question: IsGone<'_>) {
+    let visit = Visit {
+        table,
+        index,
+        rows: f64::from(table.catalogued_size().1),
+        is_estimate: true,
+    };
+    let stats = visit.ask(question);
+    if !stats.is_null() {
+        // SAFETY: the access method has allocated the result.
+        unsafe { pg_sys::pfree(stats.cast()) }
     }
 }
 
@@ -415,80 +466,4 @@ impl Deletion {
         }
         kept
     }
-}
-
-/// Places of the columns, counted from 0, that keys of the table's unique indexes are made of: those that a foreign
-/// key may refer to.
-pub fn key_columns(table: OpenTable<'_>) -> Vec<usize> {
-    columns_of(table, pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY)
-}
-
-/// Places of the columns, counted from 0, of the index that is the table's replica identity.
-pub fn identity_columns(table: OpenTable<'_>) -> Vec<usize> {
-    let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_IDENTITY_KEY;
-    columns_of(table, kind)
-}
-
-fn columns_of(table: OpenTable<'_>, kind: pg_sys::IndexAttrBitmapKind::Type) -> Vec<usize> {
-    let mut columns = Vec::new();
-    // SAFETY: the table is open; the set is a copy that is freed here.
-    unsafe {
-        let set = pg_sys::RelationGetIndexAttrBitmap(table.as_ptr(), kind);
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member(set, member);
-            if member < 0 {
-                break;
-            }
-            // System columns come first; a whole-row reference is none of the columns.
-            let attribute = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
-            columns.extend(usize::try_from(attribute - 1));
-        }
-        pg_sys::bms_free(set);
-    }
-    columns
-}
-
-/// Whether a table has an index that summarises ranges of its blocks: BRIN.
-pub fn has_block_ranges(table: OpenTable<'_>) -> bool {
-    let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
-    // SAFETY: the table is open; the list is a copy that is freed here; a tuple is live until it is released.
-    unsafe {
-        let list = pg_sys::RelationGetIndexList(table.as_ptr());
-        let count = list.as_ref().map_or(0, |list| list.length as usize);
-        let found = (0..count).any(|place| {
-            let index = (*(*list).elements.add(place)).oid_value;
-            let tuple = pg_sys::SearchSysCache1(cache, index.into());
-            if tuple.is_null() {
-                return false;
-            }
-            let class: *const pg_sys::FormData_pg_class = pg_sys::GETSTRUCT(tuple).cast();
-            let is_brin = (*class).relam == pg_sys::BRIN_AM_OID;
-            pg_sys::ReleaseSysCache(tuple);
-            is_brin
-        });
-        pg_sys::list_free(list);
-        found
-    }
-}
-
-/// Whether a row of lanes has the bytes that a slot's row has in some columns, which are counted from 0.
-pub fn have_equal_bytes(
-    table: OpenTable<'_>,
-    lanes: &RowOutlet,
-    row: usize,
-    slot: Slot<'_>,
-    columns: &[usize],
-) -> bool {
-    let (values, nulls) = slot.read_all();
-    columns.iter().all(|&column| {
-        let (value, is_null) = lanes.value(row, column);
-        if is_null || nulls[column] {
-            return is_null == nulls[column];
-        }
-        let attribute = table.descriptor().attribute(column);
-        let length = attribute.attlen.into();
-        // SAFETY: both are values of this attribute.
-        unsafe { is_equal(value, values[column], attribute.attbyval, length) }
-    })
 }

@@ -4,74 +4,92 @@
 //! that is written later has none by then. So the executor is shown a table without indexes, and the entries are made
 //! once the rows are written, by [`OpenIndexes`].
 
-use std::ptr::NonNull;
-
 use pgrx::pg_sys;
 
+use super::exec::expression::Projection;
+use super::exec::memory::Memory;
 use super::executor;
 use super::open_indexes::OpenIndexes;
 use super::table::OpenTable;
-use super::tree::{QueryDesc, View};
+use super::tree::view::views;
+use super::tree::{Expr, List, QueryDesc};
+
+views! {
+    /// The state of a plan that changes tables.
+    ChangeNode of ModifyTableState {
+        operation: pg_sys::CmdType::Type;
+        /// How many tables it changes.
+        mt_nrels: i32;
+    } {
+        plan = ps.plan: ChangePlan<'p>;
+        /// The first table that it changes.
+        target = resultRelInfo: Option<TargetTable>;
+    } {}
+
+    /// A plan that changes tables.
+    ChangePlan of ModifyTable {
+        onConflictAction: pg_sys::OnConflictAction::Type;
+    } {} {}
+
+    /// What the executor knows of a table that is changed.
+    ChangedTable of ResultRelInfo {
+        /// How many indexes the executor sees.
+        shown = ri_NumIndices: i32;
+    } {
+        table = ri_RelationDesc: OpenTable<'p>;
+        ri_TrigDesc: Option<Expr<'p>>;
+        ri_WithCheckOptions: List<'p, Expr<'p>>;
+        ri_projectReturning: Projection;
+        ri_FdwRoutine: Option<Expr<'p>>;
+    } {
+        show = ri_NumIndices: i32;
+    }
+}
+
+type TargetTable = ChangedTable<'static>;
 
 /// The table of an INSERT in execution, where nothing but its indexes asks for the tuple ids of the new rows.
 #[derive(Clone, Copy)]
 pub struct InsertTarget {
-    target: NonNull<pg_sys::ResultRelInfo>,
+    target: TargetTable,
     /// Memory that lives as long as the query.
-    memory: pg_sys::MemoryContext,
+    memory: Memory,
 }
 
 impl InsertTarget {
     /// The target of a query. `None`: it is no plain INSERT into one lanes table, or something asks for tuple ids: a
     /// trigger, RETURNING, ON CONFLICT, a view's check.
     pub fn of(query: QueryDesc<'_>) -> Option<InsertTarget> {
-        // SAFETY: a live query; casts follow tags; the states of a query live as long as it.
-        unsafe {
-            let query = &*query.as_ptr();
-            let state = query.planstate.as_ref()?;
-            if state.type_ != pg_sys::NodeTag::T_ModifyTableState {
-                return None;
-            }
-            let state = &*query.planstate.cast::<pg_sys::ModifyTableState>();
-            let plan = &*state.ps.plan.cast::<pg_sys::ModifyTable>();
-            let target = NonNull::new(state.resultRelInfo)?;
-            let it = target.as_ref();
-            let is_plain = state.operation == pg_sys::CmdType::CMD_INSERT
-                && state.mt_nrels == 1
-                && plan.onConflictAction == pg_sys::OnConflictAction::ONCONFLICT_NONE
-                && it.ri_TrigDesc.is_null()
-                && it.ri_WithCheckOptions.is_null()
-                && it.ri_projectReturning.is_null()
-                && it.ri_FdwRoutine.is_null();
-            if !is_plain || !OpenTable::new(it.ri_RelationDesc).is_lanes() {
-                return None;
-            }
-            Some(InsertTarget {
-                target,
-                memory: (*query.estate).es_query_cxt,
-            })
-        }
+        let state = query.planstate()?;
+        let change: ChangeNode<'_> = executor::as_node(state, pg_sys::NodeTag::T_ModifyTableState)?;
+        let target = change.target()?;
+        let is_plain = change.operation() == pg_sys::CmdType::CMD_INSERT
+            && change.mt_nrels() == 1
+            && change.plan().onConflictAction() == pg_sys::OnConflictAction::ONCONFLICT_NONE
+            && target.ri_TrigDesc().is_none()
+            && target.ri_WithCheckOptions().is_empty()
+            && target.ri_projectReturning().is_null()
+            && target.ri_FdwRoutine().is_none();
+        let memory = query.estate()?.memory();
+        let is_wanted = is_plain && target.table().is_lanes();
+        is_wanted.then_some(InsertTarget { target, memory })
     }
 
     /// Whether it is this table.
     pub fn is(self, table: OpenTable<'_>) -> bool {
-        // SAFETY: the query is in execution.
-        unsafe { self.target.as_ref().ri_RelationDesc == table.as_ptr() }
+        self.target.table() == table
     }
 
     /// Opens the table's indexes, and shows the executor none of them from now on.
     pub fn take_over(self) -> InsertIndexes {
-        // SAFETY: the query is in execution, its table is open, and its memory lives as long as it.
-        unsafe {
-            let table = OpenTable::new(self.target.as_ref().ri_RelationDesc);
-            let indexes = executor::in_context(self.memory, || OpenIndexes::open(table));
-            let shown = &raw mut (*self.target.as_ptr()).ri_NumIndices;
-            let hidden = shown.replace(0);
-            InsertIndexes {
-                shown,
-                hidden,
-                indexes,
-            }
+        let table = self.target.table();
+        let indexes = self.memory.enter(|| OpenIndexes::open(table));
+        let hidden = self.target.shown();
+        self.target.show(0);
+        InsertIndexes {
+            target: self.target,
+            hidden,
+            indexes,
         }
     }
 }
@@ -80,8 +98,8 @@ impl InsertTarget {
 /// [given back](InsertIndexes::give_back) before the query ends.
 #[derive(Clone, Copy)]
 pub struct InsertIndexes {
-    /// The number of indexes that the executor sees, and what it was.
-    shown: *mut i32,
+    target: TargetTable,
+    /// The number of indexes that the executor saw.
     hidden: i32,
     pub indexes: OpenIndexes,
 }
@@ -90,7 +108,6 @@ impl InsertIndexes {
     /// Closes the indexes, and shows them to the executor again.
     pub fn give_back(self) {
         self.indexes.close();
-        // SAFETY: the query is in execution.
-        unsafe { *self.shown = self.hidden }
+        self.target.show(self.hidden);
     }
 }

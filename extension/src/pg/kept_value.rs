@@ -6,7 +6,10 @@
 use pgrx::pg_sys::{self, Datum};
 
 use super::call::Call;
-use super::call_ports as ports;
+use super::exec::memory::Memory;
+use super::functions::{Place, catalog};
+use super::tree::plan_node;
+use super::{datum, executor};
 
 /// How values of a type are stored.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +30,8 @@ impl Storage {
             length: 0,
             by_value: false,
         };
-        // SAFETY: a look-up of an existing type.
-        unsafe { pg_sys::get_typlenbyval(type_of, &mut storage.length, &mut storage.by_value) };
+        let (length, by_value) = (&mut storage.length, &mut storage.by_value);
+        catalog::get_typlenbyval(type_of, Place(length), Place(by_value));
         Some(storage)
     }
 }
@@ -67,53 +70,40 @@ impl KeptValue {
     /// Keeps an argument of a call, whose type is that of all rows.
     #[inline]
     pub fn keep_argument(&mut self, memory: pg_sys::MemoryContext, call: &Call, argument: usize) {
-        // SAFETY: PostgreSQL passes a live value of the argument's type.
-        unsafe { self.keep(memory, call.argument(argument)) };
+        self.keep(memory, call.argument(argument));
     }
 
     /// Keeps the value of another state of the same aggregate, which may live shorter.
     pub fn keep_other(&mut self, memory: pg_sys::MemoryContext, other: &KeptValue) {
-        // SAFETY: the other state's value is live and of the same type.
-        unsafe { self.keep(memory, other.value()) };
+        self.keep(memory, other.value());
     }
 
-    /// # Safety
-    /// The value is live and of the type that is kept; `memory` is the state's own.
+    /// Keeps a value of the type that is kept. The memory is the state's own.
     #[inline]
-    unsafe fn keep(&mut self, memory: pg_sys::MemoryContext, value: Option<Datum>) {
+    fn keep(&mut self, memory: pg_sys::MemoryContext, value: Option<Datum>) {
         self.is_null = value.is_none();
-        let Some(value) = value else { return };
-        if self.storage.by_value {
-            self.value = value;
-        } else {
-            // SAFETY: see above.
-            unsafe { self.keep_reference(memory, value) };
+        match value {
+            None => {}
+            Some(value) if self.storage.by_value => self.value = value,
+            Some(value) => self.keep_reference(plan_node(memory), value),
         }
     }
 
-    /// # Safety
-    /// As for [`keep`](Self::keep).
-    unsafe fn keep_reference(&mut self, memory: pg_sys::MemoryContext, value: Datum) {
-        // SAFETY: the copy fits its place; what is freed was allocated here.
-        unsafe {
-            let flat = flat_bytes(value, self.storage.length);
-            if let Some(bytes) = flat
-                && bytes <= self.capacity
-            {
-                let (from, to) = (value.cast_mut_ptr::<u8>(), self.value.cast_mut_ptr::<u8>());
-                std::ptr::copy_nonoverlapping(from, to, bytes);
-                return;
-            }
-            let before = pg_sys::MemoryContextSwitchTo(memory);
-            let copy = ports::datumCopy(value, false, self.storage.length);
-            pg_sys::MemoryContextSwitchTo(before);
-            if self.capacity > 0 {
-                pg_sys::pfree(self.value.cast_mut_ptr());
-            }
-            self.value = copy;
-            // A flattened copy has at least a header. The next value replaces it.
-            self.capacity = flat.unwrap_or(1);
+    fn keep_reference(&mut self, memory: Memory, value: Datum) {
+        let flat = datum::flat_size(value, self.storage.length);
+        if let Some(bytes) = flat
+            && bytes <= self.capacity
+        {
+            datum::overwrite(self.value, value, bytes);
+            return;
         }
+        let copy = memory.enter(|| datum::copied(value, self.storage.length));
+        if self.capacity > 0 {
+            datum::free(self.value);
+        }
+        self.value = copy;
+        // A flattened copy has at least a header. The next value replaces it.
+        self.capacity = flat.unwrap_or(1);
     }
 
     fn value(&self) -> Option<Datum> {
@@ -123,9 +113,10 @@ impl KeptValue {
     /// A copy of the value in the current memory context; `None` is NULL.
     pub fn copied(&self) -> Option<Datum> {
         let storage = self.storage;
-        // SAFETY: the value is live and of the type that is kept.
-        self.value()
-            .map(|value| unsafe { ports::datumCopy(value, storage.by_value, storage.length) })
+        self.value().map(|value| match storage.by_value {
+            true => value,
+            false => datum::copied(value, storage.length),
+        })
     }
 
     /// Appends the value in a form that another process of the server can read.
@@ -133,8 +124,7 @@ impl KeptValue {
         let storage = self.storage;
         bytes.extend_from_slice(&storage.length.to_ne_bytes());
         bytes.push(storage.by_value as u8);
-        // SAFETY: the value is live and of the type that is kept.
-        unsafe { ports::datumSerialize(self.value(), storage.by_value, storage.length, bytes) };
+        datum::serialise(self.value(), storage.by_value, storage.length, bytes);
     }
 
     /// The value that [`serialise`](Self::serialise) appended, in the current memory context. The bytes come from an
@@ -146,29 +136,7 @@ impl KeptValue {
             by_value: storage[2] != 0,
         };
         let mut kept = KeptValue::null(storage);
-        // SAFETY: SQL declares the function for arguments of type internal only, so nobody else can call it with other
-        // bytes.
-        unsafe {
-            let value = ports::datumRestore(value);
-            kept.keep(pg_sys::CurrentMemoryContext, value);
-        }
+        kept.keep(executor::current_memory().as_raw(), datum::restore(value));
         Some(kept)
-    }
-}
-
-/// The bytes of a value that is flat in memory; `None` if it is a reference to somewhere else.
-///
-/// # Safety
-/// `value` is a datum of a type of this length, by reference.
-unsafe fn flat_bytes(value: Datum, length: i16) -> Option<usize> {
-    let at = value.cast_mut_ptr::<u8>();
-    // SAFETY: a varlena's first byte says how its length is written.
-    unsafe {
-        match length {
-            -1 if *at == 1 => None,
-            -1 if *at & 1 == 1 => Some((*at >> 1) as usize),
-            -1 => Some((at.cast::<u32>().read_unaligned() >> 2) as usize),
-            length => usize::try_from(length).ok(),
-        }
     }
 }

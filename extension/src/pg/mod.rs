@@ -1,25 +1,27 @@
 //! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use and own what they hold.
 //!
-//! - [`functions`]: PostgreSQL's functions and variables with safe types.
-//! - [`ports`], [`call_ports`], [`executor`]: C macros and inline functions under their C names;
-//!   differences between versions.
+//! - [`functions`]: tables of PostgreSQL's plain functions and variables, with safe types.
+//! - [`ports`]: C macros and inline functions under their C names; differences between versions of
+//!   more than a line.
+//! - [`executor`]: inline functions of the executor that run once a row.
+//! - [`call_ports`]: what calls of aggregates and window functions need from C.
 //! - [`access`]: the table access method: its callbacks, and the traits that they call.
 //! - [`table`], [`table_work`], [`descriptor`]: open tables, the work of statements on them, their
 //!   row types.
-//! - [`page`], [`byte_change`], [`fresh`], `room`: pinned and locked pages and their WAL; pages
+//! - [`page`], [`byte_change`], [`fresh`]: pinned and locked pages and their WAL; pages
 //!   past the end of a file, and disk space for them.
-//! - [`lock`], `resource_owner`, [`shmem`], [`condition_variable`]: locks, shared memory, and waking other processes.
+//! - [`lock`], `resource_owner`, [`shmem`]: locks, shared memory, and waking other processes.
 //! - [`snapshot`], [`transaction`]: snapshots, and the outcome of transactions.
 //! - [`datum`], [`typed_datum`], [`numeric`], [`numeric_digits`], [`slot`], [`kind`], [`text`], [`text_predicate`],
 //!   [`collation`], [`type_io`]: values and rows; the order of texts.
-//! - [`tree`], [`nodes`], [`operands`], [`outer_joins`], [`permission`]: query trees, expressions,
+//! - [`tree`], [`nodes`], [`outer_joins`], [`permission`]: query trees, expressions,
 //!   plans and the planner's structures.
-//! - [`index`], [`entry_sort`], [`open_indexes`], `key_order`, [`insert_indexes`],
+//! - [`index`], [`index_columns`], [`entry_sort`], [`open_indexes`], `key_order`, [`insert_indexes`],
 //!   [`checked_index`]: indexes of tables: their entries, sorting, checking and cleaning them up.
 //! - [`cluster_sort`]: rows sorted by a btree index, for CLUSTER.
-//! - [`exec`], [`columns`], [`lane_buffer`], [`windows`], [`explain`]: nodes in execution, window
+//! - [`exec`], [`columns`], [`windows`], [`explain`]: nodes in execution, window
 //!   functions, and EXPLAIN.
-//! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], `cached_row`, `catalog_scan`, [`definitions`], [`copy`], [`names`]:
+//! - [`catalog`], [`table_catalog`], [`aggregate_catalog`], `catalog_rows`, [`definitions`], [`copy`], [`names`]:
 //!   system catalogs, parameters of statements, COPY, names for messages.
 //! - [`call`], [`kept_value`], [`kept_rows`]: calls of SQL functions; values and rows that
 //!   aggregates keep.
@@ -46,16 +48,14 @@ pub mod access;
 pub mod aggregate_catalog;
 pub mod background;
 pub mod byte_change;
-mod cached_row;
 pub mod call;
 pub mod call_ports;
 pub mod catalog;
-mod catalog_scan;
+mod catalog_rows;
 pub mod checked_index;
 pub mod cluster_sort;
 pub mod collation;
 pub mod columns;
-pub mod condition_variable;
 pub mod copy;
 pub mod datum;
 pub mod definitions;
@@ -68,12 +68,12 @@ pub mod fresh;
 pub mod functions;
 pub mod hooks;
 pub mod index;
+pub mod index_columns;
 pub mod insert_indexes;
 pub mod kept_rows;
 pub mod kept_value;
 mod key_order;
 pub mod kind;
-pub mod lane_buffer;
 pub mod lock;
 pub mod malloc;
 pub mod names;
@@ -81,15 +81,12 @@ pub mod nodes;
 pub mod numeric;
 pub mod numeric_digits;
 pub mod open_indexes;
-pub mod operands;
 pub mod outer_joins;
 pub mod page;
 pub mod permission;
 pub mod ports;
 pub mod progress;
 mod resource_owner;
-#[cfg(feature = "pg15")]
-mod room;
 pub mod row_log;
 pub mod server;
 pub mod shmem;

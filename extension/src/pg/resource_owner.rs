@@ -60,6 +60,6 @@ pub fn lock_within(wait_max: Duration, lock: impl FnOnce()) -> Option<ResourceOw
         }
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
-        taken.then(|| ResourceOwner(pg_sys::CurTransactionResourceOwner))
+        taken.then_some(ResourceOwner(pg_sys::CurTransactionResourceOwner))
     }
 }

@@ -19,7 +19,7 @@ use pgrx::pg_sys::ReorderBufferChangeType::{
 use pgrx::prelude::*;
 
 use super::datum::RowOutlet;
-use super::ports::{self, DecodedTuple, Locator};
+use super::ports::{self, Locator};
 
 /// The number of this library's resource manager. Numbers from 128 on are for extensions.
 const MANAGER: u8 = 187;
@@ -259,14 +259,14 @@ impl ChangeQueue<'_> {
             let reorder = (*decoding.context).reorder;
             let old = old.map(|row| layout.form(reorder, row));
             let new = new.map(|row| layout.form(reorder, row));
-            let change = ports::new_change(reorder);
+            let change = new_change(reorder);
             (*change).action = match decoding.action {
                 Action::Insert => REORDER_BUFFER_CHANGE_INSERT,
                 Action::Update => REORDER_BUFFER_CHANGE_UPDATE,
                 Action::Delete => REORDER_BUFFER_CHANGE_DELETE,
             };
             (*change).origin_id = decoding.origin;
-            ports::set_tuples(change, self.rows.file, old, new);
+            set_tuples(change, self.rows.file, old, new);
             let (xid, lsn) = (self.rows.xid.into(), decoding.lsn);
             pg_sys::ReorderBufferQueueChange(reorder, xid, lsn, change, false);
         }
@@ -342,7 +342,7 @@ impl TupleLayout {
             let data_at = (FIXED_BYTES + marks).next_multiple_of(pg_sys::MAXIMUM_ALIGNOF as usize);
             let data_bytes = pg_sys::heap_compute_data_size(self.descriptor, values, nulls);
             let bytes = data_at + data_bytes;
-            let (decoded, tuple) = ports::new_tuple(reorder, bytes - FIXED_BYTES);
+            let (decoded, tuple) = new_tuple(reorder, bytes - FIXED_BYTES);
             (*tuple).t_len = bytes as u32;
             (*tuple).t_tableOid = pg_sys::InvalidOid;
             (*tuple).t_self = pg_sys::ItemPointerData {
@@ -380,5 +380,89 @@ impl Drop for TupleLayout {
             // SAFETY: this value has made the descriptor, and nobody else refers to it.
             unsafe { pg_sys::FreeTupleDesc(self.descriptor) }
         }
+    }
+}
+
+/// A tuple of the reorder buffer.
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+type DecodedTuple = *mut pg_sys::ReorderBufferTupleBuf;
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+type DecodedTuple = pg_sys::HeapTuple;
+
+/// Allocates a tuple with so many bytes after the fixed part of its header.
+///
+/// # Safety
+/// `reorder` is live, and owns the tuple.
+unsafe fn new_tuple(
+    reorder: *mut pg_sys::ReorderBuffer,
+    bytes: usize,
+) -> (DecodedTuple, pg_sys::HeapTuple) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        {
+            let decoded = pg_sys::ReorderBufferGetTupleBuf(reorder, bytes);
+            (decoded, &raw mut (*decoded).tuple)
+        }
+        #[cfg(feature = "pg17")]
+        {
+            let tuple = pg_sys::ReorderBufferGetTupleBuf(reorder, bytes);
+            (tuple, tuple)
+        }
+        #[cfg(feature = "pg18")]
+        {
+            let tuple = pg_sys::ReorderBufferAllocTupleBuf(reorder, bytes);
+            (tuple, tuple)
+        }
+    }
+}
+
+/// Allocates a change.
+///
+/// # Safety
+/// `reorder` is live, and owns the change.
+unsafe fn new_change(reorder: *mut pg_sys::ReorderBuffer) -> *mut pg_sys::ReorderBufferChange {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::ReorderBufferGetChange(reorder);
+        #[cfg(feature = "pg18")]
+        return pg_sys::ReorderBufferAllocChange(reorder);
+    }
+}
+
+/// Makes a change one of a row of the table in `file`. Its tuples need no toasted values.
+///
+/// # Safety
+/// `change` is live, and the tuples are of its reorder buffer.
+unsafe fn set_tuples(
+    change: *mut pg_sys::ReorderBufferChange,
+    file: Locator,
+    old: Option<DecodedTuple>,
+    new: Option<DecodedTuple>,
+) {
+    let (space, database, number) = file;
+    // SAFETY: the caller's promise; this part of the union is the one of rows.
+    unsafe {
+        let row = &mut (*change).data.tp;
+        #[cfg(feature = "pg15")]
+        {
+            row.relnode = pg_sys::RelFileNode {
+                spcNode: space.into(),
+                dbNode: database.into(),
+                relNode: number.into(),
+            };
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            row.rlocator = pg_sys::RelFileLocator {
+                spcOid: space.into(),
+                dbOid: database.into(),
+                relNumber: number.into(),
+            };
+        }
+        row.clear_toast_afterwards = true;
+        row.oldtuple = old.unwrap_or(std::ptr::null_mut());
+        row.newtuple = new.unwrap_or(std::ptr::null_mut());
     }
 }

@@ -14,8 +14,8 @@ use pgrx::prelude::*;
 
 use super::datum::RowOutlet;
 use super::descriptor::Descriptor;
-use super::ports;
 use super::tree::View;
+use super::{exec, ports};
 
 /// System columns of a row.
 #[derive(Clone, Copy, Default)]
@@ -78,11 +78,9 @@ pub fn ops() -> *const pg_sys::TupleTableSlotOps {
 }
 
 /// Notes that nobody reads values from a slot, so that none need be decoded for it.
-///
-/// # Safety
-/// A live slot of a lanes table.
-pub unsafe fn leave_out_values(slot: *mut pg_sys::TupleTableSlot) {
-    // SAFETY: the caller's promise; only slots of ours have the mark.
+pub fn leave_out_values(slot: exec::slot::Slot) {
+    let slot = slot.as_raw();
+    // SAFETY: the slot is live; only slots of ours have the mark.
     unsafe {
         if (*slot).tts_ops == ops() {
             (*slot.cast::<LanesSlot>()).leaves_out_values = true;

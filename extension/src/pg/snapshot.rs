@@ -1,9 +1,10 @@
 //! Snapshots: what a statement sees.
 
-use std::marker::PhantomData;
-use std::ptr::NonNull;
-
 use pgrx::pg_sys;
+
+use super::functions::process;
+use super::tree::view::views;
+use super::tree::{View, plan_field};
 
 /// The kinds of snapshots that differ in what they see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,23 +25,37 @@ pub enum SnapshotKind {
     Historic,
 }
 
+views! {
+    /// The structure of a snapshot.
+    SnapshotFields of SnapshotData {
+        snapshot_type: pg_sys::SnapshotType::Type;
+        curcid: pg_sys::CommandId;
+        xmin: pg_sys::TransactionId;
+    } {
+        /// The horizon of a non-vacuumable snapshot.
+        vistest: Option<VisibilityHorizon<'p>>;
+    } {
+        set_xmin = xmin: pg_sys::TransactionId;
+        set_xmax = xmax: pg_sys::TransactionId;
+        set_token = speculativeToken: u32;
+    }
+
+    /// What tells whether all can see that a row is gone.
+    VisibilityHorizon of GlobalVisState {} {} {}
+}
+
 /// A snapshot that lives for `'a`, with its kind at hand.
 #[derive(Clone, Copy)]
 pub struct Snapshot<'a> {
-    raw: NonNull<pg_sys::SnapshotData>,
+    fields: SnapshotFields<'a>,
     kind: SnapshotKind,
-    lives: PhantomData<&'a pg_sys::SnapshotData>,
 }
 
 impl<'a> Snapshot<'a> {
-    /// `None` for a null snapshot.
-    ///
-    /// # Safety
-    /// `raw` is null, or a snapshot that lives for `'a`.
-    pub unsafe fn new(raw: pg_sys::Snapshot) -> Option<Snapshot<'a>> {
-        let raw = NonNull::new(raw)?;
-        // SAFETY: the caller passes a live snapshot.
-        let kind = match unsafe { raw.as_ref() }.snapshot_type {
+    /// A snapshot that a callback or PostgreSQL's functions pass, and that lives for `'a`; `None` if it is null.
+    pub fn new(raw: pg_sys::Snapshot) -> Option<Snapshot<'a>> {
+        let fields: SnapshotFields<'a> = plan_field::<Option<_>>(raw)?;
+        let kind = match fields.snapshot_type() {
             pg_sys::SnapshotType::SNAPSHOT_MVCC => SnapshotKind::Mvcc,
             pg_sys::SnapshotType::SNAPSHOT_ANY => SnapshotKind::Any,
             pg_sys::SnapshotType::SNAPSHOT_SELF | pg_sys::SnapshotType::SNAPSHOT_TOAST => {
@@ -50,24 +65,19 @@ impl<'a> Snapshot<'a> {
             pg_sys::SnapshotType::SNAPSHOT_NON_VACUUMABLE => SnapshotKind::NonVacuumable,
             _ => SnapshotKind::Historic,
         };
-        Some(Snapshot {
-            raw,
-            kind,
-            lives: PhantomData,
-        })
+        Some(Snapshot { fields, kind })
     }
 
     /// Runs `work` with the snapshot that is active, as that of a query is while one of its functions runs. It stays so
     /// as long as `work` pops none.
     pub fn with_active<R>(work: impl FnOnce(Option<Snapshot<'_>>) -> R) -> R {
-        // SAFETY: runs inside a transaction; null if no snapshot is active.
-        work(unsafe { Snapshot::new(pg_sys::GetActiveSnapshot()) })
+        work(process::GetActiveSnapshot())
     }
 
     /// The C snapshot, for PostgreSQL's functions.
     #[inline]
     pub fn as_ptr(self) -> pg_sys::Snapshot {
-        self.raw.as_ptr()
+        self.fields.as_ptr()
     }
 
     /// The kind of the snapshot.
@@ -79,39 +89,35 @@ impl<'a> Snapshot<'a> {
     /// The command of its own transaction from which on an MVCC snapshot does not see changes.
     #[inline]
     pub fn command(self) -> pg_sys::CommandId {
-        // SAFETY: the snapshot is live.
-        unsafe { self.raw.as_ref() }.curcid
+        self.fields.curcid()
     }
 
     /// Whether a transaction was under way when an MVCC snapshot was taken, or began later.
     #[inline]
     pub fn was_under_way(self, xid: u32) -> bool {
-        // SAFETY: the snapshot is live.
-        unsafe { pg_sys::XidInMVCCSnapshot(xid.into(), self.as_ptr()) }
+        process::XidInMVCCSnapshot(xid.into(), self)
     }
 
     /// Whether VACUUM may remove what a transaction deleted, by a non-vacuumable snapshot.
     pub fn is_removable(self, xid: u32) -> bool {
-        // SAFETY: a live snapshot of this kind has the state that is tested.
-        unsafe { pg_sys::GlobalVisTestIsRemovableXid(self.raw.as_ref().vistest, xid.into()) }
+        let horizon = self.fields.vistest();
+        let horizon = horizon.expect("a non-vacuumable snapshot has a horizon");
+        process::GlobalVisTestIsRemovableXid(horizon, xid.into())
     }
 
     /// Makes a dirty snapshot forget the transactions that it reported for an earlier row.
     pub fn forget_writers(self) {
         if self.kind == SnapshotKind::Dirty {
-            // SAFETY: live, and a dirty snapshot belongs to its one user, who reads these fields afterwards.
-            unsafe {
-                (*self.as_ptr()).xmin = pg_sys::InvalidTransactionId;
-                (*self.as_ptr()).xmax = pg_sys::InvalidTransactionId;
-                (*self.as_ptr()).speculativeToken = 0;
-            }
+            // A dirty snapshot belongs to its one user, who reads these fields afterwards.
+            self.fields.set_xmin(pg_sys::InvalidTransactionId);
+            self.fields.set_xmax(pg_sys::InvalidTransactionId);
+            self.fields.set_token(0);
         }
     }
 
     /// Reports in a dirty snapshot that a transaction under way inserted the row.
     pub fn report_inserter(self, xid: u32) {
-        // SAFETY: as above.
-        unsafe { (*self.as_ptr()).xmin = xid.into() }
+        self.fields.set_xmin(xid.into());
     }
 
     /// The transaction under way that a dirty snapshot reports as the inserter of the row.
@@ -119,20 +125,17 @@ impl<'a> Snapshot<'a> {
         if self.kind != SnapshotKind::Dirty {
             return None;
         }
-        // SAFETY: the snapshot is live.
-        let xid = unsafe { self.raw.as_ref() }.xmin;
+        let xid = self.fields.xmin();
         (xid != pg_sys::InvalidTransactionId).then(|| xid.into_inner())
     }
 
     /// Reports in a dirty snapshot the token of a row that its inserter may yet take back; 0: the row stays.
     pub fn report_token(self, token: u32) {
-        // SAFETY: live, and a dirty snapshot belongs to its one user.
-        unsafe { (*self.as_ptr()).speculativeToken = token }
+        self.fields.set_token(token);
     }
 
     /// Reports in a dirty snapshot that a transaction under way deletes the row.
     pub fn report_deleter(self, xid: u32) {
-        // SAFETY: as above.
-        unsafe { (*self.as_ptr()).xmax = xid.into() }
+        self.fields.set_xmax(xid.into());
     }
 }

@@ -8,10 +8,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pgrx::prelude::*;
 
+use super::exec::child::Child;
+use super::executor;
+use super::tree::View;
+
 /// A statement. It is executed by [`Statement::each_row`], by [`Statement::run`] or, as a plan that
 /// is read, by [`Statement::with_plan`].
 pub struct Statement {
-    pub(super) sql: &'static std::ffi::CStr,
+    sql: &'static std::ffi::CStr,
     arguments: &'static [pg_sys::BuiltinOid],
     /// Whether the statement uses the snapshot of the calling query. Otherwise it uses a new one.
     is_read_only: bool,
@@ -159,11 +163,47 @@ impl Statement {
         });
     }
 
+    /// Starts the statement and calls `visit` with its plan under execution, of which `visit` reads as many rows as it
+    /// wants. PostgreSQL has checked the caller's privileges by then. The execution ends when `visit` returns.
+    pub fn with_plan<T>(&self, arguments: &[pg_sys::Datum], visit: impl FnOnce(Child) -> T) -> T {
+        Spi::connect(|_| {
+            // SAFETY: connected to SPI, whose memory is the current one. The statement consists of one query that
+            // returns rows, so its plan has one source and one statement. The plan is released after its execution has
+            // ended. If an error is raised, the end of the transaction releases everything.
+            unsafe {
+                let parameters = self.parameters(arguments);
+                let sources = pg_sys::SPI_plan_get_plan_sources(self.plan());
+                let source = (*(*sources).elements).ptr_value.cast();
+                let owner = pg_sys::CurrentResourceOwner;
+                let none = std::ptr::null_mut();
+                let plan = pg_sys::GetCachedPlan(source, parameters, owner, none);
+                let query = pg_sys::CreateQueryDesc(
+                    (*(*(*plan).stmt_list).elements).ptr_value.cast(),
+                    self.sql.as_ptr(),
+                    pg_sys::GetActiveSnapshot(),
+                    std::ptr::null_mut(),
+                    pg_sys::None_Receiver,
+                    parameters,
+                    none,
+                    0,
+                );
+                pg_sys::ExecutorStart(query, 0);
+                let memory = (*(*query).estate).es_query_cxt;
+                let result = executor::in_context(memory, || visit(Child::at((*query).planstate)));
+                pg_sys::ExecutorFinish(query);
+                pg_sys::ExecutorEnd(query);
+                pg_sys::FreeQueryDesc(query);
+                pg_sys::ReleaseCachedPlan(plan, owner);
+                result
+            }
+        })
+    }
+
     /// The list of parameters that an execution takes, in the current memory.
     ///
     /// # Panics
     /// If these are not as many arguments as the statement has.
-    pub(super) fn parameters(&self, arguments: &[pg_sys::Datum]) -> pg_sys::ParamListInfo {
+    fn parameters(&self, arguments: &[pg_sys::Datum]) -> pg_sys::ParamListInfo {
         assert_eq!(
             arguments.len(),
             self.arguments.len(),
@@ -190,7 +230,7 @@ impl Statement {
     ///
     /// # Safety
     /// The session is connected to SPI.
-    pub(super) unsafe fn plan(&self) -> pg_sys::SPIPlanPtr {
+    unsafe fn plan(&self) -> pg_sys::SPIPlanPtr {
         // SAFETY: connected to SPI; a kept plan lives as long as the session.
         unsafe {
             let mut plan = self.plan.load(Ordering::Relaxed);

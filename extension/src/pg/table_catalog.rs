@@ -6,15 +6,15 @@ use lanes_columnar::kind::LaneKind;
 use pgrx::pg_sys;
 use pgrx::pg_sys::SysCacheIdentifier::RELOID;
 
-use super::cached_row::{CachedRow, cached};
-use super::catalog_scan;
+use super::catalog_rows;
+use super::catalog_rows::{CachedRow, cached};
 use super::datum;
 use super::definitions::Definitions;
 use super::exec::expression::evaluated_once;
 use super::functions::catalog;
 use super::table::OpenTable;
 
-pub use super::catalog_scan::store_definitions;
+pub use super::catalog_rows::store_definitions;
 
 /// The definitions in `pg_class.reloptions` of a relation.
 pub fn stored_definitions(relation: pg_sys::Oid) -> Definitions<'static> {
@@ -135,7 +135,7 @@ pub fn constant_default(
 /// The databases that accept connections, templates excluded.
 pub fn databases() -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
-    catalog_scan::databases(|database| {
+    catalog_rows::databases(|database| {
         if database.datallowconn && !database.datistemplate {
             found.push(database.oid);
         }
@@ -155,7 +155,7 @@ pub fn lanes_tables() -> Vec<pg_sys::Oid> {
             && class.relpersistence != pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
             && matches!(class.relkind as u8, b'r' | b'm')
     };
-    catalog_scan::relations(|class| {
+    catalog_rows::relations(|class| {
         if is_lanes(class) {
             found.push(class.oid);
         }

@@ -89,16 +89,16 @@ impl OpenTable<'_> {
     /// Serializable isolation: this transaction reads a row, which `inserter` wrote.
     pub fn predicate_lock_row(
         self,
-        tid: pg_sys::ItemPointerData,
+        mut tid: pg_sys::ItemPointerData,
         snapshot: Snapshot<'_>,
         inserter: u32,
     ) {
-        ports::PredicateLockTID(self, tid, snapshot, inserter)
+        ports::PredicateLockTID(self, Place(&mut tid), snapshot, inserter)
     }
 
     /// Serializable isolation: whether scans under this snapshot report the writers that they do not see.
     pub fn reports_conflicts(self, snapshot: Snapshot<'_>) -> bool {
-        ports::serializable_check_needed(self, snapshot)
+        ports::CheckForSerializableConflictOutNeeded(self, snapshot)
     }
 
     /// Serializable isolation: this transaction read around a row that `xid` wrote.
@@ -108,7 +108,7 @@ impl OpenTable<'_> {
 
     /// Serializable isolation: this transaction is about to write to the table, or to change a row of it.
     pub fn check_conflict_in(self, row: Option<pg_sys::ItemPointerData>) {
-        ports::CheckForSerializableConflictIn(self, row)
+        ports::check_conflict_in(self, row)
     }
 }
 

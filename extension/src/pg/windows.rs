@@ -10,7 +10,7 @@ use super::tree::{
     tag,
 };
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-use super::tree::{RunCondition, walk};
+use super::tree::{Node, RunCondition, walk};
 
 /// The kind of an aggregate without `WITHIN GROUP`.
 const AGGKIND_NORMAL: std::ffi::c_char = b'n' as std::ffi::c_char;

@@ -21,8 +21,8 @@
 
 use super::expected::Expected;
 use super::key::Key;
-use crate::pg::condition_variable::{self, ConditionVariable};
 use crate::pg::shmem::Area;
+use crate::pg::shmem::{self, ConditionVariable};
 use crate::pg::transaction::now;
 
 /// The number of requests at a time.
@@ -294,7 +294,7 @@ pub fn ask(
     if is_unanswered(index, key) {
         answered.sleep(wait);
     }
-    condition_variable::cancel_sleep();
+    shmem::cancel_sleep();
     let failed = with_places(|places| {
         let place = &places[index];
         let is_failure =
@@ -349,7 +349,7 @@ fn wait_until(wait_max: i64, mut is_over: impl FnMut(&mut [Place], i64) -> bool)
             waiters().posted.sleep(wait);
             continue;
         }
-        condition_variable::cancel_sleep();
+        shmem::cancel_sleep();
         return;
     }
 }

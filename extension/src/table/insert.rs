@@ -1,5 +1,7 @@
-//! INSERT and COPY: the slots of one call become a run, which later commands see at once. Where
-//! PostgreSQL inserts a row at a time, [`super::pending_rows`] gathers rows over many calls.
+//! INSERT, COPY and `lanes.append`: the rows of one call become a run, which later commands see at
+//! once. INSERT and COPY bring slots ([`insert_slots`]); `lanes.append` and a restore from object
+//! storage bring columns ([`insert_columns`]). Where PostgreSQL inserts a row at a time,
+//! [`super::pending_rows`] gathers rows over many calls.
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;

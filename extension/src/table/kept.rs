@@ -22,7 +22,7 @@ use crate::pg::hooks::on_relation_change;
 use crate::pg::ports::Locator;
 use crate::pg::shmem::{self, ArenaLocks};
 use crate::pg::table::OpenTable;
-use crate::pg::{index, ports, transaction};
+use crate::pg::{index_columns, ports, transaction};
 use crate::storage::metapage::{self, Meta};
 use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
@@ -138,7 +138,7 @@ pub fn indexes(table: OpenTable<'_>) -> Indexes {
     shape(table);
     let any = table.has_indexes();
     let keys = match any {
-        true => index::key_columns(table),
+        true => index_columns::key_columns(table),
         false => Vec::new(),
     };
     let indexes = Indexes {

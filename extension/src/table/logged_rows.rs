@@ -25,7 +25,7 @@ use lanes_columnar::image::{self, Image};
 use super::row_columns::RowColumns;
 use crate::error;
 use crate::pg::datum::{Outlet, RowOutlet};
-use crate::pg::index;
+use crate::pg::index_columns;
 use crate::pg::row_log::{
     self, Action, Belonging, Decoding, RECORD_BYTES_MAX, RowDecoder, TupleLayout,
 };
@@ -96,7 +96,7 @@ pub fn old_image(
     new: Option<Slot<'_>>,
 ) -> OldImage {
     let keeps_key = |columns: &[usize]| {
-        new.is_some_and(|slot| index::have_equal_bytes(table, old, row, slot, columns))
+        new.is_some_and(|slot| index_columns::have_equal_bytes(table, old, row, slot, columns))
     };
     let mut rows = RowColumns::of(table);
     let attributes = record::attributes(table.descriptor());

@@ -5,14 +5,16 @@
 //!
 //! ```text
 //! dead                       -> counts for nobody
-//! fading                     -> counts for MVCC snapshots that were taken before the transaction was over
+//! fading                     -> counts for MVCC snapshots for which the transaction is in progress
 //! frozen                     -> counts for everybody
 //! the current transaction    -> counts if its command came before the snapshot's
 //! in the snapshot's list     -> does not count: it was in progress when the snapshot was taken
 //! committed                  -> counts
 //! anything else              -> aborted or crashed: does not count
 //! ```
-//! The last four lines are those of MVCC snapshots. `Snapshot::counts` has the rules of the other kinds.
+//! The transaction id of a fading run is one of the time at which the sealing took its rows out, so
+//! those snapshots were taken before that. The last four lines are those of MVCC snapshots. The
+//! function `counts` of this file has the rules of the other kinds.
 
 use lanes_columnar::arena::RunEntry;
 

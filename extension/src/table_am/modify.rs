@@ -21,7 +21,7 @@ use pgrx::pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleNoKeyExclusive};
 use pgrx::pg_sys::TM_Result;
 
 use crate::pg::access::Conflicts;
-use crate::pg::index;
+use crate::pg::index_columns;
 use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
@@ -201,7 +201,7 @@ fn mode_of_update(old: OldRow<'_>, slot: Slot<'_>) -> LockMode {
         return LockTupleNoKeyExclusive;
     }
     let view = one_row::view(old.reader, old.content, old.row);
-    match index::have_equal_bytes(table, view.outlet(), view.place(old.row), slot, &keys) {
+    match index_columns::have_equal_bytes(table, view.outlet(), view.place(old.row), slot, &keys) {
         true => LockTupleNoKeyExclusive,
         false => LockTupleExclusive,
     }

@@ -11,7 +11,7 @@ use crate::pg::access::{CopyCounts, Estimate, OldestIds, RelationAccess};
 use crate::pg::cluster_sort::{ClusterIndex, ClusterSort};
 use crate::pg::table::OpenTable;
 use crate::pg::table_work::create_file;
-use crate::pg::{index, ports, shmem, transaction};
+use crate::pg::{index_columns, ports, shmem, transaction};
 use crate::storage::metapage::Meta;
 use crate::storage::{directory, tombstone};
 use crate::table::{kept, tid};
@@ -93,7 +93,7 @@ fn forget(table: OpenTable<'_>) {
 /// BRIN indexes summarise ranges of the blocks that tuple ids name, and take it that the table has as many blocks
 /// as its size says. So a table with such an index counts these blocks, whatever its file takes.
 fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64 {
-    if fork != pg_sys::ForkNumber::MAIN_FORKNUM || !index::has_block_ranges(table) {
+    if fork != pg_sys::ForkNumber::MAIN_FORKNUM || !index_columns::has_block_ranges(table) {
         return table.fork_bytes(fork);
     }
     directory::next_row(table).div_ceil(tid::BLOCK_ROWS) * u64::from(pg_sys::BLCKSZ)

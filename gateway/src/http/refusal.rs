@@ -1,5 +1,9 @@
 //! Why a request is not answered with 204: a few kinds, each mapped to its status code here and
 //! nowhere else.
+//!
+//! Other answers have their statuses elsewhere: those of the query API in `query/failure.rs`, 404 for
+//! unknown routes and 405 for wrong methods in `app/router.rs`, those of the page's files in
+//! `page/routes.rs`.
 
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};

@@ -9,6 +9,8 @@
 //! The test is never evaluated for a value that no selected row has, because it may raise an error.
 //! The new values of one vector are tested together.
 
+use std::marker::PhantomData;
+
 use super::VECTOR_WORDS;
 use super::frame::Frame;
 use super::predicate::Truth;
@@ -34,14 +36,35 @@ pub enum Ternary {
     Null,
 }
 
+/// A value of the tested column, which is not NULL.
+///
+/// Invariant: the bits are those of a value of the column, extended by zeros, if values are kept by
+/// value. Otherwise they are the address of a value, which stays as it is for the lifetime.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct ColumnValue<'a>(u64, PhantomData<&'a [u8]>);
+
+impl<'a> ColumnValue<'a> {
+    /// Values by their bits.
+    ///
+    /// # Safety
+    /// The bits are those of values of the column, as the type's invariant states.
+    unsafe fn all(bits: &'a [u64]) -> &'a [ColumnValue<'a>] {
+        // SAFETY: the type is a transparent wrapper of the bits.
+        unsafe { std::slice::from_raw_parts(bits.as_ptr().cast(), bits.len()) }
+    }
+
+    /// The bits of the value, extended by zeros, or its address.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+}
+
 /// The test. Equal bits of values always have the same result.
 pub trait ValueTest {
     /// Tests values that are not NULL, one after the other.
-    ///
-    /// # Safety
-    /// Each value is one of the column's: its bits if values are kept by value, extended by zeros,
-    /// otherwise its address.
-    unsafe fn test(&mut self, values: &[u64], answers: &mut [Ternary]);
+    fn test(&mut self, values: &[ColumnValue<'_>], answers: &mut [Ternary]);
 
     /// Answers about NULL.
     fn test_null(&mut self) -> Ternary;
@@ -219,7 +242,8 @@ impl ExternalPredicate {
         self.answers.clear();
         self.answers.resize(self.values.len(), Ternary::Null);
         // SAFETY: this function's contract.
-        unsafe { self.test.test(&self.values, &mut self.answers) }
+        let values = unsafe { ColumnValue::all(&self.values) };
+        self.test.test(values, &mut self.answers);
     }
 }
 

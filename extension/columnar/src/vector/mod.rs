@@ -16,6 +16,7 @@
 //!   conversions.
 //! - `conversion`: conversions between number types. [`choice`]: `CASE` and `COALESCE`. `row_numbers`: results that
 //!   are written row by row.
+//! - [`operands`]: numbers of operands, row by row.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
 //! - [`decimal`]: expressions of `numeric`, computed with integers.
 //! - `text_predicate`: tests of text. [`text_search`]: tests that call no function for most texts.
@@ -24,6 +25,7 @@
 //!   `truth_memo`: their results. [`external_value`]: functions of several columns that are computed outside of this
 //!   crate. [`text_length`]: one that is computed here.
 //! - [`item_list`]: a list of items that serves as the dictionary of computed lanes.
+//!   [`lane_buffer`]: the memory of computed lanes.
 //! - [`text`]: dictionary codes: items, results that are kept from segment to segment, tests of
 //!   items.
 //!
@@ -42,8 +44,10 @@ pub mod external_predicate;
 pub mod external_value;
 pub mod frame;
 pub mod item_list;
+pub mod lane_buffer;
 pub mod members;
 pub mod number;
+pub mod operands;
 pub mod predicate;
 mod row_numbers;
 pub mod selection;

@@ -4,6 +4,7 @@
 //! result for an item is computed once for each dictionary. A segment's dictionary may begin as a
 //! copy of the one before it: the results for the common codes are then kept.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lane::DictionaryView;
@@ -47,6 +48,63 @@ pub unsafe fn item_payload<'a>(item: *const u8) -> &'a [u8] {
     unsafe {
         let bytes = item_bytes(item);
         &bytes[if *item & 1 == 1 { 1 } else { 4 }..]
+    }
+}
+
+/// An item of a lane, as code outside of this crate sees it.
+///
+/// Invariant: the pointer leads to an item, which stays as it is for the lifetime.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Item<'a>(*const u8, PhantomData<&'a [u8]>);
+
+impl<'a> Item<'a> {
+    /// The item without a payload: its header is its only byte.
+    const EMPTY: Item<'static> = {
+        const HEADER: &[u8] = &[1 << 1 | 1];
+        Item(HEADER.as_ptr(), PhantomData)
+    };
+
+    /// The item at an address.
+    ///
+    /// # Safety
+    /// `item` points to an item of a lane, which stays as it is for the lifetime.
+    #[inline]
+    pub(crate) unsafe fn new(item: *const u8) -> Item<'a> {
+        Item(item, PhantomData)
+    }
+
+    /// The item with which some bytes begin.
+    ///
+    /// # Panics
+    /// If the bytes end before the item does.
+    pub(super) fn first_of(bytes: &'a [u8]) -> Item<'a> {
+        let header = match bytes {
+            [first, ..] if first & 1 == 1 => 1,
+            _ => 4,
+        };
+        assert!(bytes.len() >= header, "an item without a header");
+        let item = Item(bytes.as_ptr(), PhantomData);
+        // SAFETY: the header is within the bytes. The length is compared before a byte is read.
+        let length = unsafe { item_bytes(item.0) }.len();
+        assert!(
+            (header..=bytes.len()).contains(&length),
+            "an item is cut off"
+        );
+        item
+    }
+
+    /// The address of the item, whose bytes stay as they are for the lifetime.
+    #[inline]
+    pub fn as_ptr(self) -> *const u8 {
+        self.0
+    }
+
+    /// The payload, without the header.
+    #[inline]
+    pub fn payload(self) -> &'a [u8] {
+        // SAFETY: the invariant of this type.
+        unsafe { item_payload(self.0) }
     }
 }
 
@@ -163,26 +221,19 @@ pub trait TextTest {
     }
 
     /// Whether it holds for an item.
-    ///
-    /// # Safety
-    /// `item` points to an item of a lane.
-    unsafe fn holds(&mut self, item: *const u8) -> bool;
+    fn holds(&mut self, item: Item<'_>) -> bool;
 
     /// Tests many items at once.
-    ///
-    /// # Safety
-    /// As for [`TextTest::holds`].
-    unsafe fn hold(&mut self, items: &[*const u8], found: &mut [bool]) {
+    fn hold(&mut self, items: &[Item<'_>], found: &mut [bool]) {
         for (item, found) in items.iter().zip(found) {
-            // SAFETY: this function's contract.
-            *found = unsafe { self.holds(*item) };
+            *found = self.holds(*item);
         }
     }
 }
 
 /// Items that are tested together, with their owners.
-pub(super) struct Asked<T> {
-    items: [*const u8; ASKED_MAX],
+pub(super) struct Asked<'a, T> {
+    items: [Item<'a>; ASKED_MAX],
     owners: [T; ASKED_MAX],
     count: usize,
 }
@@ -190,22 +241,19 @@ pub(super) struct Asked<T> {
 /// The number of items that are tested together.
 const ASKED_MAX: usize = 128;
 
-impl<T: Copy + Default> Asked<T> {
-    pub(super) fn new() -> Asked<T> {
+impl<'a, T: Copy + Default> Asked<'a, T> {
+    pub(super) fn new() -> Asked<'a, T> {
         Asked {
-            items: [std::ptr::null(); ASKED_MAX],
+            items: [Item::EMPTY; ASKED_MAX],
             owners: [T::default(); ASKED_MAX],
             count: 0,
         }
     }
 
     /// Adds an item. When the batch is full, tests it and passes each result to `tell`.
-    ///
-    /// # Safety
-    /// As for [`TextTest::holds`], until [`Asked::finish`].
-    pub(super) unsafe fn add(
+    pub(super) fn add(
         &mut self,
-        item: *const u8,
+        item: Item<'a>,
         owner: T,
         test: &mut dyn TextTest,
         tell: impl FnMut(T, bool),
@@ -213,20 +261,15 @@ impl<T: Copy + Default> Asked<T> {
         (self.items[self.count], self.owners[self.count]) = (item, owner);
         self.count += 1;
         if self.count == ASKED_MAX {
-            // SAFETY: this function's contract.
-            unsafe { self.finish(test, tell) };
+            self.finish(test, tell);
         }
     }
 
     /// Tests the items added since the last test.
-    ///
-    /// # Safety
-    /// As for [`Asked::add`].
-    pub(super) unsafe fn finish(&mut self, test: &mut dyn TextTest, mut tell: impl FnMut(T, bool)) {
+    pub(super) fn finish(&mut self, test: &mut dyn TextTest, mut tell: impl FnMut(T, bool)) {
         let mut found = [false; ASKED_MAX];
         let count = std::mem::take(&mut self.count);
-        // SAFETY: this function's contract.
-        unsafe { test.hold(&self.items[..count], &mut found[..count]) };
+        test.hold(&self.items[..count], &mut found[..count]);
         for (owner, found) in self.owners[..count].iter().zip(found) {
             tell(*owner, found);
         }
@@ -246,9 +289,8 @@ impl OneOf {
 }
 
 impl TextTest for OneOf {
-    unsafe fn holds(&mut self, item: *const u8) -> bool {
-        // SAFETY: this function's contract.
-        let payload = unsafe { item_payload(item) };
+    fn holds(&mut self, item: Item<'_>) -> bool {
+        let payload = item.payload();
         self.payloads.iter().any(|wanted| **wanted == *payload)
     }
 }

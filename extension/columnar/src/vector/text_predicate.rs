@@ -4,7 +4,7 @@
 use super::frame::Frame;
 use super::predicate::Truth;
 use super::selection::Selection;
-use super::text::{Asked, CodeMemo, TextTest};
+use super::text::{Asked, CodeMemo, Item, TextTest};
 use crate::lane::{DictionaryView, LaneData};
 
 /// A test of a text column with its results for the codes met so far.
@@ -54,7 +54,7 @@ impl TextPredicate {
                     let found = unsafe {
                         let code = *codes.add(frame.place + row);
                         memo.get(code, || {
-                            test.holds(heap.add(*slots.add(code as usize) as usize))
+                            test.holds(Item::new(heap.add(*slots.add(code as usize) as usize)))
                         })
                     };
                     if found {
@@ -81,14 +81,13 @@ impl TextPredicate {
                 let mut tell = |row: usize, found| {
                     yes.words[row / 64] |= u64::from(found) << (row % 64);
                 };
-                // SAFETY: rows of the vector that are not NULL.
-                unsafe {
-                    known.for_each(|row| {
-                        let item = lane.pointer(frame.place + row);
-                        asked.add(item, row, test, &mut tell);
-                    });
-                    asked.finish(test, &mut tell);
-                }
+                known.for_each(|row| {
+                    // SAFETY: a row of the vector that is not NULL. The lane stays as it is while
+                    // the frame lives.
+                    let item = unsafe { Item::new(lane.pointer(frame.place + row)) };
+                    asked.add(item, row, test, &mut tell);
+                });
+                asked.finish(test, &mut tell);
             }
             _ => {}
         }
@@ -135,14 +134,13 @@ impl TextPredicate {
         let mut tell = |code: u32, found| {
             codes.get(code, || found);
         };
-        // SAFETY: a dictionary has a slot for each of its items.
-        unsafe {
-            for code in unknown {
-                let item = heap.add(*slots.add(code as usize) as usize);
-                asked.add(item, code, test, &mut tell);
-            }
-            asked.finish(test, &mut tell);
+        for code in unknown {
+            // SAFETY: a dictionary has a slot for each of its items, which stay as they are while
+            // the caller's frame lives.
+            let item = unsafe { Item::new(heap.add(*slots.add(code as usize) as usize)) };
+            asked.add(item, code, test, &mut tell);
         }
+        asked.finish(test, &mut tell);
         for code in (0..dictionary.items).filter(|code| codes.known(*code) == Some(true)) {
             self.set[code as usize / 64] |= 1 << (code % 64);
         }

@@ -2,7 +2,7 @@
 
 use memchr::memmem::Finder;
 
-use super::text::{TextTest, item_payload};
+use super::text::{Item, TextTest};
 use crate::interrupt;
 
 /// Whether a text contains another one, byte by byte.
@@ -27,17 +27,14 @@ impl Contains {
 }
 
 impl TextTest for Contains {
-    unsafe fn holds(&mut self, item: *const u8) -> bool {
-        // SAFETY: this function's contract.
-        let text = unsafe { item_payload(item) };
-        self.0.find(text).is_some()
+    fn holds(&mut self, item: Item<'_>) -> bool {
+        self.0.find(item.payload()).is_some()
     }
 
-    unsafe fn hold(&mut self, items: &[*const u8], found: &mut [bool]) {
+    fn hold(&mut self, items: &[Item<'_>], found: &mut [bool]) {
         interrupt::check();
         for (item, found) in items.iter().zip(found) {
-            // SAFETY: this function's contract.
-            *found = unsafe { self.holds(*item) };
+            *found = self.holds(*item);
         }
     }
 }
@@ -51,9 +48,8 @@ pub struct LowerAscii {
     /// Lower-case texts as items, one after another.
     heap: Vec<u8>,
     starts: Vec<usize>,
-    /// The places of the texts of either test, and their items.
+    /// The places of the texts of either test.
     places: [Vec<usize>; 2],
-    items: Vec<*const u8>,
     found: Vec<bool>,
 }
 
@@ -71,7 +67,6 @@ impl LowerAscii {
             heap: Vec::new(),
             starts: Vec::new(),
             places: Default::default(),
-            items: Vec::new(),
             found: Vec::new(),
         }
     }
@@ -94,38 +89,36 @@ impl LowerAscii {
 }
 
 impl TextTest for LowerAscii {
-    unsafe fn holds(&mut self, item: *const u8) -> bool {
+    fn holds(&mut self, item: Item<'_>) -> bool {
         let mut found = [false];
-        // SAFETY: this function's contract.
-        unsafe { self.hold(&[item], &mut found) };
+        self.hold(&[item], &mut found);
         found[0]
     }
 
-    unsafe fn hold(&mut self, items: &[*const u8], found: &mut [bool]) {
+    fn hold(&mut self, items: &[Item<'_>], found: &mut [bool]) {
         self.heap.clear();
         self.starts.clear();
         self.places.iter_mut().for_each(Vec::clear);
         for (place, item) in items.iter().enumerate() {
-            // SAFETY: this function's contract.
-            let text = unsafe { item_payload(*item) };
+            let text = item.payload();
             let is_ascii = text.is_ascii();
             if is_ascii {
                 self.push(text);
             }
             self.places[usize::from(!is_ascii)].push(place);
         }
+        let mut asked = Vec::with_capacity(items.len());
         for (kind, places) in self.places.iter().enumerate() {
-            self.items.clear();
+            if places.is_empty() {
+                continue;
+            }
+            asked.clear();
             match kind {
                 0 => {
                     let starts = self.starts.iter();
-                    self.items
-                        .extend(starts.map(|start| self.heap[*start..].as_ptr()));
+                    asked.extend(starts.map(|start| Item::first_of(&self.heap[*start..])));
                 }
-                _ => self.items.extend(places.iter().map(|place| items[*place])),
-            }
-            if places.is_empty() {
-                continue;
+                _ => asked.extend(places.iter().map(|place| items[*place])),
             }
             self.found.clear();
             self.found.resize(places.len(), false);
@@ -133,8 +126,7 @@ impl TextTest for LowerAscii {
                 0 => &mut self.lowered,
                 _ => &mut self.others,
             };
-            // SAFETY: items of the heap, which stays as it is meanwhile, or the caller's.
-            unsafe { test.hold(&self.items, &mut self.found) };
+            test.hold(&asked, &mut self.found);
             for (place, result) in places.iter().zip(&self.found) {
                 found[*place] = *result;
             }
@@ -167,10 +159,8 @@ mod tests {
     struct Noting(std::rc::Rc<std::cell::RefCell<Vec<String>>>);
 
     impl TextTest for Noting {
-        unsafe fn holds(&mut self, item: *const u8) -> bool {
-            // SAFETY: the test passes live items.
-            let text = unsafe { item_payload(item) };
-            let text = String::from_utf8(text.to_vec()).unwrap();
+        fn holds(&mut self, item: Item<'_>) -> bool {
+            let text = String::from_utf8(item.payload().to_vec()).unwrap();
             let found = text.contains('x');
             self.0.borrow_mut().push(text);
             found
@@ -196,12 +186,11 @@ mod tests {
             &"Y".repeat(127),
         ];
         let items: Vec<Vec<u8>> = texts.iter().map(|text| item(text.as_bytes())).collect();
-        let pointers: Vec<*const u8> = items.iter().map(|item| item.as_ptr()).collect();
+        let items: Vec<Item<'_>> = items.iter().map(|item| Item::first_of(item)).collect();
         let mut found = vec![false; texts.len()];
         for _ in 0..2 {
             lowered.borrow_mut().clear();
-            // SAFETY: live items.
-            unsafe { test.hold(&pointers, &mut found) };
+            test.hold(&items, &mut found);
             assert_eq!(found, [false, true, false, true, true, false, false, false]);
             let expected = texts.iter().filter(|text| text.is_ascii());
             let expected: Vec<String> = expected.map(|text| text.to_ascii_lowercase()).collect();
@@ -221,10 +210,9 @@ mod tests {
         let mut test = Contains::new("äb".as_bytes());
         let texts = ["äb", "xäb", "äbx", "ä b", "", "b"];
         let items: Vec<Vec<u8>> = texts.iter().map(|text| item(text.as_bytes())).collect();
-        let pointers: Vec<*const u8> = items.iter().map(|item| item.as_ptr()).collect();
+        let items: Vec<Item<'_>> = items.iter().map(|item| Item::first_of(item)).collect();
         let mut found = vec![false; texts.len()];
-        // SAFETY: live items.
-        unsafe { test.hold(&pointers, &mut found) };
+        test.hold(&items, &mut found);
         assert_eq!(found, [true, true, true, false, false, false]);
     }
 }

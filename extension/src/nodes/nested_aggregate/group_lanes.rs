@@ -13,6 +13,7 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::VECTOR_WORDS;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::item_list::ItemList;
+use lanes_columnar::vector::lane_buffer::LaneBuffer;
 use lanes_columnar::vector::number::{Number, NumberType, Scalar};
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
@@ -21,7 +22,6 @@ use super::finished::Finished;
 use super::outputs::{Outputs, is_text};
 use crate::expressions::translate::{number_type, to_scalar};
 use crate::pg::datum;
-use crate::pg::lane_buffer::LaneBuffer;
 
 /// The lanes of a vector of groups.
 pub struct GroupLanes {

@@ -8,6 +8,7 @@ use std::ffi::CStr;
 
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::NumberType;
+use lanes_columnar::vector::operands;
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
@@ -24,7 +25,6 @@ use crate::pg::exec::child::Child;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::SlotWriter;
 use crate::pg::explain::Explain;
-use crate::pg::operands;
 use crate::vectors::counters::Counters;
 use crate::vectors::prune::{Filter, predicates};
 use crate::vectors::row_cursor::RowCursor;

@@ -4,6 +4,7 @@
 use lanes_columnar::aggregate::{Aggregation, Grouping};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::{Number, NumberType, Scalar};
+use lanes_columnar::vector::operands;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, Weight, WeightFault};
@@ -14,8 +15,8 @@ use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::table::QueryTable;
+use crate::pg::ports;
 use crate::pg::tree::{Expr, View};
-use crate::pg::{operands, ports};
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::VectorSource;
 

@@ -21,6 +21,7 @@ use crate::pg::ports;
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
+use crate::pg::tree::plan_node;
 use crate::pg::whole_error::whole;
 
 #[pg_guard]
@@ -105,8 +106,7 @@ pub(super) unsafe extern "C-unwind" fn finish_bulk_insert<A: RowAccess>(
     _options: i32,
 ) {
     whole(|| {
-        // SAFETY: PostgreSQL passes an open table.
-        A::finish_bulk_insert(unsafe { OpenTable::new(relation) });
+        A::finish_bulk_insert(OpenTable::new(relation));
     })
 }
 
@@ -229,8 +229,7 @@ pub(super) unsafe extern "C-unwind" fn relation_set_new_file<A: RelationAccess>(
 pub(super) unsafe extern "C-unwind" fn relation_nontransactional_truncate<A: RelationAccess>(
     table: pg_sys::Relation,
 ) {
-    // SAFETY: PostgreSQL passes a table that is open and exclusively locked.
-    A::truncate(unsafe { OpenTable::new(table) });
+    A::truncate(OpenTable::new(table));
 }
 
 #[pg_guard]
@@ -285,8 +284,7 @@ pub(super) unsafe extern "C-unwind" fn relation_size<A: RelationAccess>(
     relation: pg_sys::Relation,
     fork: pg_sys::ForkNumber::Type,
 ) -> u64 {
-    // SAFETY: PostgreSQL passes an open table.
-    A::size(unsafe { OpenTable::new(relation) }, fork)
+    A::size(OpenTable::new(relation), fork)
 }
 
 #[pg_guard]
@@ -363,7 +361,7 @@ pub(super) unsafe extern "C-unwind" fn index_build_range_scan<A: IndexAccess>(
             let is_brin = OpenTable::new(index).access_method() == pg_sys::BRIN_AM_OID;
             A::check_index(table, is_brin);
             let sink = EntrySink::new(index, callback, state);
-            let mut maker = EntryMaker::begin(table, index, info);
+            let mut maker = EntryMaker::begin(table, OpenTable::new(index), plan_node(info));
             let is_concurrent = (*info).ii_Concurrent;
             let mut build = |rows| {
                 let maker = &mut maker;
@@ -410,7 +408,7 @@ pub(super) unsafe extern "C-unwind" fn index_validate_scan<A: IndexAccess>(
         // entries.
         unsafe {
             let table = OpenTable::new(relation);
-            let mut maker = EntryMaker::begin(table, index, info);
+            let mut maker = EntryMaker::begin(table, OpenTable::new(index), plan_node(info));
             if let Some(snapshot) = Snapshot::new(snapshot) {
                 A::complete(table, snapshot, &mut maker, &mut FoundEntries::new(state));
             }

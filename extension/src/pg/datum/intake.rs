@@ -4,7 +4,7 @@ use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
 use pgrx::pg_sys;
 
-use super::item::with_item;
+use super::item::{bytes_of, with_item};
 use super::outlet::RowOutlet;
 use crate::pg::descriptor::{Attribute, Descriptor};
 use crate::pg::slot::Slot;
@@ -49,22 +49,18 @@ impl RowIntake {
     /// If the slot has fewer attributes.
     pub fn push_slot(&mut self, columns: &mut [Column], slot: Slot<'_>) {
         let (values, nulls) = slot.read_all();
-        // SAFETY: the slot's values are datums of the row type that its table and this intake have.
-        unsafe { push(&self.intakes, &mut self.scratch, columns, values, nulls) }
+        // The slot's values are datums of the row type that its table and this intake have.
+        push(&self.intakes, &mut self.scratch, columns, values, nulls);
     }
 
-    /// Appends a row of values.
-    ///
-    /// # Safety
-    /// The values are datums of the intake's row type.
-    pub(in crate::pg) unsafe fn push_values(
+    /// Appends a row of values, which are datums of the intake's row type.
+    pub(in crate::pg) fn push_values(
         &mut self,
         columns: &mut [Column],
         values: &[pg_sys::Datum],
         nulls: &[bool],
     ) {
-        // SAFETY: the caller's promise.
-        unsafe { push(&self.intakes, &mut self.scratch, columns, values, nulls) }
+        push(&self.intakes, &mut self.scratch, columns, values, nulls);
     }
 
     /// Appends a row of lanes that are of the intake's kinds.
@@ -87,30 +83,17 @@ impl RowIntake {
         row: usize,
         wanted: impl Fn(usize) -> bool,
     ) {
-        let count = self.values.len();
-        // SAFETY: the arrays have so many elements; the caller's lanes hold the row while it is copied.
-        unsafe {
-            let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-            outlet.read(row, 0, count, values, nulls);
-            for (attribute, is_null) in self.nulls.iter_mut().enumerate() {
-                *is_null |= !wanted(attribute);
-            }
-            push(
-                &self.intakes,
-                &mut self.scratch,
-                columns,
-                &self.values,
-                &self.nulls,
-            );
+        outlet.read_row(row, &mut self.values, &mut self.nulls);
+        for (attribute, is_null) in self.nulls.iter_mut().enumerate() {
+            *is_null |= !wanted(attribute);
         }
+        let (values, nulls) = (&self.values, &self.nulls);
+        push(&self.intakes, &mut self.scratch, columns, values, nulls);
     }
 }
 
-/// Appends one row.
-///
-/// # Safety
-/// The values are datums of the attributes' types.
-unsafe fn push(
+/// Appends one row, whose values are datums of the attributes' types.
+fn push(
     intakes: &[Intake],
     scratch: &mut Vec<u8>,
     columns: &mut [Column],
@@ -121,8 +104,7 @@ unsafe fn push(
         if nulls[i] {
             column.push_null();
         } else {
-            // SAFETY: the caller passes datums of these types.
-            unsafe { push_value(column, intakes[i], values[i], scratch) }
+            push_value(column, intakes[i], values[i], scratch);
         }
     }
 }
@@ -137,50 +119,33 @@ fn intake(attribute: &Attribute, kind: LaneKind) -> Intake {
     }
 }
 
-/// # Safety
-/// `value` is a datum of the attribute's type.
+/// Appends a datum of the attribute's type.
 #[inline]
-unsafe fn push_value(
-    column: &mut Column,
-    intake: Intake,
-    value: pg_sys::Datum,
-    scratch: &mut Vec<u8>,
-) {
-    // SAFETY: the caller passes a datum of this type.
-    unsafe {
-        match intake {
-            Intake::Absent => column.push_null(),
-            Intake::Bool => column.push_bool(value.value() != 0),
-            Intake::Value(width) => column.push_fixed(&value.value().to_ne_bytes()[..width]),
-            Intake::Reference(width) => column.push_fixed(std::slice::from_raw_parts(
-                value.cast_mut_ptr::<u8>(),
-                width,
-            )),
-            Intake::Item { packed } => {
-                with_item(value, packed, scratch, |item| column.push_item(item))
-            }
+fn push_value(column: &mut Column, intake: Intake, value: pg_sys::Datum, scratch: &mut Vec<u8>) {
+    match intake {
+        Intake::Absent => column.push_null(),
+        Intake::Bool => column.push_bool(value.value() != 0),
+        Intake::Value(width) => column.push_fixed(&value.value().to_ne_bytes()[..width]),
+        Intake::Reference(width) => column.push_fixed(bytes_of(value, width as i16)),
+        Intake::Item { packed } => {
+            with_item(value, packed, scratch, |item| column.push_item(item));
         }
     }
 }
 
 /// The bytes of a datum of the attribute's type, as a column of `kind` repeats them.
 pub fn to_bytes(value: pg_sys::Datum, attribute: &Attribute, kind: LaneKind) -> Vec<u8> {
-    // SAFETY: the caller passes a datum of this type.
-    unsafe {
-        match intake(attribute, kind) {
-            Intake::Absent => Vec::new(),
-            Intake::Bool => vec![(value.value() != 0) as u8],
-            Intake::Value(width) => value.value().to_ne_bytes()[..width].to_vec(),
-            Intake::Reference(width) => {
-                std::slice::from_raw_parts(value.cast_mut_ptr::<u8>(), width).to_vec()
-            }
-            Intake::Item { packed } => {
-                let mut bytes = Vec::new();
-                with_item(value, packed, &mut Vec::new(), |item| {
-                    bytes.extend_from_slice(item)
-                });
-                bytes
-            }
+    match intake(attribute, kind) {
+        Intake::Absent => Vec::new(),
+        Intake::Bool => vec![(value.value() != 0) as u8],
+        Intake::Value(width) => value.value().to_ne_bytes()[..width].to_vec(),
+        Intake::Reference(width) => bytes_of(value, width as i16).to_vec(),
+        Intake::Item { packed } => {
+            let mut bytes = Vec::new();
+            with_item(value, packed, &mut Vec::new(), |item| {
+                bytes.extend_from_slice(item);
+            });
+            bytes
         }
     }
 }

@@ -12,23 +12,27 @@
 use lanes_columnar::bytes16::Bytes16;
 use pgrx::pg_sys;
 
+use crate::pg::descriptor::Attribute;
 use crate::pg::{call_ports, executor};
+
+unsafe extern "C-unwind" {
+    // It raises no ERROR.
+    #[link_name = "datumIsEqual"]
+    fn is_equal(a: pg_sys::Datum, b: pg_sys::Datum, by_value: bool, length: i32) -> bool;
+}
 
 /// The largest size of a varlena with a one-byte header, header included, plus one.
 const SHORT_BYTES_MAX: usize = 0x7f;
 const HEADER_BYTES: usize = 4;
 
-/// Calls `take` with a varlena in the form that lanes hold.
-///
-/// # Safety
-/// `value` is a datum of a type of variable length.
-pub(super) unsafe fn with_item(
+/// Calls `take` with a value of a type of variable length in the form that lanes hold.
+pub(super) fn with_item(
     value: pg_sys::Datum,
     packed: bool,
     scratch: &mut Vec<u8>,
     take: impl FnOnce(&[u8]),
 ) {
-    // SAFETY: the caller passes a varlena; detoasting returns a plain one with a header of either kind.
+    // SAFETY: such a value is a varlena; detoasting returns a plain one with a header of either kind.
     unsafe {
         let original = value.cast_mut_ptr::<pg_sys::varlena>();
         let plain = pg_sys::pg_detoast_datum_packed(original);
@@ -97,6 +101,56 @@ pub fn payload<'a>(value: pg_sys::Datum) -> &'a [u8] {
     }
 }
 
+/// Whether two values of an attribute have the same bytes.
+pub fn have_equal_bytes(a: pg_sys::Datum, b: pg_sys::Datum, attribute: &Attribute) -> bool {
+    // SAFETY: both are live values of this attribute.
+    unsafe { is_equal(a, b, attribute.attbyval, attribute.attlen.into()) }
+}
+
+/// The bytes of a value by reference of a type of this length that is flat in memory; `None` if it is a reference to
+/// somewhere else.
+pub fn flat_size(value: pg_sys::Datum, length: i16) -> Option<usize> {
+    let at = value.cast_mut_ptr::<u8>();
+    // SAFETY: a varlena's first byte says how its length is written.
+    unsafe {
+        match length {
+            -1 if *at == 1 => None,
+            -1 if *at & 1 == 1 => Some((*at >> 1) as usize),
+            -1 => Some((at.cast::<u32>().read_unaligned() >> 2) as usize),
+            length => usize::try_from(length).ok(),
+        }
+    }
+}
+
+/// Writes so many bytes of a value by reference over another value, which was allocated for as many at least.
+pub fn overwrite(old: pg_sys::Datum, value: pg_sys::Datum, bytes: usize) {
+    // SAFETY: two live values, which do not overlap: one of them was allocated for a copy.
+    unsafe {
+        let (from, to) = (value.cast_mut_ptr::<u8>(), old.cast_mut_ptr::<u8>());
+        std::ptr::copy_nonoverlapping(from, to, bytes);
+    }
+}
+
+/// Frees a [copy](copied).
+pub fn free(value: pg_sys::Datum) {
+    // SAFETY: the value was allocated, and nobody uses it any more.
+    unsafe { pg_sys::pfree(value.cast_mut_ptr()) }
+}
+
+/// Appends a value's bytes, in a form that another process of the server can read.
+pub fn serialise(value: Option<pg_sys::Datum>, by_value: bool, length: i16, bytes: &mut Vec<u8>) {
+    // SAFETY: the value is live and of such a type.
+    unsafe { call_ports::datumSerialize(value, by_value, length, bytes) };
+}
+
+/// The value that [`serialise`] wrote, in the current memory context. The bytes come from an argument that PostgreSQL
+/// passes from a call of the serialisation function.
+pub fn restore(bytes: &[u8]) -> Option<pg_sys::Datum> {
+    // SAFETY: SQL declares such functions for arguments of type internal only, so nobody else can call them with other
+    // bytes.
+    unsafe { call_ports::datumRestore(bytes) }
+}
+
 /// A copy of a value by reference of a type of this length, in the current memory context.
 pub fn copied(value: pg_sys::Datum, length: i16) -> pg_sys::Datum {
     // SAFETY: a live value of such a type.
@@ -151,24 +205,18 @@ pub fn item_from_payload(payload: &[u8], packed: bool, item: &mut Vec<u8>) {
 /// The bytes of a text, without its header.
 pub fn text_payload(value: pg_sys::Datum) -> Box<[u8]> {
     let mut bytes = Vec::new();
-    // SAFETY: a live text; unpacked, an item has a header of four bytes.
-    unsafe {
-        with_item(value, false, &mut Vec::new(), |item| {
-            bytes.extend_from_slice(&item[HEADER_BYTES..])
-        })
-    };
+    with_item(value, false, &mut Vec::new(), |item| {
+        bytes.extend_from_slice(&item[HEADER_BYTES..])
+    });
     bytes.into_boxed_slice()
 }
 
 /// Writes a text as a lane of packed items holds it.
 pub fn text_item(value: pg_sys::Datum, item: &mut Vec<u8>) {
     item.clear();
-    // SAFETY: the caller passes a value of this type.
-    unsafe {
-        with_item(value, true, &mut Vec::new(), |bytes| {
-            item.extend_from_slice(bytes)
-        })
-    }
+    with_item(value, true, &mut Vec::new(), |bytes| {
+        item.extend_from_slice(bytes)
+    });
 }
 
 /// The bytes of a uuid.

@@ -82,6 +82,13 @@ impl RowOutlet {
         self.lanes.iter().map(|(lane, _)| *lane)
     }
 
+    /// Reads the attributes of a row, as many as there is room for: their datums, and which of them are NULL.
+    pub fn read_row(&self, row: usize, values: &mut [pg_sys::Datum], nulls: &mut [bool]) {
+        for (attribute, (value, is_null)) in values.iter_mut().zip(nulls).enumerate() {
+            (*value, *is_null) = self.value(row, attribute);
+        }
+    }
+
     /// Writes attributes `from..to` of a row (counted from the lanes' first) into a slot's arrays.
     ///
     /// # Safety

@@ -9,7 +9,7 @@
 //!
 //! One error boundary surrounds the evaluation of many values, because a boundary costs as much as a simple condition.
 
-use lanes_columnar::vector::external_predicate::{Ternary, ValueTest};
+use lanes_columnar::vector::external_predicate::{ColumnValue, Ternary, ValueTest};
 use pgrx::pg_sys;
 
 use super::expression::RowExpression;
@@ -55,7 +55,8 @@ impl ConditionTest {
     }
 
     /// A value as a datum, extended by its sign as PostgreSQL's macros do.
-    fn datum(&self, value: u64) -> pg_sys::Datum {
+    fn datum(&self, value: ColumnValue<'_>) -> pg_sys::Datum {
+        let value = value.bits();
         match self.width {
             Some(1) => pg_sys::Datum::from(value as i8),
             Some(2) => pg_sys::Datum::from(value as i16),
@@ -78,7 +79,7 @@ impl ConditionTest {
 
     /// Evaluates the condition for values of the column until an interrupt is pending, but at least for one. Returns
     /// the number of values that were evaluated.
-    fn answer(&self, values: &[u64], answers: &mut [Ternary]) -> usize {
+    fn answer(&self, values: &[ColumnValue<'_>], answers: &mut [Ternary]) -> usize {
         executor::in_batch(self.row.context, || {
             let mut count = 0;
             for (value, answer) in values.iter().zip(answers) {
@@ -97,7 +98,7 @@ impl ConditionTest {
 }
 
 impl ValueTest for ConditionTest {
-    unsafe fn test(&mut self, values: &[u64], answers: &mut [Ternary]) {
+    fn test(&mut self, values: &[ColumnValue<'_>], answers: &mut [Ternary]) {
         let mut done = 0;
         while done < values.len() {
             ports::CHECK_FOR_INTERRUPTS();

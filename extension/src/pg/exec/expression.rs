@@ -127,7 +127,6 @@ impl ProjectionOf<'static> {
     /// jumps.
     #[inline]
     pub fn project(self, input: Slot) -> Slot {
-        self.computation()
-            .map_or(input, |projection| executor::project(projection))
+        self.computation().map_or(input, executor::project)
     }
 }

@@ -8,56 +8,62 @@
 //! names to be read ahead. The blocks of a lanes table's tuple ids are virtual ones ([`crate::table::tid`]), mostly
 //! past the end of its file, and PostgreSQL raises an ERROR where a block lies past the file's last segment of 1 GB.
 
-use std::ffi::c_void;
-
 use pgrx::pg_sys;
 
+use super::child::Child;
+use super::slot::Slot;
+use crate::pg::executor;
 use crate::pg::slot;
 use crate::pg::table::OpenTable;
+use crate::pg::tree::QueryDesc;
+use crate::pg::tree::view::views;
 
-unsafe extern "C-unwind" {
-    #[cfg_attr(feature = "pg15", link_name = "planstate_tree_walker")]
-    #[cfg_attr(not(feature = "pg15"), link_name = "planstate_tree_walker_impl")]
-    fn walk_states(
-        state: *mut pg_sys::PlanState,
-        visit: Option<unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool>,
-        argument: *mut c_void,
-    ) -> bool;
+views! {
+    /// The state of a scan of a table by a bitmap.
+    BitmapScan of BitmapHeapScanState {} {} {
+        #[cfg(not(feature = "pg18"))]
+        set_blocks_ahead = prefetch_maximum: i32;
+    }
+
+    /// The state of an index-only scan.
+    IndexOnlyScan of IndexOnlyScanState {} {
+        table_slot = ioss_TableSlot: Slot;
+    } {}
+
+    /// The state of a scan of a table.
+    Scan of ScanState {} {
+        /// The table is open, but for a scan that is only explained.
+        ss_currentRelation: Option<OpenTable<'p>>;
+    } {}
 }
 
-/// Adjusts the scans of an execution that begins. Later runs of an execution, such as FETCH makes, need no second look.
-///
-/// # Safety
-/// `query` has begun to be executed. An ERROR jumps over this frame.
-pub unsafe fn adjust(query: *const pg_sys::QueryDesc) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !(*query).already_executed && !(*query).planstate.is_null() {
-            visit((*query).planstate, std::ptr::null_mut());
-        }
+/// Adjusts the scans of an execution that has begun. Later runs of an execution, such as FETCH makes, need no second
+/// look. An ERROR jumps over this frame.
+pub fn adjust(query: QueryDesc<'_>) {
+    if let Some(root) = query.planstate().filter(|_| !query.already_executed()) {
+        executor::walk_plans(root, &mut |plan| {
+            adjust_scan(plan);
+            false
+        });
     }
 }
 
-unsafe extern "C-unwind" fn visit(state: *mut pg_sys::PlanState, argument: *mut c_void) -> bool {
-    // SAFETY: the walker passes live states, and casts follow tags. The table of a scan is open; that of a scan which
-    // is only explained may not be.
-    unsafe {
-        let is_of_lanes = |scan: *const pg_sys::ScanState| {
-            let relation = (*scan).ss_currentRelation;
-            !relation.is_null() && OpenTable::new(relation).is_lanes()
-        };
-        match (*state).type_ {
-            #[cfg(not(feature = "pg18"))]
-            pg_sys::NodeTag::T_BitmapHeapScanState if is_of_lanes(state.cast()) => {
-                (*state.cast::<pg_sys::BitmapHeapScanState>()).prefetch_maximum = 0;
-            }
-            pg_sys::NodeTag::T_IndexOnlyScanState if is_of_lanes(state.cast()) => {
-                slot::leave_out_values(
-                    (*state.cast::<pg_sys::IndexOnlyScanState>()).ioss_TableSlot,
-                );
-            }
-            _ => {}
+fn adjust_scan(plan: Child) {
+    let is_of_lanes = |tag| {
+        let table = executor::as_node(plan, tag).and_then(Scan::ss_currentRelation);
+        table.is_some_and(OpenTable::is_lanes)
+    };
+    match plan.tag() {
+        #[cfg(not(feature = "pg18"))]
+        tag @ pg_sys::NodeTag::T_BitmapHeapScanState if is_of_lanes(tag) => {
+            let scan: Option<BitmapScan<'_>> = executor::as_node(plan, tag);
+            scan.into_iter().for_each(|scan| scan.set_blocks_ahead(0));
         }
-        walk_states(state, Some(visit), argument)
+        tag @ pg_sys::NodeTag::T_IndexOnlyScanState if is_of_lanes(tag) => {
+            let scan: Option<IndexOnlyScan<'_>> = executor::as_node(plan, tag);
+            scan.into_iter()
+                .for_each(|scan| slot::leave_out_values(scan.table_slot()));
+        }
+        _ => {}
     }
 }

@@ -18,7 +18,6 @@
 //! | | **Nodes** |
 //! | [`node`], [`child`] | a custom scan node and its plan; a plan below it |
 //! | [`parallel`] | memory that the participants of a parallel query share |
-//! | [`statement_plan`] | a statement whose rows this library reads |
 //! | [`index_scans`] | PostgreSQL's own index scans on lanes tables, adjusted as they begin |
 //! | | **Rows** |
 //! | [`slot`], [`table`] | slots; tables that a query reads |
@@ -30,8 +29,9 @@
 //! | [`row_evaluator`] | expressions for the selected rows of a vector |
 //! | [`transition`] | aggregates, by PostgreSQL's own transition functions |
 //! | [`decimal_aggregate`] | aggregates of `numeric`, with integers where the values fit |
-//! | `aggregate_functions`, `callable` | the functions of an aggregate, and their calls |
+//! | `aggregate_functions` | the functions of an aggregate |
 //! | | **Evaluation for values** |
+//! | `callable` | calls of functions, also of those of aggregates |
 //! | [`condition_test`] | conditions on one column |
 //! | [`function_call`] | calls of functions |
 //! | [`equality`], [`hashed_type`], [`value_codes`] | equality, hashes, and codes of values of any type |
@@ -48,7 +48,7 @@
 //!   ERROR into a panic.
 
 mod aggregate_functions;
-mod callable;
+pub(in crate::pg) mod callable;
 pub mod child;
 pub mod condition_test;
 pub mod decimal_aggregate;
@@ -64,7 +64,6 @@ pub mod row_evaluator;
 pub mod row_store;
 pub mod scalar;
 pub mod slot;
-pub mod statement_plan;
 pub mod table;
 pub mod transition;
 pub mod value_codes;

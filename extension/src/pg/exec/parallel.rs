@@ -1,12 +1,12 @@
 //! What the participants of a parallel query share.
 
 use std::ops::Deref;
-use std::ptr::NonNull;
 
-use pgrx::pg_sys;
+use crate::pg::functions::process;
 
-/// A value in the dynamic shared memory of a parallel query. It is valid until the node's shutdown callback returns.
-pub struct SharedState<T>(NonNull<T>);
+/// A value in the dynamic shared memory of a parallel query. It is valid until the node's shutdown callback returns,
+/// when its holder forgets the handle.
+pub struct SharedState<T: 'static>(&'static T);
 
 impl<T> Clone for SharedState<T> {
     fn clone(&self) -> Self {
@@ -20,30 +20,23 @@ impl<T> Deref for SharedState<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: `of` was promised an initialised value that outlives the handle.
-        unsafe { self.0.as_ref() }
+        self.0
     }
 }
 
 impl<T> SharedState<T> {
     /// The value, for what is dropped when the holder forgets the handle.
-    pub fn lasting(self) -> &'static T
-    where
-        T: 'static,
-    {
-        // SAFETY: as for `deref`.
-        unsafe { self.0.as_ref() }
+    pub fn lasting(self) -> &'static T {
+        self.0
     }
 
-    /// # Safety
-    /// `memory` points to an initialised value. The holder forgets the handle in the node's shutdown callback.
-    pub unsafe fn of(memory: *mut T) -> Option<SharedState<T>> {
-        NonNull::new(memory).map(SharedState)
+    /// A value that is initialised. The holder forgets the handle in the node's shutdown callback.
+    pub fn of(value: &'static T) -> SharedState<T> {
+        SharedState(value)
     }
 }
 
 /// Whether this process is a worker of a parallel query.
 pub fn is_worker() -> bool {
-    // SAFETY: reads a variable of this process.
-    unsafe { pg_sys::ParallelWorkerNumber >= 0 }
+    process::ParallelWorkerNumber() >= 0
 }

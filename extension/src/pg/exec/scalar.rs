@@ -46,8 +46,9 @@ pub struct Base {
 
 /// The state of a node's expressions. The borrow ends before anything else borrows it.
 fn scalars<'a>(node: Child) -> &'a mut Scalars {
-    // SAFETY: every node of this library begins with a `Base`, and handles are made of such nodes alone.
-    unsafe { &mut (*node.as_ptr().cast::<Base>()).scalars }
+    // Handles are made of nodes of this library alone.
+    let base: &'a mut Base = executor::of_node(node);
+    &mut base.scalars
 }
 
 /// Starts a node, which uses no value of its last start any more: frees those values.
@@ -210,11 +211,7 @@ impl RunningNode {
             (0..count as i32).contains(&parameter),
             "the query has {count} parameters"
         );
-        // SAFETY: the query's array has an element for each of its parameters, among which this one is.
-        unsafe {
-            let values = (*self.estate().as_ptr()).es_param_exec_vals;
-            !(*values.add(parameter as usize)).execPlan.is_null()
-        }
+        executor::awaits_plan(self.estate(), parameter as usize)
     }
 
     /// The value of an expression of the node's plan that has no columns; `None` is NULL. A value by reference lives

@@ -13,14 +13,19 @@
 //! | [`planner`] | paths, costs and estimates |
 //! | [`process`] | the server, this process, its transactions and locks |
 //! | [`relation`] | open tables: files, locks, statistics |
+//! | `special` | functions that take or return arrays, or whose declarations differ between versions |
 //! | [`values`] | functions of SQL on values |
 //!
 //! Invariants:
 //! - A declaration has the types of PostgreSQL's own. An argument that is a view or a handle is live, because its type
 //!   says so. A result that is a view without `Option` is never null.
-//! - A function stands here only if any values of its types are legal arguments. Others are called from the type that
-//!   keeps their conditions.
+//! - A function stands in a table only if any values of its types are legal arguments. Others are called from the type
+//!   that keeps their conditions.
 //! - An ERROR of such a function arrives as a panic, which the callback's guard turns back into the ERROR.
+//!
+//! Macros and inline functions of C are in [`ports`](super::ports), those of the executor that run once a row in
+//! [`executor`](super::executor), and what calls of aggregates and window functions need in
+//! [`call_ports`](super::call_ports).
 
 #![allow(non_snake_case, reason = "functions have their C names")]
 
@@ -31,6 +36,7 @@ pub mod nodes;
 pub mod planner;
 pub mod process;
 pub mod relation;
+mod special;
 pub mod values;
 
 use std::ffi::{CStr, c_char};
@@ -38,7 +44,6 @@ use std::ffi::{CStr, c_char};
 use pgrx::pg_sys::{self, Datum, NodeTag, Oid};
 
 use super::snapshot::Snapshot;
-use super::table::OpenTable;
 use super::tree::view::{Field, View};
 
 /// A value that is passed to C as a `C`.
@@ -113,6 +118,12 @@ impl<T> Argument<*mut T> for Place<'_, T> {
     }
 }
 
+impl<T> Argument<*mut T> for Option<Place<'_, T>> {
+    fn into_c(self) -> *mut T {
+        self.map_or(std::ptr::null_mut(), Argument::into_c)
+    }
+}
+
 impl<T> Argument<*const T> for Place<'_, T> {
     fn into_c(self) -> *const T {
         self.0
@@ -152,12 +163,6 @@ impl<'p, T, V: View<'p>> Answer<*mut T> for Option<V> {
     }
 }
 
-impl Argument<pg_sys::Relation> for OpenTable<'_> {
-    fn into_c(self) -> pg_sys::Relation {
-        self.as_ptr()
-    }
-}
-
 impl Argument<pg_sys::Snapshot> for Snapshot<'_> {
     fn into_c(self) -> pg_sys::Snapshot {
         self.as_ptr()
@@ -186,6 +191,13 @@ impl<'p> Answer<*mut c_char> for Option<&'p CStr> {
     unsafe fn of_c(value: *mut c_char) -> Option<&'p CStr> {
         // SAFETY: the pointer is null, or a string by the trait's contract.
         unsafe { Field::of(value) }
+    }
+}
+
+/// A snapshot, or null.
+impl<'p> Answer<pg_sys::Snapshot> for Option<Snapshot<'p>> {
+    unsafe fn of_c(value: pg_sys::Snapshot) -> Option<Snapshot<'p>> {
+        Snapshot::new(value)
     }
 }
 
@@ -223,6 +235,31 @@ macro_rules! functions {
     )*};
 }
 use functions;
+
+/// Declares functions of PostgreSQL that the bindings lack: `fn name(argument: Type as TypeInC) -> Type as TypeInC;`.
+macro_rules! unbound_functions {
+    ($(
+        $(#[$meta:meta])*
+        fn $name:ident($($argument:ident: $type:ty as $c_type:ty),* $(,)?)
+            $(-> $result:ty as $c_result:ty)?;
+    )*) => {$(
+        $(#[$meta])*
+        #[inline]
+        pub fn $name($($argument: $type),*) $(-> $result)? {
+            unsafe extern "C-unwind" {
+                fn $name($($argument: $c_type),*) $(-> $c_result)?;
+            }
+            $(let $argument: $c_type = $crate::pg::functions::Argument::into_c($argument);)*
+            // SAFETY: the table has the types of PostgreSQL's declaration. The boundary turns an ERROR into a panic.
+            unsafe {
+                $crate::pg::functions::Answer::of_c(pgrx::pg_sys::ffi::pg_guard_ffi_boundary(
+                    || $name($($argument),*),
+                ))
+            }
+        }
+    )*};
+}
+pub(super) use unbound_functions;
 
 /// Declares functions that read variables of PostgreSQL: `name: Type;`.
 macro_rules! variables {

@@ -2,15 +2,16 @@
 
 use std::ffi::CStr;
 
-use pgrx::IntoDatum;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Oid};
 
-use super::{Answer, Null, functions};
+use super::{Null, functions};
 use crate::pg::definitions::Definition;
 use crate::pg::tree::{
     Alias, Expr, FromExpr, FuncExpr, JoinTree, List, Name, PlannerInfo, Query, RangeTblEntry,
-    RelabelType, SortGroupClause, TargetEntry, Var, View,
+    RelabelType, SortGroupClause, TargetEntry, Var,
 };
+
+pub use super::special::{bigint_constant, expandRTE, text_constant};
 
 functions! {
     /// Adds to the levels of references that lead at least so many levels out of a query.
@@ -179,58 +180,4 @@ functions! {
         context: &CStr,
         which: Null,
     ) -> Oid;
-}
-
-/// A constant of type text.
-pub fn text_constant<'p>(bytes: &[u8]) -> Expr<'p> {
-    let (text, collation) = (pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID);
-    let value = bytes.into_datum();
-    let (datum, is_null) = (value.unwrap_or(Datum::null()), value.is_none());
-    // SAFETY: bytes as a datum are a varlena, as a text is one.
-    unsafe {
-        Answer::of_c(pg_sys::makeConst(
-            text, -1, collation, -1, datum, is_null, false,
-        ))
-    }
-}
-
-/// A constant of type bigint.
-pub fn bigint_constant<'p>(value: i64) -> Expr<'p> {
-    let (value, none) = (Datum::from(value), pg_sys::InvalidOid);
-    // SAFETY: a bigint has eight bytes and is passed by value.
-    unsafe {
-        Answer::of_c(pg_sys::makeConst(
-            pg_sys::INT8OID,
-            -1,
-            none,
-            8,
-            value,
-            false,
-            true,
-        ))
-    }
-}
-
-/// The names and the columns of an entry of a range table, which has this index at the query's own level. Dropped
-/// columns are NULL.
-pub fn expandRTE<'p>(
-    entry: RangeTblEntry<'p>,
-    index: i32,
-) -> (List<'p, Name<'p>>, List<'p, Expr<'p>>) {
-    let (mut names, mut values) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: a live entry; the lists are in the current memory context.
-    unsafe {
-        pg_sys::expandRTE(
-            entry.as_ptr(),
-            index,
-            0,
-            #[cfg(feature = "pg18")]
-            pg_sys::VarReturningType::VAR_RETURNING_DEFAULT,
-            -1,
-            true,
-            &raw mut names,
-            &raw mut values,
-        );
-        (Answer::of_c(names), Answer::of_c(values))
-    }
 }

@@ -2,11 +2,13 @@
 
 use pgrx::pg_sys;
 
-use super::{Answer, Null, Place, functions, variables};
+use super::{Null, Place, functions, variables};
 use crate::pg::tree::{
     Aggref, Expr, JoinPath, JoinPathExtraData, List, ParamPathInfo, Path, PathKey, PathTarget,
-    PlannerInfo, RelOptInfo, Relids, RestrictInfo, SortGroupClause, TargetEntry, View,
+    PlannerInfo, RelOptInfo, Relids, RestrictInfo, SortGroupClause, TargetEntry,
 };
+
+pub use super::special::{adjust_appendrel_attrs_multilevel, pull_varattnos};
 
 functions! {
     /// Adds a column with the number by which clauses refer to it; 0 is none.
@@ -35,6 +37,9 @@ functions! {
 
     /// Whether two sets have the same members.
     fn bms_equal(a: Relids<'_>, b: Relids<'_>) -> bool;
+
+    /// Frees a set.
+    fn bms_free(set: Relids<'_>);
 
     /// The members of both sets.
     #[cfg(not(feature = "pg15"))]
@@ -194,52 +199,4 @@ functions! {
 variables! {
     /// The setting of the same name.
     max_parallel_workers_per_gather: i32;
-}
-
-/// Expressions over a relation as expressions over one of its children.
-#[cfg(feature = "pg15")]
-pub fn adjust_appendrel_attrs_multilevel<'p, T: View<'p>>(
-    root: PlannerInfo<'p>,
-    expressions: List<'p, T>,
-    child: RelOptInfo<'p>,
-    parent: RelOptInfo<'p>,
-) -> List<'p, T> {
-    // SAFETY: live structures. A copy of a list of nodes is a list of such nodes.
-    unsafe {
-        Answer::of_c(pg_sys::adjust_appendrel_attrs_multilevel(
-            root.as_ptr(),
-            expressions.as_ptr().cast(),
-            (*child.as_ptr()).relids,
-            (*parent.as_ptr()).relids,
-        ))
-    }
-}
-
-/// Expressions over a relation as expressions over one of its children.
-#[cfg(not(feature = "pg15"))]
-pub fn adjust_appendrel_attrs_multilevel<'p, T: View<'p>>(
-    root: PlannerInfo<'p>,
-    expressions: List<'p, T>,
-    child: RelOptInfo<'p>,
-    parent: RelOptInfo<'p>,
-) -> List<'p, T> {
-    // SAFETY: live structures. A copy of a list of nodes is a list of such nodes.
-    unsafe {
-        Answer::of_c(pg_sys::adjust_appendrel_attrs_multilevel(
-            root.as_ptr(),
-            expressions.as_ptr().cast(),
-            child.as_ptr(),
-            parent.as_ptr(),
-        ))
-    }
-}
-
-/// The attributes of a relation that an expression uses, counted from the first system column.
-pub fn pull_varattnos<'p>(expr: Expr<'_>, relation: u32) -> Relids<'p> {
-    let mut found = std::ptr::null_mut();
-    // SAFETY: a live expression; the new set is in the current memory context.
-    unsafe {
-        pg_sys::pull_varattnos(expr.as_ptr(), relation, &raw mut found);
-        Answer::of_c(found)
-    }
 }

@@ -5,17 +5,24 @@ use std::ffi::{CStr, c_long};
 use pgrx::pg_sys::{self, Oid, TransactionId};
 
 use super::{Null, Place, functions, variables};
+use crate::pg::snapshot::{Snapshot, VisibilityHorizon};
 use crate::pg::time_zone::Zone;
 
 functions! {
     /// Aborts the current transaction.
     fn AbortCurrentTransaction();
 
+    /// Undoes changes of settings since a level, or keeps them.
+    fn AtEOXact_GUC(is_commit: bool, level: i32);
+
     /// Opens no database: shared catalogs can be read.
     fn BackgroundWorkerInitializeConnection(database: Null, role: Null, flags: u32);
 
     /// Locks a table until the transaction ends, unless that means waiting; whether it is locked.
     fn ConditionalLockRelationOid(table: Oid, mode: i32) -> bool;
+
+    /// The snapshot that is active, if there is one.
+    fn GetActiveSnapshot() -> Option<Snapshot<'p>>;
 
     /// The current command; with `is_used` it counts as one that has written.
     fn GetCurrentCommandId(is_used: bool) -> u32;
@@ -41,8 +48,17 @@ functions! {
     /// The id of the current top-level transaction; 0 if it has none.
     fn GetTopTransactionIdIfAny() -> TransactionId;
 
+    /// The current user, and what it may not do.
+    fn GetUserIdAndSecContext(user: Place<'_, Oid>, context: Place<'_, i32>);
+
+    /// Whether all can see that what a transaction deleted is gone.
+    fn GlobalVisTestIsRemovableXid(horizon: VisibilityHorizon<'_>, xid: TransactionId) -> bool;
+
     /// Locks a table until the transaction ends.
     fn LockRelationOid(table: Oid, mode: i32);
+
+    /// Begins a level of settings.
+    fn NewGUCNestLevel() -> i32;
 
     /// Raises an ERROR on a standby.
     fn PreventCommandDuringRecovery(command: &CStr);
@@ -67,14 +83,23 @@ functions! {
         source: pg_sys::GucSource::Type,
     );
 
+    /// Sets the current user, and what it may not do.
+    fn SetUserIdAndSecContext(user: Oid, context: i32);
+
     /// Whether a transaction that is not under way has committed.
     fn TransactionIdDidCommit(xid: TransactionId) -> bool;
 
     /// Whether a transaction is under way, or prepared.
     fn TransactionIdIsInProgress(xid: TransactionId) -> bool;
 
+    /// Unlocks a table.
+    fn UnlockRelationOid(table: Oid, mode: i32);
+
     /// Waits until the WAL up to a position, which this process has written, is on disk.
     fn XLogFlush(position: u64);
+
+    /// Whether a transaction was under way when a snapshot was taken, or began later.
+    fn XidInMVCCSnapshot(xid: TransactionId, snapshot: Snapshot<'_>) -> bool;
 
     /// A number of rows as the planner estimates them.
     fn clamp_row_est(rows: f64) -> f64;
@@ -119,6 +144,8 @@ functions! {
 variables! {
     /// The setting of the same name, in milliseconds.
     DeadlockTimeout: i32;
+    /// How many parts of the code hold off interrupts.
+    InterruptHoldoffCount: u32;
     /// What sort of process this is.
     MyBackendType: pg_sys::BackendType::Type;
     /// The database that this process is connected to.
@@ -127,6 +154,8 @@ variables! {
     MyProcPid: i32;
     /// The number of a worker of a parallel query; negative in any other process.
     ParallelWorkerNumber: i32;
+    /// Whether this process was asked to end.
+    ProcDiePending: i32;
     /// A lower bound of the transactions that are under way.
     RecentXmin: TransactionId;
     /// The isolation level of the transaction.
@@ -220,4 +249,16 @@ pub fn TransactionIdIsCurrentTransactionId(xid: u32) -> bool {
 pub fn GetCurrentTransactionIdIfAny() -> u32 {
     // SAFETY: reads this process's own state.
     unsafe { current_xid_if_any() }
+}
+
+/// `ConditionalXactLockTableWait`: whether the transaction is over.
+pub fn ConditionalXactLockTableWait(xid: u32) -> bool {
+    // SAFETY: a plain call.
+    unsafe {
+        pg_sys::ConditionalXactLockTableWait(
+            xid.into(),
+            #[cfg(feature = "pg18")]
+            false,
+        )
+    }
 }

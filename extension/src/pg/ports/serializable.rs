@@ -1,91 +1,50 @@
 //! Serializable isolation: what was read, and conflicts with those who write it.
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, ItemPointerData};
 
-use crate::pg::functions::process;
+use crate::pg::functions::{Place, process, unbound_functions};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 
-unsafe extern "C-unwind" {
+unbound_functions! {
+    /// This transaction is about to write a row, or a relation, whose row is none.
+    fn CheckForSerializableConflictIn(
+        table: OpenTable<'_> as pg_sys::Relation,
+        row: Option<Place<'_, ItemPointerData>> as pg_sys::ItemPointer,
+        block: u32 as pg_sys::BlockNumber,
+    );
+
+    /// This transaction read around a row that a transaction wrote.
+    fn CheckForSerializableConflictOut(
+        table: OpenTable<'_> as pg_sys::Relation,
+        xid: u32 as u32,
+        snapshot: Snapshot<'_> as pg_sys::Snapshot,
+    );
+
+    /// Whether scans under a snapshot must report the writers that they do not see.
     fn CheckForSerializableConflictOutNeeded(
-        relation: pg_sys::Relation,
-        snapshot: pg_sys::Snapshot,
-    ) -> bool;
-    #[link_name = "CheckForSerializableConflictOut"]
-    fn check_conflict_out(
-        relation: pg_sys::Relation,
-        xid: pg_sys::TransactionId,
-        snapshot: pg_sys::Snapshot,
+        table: OpenTable<'_> as pg_sys::Relation,
+        snapshot: Snapshot<'_> as pg_sys::Snapshot,
+    ) -> bool as bool;
+
+    /// This scan reads the whole relation.
+    fn PredicateLockRelation(
+        table: OpenTable<'_> as pg_sys::Relation,
+        snapshot: Snapshot<'_> as pg_sys::Snapshot,
     );
-    #[link_name = "CheckForSerializableConflictIn"]
-    fn check_conflict_in(
-        relation: pg_sys::Relation,
-        tid: pg_sys::ItemPointer,
-        block: pg_sys::BlockNumber,
+
+    /// This transaction reads a row, which a transaction wrote.
+    fn PredicateLockTID(
+        table: OpenTable<'_> as pg_sys::Relation,
+        row: Place<'_, ItemPointerData> as pg_sys::ItemPointer,
+        snapshot: Snapshot<'_> as pg_sys::Snapshot,
+        inserter: u32 as u32,
     );
-    #[link_name = "PredicateLockTID"]
-    fn predicate_lock_row(
-        relation: pg_sys::Relation,
-        tid: pg_sys::ItemPointer,
-        snapshot: pg_sys::Snapshot,
-        inserter: pg_sys::TransactionId,
-    );
-    #[link_name = "PredicateLockRelation"]
-    fn predicate_lock_relation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
 }
 
-/// Serializable isolation: this scan reads the whole relation.
-pub fn PredicateLockRelation(table: OpenTable<'_>, snapshot: Snapshot<'_>) {
-    let relation = table.as_ptr();
-    let snapshot = snapshot.as_ptr();
-    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| predicate_lock_relation(relation, snapshot)) }
-}
-
-/// Serializable isolation: this transaction reads a row, which `inserter` wrote.
-pub fn PredicateLockTID(
-    table: OpenTable<'_>,
-    mut tid: pg_sys::ItemPointerData,
-    snapshot: Snapshot<'_>,
-    inserter: u32,
-) {
-    let relation = table.as_ptr();
-    let snapshot = snapshot.as_ptr();
-    let tid = &raw mut tid;
-    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
-    unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            predicate_lock_row(relation, tid, snapshot, inserter.into())
-        })
-    }
-}
-
-/// Serializable isolation: whether scans under this snapshot must report the writers they do not see.
-pub fn serializable_check_needed(table: OpenTable<'_>, snapshot: Snapshot<'_>) -> bool {
-    let relation = table.as_ptr();
-    let snapshot = snapshot.as_ptr();
-    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
-    unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            CheckForSerializableConflictOutNeeded(relation, snapshot)
-        })
-    }
-}
-
-/// Serializable isolation: this transaction read around a row that `xid` wrote.
-pub fn CheckForSerializableConflictOut(table: OpenTable<'_>, xid: u32, snapshot: Snapshot<'_>) {
-    let relation = table.as_ptr();
-    let snapshot = snapshot.as_ptr();
-    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
-    unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_out(relation, xid.into(), snapshot))
-    }
-}
-
-/// Serializable isolation: this transaction is about to write the relation, or a row of it.
+/// This transaction is about to write the relation, or a row of it.
 #[inline]
-pub fn CheckForSerializableConflictIn(table: OpenTable<'_>, row: Option<pg_sys::ItemPointerData>) {
-    let relation = table.as_ptr();
+pub fn check_conflict_in(table: OpenTable<'_>, mut row: Option<ItemPointerData>) {
     if process::XactIsoLevel() != pg_sys::XACT_SERIALIZABLE as i32 {
         // Other transactions keep no record of what they read, and the check would return at once.
         return;
@@ -93,10 +52,5 @@ pub fn CheckForSerializableConflictIn(table: OpenTable<'_>, row: Option<pg_sys::
     let block = row.map_or(pg_sys::InvalidBlockNumber, |id| {
         u32::from(id.ip_blkid.bi_hi) << 16 | u32::from(id.ip_blkid.bi_lo)
     });
-    let mut row = row;
-    let tid = row
-        .as_mut()
-        .map_or(std::ptr::null_mut(), std::ptr::from_mut);
-    // SAFETY: the table is open and the snapshot live; the boundary turns an ERROR into a panic.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_in(relation, tid, block)) }
+    CheckForSerializableConflictIn(table, row.as_mut().map(Place), block);
 }

@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-use crate::pg::cached_row::cached;
+use crate::pg::catalog_rows::cached;
 use crate::pg::descriptor::Attribute;
 use crate::pg::functions::process;
 use crate::pg::table::OpenTable;
@@ -181,5 +181,23 @@ pub fn pgstat_count_heap_update(table: OpenTable<'_>) {
             #[cfg(not(feature = "pg15"))]
             false,
         );
+    }
+}
+
+/// The number of the next block that a read stream brings.
+///
+/// # Safety
+/// `stream` is live.
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+pub unsafe fn next_streamed_block(stream: *mut pg_sys::ReadStream) -> Option<u32> {
+    // SAFETY: the caller's promise; the pin that comes with the buffer is given back.
+    unsafe {
+        let buffer = pg_sys::read_stream_next_buffer(stream, std::ptr::null_mut());
+        if buffer == 0 {
+            return None;
+        }
+        let block = pg_sys::BufferGetBlockNumber(buffer);
+        pg_sys::ReleaseBuffer(buffer);
+        Some(block)
     }
 }

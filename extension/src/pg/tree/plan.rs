@@ -10,6 +10,8 @@ use super::operands::TargetEntry;
 use super::query::RangeTblEntry;
 use super::tag::Node;
 use super::view::views;
+use crate::pg::exec::child::Child;
+use crate::pg::exec::node::Estate;
 
 views! {
     /// A statement that is planned, or that needs no plan.
@@ -26,7 +28,13 @@ views! {
     } {}
 
     /// A query in execution.
-    QueryDesc of QueryDesc {} {
+    QueryDesc of QueryDesc {
+        /// Whether the query was run before, and is run again.
+        already_executed: bool;
+        operation: pg_sys::CmdType::Type;
+    } {
+        planstate: Option<Child>;
+        estate: Option<Estate>;
         plannedstmt: Option<PlannedStmt<'p>>;
         dest: Option<DestReceiver<'p>>;
     } {}

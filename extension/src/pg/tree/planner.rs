@@ -11,6 +11,7 @@ use super::path::{Path, PathTarget};
 use super::query::{Query, SortGroupClause};
 use super::tag::Node;
 use super::view::{nullable_fields, views};
+use crate::pg::exec::memory::Memory;
 use crate::pg::functions::{Null, Place, planner};
 
 views! {
@@ -32,6 +33,7 @@ views! {
         window_pathkeys: List<'p, PathKey<'p>>;
         distinct_pathkeys: List<'p, PathKey<'p>>;
         sort_pathkeys: List<'p, PathKey<'p>>;
+        planner_cxt: Memory;
         #[cfg(not(feature = "pg15"))]
         processed_groupClause: List<'p, SortGroupClause<'p>>;
         #[cfg(not(feature = "pg15"))]

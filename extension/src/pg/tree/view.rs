@@ -5,7 +5,6 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 
 use crate::pg::snapshot::Snapshot;
-use crate::pg::table::OpenTable;
 
 /// A view of a structure of PostgreSQL.
 pub trait View<'p>: Copy {
@@ -85,27 +84,12 @@ impl<'p> Field<'p> for Option<&'p CStr> {
     }
 }
 
-impl<'p> Field<'p> for OpenTable<'p> {
-    type Raw = *mut pg_sys::RelationData;
-
-    unsafe fn of(raw: *mut pg_sys::RelationData) -> OpenTable<'p> {
-        assert!(!raw.is_null(), "an open table");
-        // SAFETY: not null; see the trait for the rest.
-        unsafe { OpenTable::new(raw) }
-    }
-
-    fn raw(self) -> *mut pg_sys::RelationData {
-        self.as_ptr()
-    }
-}
-
 /// A snapshot; null where there is none.
 impl<'p> Field<'p> for Option<Snapshot<'p>> {
     type Raw = *mut pg_sys::SnapshotData;
 
     unsafe fn of(raw: *mut pg_sys::SnapshotData) -> Option<Snapshot<'p>> {
-        // SAFETY: the trait's contract.
-        unsafe { Snapshot::new(raw) }
+        Snapshot::new(raw)
     }
 
     fn raw(self) -> *mut pg_sys::SnapshotData {

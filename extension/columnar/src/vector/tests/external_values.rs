@@ -15,7 +15,7 @@ use super::number_tree::any_rarity;
 use crate::limits::VECTOR_ROWS;
 use crate::test_support::cases;
 use crate::vector::external_predicate::{
-    ExternalPredicate, NEW_VALUES_MIN, Ternary, VALUES_MAX, ValueTest,
+    ColumnValue, ExternalPredicate, NEW_VALUES_MIN, Ternary, VALUES_MAX, ValueTest,
 };
 use crate::vector::external_value::{ExternalValue, RowFunction};
 use crate::vector::frame::Frame;
@@ -95,11 +95,11 @@ struct Witness {
 }
 
 impl ValueTest for Witness {
-    unsafe fn test(&mut self, values: &[u64], answers: &mut [Ternary]) {
+    fn test(&mut self, values: &[ColumnValue<'_>], answers: &mut [Ternary]) {
         for (value, found) in values.iter().zip(answers) {
-            let address = *value as *const u8;
+            let address = value.bits() as *const u8;
             let question = match self.form {
-                Form::Value => *value,
+                Form::Value => value.bits(),
                 // SAFETY: the address of an item.
                 Form::Item => of_text(unsafe { item_payload(address) }),
                 // SAFETY: the address of so many bytes.

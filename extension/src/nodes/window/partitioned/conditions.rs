@@ -23,7 +23,7 @@ pub struct RankCondition {
 impl RankCondition {
     /// The conditions of a plan that are such comparisons. The first columns of its rows are no calls.
     pub fn of_plan(plan: CustomPlan<'_>, columns: usize) -> Vec<RankCondition> {
-        let conditions = nodes::plan_list::<pg_sys::Node>(plan.quals());
+        let conditions = nodes::plan_list(plan.quals());
         conditions
             .filter_map(|condition| RankCondition::of(plan_node(condition), columns))
             .collect()

@@ -1,10 +1,16 @@
-//! The memory of a lane that this process fills: values of any width for a vector.
+//! The memory of a lane that is filled for one vector: values of any width, which lie side by side.
 
-use lanes_columnar::limits::VECTOR_ROWS;
-use lanes_columnar::vector::number::Number;
+use super::number::Number;
+use crate::limits::VECTOR_ROWS;
 
 /// Room for a vector of values of up to 64 bits.
 pub struct LaneBuffer(Box<[u64; VECTOR_ROWS]>);
+
+impl Default for LaneBuffer {
+    fn default() -> LaneBuffer {
+        LaneBuffer::new()
+    }
+}
 
 impl LaneBuffer {
     /// A buffer of zeros.
@@ -26,7 +32,8 @@ impl LaneBuffer {
     #[inline]
     pub fn set<T: LaneValue>(&mut self, row: usize, value: T) {
         assert!(row < VECTOR_ROWS, "a row outside of the vector");
-        // SAFETY: the buffer has room for a vector of values of this width, which is at most that of a word.
+        // SAFETY: the buffer has room for a vector of values of this width, which is at most that
+        // of a word.
         unsafe { self.0.as_mut_ptr().cast::<T>().add(row).write(value) }
     }
 }
@@ -37,5 +44,5 @@ impl LaneBuffer {
 /// The type has at most 8 bytes, no greater alignment, and no invalid bit patterns.
 pub unsafe trait LaneValue: Copy {}
 
-// SAFETY: the engine's numbers and the codes of a dictionary are plain numbers of at most 8 bytes.
+// SAFETY: the number types are plain numbers of at most 8 bytes, and so are a dictionary's codes.
 unsafe impl<T: Number> LaneValue for T {}

@@ -1,14 +1,14 @@
-//! Values of the engine's operands, row by row.
+//! Values of operands, row by row, for users outside of this crate.
 //!
-//! An operand is made for a vector, and has a number of its type for each row of the vector. It is
-//! read before the vector that it was made for is left.
+//! An [`Operand`] is made for a vector, and has a number of its type for each row of the vector. The
+//! caller reads it before the vector that it was made for is left.
 
-use lanes_columnar::aggregate::ema::order_key;
-use lanes_columnar::over::numbers::NumberColumn;
-use lanes_columnar::vector::number::{Number, NumberType, Scalar};
-use lanes_columnar::vector::selection::Selection;
-use lanes_columnar::vector::value::Operand;
-use lanes_columnar::with_number;
+use super::number::{Number, NumberType, Scalar};
+use super::selection::Selection;
+use super::value::Operand;
+use crate::aggregate::ema::order_key;
+use crate::over::numbers::NumberColumn;
+use crate::with_number;
 
 /// The number of a row, which is not NULL.
 #[inline]
@@ -33,8 +33,8 @@ pub fn order_keys(number: NumberType, operand: Operand, rows: &Selection, keys: 
     }));
 }
 
-/// Appends the numbers of the selected rows; NULL for those that are not among the counted rows, for which alone the
-/// operand was evaluated.
+/// Appends the numbers of the selected rows; NULL for those that are not among the counted rows, for
+/// which alone the operand was evaluated.
 pub fn append(
     number: NumberType,
     operand: Operand,
@@ -50,7 +50,8 @@ pub fn append(
     }));
 }
 
-/// Appends the numbers of the selected rows as unsigned integers in the same order, or in the opposite one.
+/// Appends the numbers of the selected rows as unsigned integers in the same order, or in the
+/// opposite one.
 pub fn append_order_keys(
     number: NumberType,
     operand: Operand,
