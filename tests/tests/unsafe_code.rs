@@ -14,10 +14,6 @@ const LISTED: &[(&str, &str)] = &[
         "custom_scan/callbacks.rs",
         "the callbacks of custom scan nodes, generic over the node",
     ),
-    (
-        "joins/by_time/stage.rs",
-        "hands vectors to the engine's joins, which keep them",
-    ),
     ("table_am/bitmap.rs", "callbacks of the access method"),
     ("table_am/index.rs", "callbacks of the access method"),
     ("table_am/routine.rs", "callbacks of the access method"),

@@ -1,6 +1,7 @@
 //! The nearest row within bounds.
 
 use super::cursor::{Bound, Cursors};
+use super::reading::check_rows;
 use super::series::Series;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::selection::Selection;
@@ -33,20 +34,24 @@ impl Asof {
     /// `far`. When looking back, these are the upper and the lower bound. No selected row has NULL
     /// as a bound. Returns the rows that found one.
     ///
-    /// # Safety
-    /// Bounds and ids are those of the selection's vector.
-    pub unsafe fn find(
+    /// Bounds and ids are those of the selection's vector, which has `rows` rows. They are read
+    /// before the caller leaves the vector, as in every evaluation.
+    ///
+    /// # Panics
+    /// If a row past the vector is selected, or has no id.
+    pub fn find(
         &mut self,
         series: &Series,
-        ids: &[u32],
+        (ids, rows): (&[u32], usize),
         near: &Bound,
         far: Option<&Bound>,
         selection: &Selection,
     ) -> Selection {
+        check_rows(selection, rows);
         let mut found = Selection::NONE;
         let times = &series.times[..];
         selection.for_each(|row| {
-            // SAFETY: a row of the vector.
+            // SAFETY: a row of the vector, for each of which an operand has a number.
             let time = unsafe { near.time(row) };
             let place = if self.backward {
                 let after = self.cursors.after(times, ids[row], time, near.inclusive);

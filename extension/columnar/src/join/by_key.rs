@@ -19,9 +19,14 @@ use std::cmp::Ordering;
 
 use lanes_simd::search;
 
+use super::cursor::Bound;
 use super::joined_column::JoinedColumn;
+use super::keys::{self, JoinKeys};
+use super::reading::{RightVector, check};
 use crate::aggregate::stretches::StretchList;
 use crate::limits::VECTOR_ROWS;
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -218,13 +223,51 @@ impl ByKey {
         }
     }
 
+    /// Begins with a vector of the left side, with the upper bounds of its rows. `matching` are the
+    /// selected rows whose bounds are not NULL; those without a key are taken out. Returns false if
+    /// another kind of join is faster.
+    ///
+    /// # Errors
+    /// The errors of the keys.
+    pub fn enter_left(
+        &mut self,
+        frame: &Frame<'_>,
+        upper: Option<&Bound>,
+        keys: &mut JoinKeys,
+        matching: &mut Selection,
+        joined: &mut [JoinedColumn],
+    ) -> Evaluation<bool> {
+        let Some(times) = upper.and_then(|bound| bound.own_times(frame.rows)) else {
+            return Ok(false);
+        };
+        let ids = keys.assign(keys::Side::Left, frame, matching)?;
+        check(&ids, matching, frame.rows);
+        // SAFETY: the times are read before the left side goes on, as in every evaluation.
+        Ok(unsafe { self.begin_left(times.as_ptr(), &ids, matching, frame.rows, joined) })
+    }
+
+    /// Begins with a vector of the right side; the columns are its window's from the first row on.
+    /// False as for the left side.
+    ///
+    /// # Panics
+    /// If the vector's parts are not of as many rows.
+    pub fn enter_right(&mut self, vector: &RightVector<'_>, columns: Vec<Operand>) -> bool {
+        let Some(times) = vector.own_times() else {
+            return false;
+        };
+        let (ids, selection) = (&vector.ids[..], &vector.selection);
+        let window = (vector.place, columns);
+        // SAFETY: times and columns are read before the right side goes on, as in every evaluation.
+        unsafe { self.begin_right(times.as_ptr(), ids, selection, vector.rows, window) }
+    }
+
     /// Begins with a vector of the left side, of which some rows match. Returns false if another
     /// kind of join is faster.
     ///
     /// # Safety
     /// There is a time for each row, and the times stay readable until the next vector of this
     /// side.
-    pub unsafe fn enter_left(
+    pub(super) unsafe fn begin_left(
         &mut self,
         times: *const i64,
         ids: &[u32],
@@ -244,7 +287,7 @@ impl ByKey {
     ///
     /// # Safety
     /// As there, of the columns too.
-    pub unsafe fn enter_right(
+    pub(super) unsafe fn begin_right(
         &mut self,
         times: *const i64,
         ids: &[u32],
@@ -266,11 +309,9 @@ impl ByKey {
     }
 
     /// Writes the matches of left rows, until one of the vectors is done. `order` is the order of
-    /// the keys by their ids.
-    ///
-    /// # Safety
-    /// The vectors and columns that were entered are still readable.
-    pub unsafe fn advance(
+    /// the keys by their ids. The caller has left neither the vectors nor the window that were
+    /// entered.
+    pub fn advance(
         &mut self,
         joined: &mut [JoinedColumn],
         order: impl Fn(u32, u32) -> Ordering,
@@ -295,7 +336,8 @@ impl ByKey {
                     return Step::OutOfOrder;
                 }
                 if right_key == key {
-                    // SAFETY: this function's contract.
+                    // SAFETY: the right vector and its columns stay readable until the next one
+                    // is entered.
                     if !unsafe { self.gather(right_rows) } {
                         return Step::OutOfOrder;
                     }
@@ -304,7 +346,7 @@ impl ByKey {
                 }
                 self.right.pass(right_key);
             }
-            // SAFETY: this function's contract.
+            // SAFETY: the left vector stays readable until the next one is entered.
             if !unsafe { self.answer(rows, joined) } {
                 return Step::OutOfOrder;
             }

@@ -1,6 +1,7 @@
 //! Finding times of a key. A cursor for each key remembers where the last search ended: times in
 //! order are found in a step or two, other times by doubling steps and bisection.
 
+use super::reading::own_times;
 use super::series::Series;
 use crate::vector::number::{Number, NumberType};
 use crate::vector::value::Operand;
@@ -18,6 +19,11 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The time of each row of a vector, if each row has its own time of 64 bits.
+    pub(super) fn own_times(&self, rows: usize) -> Option<&[i64]> {
+        own_times(self.number, &self.times, rows)
+    }
+
     /// The time of a row.
     ///
     /// # Safety

@@ -1,6 +1,7 @@
 //! The keys of two sides: equal keys get one id.
 
 use std::cmp::Ordering;
+use std::ops::Deref;
 
 use crate::aggregate::key::{Ids, Key, KeyReader, spread};
 use crate::aggregate::key_values::KeyValues;
@@ -27,6 +28,30 @@ pub enum Side {
     Left,
     /// The rows that are looked for.
     Right,
+}
+
+/// The ids of a vector's rows, made by [`JoinKeys::assign`].
+///
+/// Invariant: the id of each selected row is less than the number of keys.
+#[derive(Clone, Copy)]
+pub struct KeyIds<'a> {
+    ids: &'a [u32],
+    keys: usize,
+}
+
+impl KeyIds<'_> {
+    /// One more than the greatest id of all vectors so far.
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+}
+
+impl Deref for KeyIds<'_> {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        self.ids
+    }
 }
 
 struct JoinKeyState {
@@ -115,9 +140,11 @@ impl JoinKeys {
         side: Side,
         frame: &Frame<'_>,
         selection: &mut Selection,
-    ) -> Evaluation<&[u32]> {
+    ) -> Evaluation<KeyIds<'_>> {
         let mut pairs = self.pairs.iter_mut();
         let several = self.keys.len() > 1;
+        // Without keys there is one id.
+        let mut keys = 1;
         for (index, key) in self.keys.iter_mut().enumerate() {
             let reader = match side {
                 Side::Left => &mut key.left,
@@ -129,7 +156,8 @@ impl JoinKeys {
                 if let Some(null) = null {
                     remove(selection, ids, null);
                 }
-                return Ok(ids);
+                let keys = key.values.len();
+                return Ok(KeyIds { ids, keys });
             }
             let mut own = [0; VECTOR_ROWS];
             spread(&ids, selection, &mut own);
@@ -138,12 +166,15 @@ impl JoinKeys {
             }
             if index == 0 {
                 *self.ids = own;
+                keys = key.values.len();
             } else if let Some(pairs) = pairs.next() {
                 let before = &mut self.ids;
                 selection.for_each(|row| before[row] = pairs.id(before[row], own[row]));
+                keys = pairs.len();
             }
         }
-        Ok(&self.ids[..])
+        let ids = &self.ids[..];
+        Ok(KeyIds { ids, keys })
     }
 }
 

@@ -18,6 +18,7 @@
 //! - [`asof`], [`window`]: the match of each left row.
 //! - [`side_by_side`]: joins without a series, while both sides are read in the order of their
 //!   times: [`merge`] for the nearest rows, [`sliding`] for aggregates.
+//!   [`reading`]: their safe use.
 //! - [`by_key`]: joins without a series, while both sides are read by key and time: the nearest
 //!   rows.
 //! - [`joined_column`]: the columns of the matches.
@@ -44,6 +45,7 @@ pub mod key_set;
 pub mod keys;
 mod many_keys;
 pub mod merge;
+pub mod reading;
 pub mod room;
 pub mod series;
 pub mod side_by_side;

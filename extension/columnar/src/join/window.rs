@@ -6,6 +6,7 @@
 
 use super::cursor::{Bound, Cursors};
 use super::joined_column::JoinedColumn;
+use super::reading::check_rows;
 use super::series::Series;
 use crate::aggregate::moments::FloatState;
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
@@ -71,22 +72,23 @@ impl Window {
     /// Aggregates for each selected row. `matching` are the selected rows whose keys and bounds are
     /// not NULL. Without a bound, all rows on that side are within.
     ///
-    /// # Safety
-    /// Bounds and ids are those of the selection's vector.
+    /// Bounds and ids are those of the selection's vector, which has `rows` rows. They are read
+    /// before the caller leaves the vector, as in every evaluation.
     ///
     /// # Errors
     /// The errors of the aggregates, and of their arguments for rows within a window.
     ///
     /// # Panics
-    /// If there is not one joined column for each call.
+    /// If there is not one joined column for each call, a row past the vector is selected, or a
+    /// matching row has no id.
     #[expect(
         clippy::too_many_arguments,
         reason = "a window has two bounds and two sides"
     )]
-    pub unsafe fn aggregate(
+    pub fn aggregate(
         &mut self,
         series: &Series,
-        ids: &[u32],
+        (ids, rows): (&[u32], usize),
         lower: Option<&Bound>,
         upper: Option<&Bound>,
         selection: &Selection,
@@ -94,6 +96,7 @@ impl Window {
         joined: &mut [JoinedColumn],
     ) -> Evaluation<()> {
         assert_eq!(joined.len(), self.calls.len());
+        check_rows(selection, rows);
         joined.iter_mut().for_each(JoinedColumn::clear);
         let times = &series.times[..];
         selection.try_for_each(|row| {
@@ -101,7 +104,7 @@ impl Window {
             if matching.contains(row) {
                 let id = ids[row];
                 let all = series.range(id);
-                // SAFETY: a row of the vector.
+                // SAFETY: a row of the vector, for each of which an operand has a number.
                 let (from, to) = unsafe {
                     (
                         lower.map_or(all.start, |bound| {

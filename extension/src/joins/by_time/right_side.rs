@@ -4,6 +4,7 @@ use lanes_columnar::aggregate::Key;
 use lanes_columnar::aggregate::extreme::End;
 use lanes_columnar::join::by_key::Ascending;
 use lanes_columnar::join::keys::{JoinKeys, Side};
+use lanes_columnar::join::reading::{RightVector, goes_on};
 use lanes_columnar::join::series::{Series, SeriesBuilder};
 use lanes_columnar::join::window::WindowCall;
 use lanes_columnar::lane::LaneData;
@@ -13,7 +14,6 @@ use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError};
-use lanes_simd::search::is_sorted;
 use pgrx::pg_sys;
 
 use super::plan::{JoinPlan, Wanted};
@@ -53,30 +53,6 @@ pub struct RightSide {
 struct RightScan {
     table: OwnTable,
     source: VectorSource,
-}
-
-/// A vector of the right side.
-pub struct RightVector<'a> {
-    /// The ids of the keys in each row.
-    pub ids: &'a [u32],
-    /// The times.
-    pub times: Operand,
-    /// The rows that pass the conditions.
-    pub selection: Selection,
-    /// The number of rows in the vector.
-    pub rows: usize,
-    /// The place of the vector in its segment.
-    pub place: usize,
-}
-
-/// Whether the times neither decrease nor begin before `latest`, which becomes the last of them.
-pub fn goes_on(times: &[i64], latest: &mut i64) -> bool {
-    let (Some(first), Some(last)) = (times.first(), times.last()) else {
-        return true;
-    };
-    let sorted = *latest <= *first && is_sorted(times);
-    *latest = *last;
-    sorted
 }
 
 impl RightSide {
@@ -226,7 +202,7 @@ impl RightSide {
             let frame = scan.source.frame(&self.scalars);
             let mut selection = *scan.source.visible().0;
             let ids = keys.assign(Side::Right, &frame, &mut selection)?;
-            by_key = ascending.enter(ids, &selection, frame.rows)
+            by_key = ascending.enter(&ids, &selection, frame.rows)
                 && ascending.holds(|a, b| keys.order(a, b));
         }
         scan.source.end_look_ahead(self.attributes.clone());
@@ -273,6 +249,7 @@ impl RightSide {
             let ids = keys.assign(Side::Right, &frame, &mut selection)?;
             return Ok(Some(RightVector {
                 ids,
+                number: self.time.number(),
                 times,
                 selection,
                 rows,
@@ -354,8 +331,8 @@ impl RightSide {
                 operands.push(operand?);
             }
             builder.add(
-                vector.ids,
-                (self.time.number(), vector.times),
+                &vector.ids,
+                (vector.number, vector.times),
                 &operands,
                 &vector.selection,
                 vector.rows,

@@ -18,8 +18,8 @@ use lanes_columnar::join::by_key::{ByKey, Step};
 use lanes_columnar::join::cursor::Bound;
 use lanes_columnar::join::joined_column::JoinedColumn;
 use lanes_columnar::join::keys::{JoinKeys, Side};
+use lanes_columnar::join::reading::Reading;
 use lanes_columnar::join::series::Series;
-use lanes_columnar::join::side_by_side::{LeftTimes, SideBySide};
 use lanes_columnar::join::window::{Window, WindowCall};
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
@@ -27,7 +27,7 @@ use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError};
 
 use super::plan::{JoinPlan, Wanted};
-use super::right_side::{RightSide, RightVector, goes_on};
+use super::right_side::RightSide;
 use super::start::{Start, bound, inclusive_time, join_keys};
 use crate::custom_scan::stand_in;
 use crate::error;
@@ -56,8 +56,7 @@ pub struct JoinStage {
 pub(super) enum Find {
     /// Reads both sides side by side while they come in the order of time.
     SideBySide {
-        reading: Box<dyn SideBySide>,
-        latest: Latest,
+        reading: Reading,
         /// The aggregates to look up in a series if the order ends.
         calls: Option<Vec<WindowCall>>,
     },
@@ -71,22 +70,6 @@ pub(super) enum Find {
     },
     /// Aggregates rows of a series.
     Window { series: Series, window: Window },
-}
-
-/// The latest times so far of both sides.
-pub(super) struct Latest {
-    lower: i64,
-    upper: i64,
-    right: i64,
-}
-
-impl Latest {
-    /// Before all times.
-    pub const NONE: Latest = Latest {
-        lower: i64::MIN,
-        upper: i64::MIN,
-        right: i64::MIN,
-    };
 }
 
 impl JoinStage {
@@ -175,7 +158,7 @@ impl JoinStage {
     /// # Errors
     /// Errors in the evaluation of keys, bounds and aggregates, and too much memory.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
-        if self.find_nothing(selection)? {
+        if self.find_nothing(frame.rows, selection)? {
             return Ok(());
         }
         let mut matching = *selection;
@@ -254,8 +237,8 @@ impl JoinStage {
                     return Ok(());
                 };
                 let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
-                // SAFETY: bounds and ids are of this vector.
-                let found = unsafe { asof.find(series, ids, &near, far.as_ref(), &matching) };
+                let ids = (&ids[..], frame.rows);
+                let found = asof.find(series, ids, &near, far.as_ref(), &matching);
                 for (joined, column) in self.joined.iter_mut().zip(&series.columns) {
                     joined.gather(column, asof.places(), &found);
                 }
@@ -267,11 +250,8 @@ impl JoinStage {
             Find::Window { series, window } => {
                 let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
                 let (lower, upper) = (lower.as_ref(), upper.as_ref());
-                // SAFETY: as above.
-                unsafe {
-                    let given = &mut self.joined;
-                    window.aggregate(series, ids, lower, upper, selection, &matching, given)
-                }
+                let (ids, given) = ((&ids[..], frame.rows), &mut self.joined);
+                window.aggregate(series, ids, lower, upper, selection, &matching, given)
             }
         }
     }
@@ -279,7 +259,7 @@ impl JoinStage {
     /// If there are no right rows, the left rows find nothing. Keys and bounds are not
     /// evaluated, as PostgreSQL would not evaluate them either. Returns false if there are right
     /// rows.
-    fn find_nothing(&mut self, selection: &mut Selection) -> Evaluation<bool> {
+    fn find_nothing(&mut self, rows: usize, selection: &mut Selection) -> Evaluation<bool> {
         match &mut self.find {
             Find::Nearest { series, asof, .. } if series.is_empty() => {
                 for (joined, column) in self.joined.iter_mut().zip(&series.columns) {
@@ -292,8 +272,8 @@ impl JoinStage {
             }
             Find::Window { series, window } if series.is_empty() => {
                 let (joined, none) = (&mut self.joined, &Selection::NONE);
-                // SAFETY: no row matches, so neither ids nor bounds are read.
-                unsafe { window.aggregate(series, &[], None, None, selection, none, joined)? };
+                // No row matches, so no id is read.
+                window.aggregate(series, (&[], rows), None, None, selection, none, joined)?;
                 Ok(true)
             }
             _ => Ok(false),
@@ -310,64 +290,32 @@ impl JoinStage {
         selection: Selection,
         mut matching: Selection,
     ) -> Evaluation<bool> {
-        let (reading, latest) = match &mut self.find {
-            Find::SideBySide {
-                reading, latest, ..
-            } => (reading, latest),
+        let reading = match &mut self.find {
+            Find::SideBySide { reading, .. } => reading,
             Find::ByKey(_) => return self.read_by_key(frame, upper, matching),
             _ => return Ok(true),
         };
-        let times = |bound: Option<&Bound>| match bound.map(|bound| bound.times) {
-            None => Some(std::ptr::null()),
-            Some(Operand::Each { values, .. }) => Some(values.cast::<i64>()),
-            Some(_) => None,
-        };
-        let (Some(lower), Some(upper)) = (times(lower), times(upper)) else {
+        let bounds = (lower, upper);
+        if !reading.enter_left(frame, bounds, &mut self.keys, &selection, &mut matching)? {
             return Ok(false);
-        };
-        let left = LeftTimes { lower, upper };
-        // SAFETY: the operands have a time for each row of their vectors, which are read before either side goes on.
-        unsafe {
-            let of_vector = |times| std::slice::from_raw_parts(times, frame.rows);
-            let in_order = (lower.is_null() || goes_on(of_vector(lower), &mut latest.lower))
-                && goes_on(of_vector(upper), &mut latest.upper);
-            if !in_order {
+        }
+        loop {
+            reading.advance(&mut self.joined)?;
+            if reading.is_left_done() {
+                return Ok(true);
+            }
+            let before = self.right.windows();
+            let next = self.right.next(&mut self.keys, || reading.leave_window());
+            let Some(vector) = next? else {
+                reading.finish_left(&mut self.joined)?;
+                return Ok(true);
+            };
+            let is_new = reading.has_left_window() || self.right.windows() != before;
+            let window = is_new.then(|| self.right.window_columns());
+            if !reading.enter_right(&vector, window) {
                 return Ok(false);
             }
-            let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
-            reading.enter_left(left, ids, &selection, &matching, frame.rows);
-            reading.make_room(self.keys.len());
-            loop {
-                reading.advance(&mut self.joined)?;
-                if reading.is_left_done() {
-                    return Ok(true);
-                }
-                let (before, mut left_window) = (self.right.windows(), false);
-                let next = self.right.next(&mut self.keys, || {
-                    left_window = true;
-                    reading.leave_window();
-                });
-                let Some(vector) = next? else {
-                    reading.finish_left(&mut self.joined)?;
-                    return Ok(true);
-                };
-                let (RightVector { ids, rows, .. }, place) = (&vector, vector.place);
-                let Operand::Each { values, .. } = vector.times else {
-                    return Ok(false);
-                };
-                // The times are in order already. Reading them once more brings them into the
-                // cache for the merge, which jumps.
-                let times = std::slice::from_raw_parts(values.cast(), *rows);
-                if !goes_on(times, &mut latest.right) {
-                    return Ok(false);
-                }
-                if left_window || self.right.windows() != before {
-                    reading.enter_window(self.right.window_columns());
-                }
-                reading.enter_right(values.cast(), ids, &vector.selection, *rows, place);
-                reading.make_room(self.keys.len());
-                fits(self.limit, self.keys.bytes() + reading.bytes())?;
-            }
+            fits(self.limit, self.keys.bytes() + reading.bytes())?;
         }
     }
 
@@ -382,37 +330,24 @@ impl JoinStage {
         let Find::ByKey(reading) = &mut self.find else {
             return Ok(true);
         };
-        let Some(Operand::Each { values, .. }) = upper.map(|bound| bound.times) else {
+        let (keys, given) = (&mut self.keys, &mut self.joined[..]);
+        if !reading.enter_left(frame, upper, keys, &mut matching, given)? {
             return Ok(false);
-        };
-        let (rows, given) = (frame.rows, &mut self.joined[..]);
-        let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
-        // SAFETY: operands and columns have what they have for each row of their vectors, which are
-        // read before either side goes on.
-        unsafe {
-            if !reading.enter_left(values.cast(), ids, &matching, rows, given) {
+        }
+        loop {
+            match reading.advance(given, |a, b| keys.order(a, b)) {
+                Step::LeftDone => return Ok(true),
+                Step::OutOfOrder => return Ok(false),
+                Step::RightDone => {}
+            }
+            let Some(vector) = self.right.next(keys, || ())? else {
+                reading.end_right();
+                continue;
+            };
+            if !reading.enter_right(&vector, self.right.window_columns()) {
                 return Ok(false);
             }
-            loop {
-                match reading.advance(given, |a, b| self.keys.order(a, b)) {
-                    Step::LeftDone => return Ok(true),
-                    Step::OutOfOrder => return Ok(false),
-                    Step::RightDone => {}
-                }
-                let Some(vector) = self.right.next(&mut self.keys, || ())? else {
-                    reading.end_right();
-                    continue;
-                };
-                let RightVector { ids, rows, .. } = vector;
-                let Operand::Each { values, .. } = vector.times else {
-                    return Ok(false);
-                };
-                let window = (vector.place, self.right.window_columns());
-                if !reading.enter_right(values.cast(), ids, &vector.selection, rows, window) {
-                    return Ok(false);
-                }
-                fits(self.limit, self.keys.bytes() + reading.bytes())?;
-            }
+            fits(self.limit, keys.bytes() + reading.bytes())?;
         }
     }
 

@@ -2,9 +2,8 @@
 
 use lanes_columnar::join::by_key::ByKey;
 use lanes_columnar::join::keys::{JoinKey, JoinKeys};
-use lanes_columnar::join::merge::Merge;
-use lanes_columnar::join::side_by_side::SideBySide;
-use lanes_columnar::join::sliding::{self, Sliding};
+use lanes_columnar::join::reading::Reading;
+use lanes_columnar::join::sliding;
 use lanes_columnar::join::window::WindowCall;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::number::NumberType;
@@ -12,7 +11,7 @@ use lanes_columnar::vector::value::Value;
 
 use super::plan::{JoinPlan, TimeBound, Wanted};
 use super::right_side::RightSide;
-use super::stage::{Find, Latest, in_series};
+use super::stage::{Find, in_series};
 use crate::error;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Translation, Translator};
@@ -90,11 +89,7 @@ impl Start<'_> {
             (None, Some(inclusive)) if is_nearest && is_by_key() => {
                 Ok(Find::ByKey(Box::new(ByKey::new(inclusive, numbers))))
             }
-            (Some(reading), _) => Ok(Find::SideBySide {
-                reading,
-                latest: Latest::NONE,
-                calls,
-            }),
+            (Some(reading), _) => Ok(Find::SideBySide { reading, calls }),
             _ => {
                 let backward = matches!(self.plan.wanted, Wanted::Nearest { backward: true, .. });
                 in_series(right, self.snapshot, keys, calls, backward, self.limit)
@@ -108,18 +103,21 @@ impl Start<'_> {
         right: &RightSide,
         numbers: &[NumberType],
         calls: Option<&[WindowCall]>,
-    ) -> Option<Box<dyn SideBySide>> {
+    ) -> Option<Reading> {
         if right.time_type() != NumberType::I64 || !right.has_plain_columns() {
             return None;
         }
         match (&self.plan.wanted, calls) {
             (Wanted::Nearest { backward: true, .. }, _) if !self.has_lower => {
-                Some(Box::new(Merge::new(self.upper?, numbers)))
+                Some(Reading::latest(self.upper?, numbers))
             }
             (_, Some(calls)) if numbers.len() <= sliding::COLUMNS_MAX => {
-                let (lower, upper) = self.lower.zip(self.upper)?;
-                let (calls, numbers) = (calls.to_vec(), numbers.to_vec());
-                Some(Box::new(Sliding::new(lower, upper, calls, numbers)))
+                let inclusive = self.lower.zip(self.upper)?;
+                Some(Reading::windows(
+                    inclusive,
+                    calls.to_vec(),
+                    numbers.to_vec(),
+                ))
             }
             _ => None,
         }

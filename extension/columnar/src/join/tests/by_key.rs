@@ -137,7 +137,7 @@ proptest! {
             let count = rows.ids.len();
             // SAFETY: whatever is entered stays.
             let step = unsafe {
-                if !reading.enter_left(rows.times.as_ptr(), &rows.ids, &matching, count, &mut found) {
+                if !reading.begin_left(rows.times.as_ptr(), &rows.ids, &matching, count, &mut found) {
                     return Ok(());
                 }
                 loop {
@@ -151,7 +151,7 @@ proptest! {
                     };
                     let columns = vector.columns.iter().map(operand).collect();
                     let (times, ids) = (vector.times.as_ptr(), &vector.ids);
-                    let entered = reading.enter_right(
+                    let entered = reading.begin_right(
                         times, ids, &vector.selection, ids.len(), (vector.place, columns),
                     );
                     if !entered {

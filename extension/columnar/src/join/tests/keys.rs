@@ -162,7 +162,7 @@ proptest! {
             let (side, lanes) = (side.0, vector(&mut source, text, rows));
             let selection = source.selection(rows);
             let mut left = selection;
-            let ids = lanes.with_frame(|frame| keys.assign(side, frame, &mut left).map(<[u32]>::to_vec)).unwrap();
+            let ids = lanes.with_frame(|frame| keys.assign(side, frame, &mut left).map(|ids| ids.to_vec())).unwrap();
             for (row, id) in ids.iter().enumerate().take(rows) {
                 let key: Vec<_> = equalities.iter().map(|(equality, _)| equality.canonical(side, &lanes, row)).collect();
                 let matches = key.iter().zip(&equalities).all(|(key, (_, nulls_match))| key.is_some() || *nulls_match);

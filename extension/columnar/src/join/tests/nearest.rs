@@ -38,8 +38,7 @@ proptest! {
             let ids: Vec<_> = (0..rows).map(|_| source.below(keys as u64 + 2) as u32).collect();
             let selection = source.selection(rows);
             let far_bound = far.as_ref().map(Bounds::bound);
-            // SAFETY: bounds and ids have as many rows.
-            let found = unsafe { asof.find(&random.series, &ids, &near.bound(), far_bound.as_ref(), &selection) };
+            let found = asof.find(&random.series, (&ids, rows), &near.bound(), far_bound.as_ref(), &selection);
             for (column, series_column) in found_columns.iter_mut().zip(&random.series.columns) {
                 column.gather(series_column, asof.places(), &found);
             }

@@ -128,10 +128,10 @@ proptest! {
             let selection = source.selection(rows);
             let matching = selection.and(&source.selection(rows));
             let (low, high) = (lower.as_ref().map(Bounds::bound), upper.as_ref().map(Bounds::bound));
-            // SAFETY: bounds and ids have as many rows.
-            let outcome = unsafe {
-                window.aggregate(&random.series, &ids, low.as_ref(), high.as_ref(), &selection, &matching, &mut answers)
-            };
+            let ids_of = (&ids[..], rows);
+            let outcome = window.aggregate(
+                &random.series, ids_of, low.as_ref(), high.as_ref(), &selection, &matching, &mut answers,
+            );
             let mut expected: Evaluation<()> = Ok(());
             let mut all = Vec::new();
             selection.for_each(|row| {
@@ -191,18 +191,15 @@ fn an_argument_fails_only_within_a_window() {
             };
             let mut answers = [JoinedColumn::new(NumberType::I64)];
             let one = Selection::first(1);
-            // SAFETY: bounds and ids have a row.
-            let outcome = unsafe {
-                Window::new(&series, vec![call]).aggregate(
-                    &series,
-                    &[0],
-                    Some(&bound(from)),
-                    Some(&bound(to)),
-                    &one,
-                    &one,
-                    &mut answers,
-                )
-            };
+            let outcome = Window::new(&series, vec![call]).aggregate(
+                &series,
+                (&[0], 1),
+                Some(&bound(from)),
+                Some(&bound(to)),
+                &one,
+                &one,
+                &mut answers,
+            );
             outcomes.push(outcome.map(|()| joined(NumberType::I64, &answers[0].operand(), 0)));
         }
     }
