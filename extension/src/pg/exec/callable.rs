@@ -1,8 +1,14 @@
-//! A function of PostgreSQL's with its call, for the functions of an aggregate, and the values of their states.
+//! A function of PostgreSQL's with its call: for the functions of an aggregate, with the values of
+//! their states, and for functions on values.
 //!
-//! Functions see an `AggState` as their context, because many of them look for the memory of the aggregate there. They
-//! are called within one error boundary for many rows: an ERROR jumps out of [`Callable::invoke`], so nothing between it
-//! and the boundary needs dropping.
+//! Functions of an aggregate see an `AggState` as their context, because many of them look for the
+//! memory of the aggregate there. They are called within one error boundary for many rows: an ERROR
+//! jumps out of [`Callable::invoke`] and [`SqlFunction::call_here`], so nothing between them and the
+//! boundary needs dropping.
+//!
+//! A call is safe under the invariants of this folder. The function exists, because the catalog or a
+//! look-up names it. The arguments are of its types, because whoever makes such a value knows them,
+//! and PostgreSQL or this folder made the arguments.
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -10,6 +16,7 @@ use super::expression::RowContext;
 use super::memory::{Memory, ValueLayout};
 use super::scalar::RunningNode;
 use crate::pg::call_ports::datum_copy;
+use crate::pg::executor;
 use crate::pg::tree::{Aggref, View};
 
 /// The most arguments of such a function, an aggregate's state included.
@@ -100,9 +107,13 @@ const _: () = assert!(
 );
 
 /// A function with its call.
+///
+/// Invariant: `call` refers to a function that lives as long as this value: to `own`, or to one that
+/// the process keeps.
 pub(super) struct Callable {
-    function: Box<pg_sys::FmgrInfo>,
     call: Box<Call>,
+    /// The function, if nobody else keeps it.
+    own: Option<Box<pg_sys::FmgrInfo>>,
 }
 
 /// What the functions of a call of an aggregate have in common.
@@ -174,28 +185,47 @@ impl Callable {
         expression: *mut pg_sys::Expr,
         context: AggregateContext,
     ) -> Callable {
+        let count = types.arguments.len();
+        let mut callable = Callable::plain(function, types.collation, count);
+        // SAFETY: the function lives as long as its call.
+        unsafe { (*callable.call.info.flinfo).fn_expr = expression.cast() };
+        callable.call.info.context = context.0.cast();
+        callable
+    }
+
+    /// A function without a context. What it caches lives in the current memory context.
+    fn plain(function: Oid, collation: Oid, count: usize) -> Callable {
         let mut info = Box::new(pg_sys::FmgrInfo::default());
-        // SAFETY: an aggregate depends on its functions, so they exist.
+        // SAFETY: the function exists.
         unsafe { pg_sys::fmgr_info(function, &raw mut *info) };
-        info.fn_expr = expression.cast();
+        let at = &raw mut *info;
+        // SAFETY: the function lives as long as the result, which owns it.
+        let mut callable = unsafe { Callable::of(at, collation, count) };
+        callable.own = Some(info);
+        callable
+    }
+
+    /// A call of a function with so many arguments.
+    ///
+    /// # Safety
+    /// The function lives as long as the result.
+    unsafe fn of(function: *mut pg_sys::FmgrInfo, collation: Oid, count: usize) -> Callable {
+        assert!(count <= ARGUMENTS_MAX, "too many arguments");
         let mut call = Box::new(Call {
             info: pg_sys::FunctionCallInfoBaseData::default(),
             arguments: [pg_sys::NullableDatum::default(); ARGUMENTS_MAX],
         });
-        call.info.flinfo = &raw mut *info;
-        call.info.context = context.0.cast();
-        call.info.fncollation = types.collation;
-        call.info.nargs = types.arguments.len() as i16;
-        Callable {
-            function: info,
-            call,
-        }
+        call.info.flinfo = function;
+        call.info.fncollation = collation;
+        call.info.nargs = count as i16;
+        Callable { call, own: None }
     }
 
     /// Whether the function is not called for NULL.
     #[inline]
     pub fn is_strict(&self) -> bool {
-        self.function.fn_strict
+        // SAFETY: the function lives as long as its call.
+        unsafe { (*self.call.info.flinfo).fn_strict }
     }
 
     /// Sets an argument, and whether it is NULL.
@@ -216,7 +246,8 @@ impl Callable {
     #[inline]
     pub fn invoke(&mut self) -> (Datum, bool) {
         self.call.info.isnull = false;
-        let Some(function) = self.function.fn_addr else {
+        // SAFETY: the function lives as long as its call.
+        let Some(function) = (unsafe { (*self.call.info.flinfo).fn_addr }) else {
             return (Datum::null(), true);
         };
         // SAFETY: the arguments are of the function's types, and lie where it looks for them.
@@ -238,6 +269,62 @@ impl Callable {
             true => null,
             false => self.invoke(),
         }
+    }
+}
+
+/// A function of SQL on values, of which none is NULL.
+pub struct SqlFunction(Callable);
+
+impl SqlFunction {
+    /// A function that exists, with its number of arguments. What it caches lives in the current memory context.
+    pub fn new(function: Oid, collation: Oid, count: usize) -> SqlFunction {
+        SqlFunction(Callable::plain(function, collation, count))
+    }
+
+    /// The equality of a type that has one.
+    pub fn equality(type_of: Oid, collation: Oid) -> SqlFunction {
+        let wanted = pg_sys::TYPECACHE_EQ_OPR_FINFO;
+        // SAFETY: entries of the type cache live as long as the process, and so do their functions.
+        unsafe {
+            let cached = pg_sys::lookup_type_cache(type_of, wanted as i32);
+            SqlFunction(Callable::of(&raw mut (*cached).eq_opr_finfo, collation, 2))
+        }
+    }
+
+    /// The hash of a type that has one.
+    pub fn hash(type_of: Oid, collation: Oid) -> SqlFunction {
+        let wanted = pg_sys::TYPECACHE_HASH_PROC_FINFO;
+        // SAFETY: entries of the type cache live as long as the process, and so do their functions.
+        unsafe {
+            let cached = pg_sys::lookup_type_cache(type_of, wanted as i32);
+            let function = &raw mut (*cached).hash_proc_finfo;
+            SqlFunction(Callable::of(function, collation, 1))
+        }
+    }
+
+    /// Calls the function within a boundary: an ERROR jumps. `None` is NULL.
+    #[inline]
+    pub fn call_here(&mut self, arguments: &[Datum]) -> Option<Datum> {
+        for (index, argument) in arguments.iter().enumerate() {
+            self.0.set(index, (*argument, false));
+        }
+        let (value, is_null) = self.0.invoke();
+        (!is_null).then_some(value)
+    }
+
+    /// Calls the function. An ERROR becomes a panic, and so does NULL.
+    pub fn call(&mut self, arguments: &[Datum]) -> Datum {
+        let result = executor::guarded(|| self.call_here(arguments));
+        self.not_null(result)
+    }
+
+    /// A result of this function, which may not be NULL.
+    pub fn not_null(&self, result: Option<Datum>) -> Datum {
+        result.unwrap_or_else(|| {
+            // SAFETY: the function lives as long as its call.
+            let function = unsafe { (*self.0.call.info.flinfo).fn_oid };
+            pgrx::error!("function {} returned NULL", function.to_u32())
+        })
     }
 }
 

@@ -7,66 +7,40 @@
 use lanes_columnar::vector::text::{Item, TextTest};
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::callable::SqlFunction;
+use super::memory::Memory;
 use super::scalar::RunningNode;
-use crate::pg::catalog;
 use crate::pg::typed_datum::TypedDatum;
-
-unsafe extern "C-unwind" {
-    #[link_name = "MemoryContextReset"]
-    fn reset(context: pg_sys::MemoryContext);
-    #[link_name = "ProcessInterrupts"]
-    fn process_interrupts();
-}
+use crate::pg::{catalog, executor};
 
 /// Where functions allocate during a call. It lives until its node starts again, as the node's scalars do.
-struct CallMemory(pg_sys::MemoryContext);
+struct CallMemory(Memory);
 
 impl CallMemory {
     fn new(node: RunningNode) -> CallMemory {
-        // SAFETY: the parent is a live context of the node.
-        CallMemory(unsafe {
-            pg_sys::AllocSetContextCreateInternal(
-                node.memory().as_raw(),
-                c"lanes function calls".as_ptr(),
-                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-            )
-        })
+        CallMemory(node.memory().child(c"lanes function calls"))
     }
 
     /// Runs `call` once for each number below `count`. What a call allocates is freed before the next. All calls are
-    /// within one boundary for errors, because a boundary costs as much as a short function.
-    ///
-    /// # Safety
-    /// The node is in execution and has not started again. `call` calls PostgreSQL's function itself, without a
-    /// boundary of its own. An ERROR jumps out of it, so it owns nothing that needs dropping, and it does not panic.
-    unsafe fn each(&mut self, count: usize, mut call: impl FnMut(usize)) {
-        let context = self.0;
-        // SAFETY: the context lives until the node starts again; an ERROR resets the current context; nothing in here
-        // needs dropping.
-        unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                let before = pg_sys::MemoryContextSwitchTo(context);
+    /// within one boundary for errors, because a boundary costs as much as a short function. `call` has no boundary of
+    /// its own: an ERROR jumps out of it, so it owns nothing that needs dropping, and it does not panic.
+    fn each(&mut self, count: usize, mut call: impl FnMut(usize)) {
+        let memory = self.0;
+        executor::guarded(|| {
+            memory.enter(|| {
                 for index in 0..count {
-                    if pg_sys::InterruptPending != 0 {
-                        process_interrupts();
-                    }
-                    if !(*context).isReset {
-                        reset(context);
-                    }
+                    executor::check_interrupts_here();
+                    executor::reset_here(memory);
                     call(index);
                 }
-                pg_sys::MemoryContextSwitchTo(before);
             });
-        }
+        });
     }
 }
 
 /// A call of a function of which one argument changes: a date, an integer or a timestamp.
 pub struct FunctionCall {
-    info: pg_sys::FmgrInfo,
-    collation: Oid,
+    function: SqlFunction,
     arguments: Vec<Datum>,
     /// The index of the argument that changes.
     changing: usize,
@@ -96,13 +70,9 @@ impl FunctionCall {
         if !is_callable {
             return None;
         }
-        let mut info = pg_sys::FmgrInfo::default();
-        // SAFETY: the function exists, since it has a signature.
-        unsafe { pg_sys::fmgr_info(function, &raw mut info) };
         let datum = |value: &Option<TypedDatum>| value.map_or(Datum::null(), TypedDatum::datum);
         Some(FunctionCall {
-            info,
-            collation,
+            function: SqlFunction::new(function, collation, arguments.len()),
             arguments: arguments.iter().map(datum).collect(),
             changing,
             memory: CallMemory::new(node),
@@ -112,30 +82,18 @@ impl FunctionCall {
     /// Calls the function for a value of the changing argument. What the call allocates is freed at the next call.
     pub fn call(&mut self, value: Datum) -> Datum {
         self.arguments[self.changing] = value;
-        let (function, collation) = (&raw mut self.info, self.collation);
-        let context = self.memory.0;
-        // SAFETY: `new` checked the types; the context lives as long as the node's scalars, and the switch back also
-        // happens when an ERROR passes, because PostgreSQL resets the current context.
-        unsafe {
-            if !(*context).isReset {
-                reset(context);
-            }
-            let before = pg_sys::MemoryContextSwitchTo(context);
-            let result = match self.arguments[..] {
-                [a, b] => pg_sys::FunctionCall2Coll(function, collation, a, b),
-                [a, b, c] => pg_sys::FunctionCall3Coll(function, collation, a, b, c),
-                _ => unreachable!("a call has two or three arguments"),
-            };
-            pg_sys::MemoryContextSwitchTo(before);
-            result
-        }
+        let (function, arguments, memory) = (&mut self.function, &self.arguments, self.memory.0);
+        let result = executor::guarded(|| {
+            executor::reset_here(memory);
+            memory.enter(|| function.call_here(arguments))
+        });
+        function.not_null(result)
     }
 }
 
 /// A function of two texts, of which one stays the same, as a test on the texts of a dictionary.
 pub struct FunctionTest {
-    info: pg_sys::FmgrInfo,
-    collation: Oid,
+    function: SqlFunction,
     constant: Datum,
     /// Whether the column is the second argument.
     is_flipped: bool,
@@ -162,12 +120,8 @@ impl FunctionTest {
             function,
             pg_sys::F_TEXTLIKE | pg_sys::F_TEXTNLIKE | pg_sys::F_TEXTICLIKE | pg_sys::F_TEXTICNLIKE
         );
-        let mut info = pg_sys::FmgrInfo::default();
-        // SAFETY: the function exists, since it has a signature.
-        unsafe { pg_sys::fmgr_info(function.into(), &raw mut info) };
         Some(FunctionTest {
-            info,
-            collation,
+            function: SqlFunction::new(function.into(), collation, 2),
             constant: constant.datum(),
             is_flipped,
             // A pattern that ends with an escape is an error as soon as a text matches all before it.
@@ -190,38 +144,12 @@ impl TextTest for FunctionTest {
 
     fn hold(&mut self, items: &[Item<'_>], found: &mut [bool]) {
         let place = usize::from(self.is_flipped);
-        let mut call = TwoTexts {
-            info: pg_sys::FunctionCallInfoBaseData::default(),
-            arguments: [pg_sys::NullableDatum::default(); 2],
-        };
-        call.info.flinfo = &raw mut self.info;
-        call.info.fncollation = self.collation;
-        call.info.nargs = 2;
-        call.arguments[1 - place].value = self.constant;
-        let (Some(function), count) = (self.info.fn_addr, items.len().min(found.len())) else {
-            return;
-        };
-        let call = &raw mut call;
-        // SAFETY: the function takes two texts and returns a bool that is not NULL for texts; an item is a text; the
-        // arguments lie where the function looks for them; the closure owns nothing.
-        unsafe {
-            self.memory.each(count, |index| {
-                (*call).arguments[place].value = Datum::from(items[index].as_ptr().cast_mut());
-                (*call).info.isnull = false;
-                found[index] = function(call.cast()).value() & 0xff != 0;
-            });
-        }
+        let (function, constant) = (&mut self.function, self.constant);
+        self.memory.each(items.len().min(found.len()), |index| {
+            let mut arguments = [constant; 2];
+            arguments[place] = Datum::from(items[index].as_ptr().cast_mut());
+            let holds = function.call_here(&arguments);
+            found[index] = holds.is_some_and(|holds| holds.value() & 0xff != 0);
+        });
     }
 }
-
-/// A call of a function of two arguments, which PostgreSQL lays out one after the other.
-#[repr(C)]
-struct TwoTexts {
-    info: pg_sys::FunctionCallInfoBaseData,
-    arguments: [pg_sys::NullableDatum; 2],
-}
-
-const _: () = assert!(
-    std::mem::offset_of!(TwoTexts, arguments)
-        == std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
-);

@@ -2,53 +2,40 @@
 
 use pgrx::pg_sys;
 
+use super::callable::SqlFunction;
 use super::memory::ValueLayout;
 use crate::pg::columns::{collation_of, type_of};
 
 /// The functions of an expression's type, from PostgreSQL's type cache.
-#[derive(Clone, Copy)]
 pub struct HashedType {
-    cached: *mut pg_sys::TypeCacheEntry,
-    collation: pg_sys::Oid,
+    hash: SqlFunction,
+    equality: SqlFunction,
+    layout: ValueLayout,
 }
 
 impl HashedType {
-    /// The type of an expression, which has both functions.
+    /// The type of an expression. The planner has checked that the type has both functions.
     pub fn of(expression: *mut pg_sys::Node) -> HashedType {
-        let wanted = pg_sys::TYPECACHE_EQ_OPR_FINFO | pg_sys::TYPECACHE_HASH_PROC_FINFO;
+        let (type_of, collation) = (type_of(expression), collation_of(expression));
         HashedType {
-            // SAFETY: entries of the type cache live as long as the process.
-            cached: unsafe { pg_sys::lookup_type_cache(type_of(expression), wanted as i32) },
-            collation: collation_of(expression),
+            hash: SqlFunction::hash(type_of, collation),
+            equality: SqlFunction::equality(type_of, collation),
+            layout: ValueLayout::of_type(type_of),
         }
     }
 
     /// The hash of a value.
-    pub fn hash(self, value: pg_sys::Datum) -> u32 {
-        // SAFETY: the planner has checked that the type has the function, and the value is of the type.
-        unsafe {
-            let function = &raw mut (*self.cached).hash_proc_finfo;
-            pg_sys::FunctionCall1Coll(function, self.collation, value).value() as u32
-        }
+    pub fn hash(&mut self, value: pg_sys::Datum) -> u32 {
+        self.hash.call(&[value]).value() as u32
     }
 
     /// Whether two values are equal.
-    pub fn are_equal(self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
-        // SAFETY: the planner has checked that the type has the function, and the values are of the type.
-        unsafe {
-            let function = &raw mut (*self.cached).eq_opr_finfo;
-            pg_sys::FunctionCall2Coll(function, self.collation, a, b).value() & 0xff != 0
-        }
+    pub fn are_equal(&mut self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
+        self.equality.call(&[a, b]).value() & 0xff != 0
     }
 
     /// How values are passed.
-    pub fn layout(self) -> ValueLayout {
-        // SAFETY: entries of the type cache live as long as the process.
-        unsafe {
-            ValueLayout {
-                by_value: (*self.cached).typbyval,
-                length: (*self.cached).typlen,
-            }
-        }
+    pub fn layout(&self) -> ValueLayout {
+        self.layout
     }
 }

@@ -30,8 +30,9 @@
 //! | [`row_evaluator`] | expressions for the selected rows of a vector |
 //! | [`transition`] | aggregates, by PostgreSQL's own transition functions |
 //! | [`decimal_aggregate`] | aggregates of `numeric`, with integers where the values fit |
-//! | `aggregate_functions`, `callable` | the functions of an aggregate, and their calls |
+//! | `aggregate_functions` | the functions of an aggregate |
 //! | | **Evaluation for values** |
+//! | `callable` | calls of functions, also of those of aggregates |
 //! | [`condition_test`] | conditions on one column |
 //! | [`function_call`] | calls of functions |
 //! | [`equality`], [`hashed_type`], [`value_codes`] | equality, hashes, and codes of values of any type |
@@ -48,7 +49,7 @@
 //!   ERROR into a panic.
 
 mod aggregate_functions;
-mod callable;
+pub(in crate::pg) mod callable;
 pub mod child;
 pub mod condition_test;
 pub mod decimal_aggregate;

@@ -59,7 +59,7 @@ impl ValueCodes {
     /// The code of a value by the functions of its type.
     fn hashed_code(&mut self, value: Datum) -> u32 {
         let next = self.values.len() as u32;
-        let hashed_type = self.hashed_type;
+        let hashed_type = &mut self.hashed_type;
         let codes = self.by_hash.entry(hashed_type.hash(value)).or_default();
         for &code in codes.iter() {
             if let Some(known) = self.values[code as usize]
