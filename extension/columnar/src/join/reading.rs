@@ -1,13 +1,13 @@
 //! Reading both sides of a join in the order of their times, without unsafe code of the caller.
 //!
-//! [`Reading`] drives a join of [`side_by_side`](super::side_by_side) with what scans return: frames,
-//! bounds and operands. It checks once a vector what can be checked: that the times do not decrease,
-//! that there is an id for each row, and that no row past the vector is selected. Ids come from
-//! [`JoinKeys`], so there is memory for each of them.
+//! [`Reading`] drives a join of [`side_by_side`](super::side_by_side) with what scans return:
+//! frames, bounds and operands. It checks once a vector what can be checked: that the times do not
+//! decrease, that there is an id for each row, and that no row past the vector is selected. Ids
+//! come from [`JoinKeys`], so there is memory for each of them.
 //!
-//! What remains is a condition of every evaluation: operands are read before their vector is left. A
-//! vector of either side stays entered until the next one of its side is entered. The columns of a
-//! window are read until [`Reading::leave_window`].
+//! What remains is a condition of every evaluation: operands are read before their vector is left.
+//! A vector of either side stays entered until the next one of its side is entered. The columns of
+//! a window are read until [`Reading::leave_window`].
 
 use lanes_simd::search::is_sorted;
 
@@ -185,9 +185,8 @@ impl Reading {
         Ok(true)
     }
 
-    /// Begins with a vector of the right side, and with the columns of its window, from the window's
-    /// first row on, if it is the first vector of a window. Returns false if the times are not in
-    /// order.
+    /// Begins with a vector of the right side. The first vector of a window comes with the window's
+    /// columns, from its first row on. Returns false if the times are not in order.
     ///
     /// # Panics
     /// If the vector's parts are not of as many rows, or the columns of the window are missing.

@@ -1,7 +1,7 @@
 //! Values of operands, row by row, for users outside of this crate.
 //!
-//! An [`Operand`] is made for a vector, and has a number of its type for each row of the vector. The
-//! caller reads it before the vector that it was made for is left.
+//! An [`Operand`] is made for a vector, and has a number of its type for each row of the vector.
+//! The caller reads it before the vector that it was made for is left.
 
 use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
@@ -33,8 +33,8 @@ pub fn order_keys(number: NumberType, operand: Operand, rows: &Selection, keys: 
     }));
 }
 
-/// Appends the numbers of the selected rows; NULL for those that are not among the counted rows, for
-/// which alone the operand was evaluated.
+/// Appends the numbers of the selected rows; NULL for those that are not among the counted rows,
+/// for which alone the operand was evaluated.
 pub fn append(
     number: NumberType,
     operand: Operand,

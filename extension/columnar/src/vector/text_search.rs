@@ -206,6 +206,12 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "an item is cut off")]
+    fn an_item_that_is_cut_off_is_refused() {
+        Item::first_of(&item(b"abc")[..6]);
+    }
+
+    #[test]
     fn a_text_is_found_wherever_it_stands() {
         let mut test = Contains::new("äb".as_bytes());
         let texts = ["äb", "xäb", "äbx", "ä b", "", "b"];

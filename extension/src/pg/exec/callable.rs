@@ -1,12 +1,14 @@
-//! A function of PostgreSQL's with its call: for the functions of an aggregate, with the values of their states, and
-//! for functions on values.
+//! A function of PostgreSQL's with its call: for the functions of an aggregate, with the values of
+//! their states, and for functions on values.
 //!
-//! Functions of an aggregate see an `AggState` as their context, because many of them look for the memory of the
-//! aggregate there. They are called within one error boundary for many rows: an ERROR jumps out of [`Callable::invoke`]
-//! and [`SqlFunction::call_here`], so nothing between them and the boundary needs dropping.
+//! Functions of an aggregate see an `AggState` as their context, because many of them look for the
+//! memory of the aggregate there. They are called within one error boundary for many rows: an ERROR
+//! jumps out of [`Callable::invoke`] and [`SqlFunction::call_here`], so nothing between them and the
+//! boundary needs dropping.
 //!
-//! A call is safe under the invariants of this folder: the function exists, because an object of the catalog or a look-up
-//! names it; the arguments are of its types, because PostgreSQL or this folder made them for this function.
+//! A call is safe under the invariants of this folder. The function exists, because the catalog or a
+//! look-up names it. The arguments are of its types, because whoever makes such a value knows them,
+//! and PostgreSQL or this folder made the arguments.
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -106,7 +108,8 @@ const _: () = assert!(
 
 /// A function with its call.
 ///
-/// Invariant: `call` refers to a function that lives as long as this value: to `own`, or to one that the process keeps.
+/// Invariant: `call` refers to a function that lives as long as this value: to `own`, or to one that
+/// the process keeps.
 pub(super) struct Callable {
     call: Box<Call>,
     /// The function, if nobody else keeps it.

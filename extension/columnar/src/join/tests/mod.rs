@@ -6,6 +6,7 @@
 //! - [`nearest`]: the nearest row within bounds, by search.
 //! - [`side_by_side`]: the latest row, and aggregates, while both sides come in the order of their
 //!   times.
+//! - [`reading`]: the checks of reading both sides without unsafe code.
 //! - [`equal`]: the rows of a small side with equal keys, without a time.
 //! - [`found`]: what was found, by runs and by rows.
 //! - [`by_key`]: the latest row, while both sides come by key and time.
@@ -16,6 +17,7 @@ mod equal;
 mod found;
 mod keys;
 mod nearest;
+mod reading;
 mod rows;
 mod series;
 mod side_by_side;
