@@ -186,13 +186,7 @@ mod tests {
     #[test]
     fn every_scenario_has_a_data_file_with_a_short_form_that_fits() {
         for scenario in SCENARIOS {
-            for short in [false, true] {
-                let options = Options {
-                    short,
-                    ..Options::default()
-                };
-                Run::read(scenario.name, &options).unwrap();
-            }
+            Run::both_forms(scenario.name);
         }
     }
 

@@ -433,16 +433,10 @@ fn compare(panel: usize, (ours, theirs): &mut Sources, tolerance: f64) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Options;
 
     #[test]
     fn the_data_file_is_valid_and_every_macro_is_known() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let run = Run::read("dashboards", &options).unwrap();
+        for run in Run::both_forms("dashboards") {
             let definition: Definition = run.definition().unwrap();
             let dashboard = Dashboard {
                 to: 60 * MINUTE - 1,

@@ -354,12 +354,7 @@ mod tests {
 
     #[test]
     fn the_data_file_is_valid_and_every_placeholder_is_known() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let run = Run::read("devops", &options).unwrap();
+        for run in Run::both_forms("devops") {
             let definition: Definition = run.definition().unwrap();
             let size = definition.fleet;
             let fleet = Fleet::generate(FleetSize {

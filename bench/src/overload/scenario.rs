@@ -430,7 +430,6 @@ impl Overload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Options;
 
     #[test]
     fn acknowledged_requests_are_stored_and_others_completely_or_not_at_all() {
@@ -453,15 +452,8 @@ mod tests {
 
     #[test]
     fn the_data_file_is_valid() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let definition: Definition = Run::read("overload", &options)
-                .unwrap()
-                .definition()
-                .unwrap();
+        for run in Run::both_forms("overload") {
+            let definition: Definition = run.definition().unwrap();
             assert!(definition.trial_connections.is_sorted() && definition.times > 1.0);
         }
     }

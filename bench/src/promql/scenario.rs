@@ -292,16 +292,10 @@ impl Comparison<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Options;
 
     #[test]
     fn the_data_file_is_valid() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let run = Run::read("promql", &options).unwrap();
+        for run in Run::both_forms("promql") {
             let definition: Definition = run.definition().unwrap();
             assert!(definition.queries.len() >= 15);
             let series = definition.counters.shape().series.len();

@@ -84,12 +84,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     let (mut of_new, mut of_known, mut memory) =
         (Rows::default(), Rows::default(), Figures::default());
     let mut findings = Findings::default();
-    let wanted: Vec<String> = definition
-        .systems
-        .iter()
-        .filter(|name| run.options.wants(name))
-        .cloned()
-        .collect();
+    let wanted = run.options.wanted(&definition.systems);
     for name in turns(&wanted, definition.rounds) {
         match turn(run, &definition, name, &folder, (&new, &known), start) {
             Ok(turn) => {

@@ -1,7 +1,7 @@
 //! A helper for tests of the scenarios' data files.
 
 use crate::peers::start::SYSTEMS;
-use crate::scenario::{Options, Run};
+use crate::scenario::Run;
 use serde::de::DeserializeOwned;
 
 /// Reads the data file of a scenario in full and in its short form, and checks that the systems
@@ -10,12 +10,7 @@ pub fn both_forms<D: DeserializeOwned>(
     scenario: &'static str,
     systems: impl Fn(&D) -> &[String],
 ) -> [D; 2] {
-    [false, true].map(|short| {
-        let options = Options {
-            short,
-            ..Options::default()
-        };
-        let run = Run::read(scenario, &options).unwrap();
+    Run::both_forms(scenario).map(|run| {
         let definition: D = run.definition().unwrap();
         let mut names = systems(&definition).iter().map(String::as_str);
         assert!(names.len() > 0 && names.all(|name| SYSTEMS.contains(&name)));

@@ -91,12 +91,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     let folder = run.options.folder.join("ramp");
     let shape = definition.fleet.shape(&folder)?;
     let mut findings = Findings::default();
-    let wanted: Vec<String> = definition
-        .systems
-        .iter()
-        .filter(|name| run.options.wants(name))
-        .cloned()
-        .collect();
+    let wanted = run.options.wanted(&definition.systems);
     let mut figures: BTreeMap<(usize, usize), Figures> = BTreeMap::new();
     // The steps that a system did not keep up with. Its figures of these are shown and not judged.
     let mut too_much: Vec<(usize, String)> = Vec::new();

@@ -62,12 +62,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let folder = run.options.folder.join("vmagent");
     let mut findings = Findings::default();
-    let wanted: Vec<String> = definition
-        .systems
-        .iter()
-        .filter(|name| run.options.wants(name))
-        .cloned()
-        .collect();
+    let wanted = run.options.wanted(&definition.systems);
     let mut exporter = CachedExporter::start(&folder)?;
     findings.systems.push(format!(
         "vmagent {}, defaults; node_exporter's page of {} series behind nginx, cached for 1 s",

@@ -63,6 +63,18 @@ impl Run {
             .map_err(|reason| Error::Other(format!("{}: {reason}", file.display())))
     }
 
+    /// Reads the data file of a scenario, in full and in its short form.
+    #[cfg(test)]
+    pub fn both_forms(name: &'static str) -> [Run; 2] {
+        [false, true].map(|short| {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            Run::read(name, &options).unwrap()
+        })
+    }
+
     fn parse(
         name: &'static str,
         text: &str,

@@ -98,6 +98,12 @@ impl Options {
     pub fn wants(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| row.contains(text.as_str()))
     }
+
+    /// Returns those of the rows that are to be run.
+    pub fn wanted(&self, rows: &[String]) -> Vec<String> {
+        let wanted = rows.iter().filter(|row| self.wants(row));
+        wanted.cloned().collect()
+    }
 }
 
 #[cfg(test)]

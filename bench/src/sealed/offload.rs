@@ -350,16 +350,10 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Options;
 
     #[test]
     fn the_data_file_is_valid_and_has_a_turn_without_activities() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let run = Run::read("offload", &options).unwrap();
+        for run in Run::both_forms("offload") {
             let definition: Definition = run.definition().unwrap();
             assert!(definition.beside.contains(&Beside::Nothing));
             assert!(definition.beside.contains(&Beside::SealingAndOffloading));

@@ -364,12 +364,7 @@ mod tests {
 
     #[test]
     fn the_data_file_is_valid() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let run = Run::read("sealed", &options).unwrap();
+        for run in Run::both_forms("sealed") {
             let definition: Definition = run.definition().unwrap();
             assert!(!definition.series.stores.is_empty());
             let hour = definition.series.samples as f64 * definition.series.interval_seconds;

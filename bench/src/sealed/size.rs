@@ -358,16 +358,10 @@ fn cpu_of(tree: &Tree, client: &mut Client, statements: &[&str]) -> Result<f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Options;
 
     #[test]
     fn the_data_file_is_valid_and_covers_an_hour() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let run = Run::read("size", &options).unwrap();
+        for run in Run::both_forms("size") {
             let definition: Definition = run.definition().unwrap();
             assert!(Lanes::level_of(&definition.system).is_some());
             assert_eq!(definition.bars.size.system, definition.system);

@@ -13,6 +13,32 @@ use crate::zone_map::{Bound, Zone};
 /// The model of a value: the bytes that the column's functions take, `None` for NULL.
 pub(crate) type Value = Option<Vec<u8>>;
 
+/// `int4`.
+pub(crate) const INT4: LaneKind = fixed(4, Number::Signed);
+/// `int8`.
+pub(crate) const INT8: LaneKind = fixed(8, Number::Signed);
+/// `float8`.
+pub(crate) const FLOAT8: LaneKind = fixed(8, Number::Float);
+/// `text`.
+pub(crate) const TEXT: LaneKind = LaneKind::Varlena {
+    dictionary: true,
+    packed: true,
+};
+/// `numeric`.
+pub(crate) const NUMERIC: LaneKind = LaneKind::Varlena {
+    dictionary: false,
+    packed: true,
+};
+
+/// Numbers of so many bytes.
+const fn fixed(width: u16, number: Number) -> LaneKind {
+    LaneKind::Fixed {
+        width,
+        stride: width,
+        number,
+    }
+}
+
 /// A number of cases. `PROPTEST_CASES` cuts it down, for memcheck and the like; so does Miri, which
 /// is a few hundred times slower.
 pub(crate) fn cases(count: u32) -> Config {

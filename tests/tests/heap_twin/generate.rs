@@ -295,15 +295,19 @@ impl Scene<'_> {
         format!("({})", values.join(", "))
     }
 
+    /// A clause that returns the changed rows, at times.
+    fn returning(&mut self) -> &'static str {
+        match self.random.random_ratio(1, 3) {
+            true => " RETURNING *",
+            false => "",
+        }
+    }
+
     fn update(&mut self) -> String {
         let table = self.table();
         let name = &table.name;
         let condition = condition(self.random, &table, 1);
-        let returning = if self.random.random_ratio(1, 3) {
-            " RETURNING *"
-        } else {
-            ""
-        };
+        let returning = self.returning();
         let Some((column, ty)) = table.column(self.random).cloned() else {
             return format!("UPDATE {name} SET id = id WHERE {condition}{returning}");
         };
@@ -322,11 +326,7 @@ impl Scene<'_> {
         let table = self.table();
         let name = &table.name;
         let condition = condition(self.random, &table, 1);
-        let returning = if self.random.random_ratio(1, 3) {
-            " RETURNING *"
-        } else {
-            ""
-        };
+        let returning = self.returning();
         match self.random.random_range(0..8) {
             0 => format!("DELETE FROM {name}{returning}"),
             1 => {

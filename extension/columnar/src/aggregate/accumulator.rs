@@ -37,6 +37,29 @@ pub enum Input {
     Timed(Operand, Operand, Operand),
 }
 
+/// The selected rows of a vector that an accumulator adds.
+#[derive(Clone, Copy)]
+pub struct Added<'a> {
+    /// The argument of the aggregate.
+    pub input: &'a Input,
+    /// The selected rows.
+    pub selection: &'a Selection,
+    /// The number of rows of the vector.
+    pub rows: usize,
+}
+
+impl Added<'_> {
+    /// The numbers of all rows of the vector, if all are selected and each has its own.
+    pub(super) fn whole_vector(&self) -> Option<*const u8> {
+        match *self.input {
+            Input::Number(Operand::Each { values, .. }) if self.selection.is_full(self.rows) => {
+                Some(values)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The answer of an aggregate for a group.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Answer {
@@ -95,13 +118,7 @@ pub trait Accumulator {
     ///
     /// # Errors
     /// The errors of the aggregate.
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()>;
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()>;
 
     /// Adds the selected rows of stretches. Some stretches may have no selected rows. False:
     /// nothing was added, because another way is better. Rows of short stretches are added as if
@@ -109,12 +126,7 @@ pub trait Accumulator {
     ///
     /// # Errors
     /// The errors of the aggregate.
-    fn add_stretches(
-        &mut self,
-        _runs: Stretches<'_>,
-        _input: &Input,
-        _selection: &Selection,
-    ) -> Evaluation<bool> {
+    fn add_stretches(&mut self, _runs: Stretches<'_>, _added: Added<'_>) -> Evaluation<bool> {
         Ok(false)
     }
 
@@ -246,24 +258,13 @@ impl Accumulator for Count {
         self.counts.resize(groups, 0);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        _input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        add_counts(&mut self.counts, grouping, selection, rows);
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        add_counts(&mut self.counts, grouping, added.selection, added.rows);
         Ok(())
     }
 
-    fn add_stretches(
-        &mut self,
-        stretches: Stretches<'_>,
-        _input: &Input,
-        selection: &Selection,
-    ) -> Evaluation<bool> {
-        for (group, count) in stretches.counts(selection) {
+    fn add_stretches(&mut self, stretches: Stretches<'_>, added: Added<'_>) -> Evaluation<bool> {
+        for (group, count) in stretches.counts(added.selection) {
             self.counts[group] += count as u64;
         }
         Ok(true)

@@ -228,18 +228,12 @@ mod tests {
     use crate::aggregate::accumulator::{Answer, Count};
     use crate::aggregate::{Aggregate, Aggregation};
     use crate::column::Column;
-    use crate::kind::{LaneKind, Number};
+    use crate::test_support::FLOAT8;
     use crate::vector::number::NumberType;
     use crate::vector::value::Value;
 
-    const FLOAT: LaneKind = LaneKind::Fixed {
-        width: 8,
-        stride: 8,
-        number: Number::Float,
-    };
-
     fn column(values: impl Iterator<Item = Option<f64>>) -> Column {
-        let mut column = Column::new(FLOAT);
+        let mut column = Column::new(FLOAT8);
         for value in values {
             match value {
                 Some(value) => column.push_fixed(&value.to_ne_bytes()),

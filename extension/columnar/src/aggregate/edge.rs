@@ -2,11 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use super::extreme::End;
 use crate::vector::Evaluation;
 use crate::vector::number::Number;
-use crate::vector::selection::Selection;
 
 /// The value, which may be NULL, of the row with the smallest or greatest time. Rows without a time
 /// do not count. Of rows with equal times, `first` keeps the earliest row and `last` keeps the
@@ -31,16 +30,11 @@ impl<V: Number, T: Number> Accumulator for Edge<V, T> {
         self.best.resize(groups, None);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        _rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Pair(value, time) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Pair(value, time) = *added.input else {
             return Ok(());
         };
+        let selection = added.selection;
         let (timed, valued) = (time.valid(selection), value.valid(selection));
         each_row(grouping, &timed, |row, group| {
             // SAFETY: the operands have a number for each row of the vector.

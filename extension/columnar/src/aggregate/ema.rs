@@ -15,7 +15,7 @@
 //! Of rows with equal times, the earlier row is first. NULL is later than all times. Rows whose x
 //! is NULL change nothing and need no order.
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -259,16 +259,11 @@ impl Accumulator for Ema {
         self.states.resize(groups, empty);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Timed(x, parameter, time) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Timed(x, parameter, time) = *added.input else {
             return Ok(());
         };
+        let (selection, rows) = (added.selection, added.rows);
         self.begin(grouping, parameter, selection)?;
         let counted = x.valid(selection);
         let states = &mut self.states;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, Numbers, each_row};
 use super::stretches::Stretches;
 use super::zone_answer;
 use crate::buffer::reserve_huge;
@@ -142,16 +142,11 @@ impl<T: Number> Accumulator for Extreme<T> {
         self.seen.resize(groups, false);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Number(operand) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Number(operand) = *added.input else {
             return Ok(());
         };
+        let (selection, rows) = (added.selection, added.rows);
         if let (Grouping::One(group), Operand::Each { values, .. }) = (grouping, operand) {
             // SAFETY: the operand has a `T` for each row of the vector.
             unsafe { self.offer_best(*group, values.cast(), rows, selection.as_ptr()) }
@@ -168,15 +163,8 @@ impl<T: Number> Accumulator for Extreme<T> {
         })
     }
 
-    fn add_stretches(
-        &mut self,
-        stretches: Stretches<'_>,
-        input: &Input,
-        selection: &Selection,
-    ) -> Evaluation<bool> {
-        let (Input::Number(Operand::Each { values, .. }), true) =
-            (input, selection.is_full(stretches.rows()))
-        else {
+    fn add_stretches(&mut self, stretches: Stretches<'_>, added: Added<'_>) -> Evaluation<bool> {
+        let Some(values) = added.whole_vector() else {
             return Ok(false);
         };
         if stretches.are_short {

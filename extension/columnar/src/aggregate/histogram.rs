@@ -1,8 +1,7 @@
 //! `lanes.histogram`: how many numbers are in each of some buckets of equal width, below them, and above them.
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use crate::vector::Evaluation;
-use crate::vector::selection::Selection;
 
 /// States up to this number of bytes are small enough for many groups.
 const SMALL_BYTES: usize = 512;
@@ -70,18 +69,12 @@ impl Accumulator for Histogram {
         self.counts.resize(groups * self.buckets.places(), 0);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        _rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Number(operand) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Number(operand) = *added.input else {
             return Ok(());
         };
         let (buckets, counts) = (self.buckets, &mut self.counts);
-        each_row(grouping, selection, |row, group| {
+        each_row(grouping, added.selection, |row, group| {
             // SAFETY: the operand has a double for each row of the vector.
             let place = buckets.place(unsafe { operand.get::<f64>(row) });
             let count = &mut counts[group * buckets.places() + place];

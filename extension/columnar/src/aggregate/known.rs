@@ -123,8 +123,8 @@ mod tests {
     use crate::aggregate::Key;
     use crate::aggregate::accumulator::{Answer, Count};
     use crate::column::Column;
-    use crate::kind::{LaneKind, Number};
     use crate::rows_aside::{RowsBack, RowsOut};
+    use crate::test_support::{FLOAT8, TEXT};
     use crate::vector::number::NumberType;
     use crate::vector::value::Value;
 
@@ -134,16 +134,6 @@ mod tests {
         item.extend_from_slice(text.as_bytes());
         item
     }
-
-    const TEXT: LaneKind = LaneKind::Varlena {
-        dictionary: true,
-        packed: true,
-    };
-    const FLOAT: LaneKind = LaneKind::Fixed {
-        width: 8,
-        stride: 8,
-        number: Number::Float,
-    };
 
     type Row = (Option<u8>, Option<i8>);
 
@@ -160,7 +150,7 @@ mod tests {
     }
 
     fn columns(rows: &[Row]) -> Vec<Column> {
-        let (mut texts, mut floats) = (Column::new(TEXT), Column::new(FLOAT));
+        let (mut texts, mut floats) = (Column::new(TEXT), Column::new(FLOAT8));
         for (text, value) in rows {
             match text {
                 Some(text) => texts.push_item(&item(&format!("text {text}"))),
@@ -240,7 +230,7 @@ mod tests {
             let mut parts = aggregation(keys);
             parts.widen_from(wide_from);
             prop_assert!(parts.can_wait());
-            let kinds = [(0, TEXT), (1, FLOAT)];
+            let kinds = [(0, TEXT), (1, FLOAT8)];
             let mut partitions: Vec<_> = (0..1 << bits).map(|_| RowsOut::new(&kinds)).collect();
             let mut hashes = Box::new([0; VECTOR_ROWS]);
             for (index, rows) in vectors.iter().enumerate() {

@@ -1,8 +1,7 @@
 //! `bool_and`, `every`, `bool_or`.
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use crate::vector::Evaluation;
-use crate::vector::selection::Selection;
 use crate::zone_map::Zone;
 
 /// Whether all booleans are TRUE, or any.
@@ -35,16 +34,11 @@ impl Accumulator for Logic {
         self.states.resize(groups, None);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        _rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Truth(yes) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Truth(yes) = *added.input else {
             return Ok(());
         };
+        let selection = added.selection;
         if let Grouping::One(group) = grouping {
             let truth = if self.all {
                 selection.and_not(&yes).is_empty()

@@ -96,7 +96,7 @@ use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
 use crate::zone_map::Zone;
 
-pub use accumulator::{Accumulator, Answer, Grouping, Input, Numbers};
+pub use accumulator::{Accumulator, Added, Answer, Grouping, Input, Numbers};
 pub use argument::Argument;
 use distinct::Seen;
 use group::Groups;
@@ -438,41 +438,45 @@ impl Aggregate {
         if chosen.is_empty() {
             return Ok(());
         }
+        let added = |selection| Added {
+            input: &input,
+            selection,
+            rows: frame.rows,
+        };
         if let Some(seen) = seen {
             let grouping = spread.each(grouping);
             let new = seen.new_rows(frame, chosen, &grouping)?;
             return match new.is_empty() {
                 true => Ok(()),
-                false => self.accumulator.add(&grouping, &input, &new, frame.rows),
+                false => self.accumulator.add(&grouping, added(&new)),
             };
         }
-        self.add_to_groups(grouping, &input, chosen, frame.rows, spread)
+        self.add_to_groups(grouping, added(chosen), spread)
     }
 
-    /// Adds the chosen rows, whose argument was evaluated, to their groups.
+    /// Adds rows to their groups.
     fn add_to_groups(
         &mut self,
         grouping: &Grouping<'_>,
-        input: &Input,
-        chosen: &Selection,
-        rows: usize,
+        added: Added<'_>,
         spread: &mut Spread,
     ) -> Evaluation<()> {
         let Grouping::Stretches(stretches) = grouping else {
-            return self.accumulator.add(grouping, input, chosen, rows);
+            return self.accumulator.add(grouping, added);
         };
-        if self.accumulator.add_stretches(*stretches, input, chosen)? {
+        if self.accumulator.add_stretches(*stretches, added)? {
             return Ok(());
         }
         if stretches.are_short || stretches.len() > STRETCHES_ALONE_MAX {
             let each = spread.each(grouping);
-            return self.accumulator.add(&each, input, chosen, rows);
+            return self.accumulator.add(&each, added);
         }
         for (group, of_group) in stretches.iter() {
-            let selected = chosen.within(of_group.start, of_group.end);
+            let selected = added.selection.within(of_group.start, of_group.end);
             if !selected.is_empty() {
-                let one = Grouping::One(group);
-                self.accumulator.add(&one, input, &selected, rows)?;
+                let selection = &selected;
+                let of_group = Added { selection, ..added };
+                self.accumulator.add(&Grouping::One(group), of_group)?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use super::stretches::Stretches;
 use crate::buffer::reserve_huge;
 use crate::vector::number::{Number, NumberType};
@@ -149,16 +149,11 @@ impl<T: Number> Accumulator for Moments<T> {
         self.states.resize(groups, FloatState::default());
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Number(operand) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Number(operand) = *added.input else {
             return Ok(());
         };
+        let (selection, rows) = (added.selection, added.rows);
         if let Operand::Each { values, .. } = operand
             && !self.squares_wanted
             && !self.great
@@ -206,15 +201,11 @@ impl<T: Number> Accumulator for Moments<T> {
         })
     }
 
-    fn add_stretches(
-        &mut self,
-        stretches: Stretches<'_>,
-        input: &Input,
-        selection: &Selection,
-    ) -> Evaluation<bool> {
-        let Input::Number(Operand::Each { values, .. }) = *input else {
+    fn add_stretches(&mut self, stretches: Stretches<'_>, added: Added<'_>) -> Evaluation<bool> {
+        let Input::Number(Operand::Each { values, .. }) = *added.input else {
             return Ok(false);
         };
+        let selection = added.selection;
         // SAFETY: the operand has a `T` for each row of the vector.
         let is_simple = !self.squares_wanted
             && !self.great

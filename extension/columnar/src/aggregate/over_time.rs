@@ -11,10 +11,9 @@
 //! A row counts if neither its number nor its time is NULL, and its time is finite. Of rows with equal times, the one
 //! that came first is first.
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use super::ema::{TimeSort, Waiting};
 use crate::vector::number::Number;
-use crate::vector::selection::Selection;
 use crate::vector::{Evaluation, EvaluationError};
 
 /// Microseconds of a second.
@@ -266,18 +265,12 @@ impl<S: Series> Accumulator for OverTime<S> {
         self.states.resize(groups, self.empty);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        _rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Pair(x, time) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Pair(x, time) = *added.input else {
             return Ok(());
         };
         let (mut valued, mut timed) = (None, None);
-        let counted = time.valid_in(x.valid_in(selection, &mut valued), &mut timed);
+        let counted = time.valid_in(x.valid_in(added.selection, &mut valued), &mut timed);
         // SAFETY: the operands have a double and a time for each row of the vector.
         let at = |row| unsafe { (time.get::<i64>(row), x.get::<f64>(row)) };
         let states = &mut self.states;

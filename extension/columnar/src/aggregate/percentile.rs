@@ -5,11 +5,10 @@
 
 use std::cmp::Ordering;
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use crate::interrupt;
 use crate::vector::Evaluation;
 use crate::vector::number::{Number, Scalar};
-use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 
 /// How the number at a fraction of an ordered list is chosen.
@@ -104,16 +103,11 @@ impl<T: Number> Accumulator for Percentile<T> {
         self.numbers.resize_with(groups, Vec::new);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Number(operand) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Number(operand) = *added.input else {
             return Ok(());
         };
+        let (selection, rows) = (added.selection, added.rows);
         self.kept += selection.count();
         if let (Grouping::One(group), Operand::Each { values, .. }) = (grouping, operand)
             && selection.is_full(rows)

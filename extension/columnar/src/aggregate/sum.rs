@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, add_counts, each_row};
+use super::accumulator::{
+    Accumulator, Added, Answer, Grouping, Input, Numbers, add_counts, each_row,
+};
 use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
 use super::stretches::Stretches;
 use crate::buffer::reserve_huge;
 use crate::vector::number::{Number, NumberType, Operation};
-use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError};
 use crate::zone_map::Zone;
@@ -58,16 +59,11 @@ where
         }
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Number(operand) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Number(operand) = *added.input else {
             return Ok(());
         };
+        let (selection, rows) = (added.selection, added.rows);
         let squares = self.result == IntegerResult::Moments;
         match (grouping, operand) {
             (Grouping::One(group), Operand::Each { values, .. }) if !squares => {
@@ -118,15 +114,8 @@ where
         }
     }
 
-    fn add_stretches(
-        &mut self,
-        stretches: Stretches<'_>,
-        input: &Input,
-        selection: &Selection,
-    ) -> Evaluation<bool> {
-        let (Input::Number(Operand::Each { values, .. }), true) =
-            (input, selection.is_full(stretches.rows()))
-        else {
+    fn add_stretches(&mut self, stretches: Stretches<'_>, added: Added<'_>) -> Evaluation<bool> {
+        let Some(values) = added.whole_vector() else {
             return Ok(false);
         };
         if self.result == IntegerResult::Moments {
@@ -268,16 +257,11 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         self.sums.resize(groups, -T::ZERO);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Number(operand) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Number(operand) = *added.input else {
             return Ok(());
         };
+        let (selection, rows) = (added.selection, added.rows);
         if let Operand::Each { values, .. } = operand {
             match grouping {
                 Grouping::One(group) => {
@@ -327,15 +311,11 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         })
     }
 
-    fn add_stretches(
-        &mut self,
-        stretches: Stretches<'_>,
-        input: &Input,
-        selection: &Selection,
-    ) -> Evaluation<bool> {
-        let Input::Number(Operand::Each { values, .. }) = *input else {
+    fn add_stretches(&mut self, stretches: Stretches<'_>, added: Added<'_>) -> Evaluation<bool> {
+        let Input::Number(Operand::Each { values, .. }) = *added.input else {
             return Ok(false);
         };
+        let selection = added.selection;
         // SAFETY: the operand has a `T` for each row of the vector.
         if !self.moderate && !unsafe { is_moderate::<T>(values, stretches.rows()) } {
             return Ok(false);

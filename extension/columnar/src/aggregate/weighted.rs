@@ -1,10 +1,9 @@
 //! `lanes.vwap`: sum(price * volume) / sum(volume).
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
 use super::moments::MAGNITUDE_MAX;
 use crate::vector::Evaluation;
 use crate::vector::number::{Number, Operation};
-use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 
 /// Prices weighted by volumes. A row with a NULL in either does not count.
@@ -24,18 +23,12 @@ impl Accumulator for Weighted {
         self.volumes.resize(groups, -0.0);
     }
 
-    fn add(
-        &mut self,
-        grouping: &Grouping<'_>,
-        input: &Input,
-        selection: &Selection,
-        rows: usize,
-    ) -> Evaluation<()> {
-        let Input::Pair(price, volume) = *input else {
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Pair(price, volume) = *added.input else {
             return Ok(());
         };
         let (mut priced, mut both) = (None, None);
-        let counted = volume.valid_in(price.valid_in(selection, &mut priced), &mut both);
+        let counted = volume.valid_in(price.valid_in(added.selection, &mut priced), &mut both);
         if counted.is_empty() {
             return Ok(());
         }
@@ -53,7 +46,7 @@ impl Accumulator for Weighted {
                 lanes_simd::aggregate::weighted_sums_within(
                     prices,
                     volumes,
-                    rows,
+                    added.rows,
                     counted.as_ptr(),
                     MAGNITUDE_MAX,
                 )

@@ -261,14 +261,8 @@ mod tests {
     use super::super::key::Key;
     use super::*;
     use crate::column::Column;
-    use crate::kind::{LaneKind, Number};
+    use crate::test_support::INT8;
     use crate::vector::value::Value;
-
-    const INTEGER: LaneKind = LaneKind::Fixed {
-        width: 8,
-        stride: 8,
-        number: Number::Signed,
-    };
 
     /// The groups of rows with these keys.
     fn groups_of(rows: &[[i64; 3]]) -> Groups {
@@ -276,7 +270,7 @@ mod tests {
         let mut groups = Groups::new((0..3).map(key).collect());
         for rows in rows.chunks(VECTOR_ROWS) {
             let columns = [0, 1, 2].map(|key| {
-                let mut column = Column::new(INTEGER);
+                let mut column = Column::new(INT8);
                 let values = rows.iter().map(|row| row[key].to_ne_bytes());
                 values.for_each(|value| column.push_fixed(&value));
                 column

@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::column::Column;
-use crate::kind::{LaneKind, Number};
+use crate::kind::LaneKind;
 use crate::lane::LaneData;
 use crate::limits::{VECTOR_ROWS, segment_first_row};
-use crate::test_support::{Value, assert_lane, build, value};
+use crate::test_support::{FLOAT8, INT8, NUMERIC, TEXT, Value, assert_lane, build, value};
 use crate::zone_map::CodeZone;
 use crate::zone_map::tests::{assert_covers, assert_zone, naive};
 
@@ -104,25 +104,6 @@ fn key(file: u32) -> RelationKey {
         shape: 7,
     }
 }
-
-const INT8: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Signed,
-};
-const FLOAT8: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Float,
-};
-const TEXT: LaneKind = LaneKind::Varlena {
-    dictionary: true,
-    packed: true,
-};
-const NUMERIC: LaneKind = LaneKind::Varlena {
-    dictionary: false,
-    packed: true,
-};
 
 /// Values of the model by a simple generator: every fifth NULL if `nulls`, of `variety` sorts.
 fn generate(kind: LaneKind, rows: usize, variety: u32, nulls: bool, seed: &mut u64) -> Vec<Value> {

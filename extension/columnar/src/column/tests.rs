@@ -5,11 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::dictionary::JUDGED_ITEMS_MIN;
 use crate::kind::Number;
-use crate::test_support::{Value, any_kind, any_value, assert_column, build, cases, push, value};
-
-const TEXT: LaneKind = LaneKind::Varlena {
-    dictionary: true,
-    packed: true,
+use crate::test_support::{
+    TEXT, Value, any_kind, any_value, assert_column, build, cases, push, value,
 };
 
 #[derive(Clone, Debug)]

@@ -77,17 +77,7 @@ mod tests {
     use super::*;
     use crate::column::Column;
     use crate::encoding::encode_lane;
-    use crate::kind::{LaneKind, Number};
-
-    const LONG: LaneKind = LaneKind::Fixed {
-        width: 8,
-        stride: 8,
-        number: Number::Signed,
-    };
-    const TEXT: LaneKind = LaneKind::Varlena {
-        dictionary: true,
-        packed: true,
-    };
+    use crate::test_support::{INT8, TEXT};
 
     fn name(column: &Column) -> Option<&'static str> {
         let lane = encode_lane(column, &[]).unwrap();
@@ -99,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_name_that_a_vector_may_have_has_a_byte() {
-        let mut column = Column::new(LONG);
+        let mut column = Column::new(INT8);
         column.push_null();
         assert_eq!(name(&column), Some("null"));
         column.clear();

@@ -5,25 +5,16 @@ use proptest::prelude::*;
 use super::{Constant, DecodedVector, EncodedLane, encode_lane, key_starts};
 use crate::column::Column;
 use crate::error::Error;
-use crate::kind::{LaneKind, Number};
+use crate::kind::LaneKind;
 use crate::limits::VECTOR_ROWS;
-use crate::test_support::{self, Value, any_kind, any_value, assert_lane, build, cases};
+use crate::test_support::{
+    self, FLOAT8, INT8, Value, any_kind, any_value, assert_lane, build, cases,
+};
 
 mod golden;
 mod hostile;
 mod numbers;
 mod series;
-
-pub(super) const DOUBLE: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Float,
-};
-pub(super) const LONG: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Signed,
-};
 
 /// Rows of a property's columns: over one vector and into the next, unless under Miri.
 const ROWS_MAX: usize = if cfg!(miri) { 80 } else { VECTOR_ROWS + 300 };
@@ -137,18 +128,18 @@ proptest! {
 #[test]
 fn lanes_without_a_value_are_all_null() {
     for rows in [0, 1, 3 * VECTOR_ROWS] {
-        let bytes = assert_identity(DOUBLE, &vec![None; rows], &[]);
-        let lane = EncodedLane::open(&bytes, DOUBLE).unwrap();
+        let bytes = assert_identity(FLOAT8, &vec![None; rows], &[]);
+        let lane = EncodedLane::open(&bytes, FLOAT8).unwrap();
         assert!(lane.is_null() && bytes.len() < 40, "{}", bytes.len());
     }
 }
 
 #[test]
 fn a_dropped_column_reads_as_null_and_another_kind_is_refused() {
-    let bytes = assert_identity(LONG, &[Some(vec![1; 8]), None], &[]);
+    let bytes = assert_identity(INT8, &[Some(vec![1; 8]), None], &[]);
     let lane = EncodedLane::open(&bytes, LaneKind::Absent).unwrap();
     assert_eq!(lane.constant(0), Some(Constant::Null));
-    let refused = EncodedLane::open(&bytes, DOUBLE).map(|_| ());
+    let refused = EncodedLane::open(&bytes, FLOAT8).map(|_| ());
     assert!(
         matches!(
             refused,
@@ -228,7 +219,7 @@ fn codes_decode_across_vectors_with_and_without_nulls() {
 fn keys_start_where_any_column_changes() {
     let longs = |numbers: &[i64]| {
         let value = |number: &i64| Some(number.to_ne_bytes().to_vec());
-        build(LONG, &numbers.iter().map(value).collect::<Vec<_>>())
+        build(INT8, &numbers.iter().map(value).collect::<Vec<_>>())
     };
     let left = longs(&[1, 1, 1, 2, 2, 2]);
     let right = longs(&[5, 5, 6, 6, 6, 7]);
@@ -236,11 +227,11 @@ fn keys_start_where_any_column_changes() {
     assert_eq!(key_starts(&[&left, &right]), [2, 3, 5]);
     assert_eq!(key_starts(&[]), []);
     let nulls = build(
-        LONG,
+        INT8,
         &[None, None, Some(vec![0; 8]), Some(vec![0; 8]), None],
     );
     assert_eq!(key_starts(&[&nulls]), [2, 4]);
-    let mut hidden = Column::new(LONG);
+    let mut hidden = Column::new(INT8);
     hidden.extend_fixed(
         &[1, 2, 3, 3_i64].map(i64::to_ne_bytes).concat(),
         Some(&[0b1100]),

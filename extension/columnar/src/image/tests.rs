@@ -5,25 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::kind::Number;
 use crate::limits::IMAGE_BYTES_MAX;
-use crate::test_support::{Value, any_kind, any_value, assert_column, build, cases, value};
-
-const INT4: LaneKind = LaneKind::Fixed {
-    width: 4,
-    stride: 4,
-    number: Number::Signed,
-};
-const INT8: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Signed,
-};
-const TEXT: LaneKind = LaneKind::Varlena {
-    dictionary: true,
-    packed: true,
-};
-const NUMERIC: LaneKind = LaneKind::Varlena {
-    dictionary: false,
-    packed: true,
+use crate::test_support::{
+    INT4, INT8, NUMERIC, TEXT, Value, any_kind, any_value, assert_column, build, cases, value,
 };
 
 /// Enough for a dictionary to be given up.

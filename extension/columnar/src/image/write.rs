@@ -46,13 +46,7 @@ pub fn encode(columns: &[Column], rows: usize, out: &mut Vec<u8>) -> Result<()> 
     let mut plans = Vec::with_capacity(columns.len());
     let mut bytes_max = CHECKED_OFFSET + 2 * VARINT_BYTES_MAX;
     for (index, column) in columns.iter().enumerate() {
-        if column.rows() != rows {
-            return Err(Error::RowsDiffer {
-                column: index,
-                rows: column.rows(),
-                expected: rows,
-            });
-        }
+        require_rows(column, index, rows)?;
         let plan = plan(column);
         bytes_max += 1 + VARINT_BYTES_MAX + plan.bytes;
         if bytes_max > IMAGE_BYTES_MAX {
@@ -76,6 +70,18 @@ pub fn encode(columns: &[Column], rows: usize, out: &mut Vec<u8>) -> Result<()> 
     Ok(())
 }
 
+/// Fails if a column has another number of rows.
+fn require_rows(column: &Column, index: usize, expected: usize) -> Result<()> {
+    match column.rows() == expected {
+        true => Ok(()),
+        false => Err(Error::RowsDiffer {
+            column: index,
+            rows: column.rows(),
+            expected,
+        }),
+    }
+}
+
 /// Appends the image of `rows` rows that are sealed: each column is a lane of [`crate::encoding`].
 /// `starts` are the rows at which another series begins, see [`crate::encoding::key_starts`]. What
 /// became of each column.
@@ -93,13 +99,7 @@ pub fn encode_sealed(
     }
     let mut lanes = Vec::with_capacity(columns.len());
     for (index, column) in columns.iter().enumerate() {
-        if column.rows() != rows {
-            return Err(Error::RowsDiffer {
-                column: index,
-                rows: column.rows(),
-                expected: rows,
-            });
-        }
+        require_rows(column, index, rows)?;
         lanes.push(encode_lane(column, starts)?);
     }
     let stored = columns.iter().zip(&lanes).map(|(column, lane)| {

@@ -6,19 +6,13 @@ use proptest::prelude::*;
 
 use super::{BestRows, ItemOrder, ItemSort, Order, SortBy, SortKey};
 use crate::column::Column;
-use crate::kind::{LaneKind, Number};
+use crate::kind::LaneKind;
 use crate::limits::VECTOR_ROWS;
-use crate::test_support::cases;
+use crate::test_support::{INT8, cases};
 use crate::vector::frame::Frame;
 use crate::vector::number::NumberType;
 use crate::vector::selection::Selection;
 use crate::vector::value::Value;
-
-const INTEGER: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Signed,
-};
 
 /// A row: an item, if it is not NULL, and a number.
 type Row = (Option<Vec<u8>>, i64);
@@ -145,7 +139,7 @@ fn offer(best: &mut BestRows, columns: &[Column], rows: usize) {
 
 fn columns(rows: &[Row], dictionary: bool, packed: bool) -> Vec<Column> {
     let mut items = Column::new(LaneKind::Varlena { dictionary, packed });
-    let mut numbers = Column::new(INTEGER);
+    let mut numbers = Column::new(INT8);
     for (payload, number) in rows {
         match payload {
             Some(payload) => items.push_item(&item(payload, packed)),

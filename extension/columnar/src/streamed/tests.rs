@@ -11,16 +11,8 @@ use crate::kind::{LaneKind, Number};
 use crate::lane::{Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
 use crate::repeats::ValueRepeats;
-use crate::test_support::{Value, any_kind, any_value, assert_lane, assert_zone, build, cases};
-
-const LONG: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Signed,
-};
-const TEXT: LaneKind = LaneKind::Varlena {
-    dictionary: true,
-    packed: true,
+use crate::test_support::{
+    INT8, TEXT, Value, any_kind, any_value, assert_lane, assert_zone, build, cases,
 };
 
 /// Rows of a property's run: over one vector and into the next, unless under Miri.
@@ -349,7 +341,7 @@ fn series(count: u32, rows: u32) -> (Vec<LaneKind>, Model) {
         series: rows as usize,
         columns,
     };
-    (vec![LONG, LONG, TEXT], model)
+    (vec![INT8, INT8, TEXT], model)
 }
 
 /// A series of several vectors repeats the times of the one before from the middle of a pattern on.
@@ -453,7 +445,7 @@ fn zones_of_keys_are_exact_however_few_rows_each_has() {
 
 #[test]
 fn runs_that_are_not_sealed_are_given_back_with_the_memory() {
-    let column = build(LONG, &[Some(7_u64.to_ne_bytes().to_vec())]);
+    let column = build(INT8, &[Some(7_u64.to_ne_bytes().to_vec())]);
     let mut image = Vec::new();
     image::encode(&[column], 1, &mut image).unwrap();
     let runs = vec![SealedRun {
@@ -462,7 +454,7 @@ fn runs_that_are_not_sealed_are_given_back_with_the_memory() {
         rows: 0..1,
         place: 0,
     }];
-    let opened = Streamed::open(StreamMemory::default(), &[LONG], &[], 1, runs);
+    let opened = Streamed::open(StreamMemory::default(), &[INT8], &[], 1, runs);
     let Err(NotStreamed::Unsealed(mut memory)) = opened else {
         panic!("it is not sealed");
     };
@@ -497,7 +489,7 @@ fn damage_is_told_of_the_run_that_has_it() {
 fn a_column_of_another_kind_is_refused() {
     let (kinds, model) = series(2, 8);
     let (runs, places) = runs(&kinds, &[model]);
-    let kinds = [LONG, TEXT, TEXT];
+    let kinds = [INT8, TEXT, TEXT];
     let opened = Streamed::open(StreamMemory::default(), &kinds, &[], places, runs);
     let Err(NotStreamed::Unreadable(0, Error::KindDiffers { .. })) = opened else {
         panic!("times are no text");
@@ -508,7 +500,7 @@ fn a_column_of_another_kind_is_refused() {
 fn a_column_that_came_later_has_its_default_in_older_runs() {
     let (kinds, model) = series(2, 8);
     let (runs, places) = runs(&kinds, &[model]);
-    let kinds = [&*kinds, &[LONG, TEXT, TEXT]].concat();
+    let kinds = [&*kinds, &[INT8, TEXT, TEXT]].concat();
     let default = 7_u64.to_ne_bytes().to_vec();
     let missing = [
         None,
@@ -540,7 +532,7 @@ fn only_the_columns_asked_for_are_decoded() {
     for _ in 0..2 {
         streamed.fill(0..VECTOR_ROWS, Some(&[1, 77])).unwrap();
         assert_eq!(streamed.decoded(), 1);
-        assert_places(streamed.lane(1), LONG, 1, &models, &all);
+        assert_places(streamed.lane(1), INT8, 1, &models, &all);
     }
     let LaneData::Fixed { values, .. } = streamed.lane(0).data else {
         panic!("a column of fixed width");
@@ -571,7 +563,7 @@ fn the_blocks_of_few_wanted_rows_are_decoded_alone() {
         streamed.fill(wanted, Some(&[1])).unwrap();
         assert_eq!(streamed.decoded(), 1);
         let filled: Vec<usize> = (3 * SERIES..4 * SERIES).collect();
-        assert_places(streamed.lane(1), LONG, 1, &models, &filled);
+        assert_places(streamed.lane(1), INT8, 1, &models, &filled);
         assert_eq!(value(3 * SERIES - 1), 0, "a row of the series before");
         assert_eq!(value(4 * SERIES), 0, "a row of the series after");
     }
@@ -581,7 +573,7 @@ fn the_blocks_of_few_wanted_rows_are_decoded_alone() {
         .unwrap();
     assert_eq!(streamed.decoded(), 2);
     let all: Vec<usize> = (0..VECTOR_ROWS).collect();
-    assert_places(streamed.lane(1), LONG, 1, &models, &all);
+    assert_places(streamed.lane(1), INT8, 1, &models, &all);
     streamed.fill(0..VECTOR_ROWS, Some(&[1])).unwrap();
     assert_eq!(streamed.decoded(), 2);
 }

@@ -9,7 +9,7 @@
 
 use lanes_columnar::aggregate::decimal::{DecimalExtremes, DecimalSum, DecimalSums};
 use lanes_columnar::aggregate::extreme::End;
-use lanes_columnar::aggregate::{Accumulator, Answer, Grouping, Input};
+use lanes_columnar::aggregate::{Accumulator, Added, Answer, Grouping};
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::decimal::{DecimalValue, Decimals};
 use lanes_columnar::vector::frame::Frame;
@@ -96,13 +96,7 @@ impl Accumulator for DecimalAggregate {
         self.general.resize(groups);
     }
 
-    fn add(
-        &mut self,
-        _grouping: &Grouping<'_>,
-        _input: &Input,
-        _selection: &Selection,
-        _rows: usize,
-    ) -> Evaluation<()> {
+    fn add(&mut self, _grouping: &Grouping<'_>, _added: Added<'_>) -> Evaluation<()> {
         unreachable!("an aggregate of rows")
     }
 

@@ -18,7 +18,7 @@
 
 use std::cell::RefCell;
 
-use lanes_columnar::aggregate::{Accumulator, Answer, Grouping, Input};
+use lanes_columnar::aggregate::{Accumulator, Added, Answer, Grouping};
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
@@ -258,13 +258,7 @@ impl Accumulator for TransitionAggregate {
         }
     }
 
-    fn add(
-        &mut self,
-        _grouping: &Grouping<'_>,
-        _input: &Input,
-        _selection: &Selection,
-        _rows: usize,
-    ) -> Evaluation<()> {
+    fn add(&mut self, _grouping: &Grouping<'_>, _added: Added<'_>) -> Evaluation<()> {
         unreachable!("an aggregate of rows")
     }
 

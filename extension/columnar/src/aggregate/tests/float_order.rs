@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::aggregate::accumulator::{Accumulator, Answer, Count, Grouping, Input, Numbers};
+use crate::aggregate::accumulator::{Accumulator, Added, Answer, Count, Grouping, Input, Numbers};
 use crate::aggregate::extreme::{End, Extreme};
 use crate::aggregate::moments::Moments;
 use crate::aggregate::stretches::Stretches;
@@ -11,7 +11,7 @@ use crate::test_support::cases;
 use crate::vector::number::{Number, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::tests::lanes::{Column, Source, TestLanes, any_rows};
-use crate::vector::value::{Operand, Value};
+use crate::vector::value::Value;
 
 /// Sixteen stripes, halved until one is left.
 fn striped<T>(values: &[T], selected: impl Fn(usize) -> bool) -> T
@@ -48,9 +48,8 @@ fn add_stretches<T: Number>(
     values: &[T],
     selection: &Selection,
 ) -> bool {
-    with_operand(values, selection, |operand| {
-        let input = Input::Number(operand);
-        accumulator.add_stretches(runs, &input, selection).unwrap()
+    with_added(values, selection, |added| {
+        accumulator.add_stretches(runs, added).unwrap()
     })
 }
 
@@ -62,20 +61,17 @@ fn add<T: Number>(
     selection: &Selection,
 ) {
     if !selection.is_empty() {
-        with_operand(values, selection, |operand| {
-            let input = Input::Number(operand);
-            accumulator
-                .add(grouping, &input, selection, values.len())
-                .unwrap();
+        with_added(values, selection, |added| {
+            accumulator.add(grouping, added).unwrap();
         });
     }
 }
 
-/// Calls `take` with the values of a vector.
-fn with_operand<T: Number, R>(
+/// Calls `take` with the selected values of a vector.
+fn with_added<T: Number, R>(
     values: &[T],
     selection: &Selection,
-    take: impl FnOnce(Operand) -> R,
+    take: impl FnOnce(Added<'_>) -> R,
 ) -> R {
     let scalars: Vec<_> = values.iter().map(|v| Some(v.to_scalar())).collect();
     let lanes = TestLanes::of(vec![Column::numbers(T::TYPE, &scalars, &mut Source(5))]);
@@ -83,7 +79,11 @@ fn with_operand<T: Number, R>(
         let operand = Value::Column(T::TYPE, 0)
             .evaluate(frame, selection)
             .unwrap();
-        take(operand)
+        take(Added {
+            input: &Input::Number(operand),
+            selection,
+            rows: values.len(),
+        })
     })
 }
 

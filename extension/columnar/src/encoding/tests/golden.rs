@@ -5,9 +5,9 @@
 #![cfg(not(miri))]
 
 use super::super::EncodedLane;
-use super::{DOUBLE, LONG, assert_identity, assert_reads};
+use super::{assert_identity, assert_reads};
 use crate::kind::{LaneKind, Number};
-use crate::test_support::{self, Value, value};
+use crate::test_support::{self, FLOAT8, INT8, TEXT, Value, value};
 
 /// A lane that is kept as a file.
 struct Golden {
@@ -31,10 +31,6 @@ macro_rules! golden {
     };
 }
 
-const TEXT: LaneKind = LaneKind::Varlena {
-    dictionary: true,
-    packed: true,
-};
 const PLAIN_TEXT: LaneKind = LaneKind::Varlena {
     dictionary: false,
     packed: true,
@@ -80,7 +76,7 @@ fn some(kind: LaneKind, rows: u32, variety: u32) -> Vec<Value> {
 }
 
 const FILES: &[Golden] = &[
-    golden!("null", "constant", LONG, [], vec![None; 9]),
+    golden!("null", "constant", INT8, [], vec![None; 9]),
     golden!(
         "bool",
         "bitmap",
@@ -109,49 +105,49 @@ const FILES: &[Golden] = &[
     golden!(
         "two_vectors",
         "constant",
-        LONG,
+        INT8,
         [],
         longs(2100, |row| row / 700)
     ),
     golden!(
         "level",
         "bit-packed",
-        LONG,
+        INT8,
         [],
         longs(300, |row| noise(row, 1000))
     ),
     golden!(
         "delta",
         "delta",
-        LONG,
+        INT8,
         [],
         longs(300, |row| row * 100 + noise(row, 16))
     ),
     golden!(
         "delta_of_delta",
         "delta-of-delta",
-        LONG,
+        INT8,
         [],
         longs(300, |row| row * row * 50 - noise(row, 4))
     ),
     golden!(
         "rising",
         "delta",
-        LONG,
+        INT8,
         [],
         longs(2048, |row| row * 100 + noise(row, 16))
     ),
     golden!(
         "rising_steps",
         "delta-of-delta",
-        LONG,
+        INT8,
         [],
         longs(2048, |row| row * row * 50 - noise(row, 4) % 2)
     ),
     golden!(
         "patches",
         "bit-packed",
-        LONG,
+        INT8,
         [],
         longs(300, |row| noise(row, 16)
             + if row % 77 == 5 { -1_i64 << 60 } else { 0 })
@@ -159,35 +155,35 @@ const FILES: &[Golden] = &[
     golden!(
         "factor",
         "bit-packed",
-        LONG,
+        INT8,
         [],
         longs(300, |row| 11 + noise(row, 64) * 1000)
     ),
     golden!(
         "few",
         "few",
-        LONG,
+        INT8,
         [],
         longs(300, |row| [1 << 40, -5, 77 << 20][noise(row, 3) as usize])
     ),
     golden!(
         "pattern",
         "pattern",
-        LONG,
+        INT8,
         [100, 200],
         longs(280, |row| (row % 100) * 10_000 + noise(row % 100, 5) * 37)
     ),
     golden!(
         "decimal",
         "decimal",
-        DOUBLE,
+        FLOAT8,
         [],
         doubles(300, |row| noise(row, 64) as f64 / 100.0)
     ),
     golden!(
         "outliers",
         "decimal delta-of-delta",
-        DOUBLE,
+        FLOAT8,
         [],
         doubles(300, |row| match row % 100 {
             3 => f64::from_bits(0x7ff0_0000_0000_0002),
@@ -199,7 +195,7 @@ const FILES: &[Golden] = &[
     golden!(
         "double",
         "bit-packed",
-        DOUBLE,
+        FLOAT8,
         [],
         doubles(60, |row| 1.0 / (noise(row, 500) + 3) as f64)
     ),

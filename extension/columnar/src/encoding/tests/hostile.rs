@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::super::format::{CHECKED_AT, CHECKSUM_AT, checksum};
 use super::super::{DecodedVector, EncodedLane, encode_lane};
-use super::{DOUBLE, LONG, any_column};
+use super::any_column;
 use crate::column::Column;
 use crate::error::Error;
 use crate::kind::LaneKind;
 use crate::limits::VECTOR_ROWS;
-use crate::test_support::{any_kind, build, cases};
+use crate::test_support::{FLOAT8, INT8, any_kind, build, cases};
 
 /// Reads all there is of bytes that may be a lane.
 fn read(bytes: &[u8], kind: LaneKind) {
@@ -93,13 +93,13 @@ fn every_damaged_byte_is_noticed() {
     let numbers: Vec<_> = (0..200_i64)
         .map(|row| Some((row * row).to_ne_bytes().to_vec()))
         .collect();
-    let good = encode_lane(&build(LONG, &numbers), &[]).unwrap();
-    assert!(EncodedLane::open(&good, LONG).is_ok());
+    let good = encode_lane(&build(INT8, &numbers), &[]).unwrap();
+    assert!(EncodedLane::open(&good, INT8).is_ok());
     for place in 0..good.len() {
         let mut bad = good.clone();
         bad[place] ^= 0x10;
-        assert!(EncodedLane::open(&bad, LONG).is_err(), "byte {place}");
-        let short = EncodedLane::open(&good[..place], LONG).map(|_| ());
+        assert!(EncodedLane::open(&bad, INT8).is_err(), "byte {place}");
+        let short = EncodedLane::open(&good[..place], INT8).map(|_| ());
         assert!(matches!(short, Err(Error::EncodedLane(_))), "{place} bytes");
     }
 }
@@ -114,7 +114,7 @@ fn a_block_that_rises_otherwise_than_it_says_is_refused() {
         let numbers: Vec<_> = (0..=last_row)
             .map(|row| Some(number(row).to_ne_bytes().to_vec()))
             .collect();
-        encode_lane(&build(LONG, &numbers), &[]).unwrap()
+        encode_lane(&build(INT8, &numbers), &[]).unwrap()
     };
     let last = number(last_row);
     let (one, other) = (encoded(last), encoded(last + 1));
@@ -125,7 +125,7 @@ fn a_block_that_rises_otherwise_than_it_says_is_refused() {
     let mut bytes = one.clone();
     bytes[place] = other[place];
     repair(&mut bytes);
-    let refused = EncodedLane::open(&bytes, LONG).map(|_| ());
+    let refused = EncodedLane::open(&bytes, INT8).map(|_| ());
     let reason = "a rising block does not rise as it says";
     assert_eq!(refused, Err(Error::EncodedLane(reason)));
 }
@@ -135,11 +135,11 @@ fn an_outlier_past_its_block_is_refused() {
     let tenths = |row| Some((f64::from(row * 7919 % 101) / 10.0).to_ne_bytes().to_vec());
     let mut values: Vec<_> = (0..64_u32).map(tenths).collect();
     values[63] = Some(f64::NAN.to_ne_bytes().to_vec());
-    let mut bytes = encode_lane(&build(DOUBLE, &values), &[]).unwrap();
+    let mut bytes = encode_lane(&build(FLOAT8, &values), &[]).unwrap();
     let gap = bytes.iter().rposition(|&byte| byte == 63).unwrap();
     bytes[gap] = 64;
     repair(&mut bytes);
-    let refused = EncodedLane::open(&bytes, DOUBLE).map(|_| ());
+    let refused = EncodedLane::open(&bytes, FLOAT8).map(|_| ());
     assert_eq!(
         refused,
         Err(Error::EncodedLane("an outlier is outside its block"))

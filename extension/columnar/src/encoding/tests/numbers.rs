@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{DOUBLE, LONG, assert_identity};
+use super::assert_identity;
 use crate::kind::{LaneKind, Number};
 use crate::limits::VECTOR_ROWS;
-use crate::test_support::{Value, cases};
+use crate::test_support::{FLOAT8, INT8, Value, cases};
 
 const ROWS: usize = if cfg!(miri) { 70 } else { VECTOR_ROWS + 117 };
 
@@ -60,7 +60,7 @@ proptest! {
 
     #[test]
     fn any_walk_comes_back(walk in any_walk()) {
-        assert_identity(LONG, &longs(walk.iter().copied()), &[]);
+        assert_identity(INT8, &longs(walk.iter().copied()), &[]);
         let narrow = |width: u16| {
             let kind = LaneKind::Fixed { width, stride: width, number: if width == 1 { Number::Opaque } else { Number::Signed } };
             let value = |number: &i64| Some(number.to_ne_bytes()[..width.into()].to_vec());
@@ -79,7 +79,7 @@ proptest! {
             let value = |number| Some((decimal(number) as f32).to_ne_bytes().to_vec());
             assert_identity(kind, &walk.iter().map(value).collect::<Vec<_>>(), &[]);
         } else {
-            assert_identity(DOUBLE, &doubles(walk.iter().map(decimal)), &[]);
+            assert_identity(FLOAT8, &doubles(walk.iter().map(decimal)), &[]);
         }
     }
 
@@ -88,10 +88,10 @@ proptest! {
         let special = [0x7ff0_0000_0000_0002, f64::NAN.to_bits(), (-f64::NAN).to_bits(), (-0.0_f64).to_bits(), 0, 1,
             f64::INFINITY.to_bits(), f64::NEG_INFINITY.to_bits()];
         let mixed = bits.iter().zip(&specials).map(|(&bits, &index)| f64::from_bits(if bits % 2 == 0 { special[index] } else { bits }));
-        assert_identity(DOUBLE, &doubles(mixed), &[]);
+        assert_identity(FLOAT8, &doubles(mixed), &[]);
         // Few specials among decimals are outliers.
         let decimals = (0_u32..).zip(&bits).map(|(row, &bits)| if bits % 40 == 0 { f64::from_bits(special[specials.first().copied().unwrap_or(0)]) } else { f64::from(row) / 10.0 });
-        assert_identity(DOUBLE, &doubles(decimals), &[]);
+        assert_identity(FLOAT8, &doubles(decimals), &[]);
     }
 }
 
@@ -105,22 +105,22 @@ const MANY: i64 = if cfg!(miri) { 300 } else { 16_384 };
 #[test]
 fn regular_numbers_take_few_bits() {
     let tick = |row: i64| row * 10_000_000;
-    let scrape = bits_per_row(&longs((0..MANY).map(tick)), LONG, &[]);
+    let scrape = bits_per_row(&longs((0..MANY).map(tick)), INT8, &[]);
     assert!(scrape < 0.5, "a time every ten seconds: {scrape}");
     // Milliseconds in microseconds: the factor is found.
     let jitter = |row: i64| tick(row) + (row * 7919 % 13) * 1_000;
-    let jittered = bits_per_row(&longs((0..MANY).map(jitter)), LONG, &[]);
+    let jittered = bits_per_row(&longs((0..MANY).map(jitter)), INT8, &[]);
     assert!(jittered < 7.0, "with milliseconds of jitter: {jittered}");
     let steps = |row: i64| ((row * 31 % 16) + 4000) as f64 / 10.0;
-    let steps = bits_per_row(&doubles((0..MANY).map(steps)), DOUBLE, &[]);
+    let steps = bits_per_row(&doubles((0..MANY).map(steps)), FLOAT8, &[]);
     assert!(steps < 5.0, "tenths: {steps}");
     let counter = |row: i64| (row * 1000 + row * row % 512) as f64;
-    let counter = bits_per_row(&doubles((0..MANY).map(counter)), DOUBLE, &[]);
+    let counter = bits_per_row(&doubles((0..MANY).map(counter)), FLOAT8, &[]);
     assert!(counter < 11.5, "a counter: {counter}");
     let reset = |row: i64| (row % 5_000 * 16 + 1_000_000) as f64;
-    let reset = bits_per_row(&doubles((0..MANY).map(reset)), DOUBLE, &[]);
+    let reset = bits_per_row(&doubles((0..MANY).map(reset)), FLOAT8, &[]);
     assert!(reset < 0.7, "a counter that is reset: {reset}");
     let states = |row: i64| [3.25e11, 7.0, -1.5, 1e-3][(row * row % 7 % 4) as usize];
-    let states = bits_per_row(&doubles((0..MANY).map(states)), DOUBLE, &[]);
+    let states = bits_per_row(&doubles((0..MANY).map(states)), FLOAT8, &[]);
     assert!(states < 3.5, "few distinct floats: {states}");
 }

@@ -1,9 +1,9 @@
 //! Lanes of rows that are sorted by series and time.
 
 use super::super::{EncodedLane, encode_lane, key_starts};
-use super::{DOUBLE, LONG, assert_reads};
+use super::assert_reads;
 use crate::limits::VECTOR_ROWS;
-use crate::test_support::{Value, build};
+use crate::test_support::{FLOAT8, INT8, Value, build};
 
 const SERIES: i64 = if cfg!(miri) { 4 } else { 30 };
 const SAMPLES: i64 = if cfg!(miri) { 40 } else { 360 };
@@ -40,19 +40,19 @@ fn samples() -> Samples {
 #[test]
 fn series_are_runs_times_are_patterns_and_each_series_has_its_own_decimals() {
     let samples = samples();
-    let series = build(LONG, &samples.series);
+    let series = build(INT8, &samples.series);
     let starts = key_starts(&[&series]);
     assert_eq!(starts.len(), SERIES as usize - 1);
     let rows = series.rows() as f64;
 
     let bytes = encode_lane(&series, &starts).unwrap();
-    assert_reads(&bytes, LONG, &samples.series);
+    assert_reads(&bytes, INT8, &samples.series);
     assert!(
         (bytes.len() as f64) < 0.1 * rows || cfg!(miri),
         "{}",
         bytes.len()
     );
-    let lane = EncodedLane::open(&bytes, LONG).unwrap();
+    let lane = EncodedLane::open(&bytes, INT8).unwrap();
     assert_eq!(lane.encodings()[0].0, "constant");
     let runs = lane.repeats(0).unwrap().count();
     assert!(
@@ -61,21 +61,21 @@ fn series_are_runs_times_are_patterns_and_each_series_has_its_own_decimals() {
     );
     // The starts do not matter where runs can be seen.
     let unaided = encode_lane(&series, &[]).unwrap();
-    assert_reads(&unaided, LONG, &samples.series);
+    assert_reads(&unaided, INT8, &samples.series);
     assert!(unaided.len() < bytes.len() + 100, "{}", unaided.len());
 
-    let times = encode_lane(&build(LONG, &samples.times), &starts).unwrap();
-    assert_reads(&times, LONG, &samples.times);
+    let times = encode_lane(&build(INT8, &samples.times), &starts).unwrap();
+    assert_reads(&times, INT8, &samples.times);
     assert!(
         (times.len() as f64) < 0.1 * rows || cfg!(miri),
         "{}",
         times.len()
     );
-    let encodings = EncodedLane::open(&times, LONG).unwrap().encodings();
+    let encodings = EncodedLane::open(&times, INT8).unwrap().encodings();
     assert_eq!(encodings[0].0, "pattern");
 
-    let values = encode_lane(&build(DOUBLE, &samples.values), &starts).unwrap();
-    assert_reads(&values, DOUBLE, &samples.values);
+    let values = encode_lane(&build(FLOAT8, &samples.values), &starts).unwrap();
+    assert_reads(&values, FLOAT8, &samples.values);
     assert!(
         (values.len() as f64) < 0.65 * rows || cfg!(miri),
         "{}",
@@ -94,9 +94,9 @@ fn a_whole_vector_of_rising_times_tells_its_first_and_last() {
         let values: Vec<Value> = (0..rows)
             .map(|row| Some(time(row).to_ne_bytes().to_vec()))
             .collect();
-        let bytes = encode_lane(&build(LONG, &values), &[]).unwrap();
-        assert_reads(&bytes, LONG, &values);
-        let lane = EncodedLane::open(&bytes, LONG).unwrap();
+        let bytes = encode_lane(&build(INT8, &values), &[]).unwrap();
+        assert_reads(&bytes, INT8, &values);
+        let lane = EncodedLane::open(&bytes, INT8).unwrap();
         let zone = lane.zone(0).expect("of a rising block");
         assert_eq!(zone.minimum.signed(), Some(time(0)));
         assert_eq!(zone.maximum.signed(), Some(time(VECTOR_ROWS as i64 - 1)));
@@ -108,10 +108,10 @@ fn a_whole_vector_of_rising_times_tells_its_first_and_last() {
 #[test]
 fn starts_that_make_no_sense_are_ignored() {
     let samples = samples();
-    let column = build(DOUBLE, &samples.values);
+    let column = build(FLOAT8, &samples.values);
     for starts in [&[5, 3, u32::MAX, 0][..], &[0; 9], &[u32::MAX]] {
         let bytes = encode_lane(&column, starts).unwrap();
-        assert_reads(&bytes, DOUBLE, &samples.values);
+        assert_reads(&bytes, FLOAT8, &samples.values);
     }
 }
 
@@ -125,8 +125,8 @@ fn a_vector_of_one_row_may_be_the_end_of_a_pattern() {
         .map(|row| Some(time(row % samples).to_ne_bytes().to_vec()))
         .collect();
     let starts: Vec<u32> = (0..rows as u32).step_by(samples).skip(1).collect();
-    let bytes = encode_lane(&build(LONG, &times), &starts).unwrap();
-    assert_reads(&bytes, LONG, &times);
+    let bytes = encode_lane(&build(INT8, &times), &starts).unwrap();
+    assert_reads(&bytes, INT8, &times);
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn short_pieces_share_a_block_where_that_is_smaller() {
     let number = |row: usize| Some((row * 7919 % 13 % 5).to_ne_bytes().to_vec());
     let numbers: Vec<Value> = (0..rows).map(number).collect();
     let starts: Vec<u32> = (0..rows as u32).step_by(PIECE).skip(1).collect();
-    let bytes = encode_lane(&build(LONG, &numbers), &starts).unwrap();
-    assert_reads(&bytes, LONG, &numbers);
+    let bytes = encode_lane(&build(INT8, &numbers), &starts).unwrap();
+    assert_reads(&bytes, INT8, &numbers);
     assert!(bytes.len() * 2 < rows || cfg!(miri), "{}", bytes.len());
 }
 
@@ -158,8 +158,8 @@ fn keys_of_short_pieces_are_steps() {
             .map(|row| Some(number(row).to_ne_bytes().to_vec()))
             .collect();
         let starts: Vec<u32> = (0..rows as u32).step_by(piece).skip(1).collect();
-        let bytes = encode_lane(&build(LONG, &numbers), &starts).unwrap();
-        assert_reads(&bytes, LONG, &numbers);
+        let bytes = encode_lane(&build(INT8, &numbers), &starts).unwrap();
+        assert_reads(&bytes, INT8, &numbers);
         let a_piece = bytes.len() as f64 / starts.len() as f64;
         assert!(
             a_piece < 6.5 || cfg!(miri),
