@@ -165,6 +165,22 @@ fn check_arena_size(given: Option<&CStr>) {
 
 /// Defines the settings. Called from `_PG_init`.
 pub fn register() {
+    register_arena();
+    GucRegistry::define_bool_guc(
+        c"lanes.enable_asof",
+        c"Enables the planner's use of accelerated ASOF joins.",
+        c"Off leaves the plans that PostgreSQL makes of the rewritten query; its answers are the same.",
+        &ENABLE_ASOF,
+        GucContext::Userset,
+        GucFlags::EXPLAIN,
+    );
+    register_sealing();
+    register_object_storage();
+    register_promql();
+}
+
+/// Defines the settings of the arena.
+fn register_arena() {
     // PostgreSQL has not checked the text before the setting is defined.
     let given = server::configured(c"lanes.arena_size");
     GucRegistry::define_int_guc(
@@ -178,14 +194,20 @@ pub fn register() {
         GucFlags::UNIT_MB,
     );
     check_arena_size(given.as_deref());
-    GucRegistry::define_bool_guc(
-        c"lanes.enable_asof",
-        c"Enables the planner's use of accelerated ASOF joins.",
-        c"Off leaves the plans that PostgreSQL makes of the rewritten query; its answers are the same.",
-        &ENABLE_ASOF,
+    GucRegistry::define_int_guc(
+        c"lanes.decode_after",
+        c"Scans that read most of a sealed segment before it is decoded to the arena.",
+        c"Until then the arena keeps it as it is stored, and scans decode what they need. 0 decodes it at once.",
+        &DECODE_AFTER,
+        0,
+        i32::MAX,
         GucContext::Userset,
-        GucFlags::EXPLAIN,
+        GucFlags::default(),
     );
+}
+
+/// Defines the settings of sealing.
+fn register_sealing() {
     GucRegistry::define_int_guc(
         c"lanes.seal_rows",
         c"Rows that all can see and that are worth sealing together.",
@@ -226,16 +248,10 @@ pub fn register() {
         GucContext::Sighup,
         GucFlags::default(),
     );
-    GucRegistry::define_int_guc(
-        c"lanes.decode_after",
-        c"Scans that read most of a sealed segment before it is decoded to the arena.",
-        c"Until then the arena keeps it as it is stored, and scans decode what they need. 0 decodes it at once.",
-        &DECODE_AFTER,
-        0,
-        i32::MAX,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
+}
+
+/// Defines the settings of rows in object storage.
+fn register_object_storage() {
     GucRegistry::define_enum_guc(
         c"lanes.recall",
         c"What queries do that need rows which are in object storage.",
@@ -264,7 +280,6 @@ pub fn register() {
         GucContext::Sighup,
         GucFlags::UNIT_MB,
     );
-    register_promql();
 }
 
 /// Defines the settings of queries in PromQL.

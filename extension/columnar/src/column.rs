@@ -13,6 +13,7 @@ use crate::kind::LaneKind;
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::ITEM_BYTES_MAX;
 
+mod codes;
 mod gather;
 mod value_bytes;
 
@@ -321,90 +322,6 @@ impl Column {
         self.append_validity(validity, rows);
     }
 
-    /// Appends one item for each code of a dictionary. The items need be neither distinct nor used.
-    /// The code of a NULL row is arbitrary. Each used item is stored once.
-    ///
-    /// # Errors
-    /// If the kind is not [`LaneKind::Varlena`], the code of a row that is not NULL is outside of
-    /// `items`, a used item is too long, or `validity` is too short. The column is then unchanged.
-    pub fn extend_codes(
-        &mut self,
-        codes: &[u32],
-        items: &[&[u8]],
-        validity: Option<&[u64]>,
-    ) -> Result<()> {
-        if let Some(validity) = validity
-            && validity.len() < bits::words(codes.len())
-        {
-            return Err(Error::ValidityTooShort {
-                words: validity.len(),
-                rows: codes.len(),
-            });
-        }
-        if !matches!(self.kind, LaneKind::Varlena { .. }) {
-            return Err(Error::KindDiffers {
-                kind: self.kind,
-                found: "items",
-            });
-        }
-        let is_valid = |row| validity.is_none_or(|validity| bits::get(validity, row));
-        let used = used_codes(codes, items.len(), validity)?;
-        for (item, _) in items.iter().zip(&used).filter(|(_, used)| **used) {
-            check_item(item)?;
-        }
-
-        // For each item of the caller: its code here, or an entry that has its bytes.
-        const UNUSED: u32 = u32::MAX;
-        let mut own_index = vec![UNUSED; items.len()];
-        match &mut self.body {
-            Body::Coded {
-                codes: own,
-                dictionary,
-            } => {
-                for ((item, index), _) in items
-                    .iter()
-                    .zip(&mut own_index)
-                    .zip(&used)
-                    .filter(|(_, used)| **used)
-                {
-                    *index = dictionary.intern(item);
-                }
-                match validity {
-                    None => own.extend_mapped(codes, &own_index),
-                    Some(_) => {
-                        own.reserve(codes.len());
-                        for (row, &code) in codes.iter().enumerate() {
-                            own.push(if is_valid(row) {
-                                own_index[code as usize]
-                            } else {
-                                0
-                            });
-                        }
-                    }
-                }
-            }
-            Body::Plain(own) => {
-                for (row, &code) in codes.iter().enumerate() {
-                    if !is_valid(row) {
-                        own.push_empty(1);
-                        continue;
-                    }
-                    let index = &mut own_index[code as usize];
-                    if *index == UNUSED {
-                        *index = own.len() as u32;
-                        own.push(items[code as usize]);
-                    } else {
-                        own.push_shared(*index as usize, 1);
-                    }
-                }
-            }
-            Body::Absent | Body::Bool(_) | Body::Fixed { .. } => {}
-        }
-        self.append_validity(validity, codes.len());
-        self.judge_dictionary();
-        Ok(())
-    }
-
     /// The column as a lane of [`rows`](Self::rows) rows, good while the column is neither changed
     /// nor dropped.
     pub fn lane(&self) -> Lane {
@@ -499,31 +416,6 @@ mod tests;
 #[cold]
 fn refuse(kind: LaneKind, found: &'static str) -> ! {
     panic!("{}", Error::KindDiffers { kind, found })
-}
-
-/// The items, of `items` items, that are named by the codes of rows that are not NULL.
-fn used_codes(codes: &[u32], items: usize, validity: Option<&[u64]>) -> Result<Vec<bool>> {
-    let outside = |code| Error::CodeOutside { code, items };
-    let mut used = vec![false; items];
-    match validity {
-        None => {
-            let greatest = codes.iter().fold(0, |greatest, &code| greatest.max(code));
-            if !codes.is_empty() && greatest as usize >= items {
-                return Err(outside(greatest));
-            }
-            for &code in codes {
-                used[code as usize] = true;
-            }
-        }
-        Some(validity) => {
-            for (row, &code) in codes.iter().enumerate() {
-                if bits::get(validity, row) {
-                    *used.get_mut(code as usize).ok_or(outside(code))? = true;
-                }
-            }
-        }
-    }
-    Ok(used)
 }
 
 fn assert_validity(validity: Option<&[u64]>, rows: usize) {

@@ -57,116 +57,133 @@ impl From<BatchError> for Refusal {
 impl Refusal {
     /// Raises the refusal as an ERROR.
     pub fn report(self) -> ! {
-        use PgSqlErrorCode as Code;
-        let (code, message, detail, hint) = match self {
-            Refusal::Batch(error) => (
-                Code::ERRCODE_BAD_COPY_FILE_FORMAT,
-                format!("invalid batch: {error}"),
-                None,
-                Some(
-                    "The format is described in the schema batch.fbs of the wire crate.".to_owned(),
-                ),
-            ),
-            Refusal::NoTable { table } => (
-                Code::ERRCODE_UNDEFINED_TABLE,
-                format!(
-                    "cannot append: there is no table with oid {}",
-                    table.to_u32()
-                ),
-                None,
-                None,
-            ),
-            Refusal::TargetKind { table } => (
-                Code::ERRCODE_WRONG_OBJECT_TYPE,
-                format!("cannot append to \"{table}\""),
-                Some("It is neither a table, a partitioned table nor a foreign table.".to_owned()),
-                Some("Append to the table under it.".to_owned()),
-            ),
-            Refusal::OtherTemporary { table } => (
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("cannot append to \"{table}\", a temporary table of another session"),
-                None,
-                None,
-            ),
-            Refusal::Distributed { table } => (
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("cannot append to \"{table}\": Citus has distributed the table"),
-                None,
-                Some("Use COPY or INSERT, whose rows Citus sends to the shards.".to_owned()),
-            ),
-            Refusal::RowSecurity { table } => (
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("cannot append to \"{table}\": row-level security applies to you"),
-                None,
-                Some("Use INSERT, or a role that owns the table or has BYPASSRLS.".to_owned()),
-            ),
-            Refusal::Rule { table } => (
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("cannot append to \"{table}\": a rule rewrites its INSERTs"),
-                None,
-                Some("Use INSERT, or a trigger in place of the rule.".to_owned()),
-            ),
-            Refusal::NotPlaced { table, because } => (
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("cannot log rows of \"{table}\" in object storage: {because}"),
-                None,
-                Some("Use another level of acknowledgement for this table.".to_owned()),
-            ),
-            Refusal::UnknownColumn { table, column } => (
-                Code::ERRCODE_UNDEFINED_COLUMN,
-                format!("column \"{column}\" of relation \"{table}\" does not exist"),
-                None,
-                None,
-            ),
-            Refusal::Generated { column, kind } => (
-                Code::ERRCODE_GENERATED_ALWAYS,
-                format!("cannot insert a value into column \"{column}\""),
-                Some(format!("Column \"{column}\" is {kind}.")),
-                Some("Leave the column out of the batch.".to_owned()),
-            ),
-            Refusal::TypeDiffers {
-                column,
-                column_type,
-                found,
-            } => (
-                Code::ERRCODE_DATATYPE_MISMATCH,
-                format!("column \"{column}\" is of type {column_type} but the batch holds {found}"),
-                None,
-                Some(
-                    "Send the column's own type, or Text in the form that the type reads."
-                        .to_owned(),
-                ),
-            ),
-            Refusal::NotNull { table, column, row } => (
-                Code::ERRCODE_NOT_NULL_VIOLATION,
-                format!(
-                    "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
-                ),
-                Some(match row {
-                    Some(row) => format!("Row {row} of the batch, counted from 0."),
-                    None => "The batch lacks the column and it has no default.".to_owned(),
-                }),
-                None,
-            ),
-            Refusal::OutOfRange {
-                column,
-                column_type,
-                row,
-            } => (
-                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                format!("value for column \"{column}\" is out of range for type {column_type}"),
-                Some(format!("Row {row} of the batch, counted from 0.")),
-                None,
-            ),
-        };
-        let mut report = ErrorReport::new(code, message, function_name!());
-        if let Some(detail) = detail {
+        let mut report = ErrorReport::new(self.code(), self.message(), function_name!());
+        if let Some(detail) = self.detail() {
             report = report.set_detail(detail);
         }
-        if let Some(hint) = hint {
+        if let Some(hint) = self.hint() {
             report = report.set_hint(hint);
         }
         report.report(PgLogLevel::ERROR);
         unreachable!("an ERROR does not return")
+    }
+
+    fn code(&self) -> PgSqlErrorCode {
+        use PgSqlErrorCode as Code;
+        match self {
+            Refusal::Batch(_) => Code::ERRCODE_BAD_COPY_FILE_FORMAT,
+            Refusal::NoTable { .. } => Code::ERRCODE_UNDEFINED_TABLE,
+            Refusal::TargetKind { .. } => Code::ERRCODE_WRONG_OBJECT_TYPE,
+            Refusal::OtherTemporary { .. }
+            | Refusal::Distributed { .. }
+            | Refusal::RowSecurity { .. }
+            | Refusal::Rule { .. }
+            | Refusal::NotPlaced { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Refusal::UnknownColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
+            Refusal::Generated { .. } => Code::ERRCODE_GENERATED_ALWAYS,
+            Refusal::TypeDiffers { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
+            Refusal::NotNull { .. } => Code::ERRCODE_NOT_NULL_VIOLATION,
+            Refusal::OutOfRange { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Refusal::Batch(error) => format!("invalid batch: {error}"),
+            Refusal::NoTable { table } => format!(
+                "cannot append: there is no table with oid {}",
+                table.to_u32()
+            ),
+            Refusal::TargetKind { table } => format!("cannot append to \"{table}\""),
+            Refusal::OtherTemporary { table } => {
+                format!("cannot append to \"{table}\", a temporary table of another session")
+            }
+            Refusal::Distributed { table } => {
+                format!("cannot append to \"{table}\": Citus has distributed the table")
+            }
+            Refusal::RowSecurity { table } => {
+                format!("cannot append to \"{table}\": row-level security applies to you")
+            }
+            Refusal::Rule { table } => {
+                format!("cannot append to \"{table}\": a rule rewrites its INSERTs")
+            }
+            Refusal::NotPlaced { table, because } => {
+                format!("cannot log rows of \"{table}\" in object storage: {because}")
+            }
+            Refusal::UnknownColumn { table, column } => {
+                format!("column \"{column}\" of relation \"{table}\" does not exist")
+            }
+            Refusal::Generated { column, .. } => {
+                format!("cannot insert a value into column \"{column}\"")
+            }
+            Refusal::TypeDiffers {
+                column,
+                column_type,
+                found,
+            } => {
+                format!("column \"{column}\" is of type {column_type} but the batch holds {found}")
+            }
+            Refusal::NotNull { table, column, .. } => format!(
+                "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
+            ),
+            Refusal::OutOfRange {
+                column,
+                column_type,
+                ..
+            } => format!("value for column \"{column}\" is out of range for type {column_type}"),
+        }
+    }
+
+    fn detail(&self) -> Option<String> {
+        let of_row = |row: &usize| format!("Row {row} of the batch, counted from 0.");
+        match self {
+            Refusal::TargetKind { .. } => {
+                Some("It is neither a table, a partitioned table nor a foreign table.".to_owned())
+            }
+            Refusal::Generated { column, kind } => Some(format!("Column \"{column}\" is {kind}.")),
+            Refusal::NotNull { row: Some(row), .. } | Refusal::OutOfRange { row, .. } => {
+                Some(of_row(row))
+            }
+            Refusal::NotNull { row: None, .. } => {
+                Some("The batch lacks the column and it has no default.".to_owned())
+            }
+            Refusal::Batch(_)
+            | Refusal::NoTable { .. }
+            | Refusal::OtherTemporary { .. }
+            | Refusal::Distributed { .. }
+            | Refusal::RowSecurity { .. }
+            | Refusal::Rule { .. }
+            | Refusal::NotPlaced { .. }
+            | Refusal::UnknownColumn { .. }
+            | Refusal::TypeDiffers { .. } => None,
+        }
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Refusal::Batch(_) => {
+                Some("The format is described in the schema batch.fbs of the wire crate.")
+            }
+            Refusal::TargetKind { .. } => Some("Append to the table under it."),
+            Refusal::Distributed { .. } => {
+                Some("Use COPY or INSERT, whose rows Citus sends to the shards.")
+            }
+            Refusal::RowSecurity { .. } => {
+                Some("Use INSERT, or a role that owns the table or has BYPASSRLS.")
+            }
+            Refusal::Rule { .. } => Some("Use INSERT, or a trigger in place of the rule."),
+            Refusal::NotPlaced { .. } => {
+                Some("Use another level of acknowledgement for this table.")
+            }
+            Refusal::Generated { .. } => Some("Leave the column out of the batch."),
+            Refusal::TypeDiffers { .. } => {
+                Some("Send the column's own type, or Text in the form that the type reads.")
+            }
+            Refusal::NoTable { .. }
+            | Refusal::OtherTemporary { .. }
+            | Refusal::UnknownColumn { .. }
+            | Refusal::NotNull { .. }
+            | Refusal::OutOfRange { .. } => None,
+        }
     }
 }

@@ -168,43 +168,30 @@ fn seal_range(
         .iter()
         .map(|&key| &decoded.columns[key])
         .collect();
-    // The list of indexes does not change under the caller's lock on the table.
-    let has_indexes = table.has_indexes();
+    let writer = PartWriter {
+        table,
+        content,
+        columns: &decoded.columns,
+        // The last key is usually the time. The others identify a series.
+        series: match order.keys.split_last() {
+            Some((_, [])) | None => &[],
+            Some((_, series)) => series,
+        },
+        rows_before: range.first_row..range.end_row,
+        // The list of indexes does not change under the caller's lock on the table.
+        has_indexes: table.has_indexes(),
+    };
     let mut fading = Vec::new();
     if !keys.is_empty() {
         sort_rows(&keys, &mut rows);
         // A table has either indexes or dedup, because a unique index does the work of dedup.
-        if order.dedup && !has_indexes {
+        if order.dedup && !writer.has_indexes {
             fading = take_all_but_last(&keys, &mut rows);
         }
     }
     let space = SpaceLock::share(table);
-    let rows_before = range.first_row..range.end_row;
-    // The last key is usually the time. The others identify a series.
-    let series = match order.keys.split_last() {
-        Some((_, [])) | None => &[],
-        Some((_, series)) => series,
-    };
-    let write = |first_row, rows: &[u32]| {
-        let mut rests = Vec::new();
-        let columns = &decoded.columns;
-        let segments = write_segments(table, first_row, columns, rows, series, &mut rests);
-        let map = has_indexes.then(|| place_map::of_range(table, content, &rows_before, rows));
-        let behind = BehindIndex {
-            rests: Some(rests),
-            map: map.flatten(),
-        };
-        let stream = part_image::stream(&PartIndex { segments }, &behind);
-        let (block, bytes) = part_image::write_stream(table, &stream);
-        Written {
-            rows: rows.len() as u64,
-            block,
-            bytes,
-            is_mapped: behind.map.is_some() && bytes > 0,
-        }
-    };
-    let faded = (!fading.is_empty()).then(|| write(range.first_row, &fading));
-    let kept = write(range.first_row + fading.len() as u64, &rows);
+    let faded = (!fading.is_empty()).then(|| writer.write(range.first_row, &fading));
+    let kept = writer.write(range.first_row + fading.len() as u64, &rows);
     drop(decoded);
     let swapped = swap(table, content, range, faded, kept, patience);
     drop(space);
@@ -234,6 +221,49 @@ struct Written {
     block: u32,
     bytes: u32,
     is_mapped: bool,
+}
+
+/// Writes rows of a range as parts.
+struct PartWriter<'a> {
+    table: OpenTable<'a>,
+    content: &'a Content,
+    /// The rows of the range, as they were.
+    columns: &'a [Column],
+    /// The key columns that identify a series.
+    series: &'a [usize],
+    /// The numbers of the rows, as they were.
+    rows_before: std::ops::Range<u64>,
+    has_indexes: bool,
+}
+
+impl PartWriter<'_> {
+    /// Writes the given rows, in their order, as a part from a first row on.
+    fn write(&self, first_row: u64, rows: &[u32]) -> Written {
+        let (table, mut rests) = (self.table, Vec::new());
+        let segments = write_segments(
+            table,
+            first_row,
+            self.columns,
+            rows,
+            self.series,
+            &mut rests,
+        );
+        let map = self
+            .has_indexes
+            .then(|| place_map::of_range(table, self.content, &self.rows_before, rows));
+        let behind = BehindIndex {
+            rests: Some(rests),
+            map: map.flatten(),
+        };
+        let stream = part_image::stream(&PartIndex { segments }, &behind);
+        let (block, bytes) = part_image::write_stream(table, &stream);
+        Written {
+            rows: rows.len() as u64,
+            block,
+            bytes,
+            is_mapped: behind.map.is_some() && bytes > 0,
+        }
+    }
 }
 
 /// Writes the given rows, in their order, as segments from a first row on. The segments are cut

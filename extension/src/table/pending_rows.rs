@@ -194,6 +194,24 @@ struct TakenOut {
 }
 
 impl Frame {
+    /// The place of the rows of a table and a command, which are none at first.
+    fn index_of(
+        &mut self,
+        table: OpenTable<'static>,
+        command: pg_sys::CommandId,
+        options: i32,
+        indexes: Option<InsertIndexes>,
+    ) -> usize {
+        let is_same =
+            |g: &Gathered| g.table == table && g.command == command && g.options == options;
+        let index = self.gathered.iter().position(is_same);
+        index.unwrap_or_else(|| {
+            self.gathered
+                .push(Gathered::new(table, command, options, indexes));
+            self.gathered.len() - 1
+        })
+    }
+
     /// Takes rows out, to be written. The frame is whole again, if it was, when they are.
     fn take_out(&mut self, frame: usize, index: usize) -> TakenOut {
         TakenOut {
@@ -226,17 +244,7 @@ pub fn gather(
     command: pg_sys::CommandId,
     options: i32,
 ) -> bool {
-    let (gathers, depth, has_failed) = FRAMES.with_borrow(|frames| {
-        let last = frames.last();
-        let (gathers, has_failed) = last.map_or((Gathers::Nothing, false), |frame| {
-            (frame.gathers, frame.failure.is_some())
-        });
-        (gathers, frames.len(), has_failed)
-    });
-    if has_failed {
-        raise_failure(depth);
-    }
-    let target = match gathers {
+    let target = match current_gathers() {
         Gathers::Nothing => return false,
         Gathers::Rows(target) => target,
         Gathers::BulkRows if is_bulk => None,
@@ -260,15 +268,7 @@ pub fn gather(
     let full = FRAMES.with_borrow_mut(|frames| {
         let depth = frames.len() - 1;
         let frame = &mut frames[depth];
-        let is_same =
-            |g: &Gathered| g.table == table && g.command == command && g.options == options;
-        let index = frame.gathered.iter().position(is_same);
-        let index = index.unwrap_or_else(|| {
-            frame
-                .gathered
-                .push(Gathered::new(table, command, options, indexes));
-            frame.gathered.len() - 1
-        });
+        let index = frame.index_of(table, command, options, indexes);
         let gathered = &mut frame.gathered[index];
         gathered.intake.push_slot(&mut gathered.columns, slot);
         gathered.rows += 1;
@@ -281,6 +281,21 @@ pub fn gather(
         full.write();
     }
     true
+}
+
+/// What the current frame gathers. Raises the error by which the frame is broken, if it is.
+fn current_gathers() -> Gathers {
+    let (gathers, depth, has_failed) = FRAMES.with_borrow(|frames| {
+        let last = frames.last();
+        let (gathers, has_failed) = last.map_or((Gathers::Nothing, false), |frame| {
+            (frame.gathers, frame.failure.is_some())
+        });
+        (gathers, frames.len(), has_failed)
+    });
+    if has_failed {
+        raise_failure(depth);
+    }
+    gathers
 }
 
 impl Gathered {

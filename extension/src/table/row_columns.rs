@@ -47,6 +47,13 @@ impl RowColumns {
         RowColumns { parts: Some(parts) }
     }
 
+    /// Columns of a table with the row of a filled slot of it.
+    pub fn of_slot(table: OpenTable<'_>, slot: Slot<'_>) -> RowColumns {
+        let mut row = RowColumns::of(table);
+        row.push(slot);
+        row
+    }
+
     fn parts(&self) -> &Parts {
         self.parts.as_ref().expect("there until it is dropped")
     }

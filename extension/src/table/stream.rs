@@ -134,17 +134,40 @@ impl SealedRows {
         memory: &mut StreamMemory,
         keep: bool,
     ) -> Result<Stream, NotStreamed> {
-        let (start, places) = (
-            segment_first_row(self.segment),
-            segment_rows_max(self.segment) as usize,
-        );
-        let unreadable = |run: &RunEntry, failure: &dyn std::fmt::Display| {
-            match directory::is_dead_by_now(table, run) {
-                // VACUUM has marked the run as dead and reused its blocks since its entry was read.
-                true => NotStreamed::Otherwise,
-                false => NotStreamed::Unreadable(decode::failure_of(run, failure)),
+        let places = segment_rows_max(self.segment) as usize;
+        let sealed = self.read_images(table, memory)?;
+        let (room, missing) = (std::mem::take(memory), &shape.missing);
+        let rows = match Streamed::open(room, &shape.kinds, missing, places, sealed) {
+            Ok(rows) => rows,
+            Err(streamed::NotStreamed::Unsealed(room)) => {
+                *memory = *room;
+                return Err(NotStreamed::Otherwise);
+            }
+            Err(streamed::NotStreamed::Unreadable(index, failure)) => {
+                return Err(unreadable(table, &self.runs[index], &failure));
             }
         };
+        if keep && self.images.is_none() {
+            self.give_to_arena(shape, runs, &rows);
+        }
+        if let Some(images) = self.images.as_ref().filter(|_| self.home == self.segment) {
+            images.note_open();
+        }
+        Ok(Stream {
+            rows,
+            images: self.images,
+            is_noted: self.home != self.segment,
+        })
+    }
+
+    /// The runs with their images, from the arena if it keeps them.
+    fn read_images(
+        &self,
+        table: OpenTable<'_>,
+        memory: &mut StreamMemory,
+    ) -> Result<Vec<SealedRun>, NotStreamed> {
+        let start = segment_first_row(self.segment);
+        let segment_end = start + u64::from(segment_rows_max(self.segment));
         let mut sealed = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
             let images = self.images.as_ref();
@@ -155,11 +178,11 @@ impl SealedRows {
                 None => {
                     let mut image = memory.image();
                     let read = decode::read_image(table, run, &mut image);
-                    read.map_err(|failure| unreadable(run, &failure))?;
+                    read.map_err(|failure| unreadable(table, run, &failure))?;
                     ImageBytes::Own(image)
                 }
             };
-            let end = run.end_row().min(start + places as u64);
+            let end = run.end_row().min(segment_end);
             let first = run.first_row.max(start);
             sealed.push(SealedRun {
                 image,
@@ -168,35 +191,35 @@ impl SealedRows {
                 place: (first - start) as usize,
             });
         }
-        let (room, missing) = (std::mem::take(memory), &shape.missing);
-        let rows = match Streamed::open(room, &shape.kinds, missing, places, sealed) {
-            Ok(rows) => rows,
-            Err(streamed::NotStreamed::Unsealed(room)) => {
-                *memory = *room;
-                return Err(NotStreamed::Otherwise);
-            }
-            Err(streamed::NotStreamed::Unreadable(index, failure)) => {
-                return Err(unreadable(&self.runs[index], &failure));
-            }
+        Ok(sealed)
+    }
+
+    /// Gives the images that were read to the arena to keep. This comes only after they are
+    /// verified, because the arena is trusted.
+    fn give_to_arena(&self, shape: &TableShape, runs: &Runs, rows: &Streamed) {
+        let Some(cached) = runs.cached() else {
+            return;
         };
-        // Images are given to the arena only after they are verified, because it is trusted.
-        if let Some(cached) = runs.cached().filter(|_| keep && self.images.is_none()) {
-            let verified = rows.own_images();
-            let verified = verified.map(|(index, bytes)| NewImage {
-                first_row: self.runs[index].first_row,
-                bytes,
-                columns: shape.kinds.len(),
-                vectors: (self.runs[index].rows as usize).div_ceil(VECTOR_ROWS),
-            });
-            cached.put_images(self.home, &verified.collect::<Vec<_>>());
-        }
-        if let Some(images) = self.images.as_ref().filter(|_| self.home == self.segment) {
-            images.note_open();
-        }
-        Ok(Stream {
-            rows,
-            images: self.images,
-            is_noted: self.home != self.segment,
-        })
+        let verified = rows.own_images();
+        let verified = verified.map(|(index, bytes)| NewImage {
+            first_row: self.runs[index].first_row,
+            bytes,
+            columns: shape.kinds.len(),
+            vectors: (self.runs[index].rows as usize).div_ceil(VECTOR_ROWS),
+        });
+        cached.put_images(self.home, &verified.collect::<Vec<_>>());
+    }
+}
+
+/// Why a run whose image cannot be read is not streamed.
+fn unreadable(
+    table: OpenTable<'_>,
+    run: &RunEntry,
+    failure: &dyn std::fmt::Display,
+) -> NotStreamed {
+    match directory::is_dead_by_now(table, run) {
+        // VACUUM has marked the run as dead and reused its blocks since its entry was read.
+        true => NotStreamed::Otherwise,
+        false => NotStreamed::Unreadable(decode::failure_of(run, failure)),
     }
 }

@@ -112,8 +112,7 @@ pub fn update(
     table.check_conflict_in(read_as);
     // The transaction gets its id before the tail is locked.
     let xid = transaction::current_xid();
-    let mut new_row = RowColumns::of(table);
-    new_row.push(slot);
+    let new_row = RowColumns::of_slot(table, slot);
     let mut prepared = PreparedRun::encode(table, new_row.kinds(), new_row.columns(), 1);
     let mut known = None;
     loop {
@@ -151,17 +150,31 @@ pub fn update(
         }
         table.check_conflict_in(read_as);
         let (_, image) = known.take().expect("a row that is held was read");
-        logged_rows::log_update(table, prepared.image(), image);
-        let next_row = prepared.publish(xid, command, 0);
-        let header = RowHeader {
-            xmax: held.own_lock(row).unwrap_or(0),
-            ..RowHeader::new(xid, command)
-        };
-        replace(&claim, held, next_row);
-        slot.set_written(tid::from_row(next_row), table.oid(), header);
-        table.count_update();
+        add_version(&claim, held, prepared, image, slot, (xid, command));
         return (TM_Result::TM_Ok, mode);
     }
+}
+
+/// Logs, adds and counts a new version, which is prepared, in place of a claimed row with this
+/// image, and notes in the slot where it is.
+fn add_version(
+    claim: &RowClaim<'_>,
+    held: HeldRow<'_>,
+    prepared: PreparedRun<'_>,
+    image: OldImage,
+    slot: Slot<'_>,
+    (xid, command): (u32, pg_sys::CommandId),
+) {
+    let table = held.reader.table;
+    logged_rows::log_update(table, prepared.image(), image);
+    let next_row = prepared.publish(xid, command, 0);
+    let header = RowHeader {
+        xmax: held.own_lock(claim.row).unwrap_or(0),
+        ..RowHeader::new(xid, command)
+    };
+    replace(claim, held, next_row);
+    slot.set_written(tid::from_row(next_row), table.oid(), header);
+    table.count_update();
 }
 
 /// Adds the tombstone of a claimed row, which a new version replaces, and moves the locks of others to that version.

@@ -17,7 +17,7 @@ use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
 use crate::table::append::PreparedRun;
-use crate::table::reader::{Access, Content, Reader, ViewRequest};
+use crate::table::reader::{Access, Content, Reader, SegmentView, ViewRequest};
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
 use crate::table::{insert, pending_rows};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
@@ -145,23 +145,8 @@ impl Copier<'_> {
                 let mut view = request.open();
                 view.fill(view.place(from)..view.place(to), None);
                 for row in from..to {
-                    if !self.is_kept(content, row, horizon, counts) {
-                        continue;
-                    }
-                    let place = view.place(row);
-                    if let Some(sort) = &mut self.sort {
-                        let origin = RowOrigin {
-                            xmin: owner.0,
-                            cmin: owner.1,
-                            is_frozen: frozen,
-                            row,
-                        };
-                        sort.put(view.outlet(), place, origin);
-                    } else {
-                        self.start_row(owner);
-                        let columns = &mut self.columns;
-                        self.intake.push_row(columns, view.outlet(), place);
-                        self.rows.push(row);
+                    if self.is_kept(content, row, horizon, counts) {
+                        self.copy_row(&view, row, owner);
                     }
                 }
                 memory = view.into_memory().unwrap_or_default();
@@ -174,6 +159,27 @@ impl Copier<'_> {
                 progress::copied_rows((counts.kept + counts.removed) as u64, written as u64);
                 ports::CHECK_FOR_INTERRUPTS();
             }
+        }
+    }
+
+    /// Gathers a row, or gives it to the sort.
+    #[inline]
+    fn copy_row(&mut self, view: &SegmentView, row: u64, owner: Owner) {
+        let place = view.place(row);
+        if let Some(sort) = &mut self.sort {
+            let (xmin, cmin, flags) = owner;
+            let origin = RowOrigin {
+                xmin,
+                cmin,
+                is_frozen: flags & FLAG_FROZEN != 0,
+                row,
+            };
+            sort.put(view.outlet(), place, origin);
+        } else {
+            self.start_row(owner);
+            let columns = &mut self.columns;
+            self.intake.push_row(columns, view.outlet(), place);
+            self.rows.push(row);
         }
     }
 

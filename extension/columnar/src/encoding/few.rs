@@ -3,8 +3,9 @@
 use super::block::FEW_MAX;
 use super::bytes::{signed_len, write_signed, write_varint};
 use super::format::FEW;
-use super::integers::{Head, Outliers, Start, pack, write_head, write_outliers};
+use super::integers::{Outliers, Start};
 use super::packed::packed_len;
+use super::residuals::{Head, pack, write_head, write_outliers};
 use super::sample::{SAMPLE, sample};
 
 /// The slots of the table of numbers, of which at most a quarter is used.

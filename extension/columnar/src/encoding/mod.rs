@@ -28,7 +28,8 @@
 //!   of ten.
 //! - `starts`: where keys start. `pattern`: which sequences of numbers come again.
 //! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to
-//!   the smallest block; `sample` and `divisor` are what they measure with.
+//!   the smallest block. `residuals`: their residuals to bits. `sample` and `divisor` are what they
+//!   measure with.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `repeats`, `bounds`: what
 //!   is known without decoding. `main_encoding`: a name for what most of it is.
@@ -67,6 +68,7 @@ mod packed;
 mod pattern;
 mod point;
 mod repeats;
+mod residuals;
 mod sample;
 mod starts;
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::pg::tree::{
 };
 use crate::pg::{outer_joins, ports};
 use crate::planner::lanes_table;
-use crate::planner::time_match::{Output, match_shape};
+use crate::planner::time_match::{Output, Shape, match_shape};
 use crate::planner::window_match::match_window;
 
 /// A join by time that the planner has recognised.
@@ -113,28 +113,7 @@ impl<'p> TimeJoin<'p> {
         let (Some(query), Some(subroot)) = (query, inner.subroot()) else {
             return Err("a sub-select that is not planned".into());
         };
-        let (shape, wanted) = match match_window(root, query) {
-            Ok(window) => {
-                let calls = window
-                    .calls
-                    .into_iter()
-                    .map(|call| plan_node(call.as_ptr()));
-                (window.rows, Wanted::Aggregates(calls.collect()))
-            }
-            Err(no_window) => {
-                let shape = match_shape(root, query).map_err(|no_match| {
-                    let reason = if query.hasAggs() { no_window } else { no_match };
-                    format!("the lateral sub-select: {reason}")
-                })?;
-                let (outputs, computed) = outputs(root, query, &shape.outputs);
-                let wanted = Wanted::Nearest {
-                    backward: shape.backward,
-                    outputs,
-                    computed,
-                };
-                (shape, wanted)
-            }
-        };
+        let (shape, wanted) = wanted(root, query)?;
         let table = subroot.relation(shape.entry as u32);
         let Some(table) = table.filter(|_| lanes_table::is_lanes_table(shape.table)) else {
             return Err("the lateral sub-select does not read a lanes table".into());
@@ -147,14 +126,7 @@ impl<'p> TimeJoin<'p> {
         }
         let mut quals = quals_above(inner, conditions, is_inner)?;
         if let Wanted::Aggregates(calls) = &wanted {
-            // The planner has moved conditions on the result alone into the sub-select.
-            let moved = subroot.parse().and_then(Query::havingQual);
-            if moved.is_some() && !is_inner {
-                return Err("a condition in ON beside the time and the keys".into());
-            }
-            for condition in moved.map_or(Vec::new(), conditions_of) {
-                quals.push(lifted(condition, calls, inner.relid())?);
-            }
+            quals.extend(quals_moved(inner, subroot, calls, is_inner)?);
         }
         Ok(TimeJoin {
             left_relation: outer,
@@ -163,6 +135,30 @@ impl<'p> TimeJoin<'p> {
             path,
             plan: JoinPlan::of(&shape, wanted, is_inner)?,
         })
+    }
+}
+
+/// The shape of a lateral sub-select, and the result that a join needs from its rows.
+fn wanted<'p>(root: PlannerInfo<'p>, query: Query<'p>) -> Translation<(Shape, Wanted)> {
+    match match_window(root, query) {
+        Ok(window) => {
+            let calls = window.calls.into_iter();
+            let calls = calls.map(|call| plan_node(call.as_ptr()));
+            Ok((window.rows, Wanted::Aggregates(calls.collect())))
+        }
+        Err(no_window) => {
+            let shape = match_shape(root, query).map_err(|no_match| {
+                let reason = if query.hasAggs() { no_window } else { no_match };
+                format!("the lateral sub-select: {reason}")
+            })?;
+            let (outputs, computed) = outputs(root, query, &shape.outputs);
+            let wanted = Wanted::Nearest {
+                backward: shape.backward,
+                outputs,
+                computed,
+            };
+            Ok((shape, wanted))
+        }
     }
 }
 
@@ -290,6 +286,24 @@ fn quals_above<'p>(
         quals.push(qual.clause());
     }
     Ok(quals)
+}
+
+/// The conditions on the result alone of a sub-select with these aggregates, which the planner has
+/// moved into it.
+fn quals_moved<'p>(
+    inner: RelOptInfo<'p>,
+    subroot: PlannerInfo<'p>,
+    calls: &[Aggref<'p>],
+    is_inner: bool,
+) -> Translation<Vec<Expr<'p>>> {
+    let moved = subroot.parse().and_then(Query::havingQual);
+    if moved.is_some() && !is_inner {
+        return Err("a condition in ON beside the time and the keys".into());
+    }
+    let conditions = moved.map_or(Vec::new(), conditions_of).into_iter();
+    conditions
+        .map(|condition| lifted(condition, calls, inner.relid()))
+        .collect()
 }
 
 /// The conjuncts of a qualification, before or after the planner has turned it into a list.

@@ -78,54 +78,15 @@ impl JoinPlan {
     /// # Errors
     /// Why the join cannot be vectorised.
     pub fn of(shape: &Shape, wanted: Wanted, inner: bool) -> Translation<JoinPlan> {
-        if !shape.residual_quals.is_empty() {
-            return Err("a condition on both sides beside the time and the keys".into());
-        }
-        if !shape.ties.is_empty() {
-            return Err("a tie of the join's own".into());
-        }
-        if let Wanted::Nearest { backward, .. } = wanted
-            && shape
-                .arrival
-                .is_some_and(|descending| descending != backward)
-        {
-            return Err("the join takes the earlier arrival".into());
-        }
-        if !matches!(
-            shape.time_kind,
-            Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Date | Kind::Timestamp | Kind::Timestamptz
-        ) {
-            return Err("the join's time is a float".into());
-        }
-        let (mut lower, mut upper) = (None, None);
-        for bound in &shape.bounds {
-            let place = if bound.upper { &mut upper } else { &mut lower };
-            if place.is_some() {
-                return Err("several bounds on one side of the time".into());
-            }
-            *place = Some(TimeBound {
-                inclusive: bound.inclusive,
-                time: raised(plan_node(bound.outer)),
-            });
-        }
+        check_shape(shape, &wanted)?;
+        let (lower, upper) = bounds(shape)?;
         if let Wanted::Nearest { backward, .. } = wanted {
             let near = if backward { &upper } else { &lower };
             if near.is_none() {
                 return Err("the nearest row of a side without a bound".into());
             }
         }
-        let mut keys = Vec::new();
-        for key in &shape.keys {
-            let is_float = matches!(key.kind, Kind::Float4 | Kind::Float8);
-            if key.kind == Kind::Uuid || is_float && key.kind != key.outer_kind {
-                return Err("a key of the join of type uuid, or of two types of floats".into());
-            }
-            keys.push(KeyColumn {
-                column: key.column,
-                kind: key.kind,
-                nulls_match: key.nulls_match,
-            });
-        }
+        let keys = keys(shape)?;
         let table_quals = List::new(shape.table_quals.iter().map(|qual| plan_node(*qual)));
         table_quals.iter().for_each(Expr::fix_operators);
         Ok(JoinPlan {
@@ -307,6 +268,63 @@ impl JoinPlan {
         let join = if self.inner { "inner" } else { "left" };
         format!("{kind} ({join}) of {table} by {}", columns.join(", "))
     }
+}
+
+/// Refuses a sub-select that finds other rows than the join would.
+fn check_shape(shape: &Shape, wanted: &Wanted) -> Translation<()> {
+    if !shape.residual_quals.is_empty() {
+        return Err("a condition on both sides beside the time and the keys".into());
+    }
+    if !shape.ties.is_empty() {
+        return Err("a tie of the join's own".into());
+    }
+    if let Wanted::Nearest { backward, .. } = wanted
+        && shape
+            .arrival
+            .is_some_and(|descending| descending != *backward)
+    {
+        return Err("the join takes the earlier arrival".into());
+    }
+    if !matches!(
+        shape.time_kind,
+        Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Date | Kind::Timestamp | Kind::Timestamptz
+    ) {
+        return Err("the join's time is a float".into());
+    }
+    Ok(())
+}
+
+/// The lower and the upper bound of a recognised sub-select.
+fn bounds(shape: &Shape) -> Translation<(Option<TimeBound>, Option<TimeBound>)> {
+    let (mut lower, mut upper) = (None, None);
+    for bound in &shape.bounds {
+        let place = if bound.upper { &mut upper } else { &mut lower };
+        if place.is_some() {
+            return Err("several bounds on one side of the time".into());
+        }
+        *place = Some(TimeBound {
+            inclusive: bound.inclusive,
+            time: raised(plan_node(bound.outer)),
+        });
+    }
+    Ok((lower, upper))
+}
+
+/// The right sides of the keys of a recognised sub-select.
+fn keys(shape: &Shape) -> Translation<Vec<KeyColumn>> {
+    let mut keys = Vec::new();
+    for key in &shape.keys {
+        let is_float = matches!(key.kind, Kind::Float4 | Kind::Float8);
+        if key.kind == Kind::Uuid || is_float && key.kind != key.outer_kind {
+            return Err("a key of the join of type uuid, or of two types of floats".into());
+        }
+        keys.push(KeyColumn {
+            column: key.column,
+            kind: key.kind,
+            nulls_match: key.nulls_match,
+        });
+    }
+    Ok(keys)
 }
 
 /// Marks a plan for aggregates, where a plan for the nearest row stores whether it looks back.

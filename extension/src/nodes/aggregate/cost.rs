@@ -57,6 +57,11 @@ fn share_of_columns<'p>(
     (f64::from(read) / f64::from(all.max(1))).min(1.0)
 }
 
+/// The cost of evaluating so many expressions for a row of a vector.
+fn row_cost(expressions: usize) -> f64 {
+    expressions.max(1) as f64 * server::cpu_operator_cost() * VECTOR_SHARE
+}
+
 /// The cost of the rows of a hash join, if `LanesHashJoin` is the cheapest way to return them.
 fn rows_cost(sides: &Sides<'_>) -> Option<f64> {
     let path = sides.joined.cheapest_total_path()?;
@@ -105,51 +110,20 @@ impl<'p> Aggregated<'_, 'p> {
         (keys, calls, by_row): (List<'p, Expr<'p>>, usize, usize),
         limit: Option<&GroupLimit>,
     ) -> Work {
-        let terms = keys.len() + calls;
-        let (root, input) = (self.root, self.relation);
         let operator = server::cpu_operator_cost();
         let base = path.as_path();
         base.set_parallel_safe(
             self.join.is_none() && self.hash_join.is_none() && output.consider_parallel(),
         );
-        let rows = bucket_groups::expected(root, input, keys, output.expected_rows());
+        let expected = output.expected_rows();
+        let rows = bucket_groups::expected(self.root, self.relation, keys, expected);
         let returned = limit.map_or(rows, |limit| rows.min(limit.limit() as f64));
         base.set_rows(returned);
         let target = base.pathtarget();
-        let width = |target: Option<PathTarget<'_>>| target.map_or(0, |target| target.width());
-        let per_row = |work: usize| work.max(1) as f64 * operator * VECTOR_SHARE;
-        let of_row = by_row as f64 * operator * ROW_SHARE;
-        let grouping = |rows: f64| rows * (per_row(terms) + of_row);
+        let grouping = row_cost(keys.len() + calls) + by_row as f64 * operator * ROW_SHARE;
         let work = match self.hash_join {
-            Some(join) => {
-                let rows = join.sides.joined.rows();
-                let cost = hash_join::offer::Cost::of(root, join, rows, filters.len());
-                Work {
-                    children: hash_join::offer::total_cost(path.custom_paths()),
-                    build: cost.build,
-                    rows: cost.reading + grouping(rows),
-                }
-            }
-            None => {
-                // Keys and aggregates see only rows that pass the conditions.
-                let share = planner::selectivity::of(root, input, filters);
-                let filtering = input.tuples() * share * per_row(filters.len());
-                let exprs = target.map_or(List::EMPTY, |target| target.exprs());
-                let read = exprs.iter().chain(keys).chain(filters);
-                let pages = f64::from(input.pages()) * share * share_of_columns(root, input, read);
-                let reading = pages * server::seq_page_cost() * 0.1 + filtering;
-                let by_time = self.join.map_or(0.0, |join| {
-                    (join.right_rows + input.tuples()) * operator * JOIN_SHARE
-                });
-                let group = f64::from(width(target)) + GROUP_BYTES;
-                let row = f64::from(width(input.reltarget()));
-                let waiting = waiting_cost(rows * group, input.rows() * row);
-                Work {
-                    children: 0.0,
-                    build: 0.0,
-                    rows: reading + by_time + grouping(input.rows()) + waiting,
-                }
-            }
+            Some(join) => self.work_of_join(join, path, filters, grouping),
+            None => self.work_of_table(target, (keys, filters), grouping, rows),
         };
         let cost = target.map(|target| target.cost()).unwrap_or_default();
         let mut startup = work.total() + cost.startup;
@@ -166,5 +140,53 @@ impl<'p> Aggregated<'_, 'p> {
         base.set_startup_cost(startup);
         base.set_total_cost(total);
         work
+    }
+
+    /// The costs of a hash join's rows, if adding a row to its group costs `grouping`.
+    fn work_of_join(
+        &self,
+        join: &HashJoin<'p>,
+        path: CustomPath<'p>,
+        filters: List<'p, Expr<'p>>,
+        grouping: f64,
+    ) -> Work {
+        let rows = join.sides.joined.rows();
+        let cost = hash_join::offer::Cost::of(self.root, join, rows, filters.len());
+        Work {
+            children: hash_join::offer::total_cost(path.custom_paths()),
+            build: cost.build,
+            rows: cost.reading + rows * grouping,
+        }
+    }
+
+    /// The costs of a table's rows, also if they are joined by time. Adding a row to one of so many
+    /// groups costs `grouping`.
+    fn work_of_table(
+        &self,
+        target: Option<PathTarget<'p>>,
+        (keys, filters): (List<'p, Expr<'p>>, List<'p, Expr<'p>>),
+        grouping: f64,
+        groups: f64,
+    ) -> Work {
+        let (root, input) = (self.root, self.relation);
+        // Keys and aggregates see only rows that pass the conditions.
+        let share = planner::selectivity::of(root, input, filters);
+        let filtering = input.tuples() * share * row_cost(filters.len());
+        let exprs = target.map_or(List::EMPTY, |target| target.exprs());
+        let read = exprs.iter().chain(keys).chain(filters);
+        let pages = f64::from(input.pages()) * share * share_of_columns(root, input, read);
+        let reading = pages * server::seq_page_cost() * 0.1 + filtering;
+        let by_time = self.join.map_or(0.0, |join| {
+            (join.right_rows + input.tuples()) * server::cpu_operator_cost() * JOIN_SHARE
+        });
+        let width = |target: Option<PathTarget<'_>>| target.map_or(0, |target| target.width());
+        let group = f64::from(width(target)) + GROUP_BYTES;
+        let row = f64::from(width(input.reltarget()));
+        let waiting = waiting_cost(groups * group, input.rows() * row);
+        Work {
+            children: 0.0,
+            build: 0.0,
+            rows: reading + by_time + input.rows() * grouping + waiting,
+        }
     }
 }

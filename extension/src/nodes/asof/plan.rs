@@ -35,6 +35,17 @@ pub struct KeyColumn {
     pub nulls_match: bool,
 }
 
+impl KeyColumn {
+    fn next(numbers: &mut impl Iterator<Item = i32>) -> Option<KeyColumn> {
+        Some(KeyColumn {
+            column: numbers.next()? as i16,
+            kind: next_kind(numbers)?,
+            outer_kind: next_kind(numbers)?,
+            nulls_match: next_flag(numbers)?,
+        })
+    }
+}
+
 /// A bound of the right table's time.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundKind {
@@ -44,6 +55,16 @@ pub struct BoundKind {
     pub inclusive: bool,
     /// The kind of the expression on the left side.
     pub outer_kind: Kind,
+}
+
+impl BoundKind {
+    fn next(numbers: &mut impl Iterator<Item = i32>) -> Option<BoundKind> {
+        Some(BoundKind {
+            upper: next_flag(numbers)?,
+            inclusive: next_flag(numbers)?,
+            outer_kind: next_kind(numbers)?,
+        })
+    }
 }
 
 /// A tie breaker, in the order of the history: ascending, with the best match at the near end.
@@ -60,6 +81,15 @@ pub struct TieColumn {
 }
 
 impl TieColumn {
+    fn next(numbers: &mut impl Iterator<Item = i32>) -> Option<TieColumn> {
+        Some(TieColumn {
+            column: numbers.next()? as i16,
+            kind: next_kind(numbers)?,
+            inverted: next_flag(numbers)?,
+            nulls_low: next_flag(numbers)?,
+        })
+    }
+
     /// The image of a value.
     pub fn image(&self, value: Option<pg_sys::Datum>) -> TieImage {
         match value {
@@ -175,61 +205,41 @@ impl AsofPlan {
         };
         let table = list.get(0).and_then(Expr::as_oids)?.iter().next()?;
         let mut numbers = list.get(1).and_then(Expr::as_integers)?.iter();
-        let mut next = || numbers.next();
-        let flag = |number: i32| number != 0;
-        let (time, time_kind) = (next()? as i16, Kind::from_number(next()?)?);
-        let (backward, arrival_inverted) = (flag(next()?), flag(next()?));
-        let mut keys = Vec::new();
-        for _ in 0..next()? {
-            keys.push(KeyColumn {
-                column: next()? as i16,
-                kind: Kind::from_number(next()?)?,
-                outer_kind: Kind::from_number(next()?)?,
-                nulls_match: flag(next()?),
-            });
-        }
-        let mut bounds = Vec::new();
-        for _ in 0..next()? {
-            bounds.push(BoundKind {
-                upper: flag(next()?),
-                inclusive: flag(next()?),
-                outer_kind: Kind::from_number(next()?)?,
-            });
-        }
-        let mut ties = Vec::new();
-        for _ in 0..next()? {
-            ties.push(TieColumn {
-                column: next()? as i16,
-                kind: Kind::from_number(next()?)?,
-                inverted: flag(next()?),
-                nulls_low: flag(next()?),
-            });
-        }
-        let mut kept = Vec::new();
-        for _ in 0..next()? {
-            kept.push(next()? as i16);
-        }
-        let mut outputs = Vec::new();
-        for _ in 0..next()? {
-            outputs.push(next()?);
-        }
+        let numbers = &mut numbers;
         Some(AsofPlan {
             table,
-            time,
-            time_kind,
-            backward,
-            arrival_inverted,
-            keys,
+            time: numbers.next()? as i16,
+            time_kind: next_kind(numbers)?,
+            backward: next_flag(numbers)?,
+            arrival_inverted: next_flag(numbers)?,
+            keys: next_list(numbers, KeyColumn::next)?,
             key_expressions: part(2),
-            bounds,
+            bounds: next_list(numbers, BoundKind::next)?,
             bound_expressions: part(3),
-            ties,
-            kept,
-            outputs,
+            ties: next_list(numbers, TieColumn::next)?,
+            kept: next_list(numbers, |numbers| Some(numbers.next()? as i16))?,
+            outputs: next_list(numbers, |numbers| numbers.next())?,
             table_quals: part(4),
             residual_quals: part(5),
             chosen_quals: part(6),
             properties: part(7),
         })
     }
+}
+
+/// The list that the next numbers stand for: its length, then its elements.
+fn next_list<N: Iterator<Item = i32>, T>(
+    numbers: &mut N,
+    mut element: impl FnMut(&mut N) -> Option<T>,
+) -> Option<Vec<T>> {
+    let length = numbers.next()?;
+    (0..length).map(|_| element(numbers)).collect()
+}
+
+fn next_kind(numbers: &mut impl Iterator<Item = i32>) -> Option<Kind> {
+    Kind::from_number(numbers.next()?)
+}
+
+fn next_flag(numbers: &mut impl Iterator<Item = i32>) -> Option<bool> {
+    Some(numbers.next()? != 0)
 }

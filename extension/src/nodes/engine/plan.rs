@@ -64,6 +64,48 @@ pub enum Joined<'a, 'p> {
     ByHash(&'a HashJoinPlan, List<'p, Expr<'p>>),
 }
 
+/// What a plan stores of a join.
+struct JoinParts<'p> {
+    /// Conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping
+    /// expressions that replace keys.
+    hidden: [List<'p, Expr<'p>>; 5],
+    /// The join by time.
+    nodes: List<'p, Expr<'p>>,
+    /// The numbers of a hash join.
+    numbers: Vec<i32>,
+}
+
+impl<'p> Joined<'_, 'p> {
+    fn parts(self) -> JoinParts<'p> {
+        let views = |nodes: Vec<*mut pg_sys::Node>| List::new(nodes.into_iter().map(plan_node));
+        let none = List::EMPTY;
+        match self {
+            Joined::No => JoinParts {
+                hidden: [none; 5],
+                nodes: none,
+                numbers: vec![0],
+            },
+            Joined::ByTime(join) => {
+                let above = List::new(join.quals.iter().copied());
+                let expressions = views(join.plan.left_expressions());
+                JoinParts {
+                    hidden: [above, expressions, none, none, none],
+                    nodes: plan_field(join.plan.encode()),
+                    numbers: vec![0],
+                }
+            }
+            Joined::ByHash(plan, grouped) => {
+                let (left_keys, outputs) = (views(plan.left_keys()), views(plan.columns()));
+                JoinParts {
+                    hidden: [none, none, left_keys, outputs, grouped],
+                    nodes: none,
+                    numbers: plan.numbers(),
+                }
+            }
+        }
+    }
+}
+
 /// A column that has one value in all groups of a node: a key that is not in its grouping set, or `GROUPING(…)`.
 #[derive(Clone, Copy)]
 pub struct Absent<'p> {
@@ -119,24 +161,11 @@ pub struct Engine<'a, 'p> {
 impl<'p> Engine<'_, 'p> {
     /// The list that a path of the node stores.
     pub fn stored(&self) -> List<'p, Expr<'p>> {
-        let views = |nodes: Vec<*mut pg_sys::Node>| List::new(nodes.into_iter().map(plan_node));
-        let (mut above, mut expressions) = (List::EMPTY, List::EMPTY);
-        let (mut left_keys, mut outputs, mut grouped) = (List::EMPTY, List::EMPTY, List::EMPTY);
-        let (mut nodes, mut of_hash_join): (List<'p, Expr<'p>>, _) = (List::EMPTY, vec![0]);
-        match self.join {
-            Joined::No => {}
-            Joined::ByTime(join) => {
-                above = List::new(join.quals.iter().copied());
-                expressions = views(join.plan.left_expressions());
-                nodes = plan_field(join.plan.encode());
-            }
-            Joined::ByHash(plan, instead) => {
-                grouped = instead;
-                left_keys = views(plan.left_keys());
-                outputs = views(plan.columns());
-                of_hash_join = plan.numbers();
-            }
-        }
+        let JoinParts {
+            hidden: [above, expressions, left_keys, outputs, grouped],
+            nodes,
+            numbers: of_join,
+        } = self.join.parts();
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
         let absent = List::new(self.absent.iter().map(|absent| absent.expression));
         for part in [self.keys, self.calls, absent] {
@@ -170,7 +199,7 @@ impl<'p> Engine<'_, 'p> {
             numbers.extend([i32::from(value.is_some()), value.unwrap_or(0)]);
         }
         numbers.extend(GroupLimit::numbers(self.limit.as_ref()));
-        numbers.extend(of_hash_join);
+        numbers.extend(of_join);
         // The numbers of a join have no parameters.
         for part in (1..nodes.len()).filter_map(|part| nodes.get(part)) {
             targets.want_parameters(part);

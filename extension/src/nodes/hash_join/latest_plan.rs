@@ -27,7 +27,7 @@ use crate::pg::exec::node::CustomPlan;
 use crate::pg::explain::Explain;
 use crate::pg::server;
 use crate::pg::tree::{
-    Expr, List, PlannerInfo, Query, RelOptInfo, TargetEntry, View, plan_field, plan_node,
+    Expr, List, Path, PlannerInfo, Query, RelOptInfo, TargetEntry, View, plan_field, plan_node,
 };
 use crate::planner::quals::VECTOR_SHARE;
 use crate::planner::reasons::About;
@@ -57,17 +57,7 @@ pub fn offer<'p>(
     let columns = columns(&mut join, exprs)?;
     let mut translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes));
     let quals = filters(root, &join);
-    for column in columns {
-        if !join.plan.is_small(column.as_ptr()) {
-            let column = column.as_var().ok_or("a column that is an expression")?;
-            translator.attribute(column)?;
-        }
-    }
-    for group in &groups {
-        if !join.plan.is_small(group.as_ptr()) {
-            aggregate_call::key(&mut translator, *group)?;
-        }
-    }
+    check_lanes_side(&join, columns, &groups, &mut translator)?;
     let (order, distinct) = (query.sortClause(), query.distinctClause());
     let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
     let estimated = output.expected_rows();
@@ -81,16 +71,17 @@ pub fn offer<'p>(
     let joined_rows = join.sides.joined.rows();
     let cost = Cost::of(root, &join, joined_rows, quals.len());
     let mut children = small_paths(root, &join);
-    let base = path.as_path();
-    base.set_parallel_safe(false);
-    base.set_rows(rows);
+    path.as_path().set_parallel_safe(false);
+    path.as_path().set_rows(rows);
     // Each joined row costs a look-up and a comparison.
     let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * server::cpu_operator_cost();
-    let of_target = target.map(|target| target.cost()).unwrap_or_default();
-    let startup =
-        of_target.startup + total_cost(children) + cost.build + cost.reading + joined_rows * each;
-    base.set_startup_cost(startup);
-    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + of_target.per_tuple));
+    let work = [
+        total_cost(children),
+        cost.build,
+        cost.reading,
+        joined_rows * each,
+    ];
+    set_costs(path.as_path(), work);
     let plan = LatestJoinPlan {
         columns: columns.iter().map(View::as_ptr).collect(),
         quals: quals.iter().map(View::as_ptr).collect(),
@@ -123,6 +114,40 @@ fn groups<'p>(
         groups.push(expression);
     }
     Ok((groups, codes))
+}
+
+/// Refuses columns and grouping expressions of the lanes table that the engine cannot evaluate.
+fn check_lanes_side<'p>(
+    join: &HashJoin<'p>,
+    columns: List<'p, Expr<'p>>,
+    groups: &[Expr<'p>],
+    translator: &mut Translator,
+) -> Translation<()> {
+    for column in columns {
+        if !join.plan.is_small(column.as_ptr()) {
+            let column = column.as_var().ok_or("a column that is an expression")?;
+            translator.attribute(column)?;
+        }
+    }
+    for group in groups {
+        if !join.plan.is_small(group.as_ptr()) {
+            aggregate_call::key(translator, *group)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets the costs of a path that has its rows already. All of the work is done before the first
+/// row.
+fn set_costs(base: Path<'_>, work: [f64; 4]) {
+    let target = base.pathtarget();
+    let of_target = target.map(|target| target.cost()).unwrap_or_default();
+    let startup = work
+        .into_iter()
+        .fold(of_target.startup, |sum, cost| sum + cost);
+    let per_row = server::cpu_tuple_cost() * 0.5 + of_target.per_tuple;
+    base.set_startup_cost(startup);
+    base.set_total_cost(startup + base.rows() * per_row);
 }
 
 /// The columns that the node returns, each once.

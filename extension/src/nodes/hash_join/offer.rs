@@ -61,16 +61,8 @@ pub fn offer(join: &Joining<'_>) {
 }
 
 fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
+    check_command(root)?;
     let joined = sides.joined;
-    let command = root.parse().map(|query| query.commandType());
-    // Locked rows are joined once more, one at a time, if they have changed.
-    let is_plain = matches!(
-        command,
-        Some(pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT)
-    );
-    if root.locks_rows() || !is_plain {
-        return Err("rows are locked or changed".into());
-    }
     let remembered_sides = sides.remember();
     let mut join = sides.join(root)?;
     let target = joined.reltarget();
@@ -94,22 +86,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
     let mut children = small_paths(root, &join);
     let cost = Cost::of(root, &join, joined.rows(), filters.len());
     let row_limit = RowLimit::wanted(root, &join, &mut translator, cost.rows_read);
-    let base = path.as_path();
-    base.set_parallel_safe(false);
-    let startup = total_cost(children) + cost.build;
-    let per_row = server::cpu_tuple_cost() * 0.5;
-    let (rows, startup, reading) = match &row_limit {
-        None => (joined.rows(), startup, cost.reading),
-        // The first pass ends before the first row is returned.
-        Some(limit) => (
-            limit.rows() as f64,
-            startup + cost.reading,
-            cost.reading * SECOND_PASS_SHARE,
-        ),
-    };
-    base.set_rows(rows);
-    base.set_startup_cost(startup);
-    base.set_total_cost(startup + reading + rows * per_row);
+    estimate(path.as_path(), joined, children, &cost, row_limit.as_ref());
     // A join that may exceed its memory limit is offered only with a plan that can take over.
     let stand_in = match join.plan.is_divisible() {
         true => None,
@@ -135,6 +112,45 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
     path.set_children(children);
     joined.add_path(path);
     Ok(())
+}
+
+/// Refuses a query that locks or changes rows.
+fn check_command(root: PlannerInfo<'_>) -> Translation<()> {
+    let command = root.parse().map(|query| query.commandType());
+    // Locked rows are joined once more, one at a time, if they have changed.
+    let is_plain = matches!(
+        command,
+        Some(pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT)
+    );
+    match root.locks_rows() || !is_plain {
+        true => Err("rows are locked or changed".into()),
+        false => Ok(()),
+    }
+}
+
+/// Estimates the rows and the costs of a path to joined rows. `children` are the small sides.
+fn estimate<'p>(
+    base: Path<'p>,
+    joined: RelOptInfo<'p>,
+    children: List<'p, Path<'p>>,
+    cost: &Cost,
+    row_limit: Option<&RowLimit<'p>>,
+) {
+    base.set_parallel_safe(false);
+    let startup = total_cost(children) + cost.build;
+    let per_row = server::cpu_tuple_cost() * 0.5;
+    let (rows, startup, reading) = match row_limit {
+        None => (joined.rows(), startup, cost.reading),
+        // The first pass ends before the first row is returned.
+        Some(limit) => (
+            limit.rows() as f64,
+            startup + cost.reading,
+            cost.reading * SECOND_PASS_SHARE,
+        ),
+    };
+    base.set_rows(rows);
+    base.set_startup_cost(startup);
+    base.set_total_cost(startup + reading + rows * per_row);
 }
 
 /// The conditions on the lanes table as a list of expressions. The engine can evaluate all of them, as

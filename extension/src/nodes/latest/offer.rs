@@ -15,7 +15,7 @@ use crate::expressions::{aggregate_call, sort_key};
 use crate::nodes::top_n::row_plan::RowPlan;
 use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::server;
-use crate::pg::tree::{Expr, PlannerInfo, Query, RelOptInfo, View, plan_field};
+use crate::pg::tree::{Expr, Path, PlannerInfo, Query, RelOptInfo, View, plan_field};
 use crate::planner::quals;
 use crate::planner::quals::Quals;
 use crate::planner::{lanes_table, reasons};
@@ -34,19 +34,7 @@ pub fn offer<'p>(
     output: RelOptInfo<'p>,
 ) -> Translation<()> {
     check(query)?;
-    if !input.lateral_relids().is_empty() {
-        return Err("a lateral reference".into());
-    }
-    if lanes_table::asks_for_transaction_ids(input) {
-        return Err("a system column other than ctid".into());
-    }
-    if input
-        .baserestrictinfo()
-        .iter()
-        .any(|qual| qual.pseudoconstant())
-    {
-        return Err("a qual without columns".into());
-    }
+    check_input(input)?;
     let mut translator = Translator::new(Scalars::Unknown);
     let targets = root.processed_tlist();
     let mut groups = Vec::new();
@@ -72,20 +60,9 @@ pub fn offer<'p>(
     }
 
     let path = callbacks::new_path::<LatestState>(output, target);
-    let base = path.as_path();
-    base.set_rows(rows);
-    let operator = server::cpu_operator_cost();
-    let work = pushed.len() as f64 * quals::VECTOR_SHARE;
-    // Each row that passes costs a look-up and a comparison.
-    let each = (groups.len() + keys.len()) as f64 * quals::VECTOR_SHARE;
-    let cost = target.map(|target| target.cost()).unwrap_or_default();
-    let startup = cost.startup
-        + f64::from(input.pages()) * server::seq_page_cost() * 0.1
-        + input.tuples() * work * operator
-        + input.rows() * each * operator
-        + rows * kept.len() as f64 * operator;
-    base.set_startup_cost(startup);
-    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple));
+    path.as_path().set_rows(rows);
+    let terms = groups.len() + keys.len();
+    estimate(path.as_path(), input, [pushed.len(), kept.len()], terms);
     let plan = RowPlan {
         first_pass: 0,
         pushed: quals::clauses(pushed),
@@ -98,6 +75,42 @@ pub fn offer<'p>(
     path.set_private(plan_field(stored));
     output.add_path(path);
     Ok(())
+}
+
+/// Refuses a table whose rows the node cannot return.
+fn check_input(input: RelOptInfo<'_>) -> Translation<()> {
+    if !input.lateral_relids().is_empty() {
+        return Err("a lateral reference".into());
+    }
+    if lanes_table::asks_for_transaction_ids(input) {
+        return Err("a system column other than ctid".into());
+    }
+    if input
+        .baserestrictinfo()
+        .iter()
+        .any(|qual| qual.pseudoconstant())
+    {
+        return Err("a qual without columns".into());
+    }
+    Ok(())
+}
+
+/// Estimates the costs of a path that has its rows already. There are so many conditions of either
+/// sort, and so many grouping expressions and sort keys.
+fn estimate(base: Path<'_>, input: RelOptInfo<'_>, [pushed, kept]: [usize; 2], terms: usize) {
+    let (rows, operator) = (base.rows(), server::cpu_operator_cost());
+    let work = pushed as f64 * quals::VECTOR_SHARE;
+    // Each row that passes costs a look-up and a comparison.
+    let each = terms as f64 * quals::VECTOR_SHARE;
+    let target = base.pathtarget();
+    let cost = target.map(|target| target.cost()).unwrap_or_default();
+    let startup = cost.startup
+        + f64::from(input.pages()) * server::seq_page_cost() * 0.1
+        + input.tuples() * work * operator
+        + input.rows() * each * operator
+        + rows * kept as f64 * operator;
+    base.set_startup_cost(startup);
+    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple));
 }
 
 /// Refuses a query whose first rows of groups must be found by PostgreSQL itself.

@@ -124,6 +124,19 @@ impl<'p> Below<'p> {
         let having = self.root.parse().and_then(Query::havingQual);
         having.and_then(Expr::as_nodes).unwrap_or(List::EMPTY)
     }
+
+    /// Estimates the costs of a path that has its rows already and aggregates these groups, with so
+    /// many keys and calls of aggregates.
+    fn estimate(&self, base: Path<'p>, terms: usize) {
+        let per_row = terms.max(1) as f64 * server::cpu_operator_cost() * VECTOR_SHARE;
+        let groups = self.aggregation.as_path();
+        let cost = base.pathtarget().map(|target| target.cost());
+        let cost = cost.unwrap_or_default();
+        let startup = groups.startup_cost() + groups.rows() * per_row + cost.startup;
+        let returning = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
+        base.set_startup_cost(startup);
+        base.set_total_cost(startup + base.rows() * returning);
+    }
 }
 
 /// The path as one of a node of this extension that returns groups, if it is one.
@@ -162,15 +175,8 @@ pub fn offer<'p>(
     let target = root.upper_target(pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG);
     let exprs = target.map_or(List::EMPTY, |target| target.exprs());
     let keys = keys(root, query, &below, &outputs, &mut translator)?;
-    let mut calls = List::EMPTY;
-    for leaf in aggregate::terms::leaves(exprs, query.havingQual()) {
-        if leaf.downcast::<Aggref<'p>>().is_some() {
-            let call = outputs.over_entries(leaf)?.downcast::<Aggref<'p>>();
-            let call = call.ok_or("an aggregate that is a column below")?;
-            aggregate_call::aggregate(&mut translator, call, Arrival::Any)?;
-            calls.push_new(leaf);
-        }
-    }
+    let leaves = aggregate::terms::leaves(exprs, query.havingQual());
+    let calls = calls(leaves, &outputs, &mut translator)?;
     outputs.check(&translator.attributes())?;
     ungrouped_columns(exprs.as_node(), keys)?;
     ungrouped_columns(query.havingQual(), keys)?;
@@ -184,15 +190,8 @@ pub fn offer<'p>(
             && below.scan.parallel_safe()
             && !stand_in::has_workers(stand_in),
     );
-    let rows = stand_in.rows();
-    base.set_rows(rows);
-    let work = keys.len() + calls.len();
-    let per_row = work.max(1) as f64 * server::cpu_operator_cost() * VECTOR_SHARE;
-    let groups = below.aggregation.as_path();
-    let cost = target.map(|target| target.cost()).unwrap_or_default();
-    let startup = groups.startup_cost() + groups.rows() * per_row + cost.startup;
-    base.set_startup_cost(startup);
-    base.set_total_cost(startup + rows * (server::cpu_tuple_cost() * 0.5 + cost.per_tuple));
+    base.set_rows(stand_in.rows());
+    below.estimate(base, keys.len() + calls.len());
     path.set_children(List::new([below.scan, stand_in]));
     let stored = Engine {
         index,
@@ -220,6 +219,24 @@ fn having(below: &Below<'_>, index: u32, translator: &mut Translator) -> Transla
         translator.predicate(*condition)?;
     }
     Ok(())
+}
+
+/// The calls of aggregates among these expressions.
+fn calls<'p>(
+    leaves: Vec<Expr<'p>>,
+    outputs: &Outputs<'p>,
+    translator: &mut Translator,
+) -> Translation<List<'p, Expr<'p>>> {
+    let mut calls = List::EMPTY;
+    for leaf in leaves {
+        if leaf.downcast::<Aggref<'p>>().is_some() {
+            let call = outputs.over_entries(leaf)?.downcast::<Aggref<'p>>();
+            let call = call.ok_or("an aggregate that is a column below")?;
+            aggregate_call::aggregate(translator, call, Arrival::Any)?;
+            calls.push_new(leaf);
+        }
+    }
+    Ok(calls)
 }
 
 /// The grouping expressions.

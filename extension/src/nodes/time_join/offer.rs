@@ -138,21 +138,9 @@ fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) 
     let path = callbacks::new_path::<JoinState>(joined, target);
     // A query that needs more than columns computes it above the join.
     path.set_flags(0);
-    let base = path.as_path();
-    base.set_parallel_safe(false);
-    let rows = nested.rows();
-    base.set_rows(rows);
-    let operator = server::cpu_operator_cost();
-    let filters_count = filters.len().max(1) as f64;
-    let per_row = operator * (JOIN_SHARE + filters_count * VECTOR_SHARE);
-    let startup = join.right_rows * operator * JOIN_SHARE;
-    base.set_startup_cost(startup);
-    base.set_total_cost(
-        startup
-            + f64::from(left.pages()) * server::seq_page_cost() * 0.1
-            + left.tuples() * per_row
-            + rows * server::cpu_tuple_cost(),
-    );
+    path.as_path().set_parallel_safe(false);
+    path.as_path().set_rows(nested.rows());
+    estimate(path.as_path(), join, filters.len());
     let stored = Engine {
         index,
         keys: outputs,
@@ -170,6 +158,22 @@ fn offer_rows<'p>(joining: &Joining<'p>, nested: Path<'p>, join: &TimeJoin<'p>) 
     path.set_children(List::new([join.path]));
     joined.add_path(path);
     Ok(())
+}
+
+/// Estimates the costs of a path that has its rows already. There are so many conditions on the
+/// left side.
+fn estimate(base: Path<'_>, join: &TimeJoin<'_>, filters: usize) {
+    let (left, operator) = (join.left_relation, server::cpu_operator_cost());
+    let filters_count = filters.max(1) as f64;
+    let per_row = operator * (JOIN_SHARE + filters_count * VECTOR_SHARE);
+    let startup = join.right_rows * operator * JOIN_SHARE;
+    base.set_startup_cost(startup);
+    base.set_total_cost(
+        startup
+            + f64::from(left.pages()) * server::seq_page_cost() * 0.1
+            + left.tuples() * per_row
+            + base.rows() * server::cpu_tuple_cost(),
+    );
 }
 
 /// Bytes of a row of a series while it is sorted, without its columns.

@@ -16,12 +16,15 @@ use crate::expressions::translate::{Scalars, Translation, Translator, to_scalar}
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::table::QueryTable;
 use crate::pg::ports;
-use crate::pg::tree::{Expr, View};
+use crate::pg::tree::{Expr, View, WindowFunc};
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::VectorSource;
 
 /// A time in its order: whether it is NULL, which is later than all values, and the value.
 pub type Time = (bool, i64);
+
+/// The arguments of a function: x, and for some functions a time.
+type Arguments = (Value, Option<Value>);
 
 /// The input.
 pub struct WindowInput {
@@ -30,8 +33,8 @@ pub struct WindowInput {
     filter: Filter,
     groups: Aggregation,
     time: Value,
-    /// The arguments of each function: x, and for some functions a time.
-    arguments: Vec<(Value, Option<Value>)>,
+    /// The arguments of each function.
+    arguments: Vec<Arguments>,
     /// All attributes that are read.
     attributes: Vec<usize>,
     pub vector: Vector,
@@ -75,6 +78,17 @@ impl Argument {
 }
 
 impl Vector {
+    /// A vector without rows.
+    fn new() -> Vector {
+        Vector {
+            rows: Selection::NONE,
+            partitions: vec![0; VECTOR_ROWS],
+            times: vec![0; VECTOR_ROWS],
+            timed: Selection::NONE,
+            arguments: Vec::new(),
+        }
+    }
+
     /// The time of a row that passes.
     #[inline]
     pub fn time(&self, row: usize) -> Time {
@@ -132,20 +146,8 @@ impl WindowInput {
         }
         let (mut arguments, mut windows) = (Vec::new(), Vec::new());
         for call in &plan.calls {
-            let x = translator.value(argument(*call, 0)?)?;
-            let mut time = None;
-            let function = match WindowFunction::of(*call) {
-                Some(WindowFunction::Ema) => {
-                    Function::Ema(weight(&mut translator, argument(*call, 1)?)?)
-                }
-                Some(WindowFunction::Delta) => Function::Delta(x.number()),
-                Some(WindowFunction::Rate) => {
-                    time = Some(translator.value(argument(*call, 1)?)?);
-                    Function::Rate
-                }
-                None => return Err("a function that is gone".into()),
-            };
-            arguments.push((x, time));
+            let (function, of_function) = function(&mut translator, *call)?;
+            arguments.push(of_function);
             windows.push(Window::new(function));
         }
         let mut attributes = translator.attributes();
@@ -160,13 +162,7 @@ impl WindowInput {
             groups: Aggregation::new(keys, Vec::new()),
             time,
             arguments,
-            vector: Vector {
-                rows: Selection::NONE,
-                partitions: vec![0; VECTOR_ROWS],
-                times: vec![0; VECTOR_ROWS],
-                timed: Selection::NONE,
-                arguments: Vec::new(),
-            },
+            vector: Vector::new(),
             passed: 0,
         };
         Ok((input, windows))
@@ -247,6 +243,25 @@ impl WindowInput {
     pub fn bytes(&self) -> usize {
         self.groups.bytes()
     }
+}
+
+/// The function of a call, and its arguments.
+fn function(
+    translator: &mut Translator,
+    call: WindowFunc<'_>,
+) -> Translation<(Function, Arguments)> {
+    let x = translator.value(argument(call, 0)?)?;
+    let mut time = None;
+    let function = match WindowFunction::of(call) {
+        Some(WindowFunction::Ema) => Function::Ema(weight(translator, argument(call, 1)?)?),
+        Some(WindowFunction::Delta) => Function::Delta(x.number()),
+        Some(WindowFunction::Rate) => {
+            time = Some(translator.value(argument(call, 1)?)?);
+            Function::Rate
+        }
+        None => return Err("a function that is gone".into()),
+    };
+    Ok((function, (x, time)))
 }
 
 /// The alpha of a moving average, or the error of its parameter.

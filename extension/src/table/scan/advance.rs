@@ -4,9 +4,32 @@ use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 
 use super::open_view::Wanted;
 use super::ranges::visible_ranges;
-use super::{ByZone, OpenSegment, Place, Scan, holds_remote};
+use super::{ByZone, OpenSegment, Place, Range, Scan, SegmentView, holds_remote};
 use crate::pg::ports;
 use crate::remote::recall::Recalled;
+
+impl Place {
+    /// Past the last row in the direction.
+    fn at_end(forward: bool) -> Place {
+        if forward {
+            Place::AfterLast
+        } else {
+            Place::BeforeFirst
+        }
+    }
+}
+
+impl OpenSegment {
+    /// Goes to the row that comes first in the direction.
+    fn go_to_first(&mut self, forward: bool) {
+        if forward {
+            self.row = self.ranges[0].from;
+        } else {
+            self.range = self.ranges.len() - 1;
+            self.row = self.ranges[self.range].to - 1;
+        }
+    }
+}
 
 impl Scan<'_> {
     /// Moves to the next row; false at the end.
@@ -45,11 +68,7 @@ impl Scan<'_> {
     ) -> bool {
         let end = self.reader.end_row().min(self.bounds.1);
         if end <= self.bounds.0 {
-            self.place = if forward {
-                Place::AfterLast
-            } else {
-                Place::BeforeFirst
-            };
+            self.place = Place::at_end(forward);
             return false;
         }
         // The rows before the first run were dropped, perhaps very many of them.
@@ -69,26 +88,14 @@ impl Scan<'_> {
             candidate = self.claim(candidate, forward, first);
             if candidate < first || candidate > last {
                 self.leave();
-                self.place = if forward {
-                    Place::AfterLast
-                } else {
-                    Place::BeforeFirst
-                };
+                self.place = Place::at_end(forward);
                 return false;
             }
             ports::CHECK_FOR_INTERRUPTS();
-            if forward
-                && let Some(by_zone) = by_zone
-                && let Some(next) = self.pass_ruled_out(candidate as u32, by_zone.rules_out)
+            if let Some(by_zone) = by_zone
+                && let Some(passed) = self.pass_by_zone(candidate as u32, forward, by_zone)
             {
-                candidate = i64::from(next) - 1;
-                continue;
-            }
-            if !forward
-                && let Some(by_zone) = by_zone
-                && let Some(before) = self.pass_ruled_out_back(candidate as u32, by_zone.rules_out)
-            {
-                candidate = before + 1;
+                candidate = passed;
                 continue;
             }
             if let Some(mut open) = self.open_segment(candidate as u32, by_zone, Wanted::Many) {
@@ -96,15 +103,22 @@ impl Scan<'_> {
                     // These are read row by row.
                     open.fill_visible();
                 }
-                if forward {
-                    open.row = open.ranges[0].from;
-                } else {
-                    open.range = open.ranges.len() - 1;
-                    open.row = open.ranges[open.range].to - 1;
-                }
+                open.go_to_first(forward);
                 self.place = Place::In(Box::new(open));
                 return true;
             }
+        }
+    }
+
+    /// Passes segments from `segment` on, in the direction, whose rows are ruled out. Returns the
+    /// last of them, if there are any.
+    fn pass_by_zone(&mut self, segment: u32, forward: bool, by_zone: ByZone<'_>) -> Option<i64> {
+        if forward {
+            let next = self.pass_ruled_out(segment, by_zone.rules_out)?;
+            Some(i64::from(next) - 1)
+        } else {
+            let before = self.pass_ruled_out_back(segment, by_zone.rules_out)?;
+            Some(before + 1)
         }
     }
 
@@ -125,12 +139,7 @@ impl Scan<'_> {
         by_zone: Option<ByZone<'_>>,
         wanted: Wanted,
     ) -> Option<OpenSegment> {
-        let start = segment_first_row(segment)
-            .max(self.bounds.0)
-            .max(self.taken_until);
-        let end = (segment_first_row(segment) + segment_rows_max(segment) as u64)
-            .min(self.bounds.1)
-            .min(self.reader.end_row());
+        let (start, end) = self.rows_left(segment);
         if start >= end {
             self.segments_taken += u64::from(self.taken_until >= end);
             return None;
@@ -156,20 +165,7 @@ impl Scan<'_> {
         {
             return None;
         }
-        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
-        let content = self.reader.content.as_ref()?;
-        let before = Recalled::so_far();
-        let mut memory = std::mem::take(&mut self.stream_memory);
-        let window = {
-            if holds_remote(content, segment_first_row(segment), to) {
-                self.open_partly_remote(content, segment, &mut ranges, by_zone, &mut memory)
-            } else {
-                Some(self.open_within_share(content, (from, to), wanted, &mut memory))
-            }
-        };
-        self.stream_memory = memory;
-        self.recalled.add_since(before);
-        let window = window?;
+        let window = self.open_window(segment, &mut ranges, by_zone, wanted)?;
         if window.is_private() {
             self.segments_streamed += 1;
         } else {
@@ -182,6 +178,41 @@ impl Scan<'_> {
             range: 0,
             row: 0,
         })
+    }
+
+    /// The first of the rows of a segment that the scan has not returned yet, and their end.
+    fn rows_left(&self, segment: u32) -> (u64, u64) {
+        let start = segment_first_row(segment)
+            .max(self.bounds.0)
+            .max(self.taken_until);
+        let end = (segment_first_row(segment) + segment_rows_max(segment) as u64)
+            .min(self.bounds.1)
+            .min(self.reader.end_row());
+        (start, end)
+    }
+
+    /// The window of these ranges of a segment; `None`: no row is left of them.
+    fn open_window(
+        &mut self,
+        segment: u32,
+        ranges: &mut Vec<Range>,
+        by_zone: Option<ByZone<'_>>,
+        wanted: Wanted,
+    ) -> Option<SegmentView> {
+        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+        let content = self.reader.content.as_ref()?;
+        let before = Recalled::so_far();
+        let mut memory = std::mem::take(&mut self.stream_memory);
+        let window = {
+            if holds_remote(content, segment_first_row(segment), to) {
+                self.open_partly_remote(content, segment, ranges, by_zone, &mut memory)
+            } else {
+                Some(self.open_within_share(content, (from, to), wanted, &mut memory))
+            }
+        };
+        self.stream_memory = memory;
+        self.recalled.add_since(before);
+        window
     }
 
     /// Counts rows that are read in memory, as the blocks that they have a share in, for `pg_statio_*_tables`.

@@ -5,7 +5,7 @@ use lanes_columnar::arena::RunEntry;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
-use crate::storage::tombstone::Tombstone;
+use crate::storage::tombstone::{Tombstone, Tombstones};
 use crate::table::reader::Content;
 use crate::table::runs::Runs;
 use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
@@ -57,10 +57,35 @@ pub fn visible_ranges(
     let Some(snapshot) = snapshot.filter(|_| !tombstones.is_empty()) else {
         return ranges;
     };
+    let (alive, deleted) = without_deleted(
+        table,
+        &tombstones,
+        snapshot,
+        serializable,
+        ranges.into_iter().zip(indexes),
+    );
+    drop(tombstones);
+    if snapshot.kind() == SnapshotKind::Mvcc {
+        learn_gone(table, &mut content.runs, &deleted);
+    }
+    alive
+}
+
+/// Cuts the rows whose deletion the snapshot sees out of ranges. With each range come the index of
+/// its run, and whether the run has one row. Also returns the runs of one row whose row is deleted,
+/// each with the transaction that deleted the row.
+#[inline]
+fn without_deleted(
+    table: OpenTable<'_>,
+    tombstones: &Tombstones,
+    snapshot: Snapshot<'_>,
+    serializable: bool,
+    ranges: impl ExactSizeIterator<Item = (Range, (usize, bool))>,
+) -> (Vec<Range>, Vec<(usize, u32)>) {
     let mut alive = Vec::with_capacity(ranges.len());
     let mut deleted = Vec::new();
     let mut deletions = Deletions::under(snapshot);
-    for (mut range, (index, is_one_row)) in ranges.into_iter().zip(indexes) {
+    for (mut range, (index, is_one_row)) in ranges {
         for (row, list) in tombstones.range(range.from, range.to) {
             if let Some(deletion) = list.iter().find(|t| deletions.sees(t)) {
                 if is_one_row {
@@ -80,11 +105,7 @@ pub fn visible_ranges(
             alive.push(range);
         }
     }
-    drop(tombstones);
-    if snapshot.kind() == SnapshotKind::Mvcc {
-        learn_gone(table, &mut content.runs, &deleted);
-    }
-    alive
+    (alive, deleted)
 }
 
 /// The deletions that a snapshot sees. Most rows are deleted by few commands, and under an MVCC

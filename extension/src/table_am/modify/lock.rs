@@ -80,8 +80,7 @@ pub fn lock(
             Step::Wait(xid) => {
                 drop(held);
                 if !claim.wait_for(xid, request.patience) {
-                    refuse_to_wait(table, request.patience);
-                    return TM_Result::TM_WouldBlock;
+                    return refuse_to_wait(table, request.patience);
                 }
             }
             Step::Take => {
@@ -104,11 +103,7 @@ pub fn lock(
                 claim.move_to(row, !matches!(path, Path::Newest(_)));
             }
             Step::Finish => return finish(table, id, slot, path),
-            Step::Refuse(update) => {
-                failure.xmax = update.xmax.into();
-                failure.cmax = held.run.cmin;
-                return TM_Result::TM_SelfModified;
-            }
+            Step::Refuse(update) => return report_own(&update, held.run.cmin, failure),
             Step::Show => {
                 one_row::store_row(&held.reader, &held.content, &held.run, claim.row, slot);
                 return TM_Result::TM_Invisible;
@@ -233,7 +228,20 @@ fn take(
     one_row::store_row(&reader, &content, &run, claim.row, slot);
 }
 
-fn refuse_to_wait(table: OpenTable<'_>, patience: Patience) {
+/// Reports that a later command of this transaction made the newest version, to which this update
+/// leads.
+fn report_own(
+    update: &Tombstone,
+    cmin: pg_sys::CommandId,
+    failure: &mut pg_sys::TM_FailureData,
+) -> TM_Result::Type {
+    failure.xmax = update.xmax.into();
+    failure.cmax = cmin;
+    TM_Result::TM_SelfModified
+}
+
+/// Reports that the lock would have to be waited for, as an ERROR if the command wants one.
+fn refuse_to_wait(table: OpenTable<'_>, patience: Patience) -> TM_Result::Type {
     if patience == Patience::Fail {
         ereport!(
             PgLogLevel::ERROR,
@@ -244,6 +252,7 @@ fn refuse_to_wait(table: OpenTable<'_>, patience: Patience) {
             )
         );
     }
+    TM_Result::TM_WouldBlock
 }
 
 fn refuse_moved(tombstone: &Tombstone) {

@@ -89,17 +89,7 @@ impl PartitionedInput {
         let table = callbacks::open_table(node, plan.index);
         let mut translator = Translator::new(Scalars::of(node));
         let filter = Filter::of(&mut translator, plan.quals.iter().map(|qual| qual.as_ptr()))?;
-        let (mut keys, mut key_orders) = (Vec::new(), Vec::new());
-        for key in &plan.keys {
-            let (of_groups, shape) = aggregate_call::key(&mut translator, key.expression)?;
-            keys.push(of_groups);
-            key_orders.push(KeyOrder {
-                shape,
-                collation: key.expression.collation(),
-                is_descending: key.is_descending,
-                nulls_first: key.nulls_first,
-            });
-        }
+        let (groups, key_orders) = groups(plan, &mut translator)?;
         let mut orders = Vec::new();
         for key in &plan.orders {
             let value = translator.value(key.expression)?;
@@ -121,9 +111,6 @@ impl PartitionedInput {
         attributes.extend_from_slice(kept);
         let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
         source.want_only(attributes);
-        let mut groups = Aggregation::new(keys, Vec::new());
-        // Partitions are ordered by the numbers of their keys' values.
-        groups.share_key_numbers();
         Ok(PartitionedInput {
             source,
             translator,
@@ -257,6 +244,28 @@ impl PartitionedInput {
             partitions,
         })
     }
+}
+
+/// The partitions, and the orders of their keys.
+fn groups(
+    plan: &PartitionedPlan<'_>,
+    translator: &mut Translator,
+) -> Translation<(Aggregation, Vec<KeyOrder>)> {
+    let (mut keys, mut key_orders) = (Vec::new(), Vec::new());
+    for key in &plan.keys {
+        let (of_groups, shape) = aggregate_call::key(translator, key.expression)?;
+        keys.push(of_groups);
+        key_orders.push(KeyOrder {
+            shape,
+            collation: key.expression.collation(),
+            is_descending: key.is_descending,
+            nulls_first: key.nulls_first,
+        });
+    }
+    let mut groups = Aggregation::new(keys, Vec::new());
+    // Partitions are ordered by the numbers of their keys' values.
+    groups.share_key_numbers();
+    Ok((groups, key_orders))
 }
 
 /// The argument of a call, if it has a column of its own.
