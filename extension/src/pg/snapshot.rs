@@ -53,7 +53,7 @@ pub struct Snapshot<'a> {
 
 impl<'a> Snapshot<'a> {
     /// A snapshot that a callback or PostgreSQL's functions pass, and that lives for `'a`; `None` if it is null.
-    pub fn new(raw: pg_sys::Snapshot) -> Option<Snapshot<'a>> {
+    pub(in crate::pg) fn new(raw: pg_sys::Snapshot) -> Option<Snapshot<'a>> {
         let fields: SnapshotFields<'a> = plan_field::<Option<_>>(raw)?;
         let kind = match fields.snapshot_type() {
             pg_sys::SnapshotType::SNAPSHOT_MVCC => SnapshotKind::Mvcc,

@@ -95,7 +95,7 @@ views! {
 impl<'a> OpenTable<'a> {
     /// A relation that a callback or PostgreSQL's functions pass, and that stays open for `'a`.
     #[inline]
-    pub fn new(relation: pg_sys::Relation) -> OpenTable<'a> {
+    pub(in crate::pg) fn new(relation: pg_sys::Relation) -> OpenTable<'a> {
         plan_node(relation)
     }
 
