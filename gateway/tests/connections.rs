@@ -49,6 +49,14 @@ fn request(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// Sends a sample of `up` over a new connection.
+async fn send_sample(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = request(&simple("up", 1.0));
+    stream.write_all(&request).await.unwrap();
+    stream
+}
+
 async fn read_all(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     // A reset after the answer also ends the connection.
@@ -59,11 +67,7 @@ async fn read_all(stream: &mut TcpStream) -> String {
 #[tokio::test]
 async fn a_request_over_a_socket() {
     let server = serve(&[]).await;
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
-    stream
-        .write_all(&request(&simple("up", 1.0)))
-        .await
-        .unwrap();
+    let mut stream = send_sample(server.address).await;
     assert!(read_all(&mut stream).await.starts_with("HTTP/1.1 204"));
     assert_eq!(server.database.values("up"), [1.0]);
 }
@@ -221,11 +225,7 @@ async fn connections_over_the_limit_wait_their_turn() {
     let server = serve(&["--listen-connections-max", "1"]).await;
     let mut first = TcpStream::connect(server.address).await.unwrap();
     first.write_all(b"POST /api").await.unwrap();
-    let mut second = TcpStream::connect(server.address).await.unwrap();
-    second
-        .write_all(&request(&simple("up", 1.0)))
-        .await
-        .unwrap();
+    let mut second = send_sample(server.address).await;
     let mut byte = [0];
     assert!(
         tokio::time::timeout(Duration::from_millis(200), second.read(&mut byte))
@@ -240,11 +240,7 @@ async fn connections_over_the_limit_wait_their_turn() {
 async fn shutdown_answers_requests_in_flight() {
     let server = serve(&[]).await;
     *server.database.append_takes.lock() = Duration::from_millis(300);
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
-    stream
-        .write_all(&request(&simple("up", 1.0)))
-        .await
-        .unwrap();
+    let mut stream = send_sample(server.address).await;
     while server.database.series.lock().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -285,8 +281,7 @@ async fn a_client_that_reads_no_answers_loses_its_connection() {
     ];
     let server = serve(flags).await;
     let deaf = fill(server.address).await;
-    let mut other = TcpStream::connect(server.address).await.unwrap();
-    other.write_all(&request(&simple("up", 1.0))).await.unwrap();
+    let mut other = send_sample(server.address).await;
     let patience = Duration::from_secs(20);
     let answer = tokio::time::timeout(patience, read_all(&mut other)).await;
     assert!(answer.expect("its turn").starts_with("HTTP/1.1 204"));

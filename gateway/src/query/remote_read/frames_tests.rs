@@ -2,6 +2,7 @@
 
 use prost::Message as _;
 
+use super::super::test_support::Label;
 use super::super::xor::tests::decoded;
 use super::*;
 
@@ -19,14 +20,6 @@ struct ChunkedSeries {
     labels: Vec<Label>,
     #[prost(message, repeated, tag = "2")]
     chunks: Vec<WireChunk>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Label {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "2")]
-    value: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

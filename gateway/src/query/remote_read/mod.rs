@@ -22,4 +22,6 @@ pub mod request;
 pub mod samples;
 pub mod series;
 pub mod statement;
+#[cfg(test)]
+mod test_support;
 pub mod xor;

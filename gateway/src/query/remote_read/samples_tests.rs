@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use prost::Message as _;
 
+use super::super::test_support::Label;
 use super::*;
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -24,14 +25,6 @@ struct TimeSeries {
     labels: Vec<Label>,
     #[prost(message, repeated, tag = "2")]
     samples: Vec<WireSample>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Label {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "2")]
-    value: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
