@@ -270,7 +270,7 @@ impl JoinPlan {
     }
 }
 
-/// Refuses a sub-select that finds other rows than the join would.
+/// Refuses a sub-select whose conditions, order or time the join does not support.
 fn check_shape(shape: &Shape, wanted: &Wanted) -> Translation<()> {
     if !shape.residual_quals.is_empty() {
         return Err("a condition on both sides beside the time and the keys".into());
