@@ -104,6 +104,18 @@ struct Part<'a> {
     body: &'a [u8],
 }
 
+impl Part<'_> {
+    /// Bytes of an item's length, or of an offset.
+    fn length_width(&self) -> Result<usize> {
+        match self.encoding >> WIDTH_SHIFT & WIDTH_MASK {
+            0 => Ok(1),
+            1 => Ok(2),
+            2 => Ok(4),
+            _ => Err(unknown(self)),
+        }
+    }
+}
+
 impl<'a> Image<'a> {
     /// Verifies the outline of an image, which must fill `bytes`.
     ///
@@ -266,6 +278,7 @@ impl<'a> Image<'a> {
         Ok(())
     }
 
+    /// Decodes a part that is not sealed, otherwise as [`decode`](Self::decode).
     fn decode_part(&self, part: &Part<'_>, kind: LaneKind, into: &mut Column) -> Result<()> {
         let rows = self.rows;
         let mut reader = ImageReader::new(part.body);
@@ -275,12 +288,7 @@ impl<'a> Image<'a> {
         };
         let validity = validity.as_deref();
         let encoding = part.encoding & ENCODING_MASK;
-        let length_width = match part.encoding >> WIDTH_SHIFT & WIDTH_MASK {
-            0 => 1,
-            1 => 2,
-            2 => 4,
-            _ => return Err(unknown(part)),
-        };
+        let length_width = part.length_width()?;
         match (encoding, kind) {
             (ALL_NULL, _) => {
                 reader.end()?;
@@ -303,13 +311,7 @@ impl<'a> Image<'a> {
                 into.extend_constant(reader.rest(), validity, rows)
             }
             (VALUES, LaneKind::Fixed { width, .. }) => {
-                let (values, width) = (reader.rest(), usize::from(width));
-                if values.len() != rows * width {
-                    return Err(Error::WidthDiffers {
-                        width,
-                        bytes: values.len() / rows.max(1),
-                    });
-                }
+                let values = values_of_width(reader.rest(), rows, width.into())?;
                 into.extend_fixed(values, validity, rows);
                 Ok(())
             }
@@ -325,18 +327,10 @@ impl<'a> Image<'a> {
                 Ok(())
             }
             (ITEMS, LaneKind::Varlena { .. }) => {
-                let valid = validity.map_or(rows, |bits| bits::count_ones(bits, 0, rows));
-                let items = reader.items(valid, length_width)?;
-                reader.end()?;
-                push_items(into, items, validity, rows);
-                Ok(())
+                decode_items(reader, length_width, validity, rows, into)
             }
             (DICTIONARY, LaneKind::Varlena { .. }) => {
-                let count = reader.varint()? as usize;
-                let items = reader.items(count, length_width)?.collect::<Vec<_>>();
-                let codes = reader.integers(rows, code_width(count))?;
-                reader.end()?;
-                into.extend_codes(&codes.collect::<Vec<_>>(), &items, validity)
+                decode_codes(reader, length_width, validity, rows, into)
             }
             (ONE_BOOL | BOOLS, _) => Err(differs(kind, "bools")),
             (ONE_VALUE | VALUES | OFFSETS, _) => Err(differs(kind, "values of fixed width")),
@@ -344,6 +338,17 @@ impl<'a> Image<'a> {
             _ => Err(unknown(part)),
         }
     }
+}
+
+/// Values of a width, of which there is one a row.
+fn values_of_width(values: &[u8], rows: usize, width: usize) -> Result<&[u8]> {
+    if values.len() != rows * width {
+        return Err(Error::WidthDiffers {
+            width,
+            bytes: values.len() / rows.max(1),
+        });
+    }
+    Ok(values)
 }
 
 /// The values of integers that are stored as their distances from the least of them.
@@ -366,6 +371,36 @@ fn values_of_offsets(
     base[..width].copy_from_slice(least);
     let base = i64::from_le_bytes(base);
     Ok(offsets::read(offsets, offset_width, base, width))
+}
+
+/// Decodes a body of items, one for each row that is not NULL.
+fn decode_items(
+    mut reader: ImageReader<'_>,
+    length_width: usize,
+    validity: Option<&[u64]>,
+    rows: usize,
+    into: &mut Column,
+) -> Result<()> {
+    let valid = validity.map_or(rows, |bits| bits::count_ones(bits, 0, rows));
+    let items = reader.items(valid, length_width)?;
+    reader.end()?;
+    push_items(into, items, validity, rows);
+    Ok(())
+}
+
+/// Decodes a body of the items of a dictionary and of a code for each row.
+fn decode_codes(
+    mut reader: ImageReader<'_>,
+    length_width: usize,
+    validity: Option<&[u64]>,
+    rows: usize,
+    into: &mut Column,
+) -> Result<()> {
+    let count = reader.varint()? as usize;
+    let items = reader.items(count, length_width)?.collect::<Vec<_>>();
+    let codes = reader.integers(rows, code_width(count))?;
+    reader.end()?;
+    into.extend_codes(&codes.collect::<Vec<_>>(), &items, validity)
 }
 
 /// Appends an item for each row that is not NULL.

@@ -7,10 +7,9 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -20,19 +19,16 @@ use super::router::router;
 use super::service::service;
 use super::settings::{AppSettings, SelfScrape};
 use super::worker::{self, Shared};
-use crate::access::{self, Guard};
-use crate::batch::accumulate::JOINERS_BYTES_MAX;
+use crate::access;
 use crate::batch::{QUEUE_REQUESTS_MAX, register};
 use crate::clock;
 use crate::deliver::Sink;
 use crate::http::Refusal;
 use crate::http::server::{Accepted, accept_all, serve};
 use crate::metrics::Families;
-use crate::model::{AckLevel, Budget, Reservation};
+use crate::model::{AckLevel, Reservation};
 use crate::observe::supervise::Supervision;
 use crate::observe::{Status, self_scrape};
-use crate::query::QueryApi;
-use crate::quota::Quotas;
 use crate::receive::WritePath;
 use crate::series::SeriesCache;
 
@@ -57,9 +53,6 @@ impl<S: Sink> App<S> {
         cache: Arc<SeriesCache>,
         metrics: AppMetrics,
     ) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let status = Arc::new(Status::default());
-        let budget = Budget::new(settings.pending_bytes_max, settings.pending_wait);
         let (register, register_jobs) = mpsc::channel(QUEUE_REQUESTS_MAX);
         let registration = tokio::spawn(register::run(
             register_jobs,
@@ -67,45 +60,23 @@ impl<S: Sink> App<S> {
             Arc::clone(&cache),
             Arc::clone(&metrics.series),
         ));
+        let shared = Shared::new(settings, cache, metrics, register);
+        let watching = access::watch::run(
+            shared.settings.access.clone(),
+            Arc::clone(&shared.guard),
+            Arc::clone(&shared.quotas),
+        );
+        let watching = tokio::spawn(watching);
         let supervision = Supervision {
             is_missing_logged: AtomicBool::new(false),
             sink: Arc::clone(&sink),
-            status: Arc::clone(&status),
-            http: Arc::clone(&metrics.http),
-            series: Arc::clone(&metrics.series),
-            deliver: Arc::clone(&metrics.deliver),
-            cache: Arc::clone(&cache),
-            budget: budget.clone(),
-            request_window: settings.request_window,
-        };
-        let query = QueryApi::new(
-            settings.query.clone(),
-            budget.clone(),
-            settings.receive.body_timeout,
-            Arc::clone(&metrics.query),
-        );
-        let guard = Guard::new(&settings.access.loaded, Arc::clone(&metrics.access));
-        let guard = Arc::new(guard);
-        let quotas = Quotas::new(settings.user_limits, Arc::clone(&metrics.quota));
-        let quotas = Arc::new(quotas);
-        let watching = access::watch::run(
-            settings.access.clone(),
-            Arc::clone(&guard),
-            Arc::clone(&quotas),
-        );
-        let watching = tokio::spawn(watching);
-        let shared = Shared {
-            settings,
-            budget,
-            cache,
-            joiners: Budget::new(JOINERS_BYTES_MAX, Duration::ZERO),
-            metrics,
-            status,
-            decoders: Arc::new(Semaphore::new(cores)),
-            guard,
-            quotas,
-            query: Arc::new(query),
-            register,
+            status: Arc::clone(&shared.status),
+            http: Arc::clone(&shared.metrics.http),
+            series: Arc::clone(&shared.metrics.series),
+            deliver: Arc::clone(&shared.metrics.deliver),
+            cache: Arc::clone(&shared.cache),
+            budget: shared.budget.clone(),
+            request_window: shared.settings.request_window,
         };
         let (handlers, mut tasks) = worker::start(&shared, Arc::clone(&sink));
         tasks.extend([registration, watching, tokio::spawn(supervision.run())]);

@@ -3,6 +3,7 @@
 //! Workers share only the cache of series, the memory budget and the registration of new series.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -12,7 +13,7 @@ use super::metrics::AppMetrics;
 use super::settings::AppSettings;
 use crate::access::{Guard, Writers};
 use crate::batch::QUEUE_REQUESTS_MAX;
-use crate::batch::accumulate::{Accumulator, BatchLimits};
+use crate::batch::accumulate::{Accumulator, BatchLimits, JOINERS_BYTES_MAX};
 use crate::batch::register::RegisterJob;
 use crate::deliver::{Sender, Sink};
 use crate::events::{Accumulators, Catalogue, EventPath};
@@ -52,6 +53,53 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// What the workers of a gateway share. They send series to register to `register`.
+    pub fn new(
+        settings: AppSettings,
+        cache: Arc<SeriesCache>,
+        metrics: AppMetrics,
+        register: mpsc::Sender<RegisterJob>,
+    ) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let budget = Budget::new(settings.pending_bytes_max, settings.pending_wait);
+        let query = QueryApi::new(
+            settings.query.clone(),
+            budget.clone(),
+            settings.receive.body_timeout,
+            Arc::clone(&metrics.query),
+        );
+        let guard = Guard::new(&settings.access.loaded, Arc::clone(&metrics.access));
+        let quotas = Quotas::new(settings.user_limits, Arc::clone(&metrics.quota));
+        Shared {
+            settings,
+            budget,
+            cache,
+            joiners: Budget::new(JOINERS_BYTES_MAX, Duration::ZERO),
+            metrics,
+            status: Arc::new(Status::default()),
+            decoders: Arc::new(Semaphore::new(cores)),
+            guard: Arc::new(guard),
+            quotas: Arc::new(quotas),
+            query: Arc::new(query),
+            register,
+        }
+    }
+
+    /// What the handlers of one worker need besides their paths.
+    fn common(&self) -> Common {
+        let settings = &self.settings;
+        Common {
+            status: Arc::clone(&self.status),
+            metrics: self.metrics.clone(),
+            default_level: settings.default_level,
+            has_objects: settings.has_objects,
+            hosts: settings.hosts.clone(),
+            guard: Arc::clone(&self.guard),
+            quotas: Arc::clone(&self.quotas),
+            query: Arc::clone(&self.query),
+        }
+    }
+
     /// What connections of one worker need.
     pub fn server(&self) -> Server {
         Server {
@@ -112,21 +160,11 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         register: shared.register.clone(),
         levels,
     };
-    let common = Common {
-        status: Arc::clone(&shared.status),
-        metrics: metrics.clone(),
-        default_level: settings.default_level,
-        has_objects: settings.has_objects,
-        hosts: settings.hosts.clone(),
-        guard: Arc::clone(&shared.guard),
-        quotas: Arc::clone(&shared.quotas),
-        query: Arc::clone(&shared.query),
-    };
     let handlers = Handlers {
         path: Arc::new(path),
         events: Arc::new(events),
         writers: Arc::new(writers),
-        common: Arc::new(common),
+        common: Arc::new(shared.common()),
     };
     (handlers, tasks)
 }

@@ -86,18 +86,8 @@ impl WritePath {
         // PostgreSQL's fault.
         let deadline = clock::now() + self.limits.ack_timeout;
         self.http.body_bytes.inc_by(body.len() as u64);
-        let declared_bytes = declared_bytes(&body, self.limits.decompressed_bytes_max)
-            .map_err(|error| Refusal::BadRequest(error.to_string()))?;
-        let base_bytes = body.len() + declared_bytes;
-        let mut room = Room::new(reservation, &self.budget, base_bytes).map_err(busy)?;
-        let mut resolved = self.resolve(&body, &mut room)?;
-        let mut reservation = room.into_reservation();
-        if let Some(quota) = &quota {
-            quota.take(resolved.rows.len())?;
-            // Ids of unknown series are negative.
-            let known = resolved.rows.series.iter().filter(|id| **id > 0);
-            quota.note_series(known.copied());
-        }
+        let (mut resolved, mut reservation) = self.decode(&body, reservation)?;
+        take_quota(quota.as_ref(), &resolved)?;
         let mut digest = digest(&resolved, &body);
         drop(body);
         self.count(&resolved);
@@ -145,6 +135,21 @@ impl WritePath {
         }
     }
 
+    /// Decodes a body and looks up its series. Returns its rows, and what they hold of the budget.
+    fn decode(
+        &self,
+        body: &[u8],
+        reservation: Reservation,
+    ) -> Result<(Resolved, Reservation), Refusal> {
+        let declared_bytes = declared_bytes(body, self.limits.decompressed_bytes_max)
+            .map_err(|error| Refusal::BadRequest(error.to_string()))?;
+        let base_bytes = body.len() + declared_bytes;
+        let mut room = Room::new(reservation, &self.budget, base_bytes).map_err(busy)?;
+        let resolved = self.resolve(body, &mut room)?;
+        Ok((resolved, room.into_reservation()))
+    }
+
+    /// Decompresses a body and looks up its series.
     fn resolve(&self, body: &[u8], room: &mut Room) -> Result<Resolved, Refusal> {
         DECOMPRESSOR.with_borrow_mut(|decompressor| {
             let decompressed = decompressor
@@ -227,6 +232,17 @@ impl WritePath {
         rest.map_err(busy)?;
         Ok(registered.reservation)
     }
+}
+
+/// Takes the samples of a request from the user's quota, if there is one, and notes which known
+/// series they are of.
+fn take_quota(quota: Option<&Quota>, resolved: &Resolved) -> Result<(), Refusal> {
+    let Some(quota) = quota else { return Ok(()) };
+    quota.take(resolved.rows.len())?;
+    // Ids of unknown series are negative.
+    let known = resolved.rows.series.iter().filter(|id| **id > 0);
+    quota.note_series(known.copied());
+    Ok(())
 }
 
 fn busy(overloaded: Overloaded) -> Refusal {

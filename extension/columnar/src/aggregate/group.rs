@@ -235,67 +235,69 @@ impl Groups {
                 groups: 1,
             });
         };
-        if rest.is_empty() {
-            let grouping = match first.assign(frame, selection)? {
-                Ids::One(id) => Grouping::One(id),
-                // The ids are borrowed, but the number of groups is still needed.
-                Ids::Stretches(stretches) => Grouping::Stretches(Stretches {
-                    starts: unbound(stretches.starts),
-                    groups: unbound(stretches.groups),
-                    are_short: stretches.are_short,
-                }),
-                Ids::Each(ids) => Grouping::Each(unbound(ids)),
-            };
-            self.had_each = matches!(grouping, Grouping::Each(_));
-            return Ok(Assigned {
-                grouping,
-                groups: first.values.len(),
-            });
+        if !rest.is_empty() {
+            return self.assign_pairs(frame, selection);
         }
+        let grouping = match first.assign(frame, selection)? {
+            Ids::One(id) => Grouping::One(id),
+            // The ids are borrowed, but the number of groups is still needed.
+            Ids::Stretches(stretches) => Grouping::Stretches(Stretches {
+                starts: unbound(stretches.starts),
+                groups: unbound(stretches.groups),
+                are_short: stretches.are_short,
+            }),
+            Ids::Each(ids) => Grouping::Each(unbound(ids)),
+        };
+        self.had_each = matches!(grouping, Grouping::Each(_));
+        Ok(Assigned {
+            grouping,
+            groups: first.values.len(),
+        })
+    }
+
+    /// The groups of the selected rows by two keys or more.
+    #[inline]
+    fn assign_pairs(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Assigned<'_>> {
         let (ids, others) = (&mut self.ids, &mut self.others);
         let (list, combined) = (&mut self.stretches, &mut self.combined);
         let whole = [0, frame.rows as u32];
         let mut has_stretches = true;
-        match first.assign(frame, selection)? {
-            Ids::One(id) => list.copy(Stretches::one(&whole, &[id])),
-            Ids::Stretches(stretches) => list.copy(stretches),
-            each => {
-                has_stretches = false;
-                spread(&each, selection, ids);
+        let mut groups = 0;
+        let mut keys = self.keys.iter_mut();
+        if let Some(first) = keys.next() {
+            match first.assign(frame, selection)? {
+                Ids::One(id) => list.copy(Stretches::one(&whole, &[id])),
+                Ids::Stretches(stretches) => list.copy(stretches),
+                each => {
+                    has_stretches = false;
+                    spread(&each, selection, ids);
+                }
             }
         }
-        let mut groups = 0;
-        for (key, pairs) in rest.iter_mut().zip(&mut self.pairs) {
+        for (key, pairs) in keys.zip(&mut self.pairs) {
             let right = key.assign(frame, selection)?;
-            match (&right, has_stretches) {
-                (Ids::One(id), true) => {
-                    let right = Stretches::one(&whole, std::slice::from_ref(id));
-                    let pair = |left, right| pairs.id(left, right);
-                    combined.combine(list.stretches(), right, selection, pair);
-                    std::mem::swap(list, combined);
+            let stretches = match &right {
+                Ids::One(id) => Some(Stretches::one(&whole, std::slice::from_ref(id))),
+                Ids::Stretches(stretches) => Some(*stretches),
+                Ids::Each(_) => None,
+            };
+            if let Some(stretches) = stretches
+                && has_stretches
+            {
+                let pair = |left, right| pairs.id(left, right);
+                combined.combine(list.stretches(), stretches, selection, pair);
+                std::mem::swap(list, combined);
+            } else {
+                if has_stretches {
+                    list.stretches().spread(&mut ids[..]);
+                    has_stretches = false;
                 }
-                (Ids::Stretches(right), true) => {
-                    let pair = |left, right| pairs.id(left, right);
-                    combined.combine(list.stretches(), *right, selection, pair);
-                    std::mem::swap(list, combined);
-                }
-                _ => {
-                    if has_stretches {
-                        list.stretches().spread(&mut ids[..]);
-                        has_stretches = false;
-                    }
-                    spread(&right, selection, others);
-                    let mut last: Option<((u32, u32), u32)> = None;
-                    selection.for_each(|row| {
-                        let wanted = (ids[row], others[row]);
-                        let id = match last {
-                            Some((before, id)) if before == wanted => id,
-                            _ => pairs.id(wanted.0, wanted.1),
-                        };
-                        last = Some((wanted, id));
-                        ids[row] = id;
-                    });
-                }
+                spread(&right, selection, others);
+                pair_rows(pairs, ids, others, selection);
             }
             groups = pairs.len();
         }
@@ -307,6 +309,26 @@ impl Groups {
         };
         Ok(Assigned { grouping, groups })
     }
+}
+
+/// Replaces the ids of the selected rows by those of their pairs with the other ids.
+#[inline]
+fn pair_rows(
+    pairs: &mut Pairs,
+    ids: &mut [u32; VECTOR_ROWS],
+    others: &[u32; VECTOR_ROWS],
+    selection: &Selection,
+) {
+    let mut last: Option<((u32, u32), u32)> = None;
+    selection.for_each(|row| {
+        let wanted = (ids[row], others[row]);
+        let id = match last {
+            Some((before, id)) if before == wanted => id,
+            _ => pairs.id(wanted.0, wanted.1),
+        };
+        last = Some((wanted, id));
+        ids[row] = id;
+    });
 }
 
 /// Lengthens a borrow of a key's buffers, which stay where they are until the next vector.

@@ -143,6 +143,69 @@ impl<T> Moments<T> {
     }
 }
 
+impl<T: Number> Moments<T> {
+    /// Adds short stretches of numbers, all rows of which are selected.
+    ///
+    /// # Safety
+    /// There is a value of type `T` for each row of the stretches.
+    #[inline]
+    unsafe fn add_short(&mut self, stretches: Stretches<'_>, values: *const u8) {
+        for (group, rows) in stretches.iter() {
+            let state = &mut self.states[group as usize];
+            state.count += rows.len() as f64;
+            // SAFETY: this function's contract.
+            let values = unsafe {
+                let first = values.cast::<T>().add(rows.start);
+                std::slice::from_raw_parts(first, rows.len())
+            };
+            let add = |sum, value: &T| sum + value.to_f64();
+            state.sum = values.iter().fold(state.sum, add);
+        }
+    }
+
+    /// Adds the selected rows of long stretches.
+    ///
+    /// # Safety
+    /// There is a value of type `T`, a float, for each row of the stretches.
+    #[inline]
+    unsafe fn add_long(
+        &mut self,
+        stretches: Stretches<'_>,
+        values: *const u8,
+        selection: &Selection,
+    ) {
+        self.stretch_sums.resize(stretches.len(), 0.0);
+        let (chosen, starts) = (stretches.chosen(selection), stretches.starts.as_ptr());
+        let sums = self.stretch_sums.as_mut_ptr();
+        // SAFETY: this function's contract; there is a start more than there are stretches, and a
+        // sum for each.
+        unsafe {
+            if T::TYPE == NumberType::F32 {
+                lanes_simd::stretches::sums_wide(
+                    values.cast(),
+                    chosen,
+                    starts,
+                    stretches.len(),
+                    sums,
+                );
+            } else {
+                lanes_simd::stretches::sums::<f64>(
+                    values.cast(),
+                    chosen,
+                    starts,
+                    stretches.len(),
+                    sums,
+                );
+            }
+        }
+        for ((group, count), sum) in stretches.counts(selection).zip(&self.stretch_sums) {
+            let state = &mut self.states[group];
+            state.count += count as f64;
+            state.sum += sum;
+        }
+    }
+}
+
 impl<T: Number> Accumulator for Moments<T> {
     fn resize(&mut self, groups: usize) {
         reserve_huge(&mut self.states, groups);
@@ -214,47 +277,13 @@ impl<T: Number> Accumulator for Moments<T> {
         if !is_simple || stretches.are_short && !selection.is_full(stretches.rows()) {
             return Ok(false);
         }
-        if stretches.are_short {
-            for (group, rows) in stretches.iter() {
-                let state = &mut self.states[group as usize];
-                state.count += rows.len() as f64;
-                // SAFETY: as above.
-                let values = unsafe {
-                    let first = values.cast::<T>().add(rows.start);
-                    std::slice::from_raw_parts(first, rows.len())
-                };
-                let add = |sum, value: &T| sum + value.to_f64();
-                state.sum = values.iter().fold(state.sum, add);
-            }
-            return Ok(true);
-        }
-        self.stretch_sums.resize(stretches.len(), 0.0);
-        let (chosen, starts) = (stretches.chosen(selection), stretches.starts.as_ptr());
-        let sums = self.stretch_sums.as_mut_ptr();
-        // SAFETY: as above; there is a start more than there are stretches, and a sum for each.
+        // SAFETY: as above, and `T` is a float.
         unsafe {
-            if T::TYPE == NumberType::F32 {
-                lanes_simd::stretches::sums_wide(
-                    values.cast(),
-                    chosen,
-                    starts,
-                    stretches.len(),
-                    sums,
-                );
+            if stretches.are_short {
+                self.add_short(stretches, values);
             } else {
-                lanes_simd::stretches::sums::<f64>(
-                    values.cast(),
-                    chosen,
-                    starts,
-                    stretches.len(),
-                    sums,
-                );
+                self.add_long(stretches, values, selection);
             }
-        }
-        for ((group, count), sum) in stretches.counts(selection).zip(&self.stretch_sums) {
-            let state = &mut self.states[group];
-            state.count += count as f64;
-            state.sum += sum;
         }
         Ok(true)
     }

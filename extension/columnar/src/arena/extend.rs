@@ -171,6 +171,7 @@ fn prepare<L: Locks>(room: &Room<'_, L>, batch: &Batch<'_>) -> Option<Vec<Prepar
     Some(prepared)
 }
 
+/// Whether a segment's columns are of these kinds.
 fn has_kinds(pin: &SegmentPin, kinds: &[LaneKind]) -> bool {
     pin.columns() == kinds.len()
         && kinds
@@ -179,6 +180,7 @@ fn has_kinds(pin: &SegmentPin, kinds: &[LaneKind]) -> bool {
             .all(|(index, &kind)| pin.layout(index).kind == kind)
 }
 
+/// Pins a segment for a batch. If it is not resident and may begin with the batch, it is made.
 fn find_or_make<L: Locks>(
     core: Core,
     locks: &L,
@@ -219,15 +221,7 @@ fn find_or_make<L: Locks>(
         make()
     })?;
     let pin = SegmentPin::adopt(core, entry, made);
-    // Not under the allocator's lock: it may take the kernel some hundred microseconds.
-    for (index, layout) in layouts.iter().enumerate() {
-        let (lane, bytes) = (
-            pin.column(index).lane.load(Relaxed),
-            layout.lane_bytes(rows_max),
-        );
-        // SAFETY: the lane has so many bytes; a column without a lane has none.
-        unsafe { core.memory.map_for_writing(lane, bytes) };
-    }
+    map_lanes(core, &pin, &layouts, rows_max);
     if let Some(before) = before {
         let room = Room {
             core,
@@ -241,6 +235,19 @@ fn find_or_make<L: Locks>(
         }
     }
     Some(pin)
+}
+
+/// Maps the lanes of a new segment for writing. Not under the allocator's lock: it may take the
+/// kernel some hundred microseconds.
+fn map_lanes(core: Core, pin: &SegmentPin, layouts: &[Layout], rows_max: u32) {
+    for (index, layout) in layouts.iter().enumerate() {
+        let (lane, bytes) = (
+            pin.column(index).lane.load(Relaxed),
+            layout.lane_bytes(rows_max),
+        );
+        // SAFETY: the lane has so many bytes; a column without a lane has none.
+        unsafe { core.memory.map_for_writing(lane, bytes) };
+    }
 }
 
 /// How a column of a new segment is laid out, and whether it takes over the dictionary of the
@@ -310,6 +317,7 @@ fn make(core: Core, slot: u32, entry: u64, layouts: &[Layout], rows_max: u32) ->
     Some(segment)
 }
 
+/// Makes the lane and the dictionary of a column of a new segment.
 fn make_column(
     core: Core,
     head: &SegmentHead,

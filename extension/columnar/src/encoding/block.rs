@@ -77,6 +77,82 @@ pub(super) enum Form<'a> {
     },
 }
 
+impl<'a> Form<'a> {
+    /// Reads what a block of at least one row and of the form of this number contains.
+    #[inline]
+    fn parse(
+        reader: &mut ByteReader<'a>,
+        form: u8,
+        rows: usize,
+        layout: BlockLayout,
+    ) -> Result<Self> {
+        let width = layout.float_width;
+        match form {
+            CONSTANT => Ok(Form::Constant(reader.signed()? as u64)),
+            LEVEL => {
+                let base = reader.signed()? as u64;
+                Ok(Form::Level(Packed::parse(reader, base, rows, width)?))
+            }
+            DELTA | RISING_DELTA => {
+                let first = reader.signed()? as u64;
+                let rise = (form == RISING_DELTA)
+                    .then(|| reader.varint())
+                    .transpose()?;
+                let base = reader.signed()? as u64;
+                Ok(Form::Delta {
+                    first,
+                    rise,
+                    packed: Packed::parse(reader, base, rows - 1, width)?,
+                })
+            }
+            DELTA_OF_DELTA | RISING_DELTA_OF_DELTA if rows >= 2 => {
+                let first = reader.signed()? as u64;
+                let is_rising = form == RISING_DELTA_OF_DELTA;
+                let rise = is_rising.then(|| reader.varint()).transpose()?;
+                let step = reader.signed()? as u64;
+                let base = reader.signed()? as u64;
+                Ok(Form::DeltaOfDelta {
+                    first,
+                    rise,
+                    step,
+                    packed: Packed::parse(reader, base, rows - 2, width)?,
+                })
+            }
+            PATTERN => {
+                let (index, first) = (reader.count()?, reader.count()?);
+                if index >= layout.patterns || first >= VECTOR_ROWS || first + rows > VECTOR_ROWS {
+                    return malformed("a block is outside its pattern");
+                }
+                Ok(Form::Pattern { index, first })
+            }
+            FEW => Form::parse_few(reader, rows, width),
+            _ => malformed("the form of a block is not known"),
+        }
+    }
+
+    /// Reads the distinct numbers of a block of form "few", and the place of each row among them.
+    #[inline]
+    fn parse_few(reader: &mut ByteReader<'a>, rows: usize, float_width: usize) -> Result<Self> {
+        let count = reader.count()?;
+        if count >= FEW_MAX {
+            return malformed("a block has too many distinct numbers");
+        }
+        let table = *reader;
+        for _ in 0..=count {
+            reader.varint()?;
+        }
+        let packed = Packed::parse(reader, 0, rows, float_width)?;
+        if packed.width > FEW_MAX.ilog2() || packed.patches > 0 || packed.factor != 1 {
+            return malformed("places among few numbers do not suit them");
+        }
+        Ok(Form::Few {
+            table,
+            count: count + 1,
+            packed,
+        })
+    }
+}
+
 impl<'a> Block<'a> {
     /// Reads one block of at most `rows_left` rows, which is at least 1.
     pub(super) fn parse(
@@ -96,66 +172,7 @@ impl<'a> Block<'a> {
         if layout.float_width == 0 && power != 0 {
             return malformed("a power of ten where there are no floats");
         }
-        let width = layout.float_width;
-        let form = match tag & FORM_MASK {
-            CONSTANT => Form::Constant(reader.signed()? as u64),
-            LEVEL => {
-                let base = reader.signed()? as u64;
-                Form::Level(Packed::parse(reader, base, rows, width)?)
-            }
-            form @ (DELTA | RISING_DELTA) => {
-                let first = reader.signed()? as u64;
-                let rise = (form == RISING_DELTA)
-                    .then(|| reader.varint())
-                    .transpose()?;
-                let base = reader.signed()? as u64;
-                Form::Delta {
-                    first,
-                    rise,
-                    packed: Packed::parse(reader, base, rows - 1, width)?,
-                }
-            }
-            form @ (DELTA_OF_DELTA | RISING_DELTA_OF_DELTA) if rows >= 2 => {
-                let first = reader.signed()? as u64;
-                let is_rising = form == RISING_DELTA_OF_DELTA;
-                let rise = is_rising.then(|| reader.varint()).transpose()?;
-                let step = reader.signed()? as u64;
-                let base = reader.signed()? as u64;
-                Form::DeltaOfDelta {
-                    first,
-                    rise,
-                    step,
-                    packed: Packed::parse(reader, base, rows - 2, width)?,
-                }
-            }
-            PATTERN => {
-                let (index, first) = (reader.count()?, reader.count()?);
-                if index >= layout.patterns || first >= VECTOR_ROWS || first + rows > VECTOR_ROWS {
-                    return malformed("a block is outside its pattern");
-                }
-                Form::Pattern { index, first }
-            }
-            FEW => {
-                let count = reader.count()?;
-                if count >= FEW_MAX {
-                    return malformed("a block has too many distinct numbers");
-                }
-                let table = *reader;
-                for _ in 0..=count {
-                    reader.varint()?;
-                }
-                let packed = Packed::parse(reader, 0, rows, width)?;
-                if packed.width > FEW_MAX.ilog2() || packed.patches > 0 || packed.factor != 1 {
-                    return malformed("places among few numbers do not suit them");
-                }
-                Form::Few {
-                    table,
-                    count: count + 1,
-                    packed,
-                }
-            }
-            _ => return malformed("the form of a block is not known"),
-        };
+        let form = Form::parse(reader, tag & FORM_MASK, rows, layout)?;
         Ok(Block { rows, power, form })
     }
 

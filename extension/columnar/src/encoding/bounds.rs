@@ -41,7 +41,7 @@ impl EncodedLane<'_> {
         if rows == 0 || self.is_null() {
             return Some(empty);
         }
-        let unused_bits = match (self.header.class, self.kind) {
+        match (self.header.class, self.kind) {
             (
                 Class::Integers,
                 LaneKind::Fixed {
@@ -49,18 +49,23 @@ impl EncodedLane<'_> {
                     number: Number::Signed,
                     ..
                 },
-            ) => 64 - 8 * u32::from(width),
-            (Class::Dictionary, _) => u32::BITS,
-            (Class::Floats, _) => return self.float_zone(vector, empty),
+            ) => self.integer_zone(vector, empty, 64 - 8 * u32::from(width)),
+            (Class::Dictionary, _) => self.integer_zone(vector, empty, u32::BITS),
+            (Class::Floats, _) => self.float_zone(vector, empty),
             (
                 Class::Bytes,
                 LaneKind::Fixed {
                     number: Number::Bytes16,
                     ..
                 },
-            ) => return self.prefix_zone(vector, empty),
-            _ => return None,
-        };
+            ) => self.prefix_zone(vector, empty),
+            _ => None,
+        }
+    }
+
+    /// The zone of integers or codes, which do not use so many of the high bits of 64.
+    fn integer_zone(&self, vector: usize, empty: Zone, unused_bits: u32) -> Option<Zone> {
+        let rows = self.vector_rows(vector);
         let (reader, some) = self.vector_body(vector, &mut [0; WORDS]).ok()?;
         if some.is_none() {
             return Some(empty);
@@ -94,6 +99,7 @@ impl EncodedLane<'_> {
         Some(zone)
     }
 
+    /// The zone of floats.
     fn float_zone(&self, vector: usize, empty: Zone) -> Option<Zone> {
         let rows = self.vector_rows(vector);
         let (reader, some) = self.vector_body(vector, &mut [0; WORDS]).ok()?;
@@ -169,6 +175,7 @@ impl EncodedLane<'_> {
         })
     }
 
+    /// The bounds of the numbers of a block.
     fn bounds(&self, block: &Block<'_>) -> Option<Bounds> {
         if let Form::Pattern { index, first } = block.form {
             let pattern = self.pattern(index).ok()?;

@@ -29,6 +29,18 @@ struct Plan {
     bytes: usize,
 }
 
+impl Plan {
+    /// A column without offsets and without NULLs in its body.
+    fn of(encoding: u8, length_width: usize, bytes: usize) -> Plan {
+        Plan {
+            encoding,
+            length_width,
+            base: 0,
+            bytes,
+        }
+    }
+}
+
 /// Appends the image of `rows` rows to `out`.
 ///
 /// # Errors
@@ -158,93 +170,91 @@ fn is_constant(column: &Column, mut is_same: impl FnMut(usize, usize) -> bool) -
     }
 }
 
+/// The smallest form of a column.
 fn plan(column: &Column) -> Plan {
     let rows = column.rows();
     if column.null_count() == rows {
-        return Plan {
-            encoding: ALL_NULL,
-            length_width: 1,
-            base: 0,
-            bytes: 0,
-        };
+        return Plan::of(ALL_NULL, 1, 0);
     }
-    let mut base = 0;
-    let (encoding, length_width, bytes) = match column.body() {
+    let plan = match column.body() {
         // All NULL, so it has been dealt with.
-        Body::Absent => (ALL_NULL, 1, 0),
+        Body::Absent => Plan::of(ALL_NULL, 1, 0),
         Body::Bool(bitmap) => {
             let words = bitmap.words();
             if is_constant(column, |a, b| bits::get(words, a) == bits::get(words, b)) {
-                (ONE_BOOL, 1, 1)
+                Plan::of(ONE_BOOL, 1, 1)
             } else {
-                (BOOLS, 1, rows.div_ceil(8))
+                Plan::of(BOOLS, 1, rows.div_ceil(8))
             }
         }
         Body::Fixed {
             width,
             stride,
             values,
-        } => {
-            let value = |row: usize| &values[row * stride..row * stride + width];
-            if is_constant(column, |a, b| value(a) == value(b)) {
-                (ONE_VALUE, 1, *width)
-            } else if let Some(offsets) = offsets::plan(column.kind(), values, column.validity()) {
-                base = offsets.base;
-                (OFFSETS, offsets.width, width + rows * offsets.width)
-            } else {
-                (VALUES, 1, rows * width)
-            }
-        }
-        Body::Plain(items) => {
-            let is_same = |a, b| {
-                items.slot(a) == items.slot(b) && items.length(a) == items.length(b)
-                    || items.item(a) == items.item(b)
-            };
-            if is_constant(column, is_same) {
-                let first = valid_rows(column).next().unwrap_or(0);
-                (ONE_ITEM, 1, items.length(first))
-            } else {
-                let (width, bytes) = lengths(items, valid_rows(column));
-                (ITEMS, width, bytes)
-            }
-        }
-        Body::Coded { codes, dictionary } => {
-            let items = dictionary.items();
-            if is_constant(column, |a, b| codes[a] == codes[b]) {
-                let first = valid_rows(column).next().unwrap_or(0);
-                (ONE_ITEM, 1, items.length(codes[first] as usize))
-            } else {
-                let (width, item_bytes) = lengths(items, 0..items.len());
-                let bytes = varint_len(items.len()) + item_bytes + rows * code_width(items.len());
-                // Most dictionaries are so much shorter that it takes no look at each row.
-                let shortest = (0..items.len()).map(|item| items.length(item)).min();
-                if bytes <= (rows - column.null_count()) * (1 + shortest.unwrap_or(0)) {
-                    (DICTIONARY, width, bytes)
-                } else {
-                    let (plain_width, plain_bytes) =
-                        lengths(items, valid_rows(column).map(|row| codes[row] as usize));
-                    if bytes <= plain_bytes {
-                        (DICTIONARY, width, bytes)
-                    } else {
-                        (ITEMS, plain_width, plain_bytes)
-                    }
-                }
-            }
-        }
+        } => plan_values(column, *width, *stride, values),
+        Body::Plain(items) => plan_items(column, items),
+        Body::Coded { codes, dictionary } => plan_codes(column, codes, dictionary.items()),
     };
     match column.validity() {
-        None => Plan {
-            encoding,
-            length_width,
-            base,
-            bytes,
-        },
+        None => plan,
         Some(_) => Plan {
-            encoding: encoding | HAS_VALIDITY,
-            length_width,
-            base,
-            bytes: bytes + rows.div_ceil(8),
+            encoding: plan.encoding | HAS_VALIDITY,
+            bytes: plan.bytes + rows.div_ceil(8),
+            ..plan
         },
+    }
+}
+
+/// The smallest form of values of fixed width, some of which are not NULL.
+fn plan_values(column: &Column, width: usize, stride: usize, values: &[u8]) -> Plan {
+    let rows = column.rows();
+    let value = |row: usize| &values[row * stride..row * stride + width];
+    if is_constant(column, |a, b| value(a) == value(b)) {
+        return Plan::of(ONE_VALUE, 1, width);
+    }
+    match offsets::plan(column.kind(), values, column.validity()) {
+        Some(offsets) => Plan {
+            base: offsets.base,
+            ..Plan::of(OFFSETS, offsets.width, width + rows * offsets.width)
+        },
+        None => Plan::of(VALUES, 1, rows * width),
+    }
+}
+
+/// The smallest form of items without a dictionary, some of which are not NULL.
+fn plan_items(column: &Column, items: &Items) -> Plan {
+    let is_same = |a, b| {
+        items.slot(a) == items.slot(b) && items.length(a) == items.length(b)
+            || items.item(a) == items.item(b)
+    };
+    if is_constant(column, is_same) {
+        let first = valid_rows(column).next().unwrap_or(0);
+        return Plan::of(ONE_ITEM, 1, items.length(first));
+    }
+    let (width, bytes) = lengths(items, valid_rows(column));
+    Plan::of(ITEMS, width, bytes)
+}
+
+/// The smallest form of codes of the items of a dictionary, some of which are not NULL.
+fn plan_codes(column: &Column, codes: &[u32], items: &Items) -> Plan {
+    let rows = column.rows();
+    if is_constant(column, |a, b| codes[a] == codes[b]) {
+        let first = valid_rows(column).next().unwrap_or(0);
+        return Plan::of(ONE_ITEM, 1, items.length(codes[first] as usize));
+    }
+    let (width, item_bytes) = lengths(items, 0..items.len());
+    let bytes = varint_len(items.len()) + item_bytes + rows * code_width(items.len());
+    // Most dictionaries are so much shorter that it takes no look at each row.
+    let shortest = (0..items.len()).map(|item| items.length(item)).min();
+    if bytes <= (rows - column.null_count()) * (1 + shortest.unwrap_or(0)) {
+        return Plan::of(DICTIONARY, width, bytes);
+    }
+    let (plain_width, plain_bytes) =
+        lengths(items, valid_rows(column).map(|row| codes[row] as usize));
+    if bytes <= plain_bytes {
+        Plan::of(DICTIONARY, width, bytes)
+    } else {
+        Plan::of(ITEMS, plain_width, plain_bytes)
     }
 }
 
@@ -265,6 +275,7 @@ fn lengths(items: &Items, entries: impl Iterator<Item = usize>) -> (usize, usize
     (width, count * width + total)
 }
 
+/// Appends the body of a column.
 fn write_body(column: &Column, plan: &Plan, out: &mut Vec<u8>) {
     if plan.encoding & HAS_VALIDITY != 0
         && let Some(validity) = column.validity()
@@ -278,46 +289,13 @@ fn write_body(column: &Column, plan: &Plan, out: &mut Vec<u8>) {
         (ONE_BOOL, Body::Bool(bitmap)) => out.push(bits::get(bitmap.words(), first()).into()),
         (_, Body::Bool(bitmap)) => write_bitmap(bitmap.words(), column.rows(), out),
         (
-            ONE_VALUE,
-            Body::Fixed {
-                width,
-                stride,
-                values,
-            },
-        ) => {
-            let start = first() * stride;
-            out.extend_from_slice(&values[start..start + width]);
-        }
-        (OFFSETS, Body::Fixed { width, values, .. }) => {
-            let offsets = Offsets {
-                base: plan.base,
-                width: plan.length_width,
-            };
-            out.extend_from_slice(&offsets.base.to_le_bytes()[..*width]);
-            offsets::write(values, *width, offsets, out);
-        }
-        (
             _,
             Body::Fixed {
                 width,
                 stride,
                 values,
             },
-        ) if width == stride => {
-            out.extend_from_slice(values);
-        }
-        (
-            _,
-            Body::Fixed {
-                width,
-                stride,
-                values,
-            },
-        ) => {
-            for value in values.chunks_exact(*stride) {
-                out.extend_from_slice(&value[..*width]);
-            }
-        }
+        ) => write_values(column, plan, (*width, *stride), values, out),
         (ONE_ITEM, Body::Plain(items)) => out.extend_from_slice(items.item(first())),
         (_, Body::Plain(items)) => write_items(items, plan, valid_rows(column), out),
         (ONE_ITEM, Body::Coded { codes, dictionary }) => {
@@ -340,6 +318,37 @@ fn write_body(column: &Column, plan: &Plan, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends values of a fixed width, which lie at a distance of a stride in the column.
+fn write_values(
+    column: &Column,
+    plan: &Plan,
+    (width, stride): (usize, usize),
+    values: &[u8],
+    out: &mut Vec<u8>,
+) {
+    match plan.encoding & !HAS_VALIDITY {
+        ONE_VALUE => {
+            let start = valid_rows(column).next().unwrap_or(0) * stride;
+            out.extend_from_slice(&values[start..start + width]);
+        }
+        OFFSETS => {
+            let offsets = Offsets {
+                base: plan.base,
+                width: plan.length_width,
+            };
+            out.extend_from_slice(&offsets.base.to_le_bytes()[..width]);
+            offsets::write(values, width, offsets, out);
+        }
+        _ if width == stride => out.extend_from_slice(values),
+        _ => {
+            for value in values.chunks_exact(stride) {
+                out.extend_from_slice(&value[..width]);
+            }
+        }
+    }
+}
+
+/// Appends the lengths of items, then their bytes.
 fn write_items(
     items: &Items,
     plan: &Plan,

@@ -16,6 +16,7 @@
 //! decrease, on either side. The answers up to then are right.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use lanes_simd::search;
 
@@ -23,7 +24,6 @@ use super::cursor::Bound;
 use super::joined_column::JoinedColumn;
 use super::keys::{self, JoinKeys};
 use super::reading::{RightVector, check};
-use crate::aggregate::stretches::StretchList;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -31,6 +31,10 @@ use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::with_number;
+
+mod side;
+
+use side::Side;
 
 /// What the join needs next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,101 +45,6 @@ pub enum Step {
     RightDone,
     /// Another way to find right rows, for this left vector and all after it.
     OutOfOrder,
-}
-
-/// A vector of one side as stretches of rows of one key.
-struct Side {
-    stretches: StretchList,
-    next: usize,
-    times: *const i64,
-    /// Ids and times of the vector with the values of ignored rows replaced, if some rows do not
-    /// count.
-    own_ids: Box<[u32; VECTOR_ROWS]>,
-    own_times: Box<[i64; VECTOR_ROWS]>,
-    /// The key of the stretch before.
-    latest: Option<u32>,
-}
-
-impl Side {
-    fn new() -> Side {
-        let mut stretches = StretchList::default();
-        stretches.end(0);
-        Side {
-            stretches,
-            next: 0,
-            times: std::ptr::null(),
-            own_ids: Box::new([0; VECTOR_ROWS]),
-            own_times: Box::new([0; VECTOR_ROWS]),
-            latest: None,
-        }
-    }
-
-    /// Begins with a vector of which some rows count: the others become like the one before them.
-    /// False if its stretches are too short to pay.
-    ///
-    /// # Safety
-    /// There are times for each of the rows, and they stay readable until the next vector.
-    unsafe fn enter(
-        &mut self,
-        times: *const i64,
-        ids: &[u32],
-        selection: &Selection,
-        rows: usize,
-    ) -> bool {
-        self.times = times;
-        if !selection.is_full(rows) && !selection.is_empty() {
-            let mut counts = selection.next(0).unwrap_or_default();
-            for (row, time) in self.own_times.iter_mut().enumerate().take(rows) {
-                if selection.contains(row) {
-                    counts = row;
-                }
-                // SAFETY: this function's contract.
-                *time = unsafe { *times.add(counts) };
-            }
-            self.times = self.own_times.as_ptr();
-        }
-        self.enter_ids(ids, selection, rows)
-    }
-
-    /// Enters a vector without times.
-    fn enter_ids(&mut self, ids: &[u32], selection: &Selection, rows: usize) -> bool {
-        self.next = 0;
-        self.stretches.clear();
-        if selection.is_full(rows) {
-            return self.stretches.cut_ids(&ids[..rows]);
-        }
-        let Some(mut counts) = selection.next(0) else {
-            self.stretches.end(rows);
-            return true;
-        };
-        for (row, id) in self.own_ids.iter_mut().enumerate().take(rows) {
-            if selection.contains(row) {
-                counts = row;
-            }
-            *id = ids[counts];
-        }
-        self.stretches.cut_ids(&self.own_ids[..rows])
-    }
-
-    /// The current stretch.
-    fn stretch(&self) -> Option<(u32, std::ops::Range<usize>)> {
-        let stretches = self.stretches.stretches();
-        let id = *stretches.groups.get(self.next)?;
-        let (from, to) = (stretches.starts[self.next], stretches.starts[self.next + 1]);
-        Some((id, from as usize..to as usize))
-    }
-
-    /// Whether a key may follow the one before.
-    fn follows(&self, id: u32, order: &impl Fn(u32, u32) -> Ordering) -> bool {
-        let is_later = |latest| latest == id || order(latest, id).is_lt();
-        self.latest.is_none_or(is_later)
-    }
-
-    /// Goes on to the next stretch.
-    fn pass(&mut self, id: u32) {
-        self.latest = Some(id);
-        self.next += 1;
-    }
 }
 
 /// Checks that the keys of the right side ascend, before they are read.
@@ -173,6 +82,42 @@ struct Column {
     /// The numbers of the gathered rows in 64 bits, and which are not NULL unless all are.
     values: Vec<u64>,
     valid: Option<Vec<bool>>,
+}
+
+impl Column {
+    /// Writes the column's numbers in the matches of left rows, which begin at the row `from`. Each
+    /// of them has passed `at` gathered rows, and as many more as `passed` says.
+    #[inline]
+    fn answer(
+        &self,
+        at: usize,
+        passed: &[u32],
+        from: usize,
+        found: &Selection,
+        joined: &mut JoinedColumn,
+    ) {
+        let to = from + passed.len();
+        let first = (at + passed.first().map_or(0, |passed| *passed as usize)).max(1) - 1;
+        let offset = at.wrapping_sub(1);
+        with_number!(self.number, T => {
+            let (values, validity) = joined.parts::<T>();
+            for (value, passed) in values[from..to].iter_mut().zip(passed) {
+                let place = offset.wrapping_add(*passed as usize);
+                *value = T::of_scalar(Scalar(self.values[place]));
+            }
+            let words = validity.iter_mut().zip(&found.words);
+            words.for_each(|(valid, found)| *valid |= found);
+            // The gathered rows may be more than the rows that were checked for NULLs.
+            let nulls = self.valid.as_ref().filter(|valid| valid[first..].contains(&false));
+            if let Some(valid) = nulls {
+                for (row, passed) in (from..to).zip(passed) {
+                    if !valid[offset.wrapping_add(*passed as usize)] {
+                        validity[row / 64] &= !(1 << (row % 64));
+                    }
+                }
+            }
+        });
+    }
 }
 
 /// The join with the current vectors of both sides.
@@ -387,7 +332,7 @@ impl ByKey {
     ///
     /// # Safety
     /// The vector and its columns are readable.
-    unsafe fn gather(&mut self, rows: std::ops::Range<usize>) -> bool {
+    unsafe fn gather(&mut self, rows: Range<usize>) -> bool {
         let from = self.times.len();
         let whole = self.right_rows.count_within(rows.clone()) == rows.len();
         let chosen = self.right_rows;
@@ -439,7 +384,35 @@ impl ByKey {
     ///
     /// # Safety
     /// The vector is readable.
-    unsafe fn answer(&mut self, rows: std::ops::Range<usize>, joined: &mut [JoinedColumn]) -> bool {
+    unsafe fn answer(&mut self, rows: Range<usize>, joined: &mut [JoinedColumn]) -> bool {
+        // SAFETY: this function's contract.
+        if !unsafe { self.count_passed(&rows) } {
+            return false;
+        }
+        let passed = &self.passed[rows.clone()];
+        // Rows are in order: the rows without a match are the first of the key.
+        let nothing = if self.at > 0 {
+            0
+        } else {
+            passed.partition_point(|passed| *passed == 0)
+        };
+        let (from, passed) = (rows.start + nothing, &passed[nothing..]);
+        let found = self.matching.within(from, rows.end);
+        self.found = self.found.or(&found);
+        for (column, joined) in self.columns.iter().zip(joined) {
+            column.answer(self.at, passed, from, &found, joined);
+        }
+        self.at += passed.last().map_or(0, |passed| *passed as usize);
+        true
+    }
+
+    /// Counts the gathered rows that each of these rows of the left vector passes, from those on
+    /// that the rows before have passed. Returns false if the times of the rows decrease.
+    ///
+    /// # Safety
+    /// The vector is readable.
+    #[inline]
+    unsafe fn count_passed(&mut self, rows: &Range<usize>) -> bool {
         let count = rows.len();
         // SAFETY: this function's contract.
         unsafe {
@@ -466,39 +439,6 @@ impl ByKey {
                 passed,
             );
         }
-        let passed = &self.passed[rows.clone()];
-        // Rows are in order: the rows without a match are the first of the key.
-        let nothing = if self.at > 0 {
-            0
-        } else {
-            passed.partition_point(|passed| *passed == 0)
-        };
-        let (from, passed) = (rows.start + nothing, &passed[nothing..]);
-        let found = self.matching.within(from, rows.end);
-        self.found = self.found.or(&found);
-        let first = (self.at + passed.first().map_or(0, |passed| *passed as usize)).max(1) - 1;
-        let offset = self.at.wrapping_sub(1);
-        for (column, joined) in self.columns.iter().zip(joined) {
-            with_number!(column.number, T => {
-                let (values, validity) = joined.parts::<T>();
-                for (value, passed) in values[from..rows.end].iter_mut().zip(passed) {
-                    let place = offset.wrapping_add(*passed as usize);
-                    *value = T::of_scalar(Scalar(column.values[place]));
-                }
-                let words = validity.iter_mut().zip(&found.words);
-                words.for_each(|(valid, found)| *valid |= found);
-                // The gathered rows may be more than the rows that were checked for NULLs.
-                let nulls = column.valid.as_ref().filter(|valid| valid[first..].contains(&false));
-                if let Some(valid) = nulls {
-                    for (row, passed) in (from..rows.end).zip(passed) {
-                        if !valid[offset.wrapping_add(*passed as usize)] {
-                            validity[row / 64] &= !(1 << (row % 64));
-                        }
-                    }
-                }
-            });
-        }
-        self.at += passed.last().map_or(0, |passed| *passed as usize);
         true
     }
 }

@@ -125,26 +125,7 @@ pub(super) fn fill(
             }
         }
         _ if is_there => {}
-        _ => match (decoded.lane(None).data, kind) {
-            (LaneData::Bool(words), _) => {
-                // SAFETY: a bitmap of a decoded vector covers all of its rows.
-                let words = unsafe { std::slice::from_raw_parts(words, bits::words(VECTOR_ROWS)) };
-                write_bits(&mut room.values, at, rows.len(), |done, count| {
-                    bits::read(words, rows.start + done, count)
-                });
-            }
-            (LaneData::Fixed { values, .. }, LaneKind::Fixed { stride, .. }) => {
-                let stride = usize::from(stride);
-                // SAFETY: the decoded vector has a value for each of its rows, at a distance of a
-                // stride.
-                let values = unsafe {
-                    std::slice::from_raw_parts(values.add(rows.start * stride), rows.len() * stride)
-                };
-                write_bytes(&mut room.values, at * stride, values);
-            }
-            // All of them are NULL.
-            _ => {}
-        },
+        _ => write_values(decoded, kind, rows.clone(), at, room),
     }
     if room.has_nulls {
         let validity = &mut room.validity;
@@ -153,6 +134,37 @@ pub(super) fn fill(
         });
     }
     Ok(())
+}
+
+/// Writes the values of rows of a decoded vector from the place `at` on. They are not codes.
+#[inline]
+fn write_values(
+    decoded: &DecodedVector,
+    kind: LaneKind,
+    rows: Range<usize>,
+    at: usize,
+    room: &mut Room,
+) {
+    match (decoded.lane(None).data, kind) {
+        (LaneData::Bool(words), _) => {
+            // SAFETY: a bitmap of a decoded vector covers all of its rows.
+            let words = unsafe { std::slice::from_raw_parts(words, bits::words(VECTOR_ROWS)) };
+            write_bits(&mut room.values, at, rows.len(), |done, count| {
+                bits::read(words, rows.start + done, count)
+            });
+        }
+        (LaneData::Fixed { values, .. }, LaneKind::Fixed { stride, .. }) => {
+            let stride = usize::from(stride);
+            // SAFETY: the decoded vector has a value for each of its rows, at a distance of a
+            // stride.
+            let values = unsafe {
+                std::slice::from_raw_parts(values.add(rows.start * stride), rows.len() * stride)
+            };
+            write_bytes(&mut room.values, at * stride, values);
+        }
+        // All of them are NULL.
+        _ => {}
+    }
 }
 
 /// Decodes the blocks of a vector that have some of these rows of it to their places, and returns the rows that were

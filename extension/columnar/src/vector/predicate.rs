@@ -14,7 +14,7 @@ use super::conversion::narrow_twin;
 use super::decimal::comparison::DecimalComparison;
 use super::external_predicate::ExternalPredicate;
 use super::frame::Frame;
-use super::members::Members;
+use super::members::{Members, Membership};
 use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
 use super::value::{Operand, Value};
@@ -70,6 +70,44 @@ pub struct Truth {
     pub yes: Selection,
     /// The rows that are FALSE.
     pub no: Selection,
+}
+
+impl Truth {
+    /// A predicate that is FALSE for the other rows of those where it is known.
+    #[inline]
+    fn within(yes: Selection, known: &Selection) -> Truth {
+        Truth {
+            yes,
+            no: known.and_not(&yes),
+        }
+    }
+
+    /// A predicate that a number is in a list.
+    #[inline]
+    fn of_list(list: &Membership) -> Truth {
+        Truth {
+            yes: list.found,
+            no: list.missing(),
+        }
+    }
+
+    /// The negation of a predicate.
+    #[inline]
+    fn reversed(self) -> Truth {
+        Truth {
+            yes: self.no,
+            no: self.yes,
+        }
+    }
+
+    /// Whether selected rows are NULL, of which those in `known` are not.
+    #[inline]
+    fn of_nulls(known: &Selection, selection: &Selection) -> Truth {
+        Truth {
+            yes: selection.and_not(known),
+            no: *known,
+        }
+    }
 }
 
 impl Predicate {
@@ -208,45 +246,24 @@ impl Predicate {
     /// # Errors
     /// The errors of the operators.
     pub fn evaluate(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Truth> {
-        let both = |yes: Selection, known: &Selection| Truth {
-            yes,
-            no: known.and_not(&yes),
-        };
         Ok(match self {
-            Predicate::Bool(attribute) => {
-                let Some((words, validity)) = bools(frame, *attribute) else {
-                    return Ok(both(Selection::NONE, &Selection::NONE));
-                };
-                // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
-                unsafe {
-                    let known = selection.and_bitmap(validity);
-                    both(known.and_bitmap(words), &known)
-                }
-            }
+            Predicate::Bool(attribute) => evaluate_bools(frame, *attribute, selection),
             Predicate::Scalar(index) => match frame.scalars[*index] {
-                Some(Scalar(0)) => both(Selection::NONE, selection),
-                Some(_) => both(*selection, selection),
-                None => both(Selection::NONE, &Selection::NONE),
+                Some(Scalar(0)) => Truth::within(Selection::NONE, selection),
+                Some(_) => Truth::within(*selection, selection),
+                None => Truth::within(Selection::NONE, &Selection::NONE),
             },
             Predicate::Compare(operator, left, right) => {
                 let (number, a, b) = sides(left, right, frame, selection)?;
                 let known = b.valid(&a.valid(selection));
                 let yes = with_number!(number, T => compare::<T>(*operator, a, b, frame.rows));
-                both(yes.and(&known), &known)
+                Truth::within(yes.and(&known), &known)
             }
             Predicate::Member(value, list) => {
-                let list = list.evaluate(value, frame, selection)?;
-                Truth {
-                    yes: list.found,
-                    no: list.missing(),
-                }
+                Truth::of_list(&list.evaluate(value, frame, selection)?)
             }
             Predicate::NotMember(value, list) => {
-                let list = list.evaluate(value, frame, selection)?;
-                Truth {
-                    yes: list.missing(),
-                    no: list.found,
-                }
+                Truth::of_list(&list.evaluate(value, frame, selection)?).reversed()
             }
             Predicate::Text(text) => {
                 let known = frame.present(text.attribute(), selection);
@@ -260,62 +277,86 @@ impl Predicate {
             Predicate::External(asked) => asked.evaluate(frame, selection),
             Predicate::ColumnIsNull(attribute) => {
                 let known = frame.present(*attribute, selection);
-                Truth {
-                    yes: selection.and_not(&known),
-                    no: known,
-                }
+                Truth::of_nulls(&known, selection)
             }
             Predicate::IsNull(value) => {
                 let known = value.evaluate(frame, selection)?.valid(selection);
-                Truth {
-                    yes: selection.and_not(&known),
-                    no: known,
-                }
+                Truth::of_nulls(&known, selection)
             }
-            Predicate::IsTrue(inner) => both(inner.evaluate(frame, selection)?.yes, selection),
-            Predicate::IsFalse(inner) => both(inner.evaluate(frame, selection)?.no, selection),
+            Predicate::IsTrue(inner) => {
+                Truth::within(inner.evaluate(frame, selection)?.yes, selection)
+            }
+            Predicate::IsFalse(inner) => {
+                Truth::within(inner.evaluate(frame, selection)?.no, selection)
+            }
             Predicate::IsUnknown(inner) => {
                 let truth = inner.evaluate(frame, selection)?;
                 let known = truth.yes.or(&truth.no);
-                both(selection.and_not(&known), selection)
+                Truth::within(selection.and_not(&known), selection)
             }
-            Predicate::Not(inner) => {
-                let Truth { yes, no } = inner.evaluate(frame, selection)?;
-                Truth { yes: no, no: yes }
-            }
-            Predicate::And(parts) => {
-                let mut truth = both(*selection, selection);
-                let mut open = *selection;
-                for part in parts {
-                    if open.is_empty() {
-                        break;
-                    }
-                    let next = part.evaluate(frame, &open)?;
-                    truth.yes = truth.yes.and(&next.yes);
-                    truth.no = truth.no.or(&next.no);
-                    open = open.and_not(&next.no);
-                }
-                truth
-            }
-            Predicate::Or(parts) => {
-                let mut truth = Truth {
-                    yes: Selection::NONE,
-                    no: *selection,
-                };
-                let mut open = *selection;
-                for part in parts {
-                    if open.is_empty() {
-                        break;
-                    }
-                    let next = part.evaluate(frame, &open)?;
-                    truth.yes = truth.yes.or(&next.yes);
-                    truth.no = truth.no.and(&next.no);
-                    open = open.and_not(&next.yes);
-                }
-                truth
-            }
+            Predicate::Not(inner) => inner.evaluate(frame, selection)?.reversed(),
+            Predicate::And(parts) => evaluate_and(parts, frame, selection)?,
+            Predicate::Or(parts) => evaluate_or(parts, frame, selection)?,
         })
     }
+}
+
+/// The truths of a column of bools.
+#[inline]
+fn evaluate_bools(frame: &Frame<'_>, attribute: usize, selection: &Selection) -> Truth {
+    let Some((words, validity)) = bools(frame, attribute) else {
+        return Truth::within(Selection::NONE, &Selection::NONE);
+    };
+    // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
+    unsafe {
+        let known = selection.and_bitmap(validity);
+        Truth::within(known.and_bitmap(words), &known)
+    }
+}
+
+/// The truths of predicates of which all must hold.
+#[inline]
+fn evaluate_and(
+    parts: &mut [Predicate],
+    frame: &Frame<'_>,
+    selection: &Selection,
+) -> Evaluation<Truth> {
+    let mut truth = Truth::within(*selection, selection);
+    let mut open = *selection;
+    for part in parts {
+        if open.is_empty() {
+            break;
+        }
+        let next = part.evaluate(frame, &open)?;
+        truth.yes = truth.yes.and(&next.yes);
+        truth.no = truth.no.or(&next.no);
+        open = open.and_not(&next.no);
+    }
+    Ok(truth)
+}
+
+/// The truths of predicates of which one must hold.
+#[inline]
+fn evaluate_or(
+    parts: &mut [Predicate],
+    frame: &Frame<'_>,
+    selection: &Selection,
+) -> Evaluation<Truth> {
+    let mut truth = Truth {
+        yes: Selection::NONE,
+        no: *selection,
+    };
+    let mut open = *selection;
+    for part in parts {
+        if open.is_empty() {
+            break;
+        }
+        let next = part.evaluate(frame, &open)?;
+        truth.yes = truth.yes.or(&next.yes);
+        truth.no = truth.no.and(&next.no);
+        open = open.and_not(&next.yes);
+    }
+    Ok(truth)
 }
 
 /// The bits and the validity of a vector of bools; `None` if all of it is NULL.
