@@ -91,8 +91,8 @@ pub fn in_memory<T: Copy>(memory: &mut PgMemoryContexts, work: impl FnOnce() -> 
 
 /// Runs `work` within one error boundary, because a boundary costs as much as a simple expression. `work` evaluates
 /// expressions of the context's rows by [`evaluate_here`]; their values are in the context's memory, which is the
-/// current one and empty at first. An ERROR jumps out of `work`, so it owns nothing that needs dropping, and it does not
-/// panic.
+/// current one and empty at first. An ERROR jumps out of `work`, so it owns nothing that needs dropping, and it does
+/// not panic.
 pub fn in_batch<T: Copy>(context: RowContext, work: impl FnOnce() -> T) -> T {
     let memory = context.memory();
     // SAFETY: the memory is live. The boundary restores the current memory when an ERROR passes.
@@ -282,7 +282,7 @@ pub unsafe fn passes(state: *mut pg_sys::ExprState, context: *mut pg_sys::ExprCo
     }
 }
 
-/// What a node of this library begins with.
+/// The structure with which each node's state of this library begins.
 pub fn of_node<'a>(node: Child) -> &'a mut Base {
     // SAFETY: every node of this library begins so, and its callbacks run one after the other.
     unsafe { &mut *node.as_ptr().cast::<Base>() }
@@ -297,8 +297,8 @@ pub fn awaits_plan(estate: Estate, parameter: usize) -> bool {
     }
 }
 
-/// Visits a plan under execution and all plans below it, until the visitor returns true. The visitor raises no ERROR and
-/// does not panic.
+/// Visits a plan under execution and all plans below it, until the visitor returns true. The visitor raises no ERROR
+/// and does not panic.
 pub fn walk_plans(root: Child, mut visitor: &mut dyn FnMut(Child) -> bool) {
     unsafe extern "C-unwind" fn step(state: *mut pg_sys::PlanState, visitor: *mut c_void) -> bool {
         // SAFETY: the walker passes live states, and the visitor that lives in the frame of `walk_plans`.

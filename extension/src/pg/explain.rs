@@ -19,7 +19,7 @@ views! {
         rtable_size: i32;
     } {
         rtable: List<'p, RangeTblEntry<'p>>;
-        /// What names of columns are looked up in.
+        /// The plans and tables in which EXPLAIN looks up names of columns.
         deparse_cxt: List<'p, Expr<'p>>;
     } {}
 }

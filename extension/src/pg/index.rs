@@ -84,8 +84,8 @@ impl<'a> EntryMaker<'a> {
         info: IndexDescription<'a>,
     ) -> EntryMaker<'a> {
         let (index, info) = (index.as_ptr(), View::as_ptr(info));
-        // SAFETY: index and description live for `'a`; what is made here lives in the current memory context and is freed by `finish`,
-        // or with the context after an ERROR.
+        // SAFETY: index and description live for `'a`; what is made here lives in the current memory context and is
+        // freed by `finish`, or with the context after an ERROR.
         unsafe {
             let estate = pg_sys::CreateExecutorState();
             let context = pg_sys::MakePerTupleExprContext(estate);
@@ -291,8 +291,8 @@ impl Drop for VacuumedIndexes<'_> {
 /// A question about each entry: whether the row with this id is gone, so that the entry has to go too.
 type IsGone<'f> = &'f mut dyn FnMut(&pg_sys::ItemPointerData) -> bool;
 
-/// A visit of all entries of an index, in the index's own order. Index access methods of every kind read all entries for
-/// VACUUM alone, so a visit asks as VACUUM does.
+/// A visit of all entries of an index, in the index's own order. Index access methods of every kind read all entries
+/// for VACUUM alone, so a visit asks as VACUUM does.
 struct Visit<'a> {
     #[cfg_attr(
         feature = "pg15",

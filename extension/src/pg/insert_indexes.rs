@@ -31,7 +31,7 @@ views! {
         onConflictAction: pg_sys::OnConflictAction::Type;
     } {} {}
 
-    /// What the executor knows of a table that is changed.
+    /// The executor's description of a table that a statement changes.
     ChangedTable of ResultRelInfo {
         /// How many indexes the executor sees.
         shown = ri_NumIndices: i32;

@@ -128,8 +128,8 @@ impl OpenIndexes {
         }
     }
 
-    /// Makes the entries of `count` held rows, whose tuple ids `id_of` tells. If rows violate a constraint, the first of
-    /// them is reported. An ERROR jumps over this frame.
+    /// Makes the entries of `count` held rows, whose tuple ids `id_of` tells. If rows violate a constraint, the first
+    /// of them is reported. An ERROR jumps over this frame.
     pub fn enter<T>(
         self,
         rows: &HeldRows<T>,
@@ -160,7 +160,8 @@ impl OpenIndexes {
         id_of: impl Fn(usize) -> pg_sys::ItemPointerData + Copy,
     ) -> bool {
         // SAFETY: everything was made by `open`; the rows live as long as this call. No frame within the boundary owns
-        // anything. A panic, as of a cancelled statement, becomes an ERROR within the boundary, which it must not cross.
+        // anything. A panic, as of a cancelled statement, becomes an ERROR within the boundary, which it must not
+        // cross.
         unsafe {
             let memory = executor::in_context((*self.estate).es_query_cxt, || {
                 executor::small_context(c"lanes entered rows")

@@ -40,7 +40,7 @@ views! {
         set_token = speculativeToken: u32;
     }
 
-    /// What tells whether all can see that a row is gone.
+    /// The horizons that tell whether every snapshot sees that a row is gone.
     VisibilityHorizon of GlobalVisState {} {} {}
 }
 

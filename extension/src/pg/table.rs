@@ -81,7 +81,7 @@ views! {
         amoptionalkey: bool;
     } {} {}
 
-    /// What is known of a table's triggers.
+    /// Which kinds of triggers a table has.
     TriggerRow of TriggerDesc {
         trig_insert_before_row: bool;
         trig_insert_after_row: bool;
@@ -302,8 +302,8 @@ impl OpenedTable {
         }
     }
 
-    /// Opens a table, with an ERROR if there is none, until [`OpenTable::close`] or the end of the transaction. Its lock
-    /// stays until the transaction ends.
+    /// Opens a table, with an ERROR if there is none, until [`OpenTable::close`] or the end of the transaction. Its
+    /// lock stays until the transaction ends.
     pub fn open_until_close<'a>(table: pg_sys::Oid, mode: u32) -> OpenTable<'a> {
         relation::relation_open(table, mode as pg_sys::LOCKMODE)
     }

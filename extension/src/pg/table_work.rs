@@ -18,7 +18,8 @@ impl OpenTable<'_> {
         (self.fork_bytes(MAIN) / u64::from(pg_sys::BLCKSZ)) as u32
     }
 
-    /// Blocks of the table as PostgreSQL counts them: see [`RelationAccess::size`](super::access::RelationAccess::size).
+    /// Blocks of the table as PostgreSQL counts them: see
+    /// [`RelationAccess::size`](super::access::RelationAccess::size).
     pub fn counted_blocks(self) -> u32 {
         relation::RelationGetNumberOfBlocksInFork(self, MAIN)
     }

@@ -64,7 +64,7 @@ pub enum Joined<'a, 'p> {
     ByHash(&'a HashJoinPlan, List<'p, Expr<'p>>),
 }
 
-/// What a plan stores of a join.
+/// The parts of a join in a stored plan.
 struct JoinParts<'p> {
     /// Conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping
     /// expressions that replace keys.

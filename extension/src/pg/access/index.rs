@@ -73,13 +73,13 @@ pub enum Found {
 
 /// The rows that become entries of an index.
 pub enum IndexedRows<'b, S> {
-    /// Those of a participant's scan in a parallel build.
+    /// The rows that one process of a parallel build scans.
     Scanned(&'b mut S),
-    /// Those with ids in some blocks, of every fate.
+    /// The rows with ids in some blocks: visible, deleted and aborted ones.
     Blocks(Range<u64>),
-    /// All that a snapshot sees.
+    /// The rows that a snapshot sees; `None` stands for all rows.
     Seen(Option<Snapshot<'static>>),
-    /// All, of every fate.
+    /// All rows of the table: visible, deleted and aborted ones.
     All,
 }
 

@@ -82,7 +82,7 @@ pub fn register<A: TableAccess>() {
     register_routine(&raw const A::ROUTINE.0);
 }
 
-/// What the access method's handler function returns.
+/// The table of callbacks that the access method's handler function returns.
 pub fn handler<A: TableAccess>() -> pg_sys::Datum {
     pg_sys::Datum::from((&raw const A::ROUTINE.0).cast_mut())
 }

@@ -17,7 +17,7 @@ use crate::pg::table::OpenTable;
 
 /// A scan under way, of one process.
 pub trait TableScan: Sized + 'static {
-    /// What the participants of a parallel scan share.
+    /// The state that all processes of a parallel scan share.
     type Shared: Default;
 
     /// Begins a scan.
@@ -66,14 +66,14 @@ pub trait TableScan: Sized + 'static {
 /// How a scan begins.
 pub struct ScanStart<S: 'static> {
     pub table: OpenTable<'static>,
-    /// What the scan sees; `None`: all rows.
+    /// The snapshot whose rows the scan returns; `None` stands for all rows.
     pub snapshot: Option<Snapshot<'static>>,
-    /// What the participants share, in a parallel scan.
+    /// The state that all processes of a parallel scan share; `None` stands for a scan by one process.
     pub shared: Option<&'static S>,
     pub purpose: ScanPurpose,
 }
 
-/// What a scan is for (`ScanOptions`).
+/// The kind of statement that a scan serves, as `ScanOptions` of PostgreSQL.
 #[derive(Clone, Copy)]
 pub struct ScanPurpose(u32);
 

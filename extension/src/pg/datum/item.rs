@@ -78,8 +78,8 @@ pub fn allocated(bytes: &[u8]) -> pg_sys::Datum {
     }
 }
 
-/// The bytes of a value by reference of a type of this length, which came out of a table or was just made, so that it is
-/// not an expanded one. The slice is valid as long as the value is.
+/// The bytes of a value by reference of a type of this length, which came out of a table or was just made, so that it
+/// is not an expanded one. The slice is valid as long as the value is.
 #[inline]
 pub fn bytes_of<'a>(value: pg_sys::Datum, length: i16) -> &'a [u8] {
     // SAFETY: the value is in memory as a whole.

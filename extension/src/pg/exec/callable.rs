@@ -116,7 +116,7 @@ pub(super) struct Callable {
     own: Option<Box<pg_sys::FmgrInfo>>,
 }
 
-/// What the functions of a call of an aggregate have in common.
+/// The types in a call of one of an aggregate's functions.
 #[derive(Clone, Copy)]
 pub(super) struct CallTypes<'a> {
     /// The types of the arguments, the first of which is a state.

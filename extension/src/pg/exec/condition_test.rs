@@ -116,8 +116,8 @@ impl ValueTest for ConditionTest {
     }
 }
 
-/// Initialises the subqueries of the expressions of a node that was just initialised. EXPLAIN shows only subqueries that
-/// the node has when it begins.
+/// Initialises the subqueries of the expressions of a node that was just initialised. EXPLAIN shows only subqueries
+/// that the node has when it begins.
 pub fn begin_subplans(node: ExecNode<'_>) {
     let plan = node.plan();
     // Where no table is scanned, `custom_exprs` holds parameters.

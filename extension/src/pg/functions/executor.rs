@@ -102,7 +102,7 @@ functions! {
         with_casts: bool,
     ) -> Option<String>;
 
-    /// What names of columns are looked up in, for expressions of a plan.
+    /// The plans and tables in which EXPLAIN looks up the names of a plan's columns.
     fn set_deparse_context_plan(
         context: List<'p, Expr<'p>>,
         plan: Plan<'p>,

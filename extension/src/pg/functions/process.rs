@@ -116,8 +116,8 @@ functions! {
     /// Sleeps for so many microseconds.
     fn pg_usleep(microseconds: c_long);
 
-    /// The offset of a time zone from UTC at a time, when it changes next, and what it is then. Returns 1 if it changes,
-    /// 0 if it never does, and -1 if the zone has no data.
+    /// The offset of a time zone from UTC at a time, when it changes next, and what it is then. Returns 1 if it
+    /// changes, 0 if it never does, and -1 if the zone has no data.
     fn pg_next_dst_boundary(
         time: Place<'_, i64>,
         offset: Place<'_, c_long>,

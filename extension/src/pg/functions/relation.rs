@@ -38,7 +38,8 @@ functions! {
     /// Blocks of a fork as PostgreSQL counts them.
     fn RelationGetNumberOfBlocksInFork(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u32;
 
-    /// The attributes of a table, counted from the first system column, that some of its indexes have. The set is a copy.
+    /// The attributes of a table, counted from the first system column, that some of its indexes have. The set is a
+    /// copy.
     fn RelationGetIndexAttrBitmap(
         table: OpenTable<'_>,
         kind: pg_sys::IndexAttrBitmapKind::Type,

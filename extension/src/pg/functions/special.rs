@@ -76,7 +76,7 @@ pub fn comparison_meanings(operator: Oid) -> Vec<ComparisonMeaning> {
     }
 }
 
-/// What a comparison operator means in an operator family.
+/// The meaning of a comparison operator: its family, its strategy and the types of its operands.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparisonMeaning {
     /// The family.

@@ -18,7 +18,7 @@ pub trait Value {
     fn into_argument(self) -> Option<Datum>;
 }
 
-/// What such a function returns.
+/// The result of a function of SQL.
 pub trait Returned: Sized {
     /// The value of a result, which is not NULL.
     ///

@@ -50,8 +50,8 @@ pub const P_NEW: pg_sys::BlockNumber = pg_sys::InvalidBlockNumber;
 /// The largest block number; one more means "none".
 pub const MAX_BLOCK: u32 = 0xFFFF_FFFE;
 
-/// The offsets of a block that PostgreSQL's bitmaps of tuple ids take at most: a page without its header, divided by the
-/// least that a tuple and its line pointer take.
+/// The offsets of a block that PostgreSQL's bitmaps of tuple ids take at most: a page without its header, divided by
+/// the least that a tuple and its line pointer take.
 pub const MaxHeapTuplesPerPage: usize = (BLCKSZ - 24) / (24 + size_of::<pg_sys::ItemIdData>());
 
 /// Lets a long loop be cancelled. A request to end the whole process is turned into an ERROR here: Postgres would leave
