@@ -281,14 +281,14 @@ impl Clock {
         let (Bound::Signed(least), Bound::Signed(greatest)) = (zone.minimum, zone.maximum) else {
             return None;
         };
-        Some((self.to_utc(least)?, self.to_utc(greatest)?))
+        Some((self.to_utc(least), self.to_utc(greatest)))
     }
 
-    fn to_utc(self, time: i64) -> Option<Time> {
-        if !self.is_local {
-            return Some(time);
+    fn to_utc(self, time: i64) -> Time {
+        match self.is_local {
+            true => type_io::timestamp_to_utc(time),
+            false => time,
         }
-        type_io::timestamp_to_utc(time)
     }
 }
 

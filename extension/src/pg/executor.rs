@@ -298,7 +298,8 @@ pub fn awaits_plan(estate: Estate, parameter: usize) -> bool {
 }
 
 /// Visits a plan under execution and all plans below it, until the visitor returns true. The visitor raises no ERROR
-/// and does not panic.
+/// and does not panic. The walk itself raises an ERROR where plans are nested too deeply, which jumps over this frame
+/// and the caller's. So neither owns anything that needs dropping.
 pub fn walk_plans(root: Child, mut visitor: &mut dyn FnMut(Child) -> bool) {
     unsafe extern "C-unwind" fn step(state: *mut pg_sys::PlanState, visitor: *mut c_void) -> bool {
         // SAFETY: the walker passes live states, and the visitor that lives in the frame of `walk_plans`.
@@ -415,6 +416,7 @@ pub unsafe fn place(slot: *const pg_sys::TupleTableSlot) -> u64 {
 ///
 /// # Safety
 /// A live value of a type of that length, out of a table: it is not one that was expanded to be worked on.
+#[inline]
 pub unsafe fn bytes<'a>(value: pg_sys::Datum, length: i32) -> &'a [u8] {
     // SAFETY: the caller's promise.
     unsafe {

@@ -212,10 +212,8 @@ unsafe extern "C-unwind" fn executor_run<H: ExecutorHook>(
 ) {
     // SAFETY: PostgreSQL calls with live arguments, which are passed on.
     unsafe {
-        let depth = guard(|| {
-            index_scans::adjust(plan_node(query));
-            H::before(plan_node(query))
-        });
+        index_scans::adjust(plan_node(query));
+        let depth = guard(|| H::before(plan_node(query)));
         let next = PREVIOUS_EXECUTOR.unwrap_or(standard_executor_run);
         #[cfg(not(feature = "pg18"))]
         next(query, direction, count, execute_once);

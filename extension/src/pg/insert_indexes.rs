@@ -10,7 +10,7 @@ use super::exec::expression::Projection;
 use super::exec::memory::Memory;
 use super::executor;
 use super::open_indexes::OpenIndexes;
-use super::table::OpenTable;
+use super::table::{OpenTable, TriggerRow};
 use super::tree::view::views;
 use super::tree::{Expr, List, QueryDesc};
 
@@ -31,16 +31,19 @@ views! {
         onConflictAction: pg_sys::OnConflictAction::Type;
     } {} {}
 
+    /// The functions of a foreign table.
+    ForeignRoutine of FdwRoutine {} {} {}
+
     /// The executor's description of a table that a statement changes.
     ChangedTable of ResultRelInfo {
         /// How many indexes the executor sees.
         shown = ri_NumIndices: i32;
     } {
         table = ri_RelationDesc: OpenTable<'p>;
-        ri_TrigDesc: Option<Expr<'p>>;
+        ri_TrigDesc: Option<TriggerRow<'p>>;
         ri_WithCheckOptions: List<'p, Expr<'p>>;
         ri_projectReturning: Projection;
-        ri_FdwRoutine: Option<Expr<'p>>;
+        ri_FdwRoutine: Option<ForeignRoutine<'p>>;
     } {
         show = ri_NumIndices: i32;
     }

@@ -35,6 +35,9 @@
 //! - [`progress`]: the views of long commands' progress.
 //! - [`whole_error`]: errors that keep all their fields on their way through Rust.
 //!
+//! Two functions trust their caller, although other rooms may call them: [`tree::plan_node`] and [`tree::plan_field`] make
+//! a view of a pointer that a plan holds, and the caller names the structure.
+//!
 //! Data flows in both directions: a callback's raw pointer becomes a typed view once, and what other rooms return goes
 //! back to PostgreSQL through the same types. This room uses no other room but `error`.
 //!
@@ -49,7 +52,7 @@ pub mod aggregate_catalog;
 pub mod background;
 pub mod byte_change;
 pub mod call;
-pub mod call_ports;
+mod call_ports;
 pub mod catalog;
 mod catalog_rows;
 pub mod checked_index;
@@ -62,10 +65,10 @@ pub mod definitions;
 pub mod descriptor;
 pub mod entry_sort;
 pub mod exec;
-pub mod executor;
+mod executor;
 pub mod explain;
 pub mod fresh;
-pub mod functions;
+mod functions;
 pub mod hooks;
 pub mod index;
 pub mod index_columns;

@@ -13,7 +13,7 @@ pub struct Numeric(Datum);
 
 impl Numeric {
     /// A datum that is a numeric, which lives as long as the result is used.
-    pub fn new(datum: Datum) -> Numeric {
+    pub(in crate::pg) fn new(datum: Datum) -> Numeric {
         Numeric(datum)
     }
 

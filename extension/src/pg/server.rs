@@ -52,7 +52,7 @@ pub fn sleep(time: Duration) {
 
 /// The text that the server's configuration gives a setting; `None` if it names no value.
 pub fn configured(setting: &CStr) -> Option<CString> {
-    CString::new(process::GetConfigOption(setting, true, false)?).ok()
+    process::GetConfigOption(setting, true, false).map(CStr::to_owned)
 }
 
 /// A size in megabytes, from a number with an optional unit.

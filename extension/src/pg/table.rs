@@ -1,7 +1,7 @@
 //! Open tables as values: [`OpenTable`] is borrowed and made once in each callback, [`OpenedTable`] closes its table.
 //!
 //! All that the rest of the library reads from a relation cache entry, or does to an open table, is a method of
-//! [`OpenTable`]. Its constructor is the one promise; the methods are safe and free.
+//! [`OpenTable`]. Whoever makes one promises that the table is open; the methods are safe and cost nothing.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -220,7 +220,7 @@ impl<'a> OpenTable<'a> {
     }
 
     /// Closes a table that [`OpenedTable::open_until_close`] opened. No copy of the handle is used afterwards.
-    pub fn close(self) {
+    pub(in crate::pg) fn close(self) {
         relation::relation_close(self, pg_sys::NoLock as pg_sys::LOCKMODE);
     }
 
@@ -304,7 +304,7 @@ impl OpenedTable {
 
     /// Opens a table, with an ERROR if there is none, until [`OpenTable::close`] or the end of the transaction. Its
     /// lock stays until the transaction ends.
-    pub fn open_until_close<'a>(table: pg_sys::Oid, mode: u32) -> OpenTable<'a> {
+    pub(in crate::pg) fn open_until_close<'a>(table: pg_sys::Oid, mode: u32) -> OpenTable<'a> {
         relation::relation_open(table, mode as pg_sys::LOCKMODE)
     }
 

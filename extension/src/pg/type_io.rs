@@ -40,7 +40,7 @@ impl TextType {
     /// for it. `scratch` holds what the functions allocate and is empty afterwards.
     pub fn resend(&self, text: &[u8], scratch: &mut PgMemoryContexts, take: impl FnOnce(&[u8])) {
         let input = (self.input, self.parameter, self.modifier);
-        executor::in_memory(scratch, || take(values::resend(text, input, self.send)));
+        executor::in_memory(scratch, || values::resend(text, input, self.send, take));
     }
 }
 
@@ -50,8 +50,8 @@ pub fn timestamp_text(is_zoned: bool, time: i64) -> String {
 }
 
 /// The timestamp with time zone that a timestamp without one is in the session's time zone.
-pub fn timestamp_to_utc(time: i64) -> Option<i64> {
-    Some(values::timestamp_timestamptz(time))
+pub fn timestamp_to_utc(time: i64) -> i64 {
+    values::timestamp_timestamptz(time)
 }
 
 /// An interval from text; text that is none is an ERROR. `None`: the text contains a NUL.
@@ -61,6 +61,6 @@ pub fn parse_interval(text: &str) -> Option<Interval> {
 }
 
 /// A number of bytes from text, with a unit or without; text that is none is an ERROR.
-pub fn parse_size(text: &str) -> Option<i64> {
-    Some(values::pg_size_bytes(text))
+pub fn parse_size(text: &str) -> i64 {
+    values::pg_size_bytes(text)
 }

@@ -18,7 +18,7 @@ pub struct TypedDatum {
 
 impl TypedDatum {
     /// A datum of a type, which lives as long as the result is used.
-    pub fn new(datum: Datum, type_of: Oid) -> TypedDatum {
+    pub(in crate::pg) fn new(datum: Datum, type_of: Oid) -> TypedDatum {
         TypedDatum { datum, type_of }
     }
 

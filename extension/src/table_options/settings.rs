@@ -160,10 +160,9 @@ fn age(value: &str, example: &str) -> i64 {
 
 /// A number of bytes, with a unit or without.
 fn size(value: &str) -> u64 {
-    let bytes = type_io::parse_size(value);
-    match bytes.and_then(|bytes| u64::try_from(bytes).ok()) {
-        Some(bytes) => bytes,
-        None => error::raise(
+    match u64::try_from(type_io::parse_size(value)) {
+        Ok(bytes) => bytes,
+        Err(_) => error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("\"{value}\" is no size that memory may have"),
             "Give a size: arena_budget = '256MB'; 0 for no bound but the arena's.",

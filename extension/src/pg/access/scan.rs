@@ -15,10 +15,10 @@ use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 
-/// A scan under way, of one process.
+/// A scan under way, of one process. An implementation keeps nothing that it gets for longer than the scan lives.
 pub trait TableScan: Sized + 'static {
     /// The state that all processes of a parallel scan share.
-    type Shared: Default;
+    type Shared: Default + Sync;
 
     /// Begins a scan.
     fn begin(start: ScanStart<Self::Shared>) -> Self;

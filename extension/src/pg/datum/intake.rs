@@ -17,7 +17,7 @@ enum Intake {
     /// Passed by value, of so many bytes.
     Value(usize),
     /// Passed by reference, of so many bytes.
-    Reference(usize),
+    Reference(i16),
     Item {
         packed: bool,
     },
@@ -114,7 +114,7 @@ fn intake(attribute: &Attribute, kind: LaneKind) -> Intake {
         LaneKind::Absent => Intake::Absent,
         LaneKind::Bool => Intake::Bool,
         LaneKind::Fixed { width, .. } if attribute.attbyval => Intake::Value(width as usize),
-        LaneKind::Fixed { width, .. } => Intake::Reference(width as usize),
+        LaneKind::Fixed { width, .. } => Intake::Reference(width as i16),
         LaneKind::Varlena { packed, .. } => Intake::Item { packed },
     }
 }
@@ -126,7 +126,7 @@ fn push_value(column: &mut Column, intake: Intake, value: pg_sys::Datum, scratch
         Intake::Absent => column.push_null(),
         Intake::Bool => column.push_bool(value.value() != 0),
         Intake::Value(width) => column.push_fixed(&value.value().to_ne_bytes()[..width]),
-        Intake::Reference(width) => column.push_fixed(bytes_of(value, width as i16)),
+        Intake::Reference(width) => column.push_fixed(bytes_of(value, width)),
         Intake::Item { packed } => {
             with_item(value, packed, scratch, |item| column.push_item(item));
         }
@@ -139,7 +139,7 @@ pub fn to_bytes(value: pg_sys::Datum, attribute: &Attribute, kind: LaneKind) -> 
         Intake::Absent => Vec::new(),
         Intake::Bool => vec![(value.value() != 0) as u8],
         Intake::Value(width) => value.value().to_ne_bytes()[..width].to_vec(),
-        Intake::Reference(width) => bytes_of(value, width as i16).to_vec(),
+        Intake::Reference(width) => bytes_of(value, width).to_vec(),
         Intake::Item { packed } => {
             let mut bytes = Vec::new();
             with_item(value, packed, &mut Vec::new(), |item| {

@@ -42,12 +42,10 @@ impl Outlet {
             (value, false)
         }
     }
-}
 
-impl Outlet {
     /// As [`Outlet::value`], for a row that the lane of a vector under evaluation contains, which is filled.
     #[inline]
-    pub fn filled_value(self, lane: &Lane, row: usize) -> (pg_sys::Datum, bool) {
+    pub(in crate::pg) fn filled_value(self, lane: &Lane, row: usize) -> (pg_sys::Datum, bool) {
         // SAFETY: an evaluation fills the lanes of its vector, and they live as long as it.
         unsafe { self.value(lane, row) }
     }

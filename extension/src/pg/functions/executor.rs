@@ -214,7 +214,9 @@ pub fn sort_by_bigints<'p, const KEYS: usize>(
 /// A table of the query's range table, which was locked when the plan was made ready. PostgreSQL closes it after all
 /// nodes have ended.
 pub fn ExecGetRangeTableRelation<'p>(estate: Estate, index: u32) -> OpenTable<'p> {
-    // SAFETY: the callers' indexes are the plan's own.
+    let tables = estate.range_table().len();
+    assert!((1..=tables).contains(&(index as usize)), "table {index} of {tables}");
+    // SAFETY: the range table has an entry of this number.
     unsafe {
         OpenTable::new(pg_sys::ExecGetRangeTableRelation(
             estate.as_ptr(),

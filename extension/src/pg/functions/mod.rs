@@ -19,8 +19,8 @@
 //! Invariants:
 //! - A declaration has the types of PostgreSQL's own. An argument that is a view or a handle is live, because its type
 //!   says so. A result that is a view without `Option` is never null.
-//! - A function stands in a table only if any values of its types are legal arguments. Others are called from the type
-//!   that keeps their conditions.
+//! - Any values of a function's types are legal arguments, or its callers in `pg` keep the condition that its comment
+//!   states. So the tables are private to `pg`: other rooms call the types that keep the conditions.
 //! - An ERROR of such a function arrives as a panic, which the callback's guard turns back into the ERROR.
 //!
 //! Macros and inline functions of C are in [`ports`](super::ports), those of the executor that run once a row in

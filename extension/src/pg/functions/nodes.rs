@@ -103,7 +103,7 @@ functions! {
     fn makeTargetEntry(
         expr: Expr<'p>,
         number: i16,
-        name: Option<&CStr>,
+        name: Option<&'p CStr>,
         is_junk: bool,
     ) -> TargetEntry<'p>;
 

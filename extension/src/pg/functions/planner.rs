@@ -107,7 +107,7 @@ functions! {
         root: PlannerInfo<'p>,
         relation: RelOptInfo<'p>,
         below: Path<'p>,
-        target: Option<PathTarget<'p>>,
+        target: PathTarget<'p>,
         required: Relids<'p>,
         rows: Place<'_, f64>,
     ) -> Path<'p>;
@@ -137,7 +137,7 @@ functions! {
     /// A path that sorts; so many rows are wanted at most, or all if the number is negative.
     fn create_sort_path(
         root: PlannerInfo<'p>,
-        relation: Option<RelOptInfo<'p>>,
+        relation: RelOptInfo<'p>,
         below: Path<'p>,
         order: List<'p, PathKey<'p>>,
         wanted: f64,

@@ -105,7 +105,11 @@ functions! {
     fn clamp_row_est(rows: f64) -> f64;
 
     /// The text that the configuration gives a setting; `None` if it names no value.
-    fn GetConfigOption(name: &CStr, missing_ok: bool, restrict_privileged: bool) -> Option<String>;
+    fn GetConfigOption(
+        name: &CStr,
+        missing_ok: bool,
+        restrict_privileged: bool,
+    ) -> Option<&'p CStr>;
 
     /// Bytes that a hash table of the session may use.
     fn get_hash_memory_limit() -> usize;

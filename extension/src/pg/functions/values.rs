@@ -190,15 +190,16 @@ pub fn output(function: Oid, value: Datum) -> String {
     unsafe { String::of_result(Datum::from(pg_sys::OidOutputFunctionCall(function, value))) }
 }
 
-/// The bytes that a type sends for the value that a text spells. They live in the current memory context.
-pub fn resend<'p>(text: &[u8], input: (Oid, Oid, i32), send: Oid) -> &'p [u8] {
+/// Calls `take` with the bytes that a type sends for the value that a text spells. The functions are those of the type,
+/// and so is the modifier. What they allocate stays in the current memory context.
+pub fn resend(text: &[u8], input: (Oid, Oid, i32), send: Oid, take: impl FnOnce(&[u8])) {
     let (function, parameter, modifier) = input;
     // SAFETY: an input function takes a string that ends with a NUL, and a send function returns a bytea.
     unsafe {
         let string = pg_sys::pnstrdup(text.as_ptr().cast(), text.len());
         let value = pg_sys::OidInputFunctionCall(function, string, parameter, modifier);
         let sent = pg_sys::OidSendFunctionCall(send, value);
-        pgrx::varlena::varlena_to_byte_slice(sent.cast())
+        take(pgrx::varlena::varlena_to_byte_slice(sent.cast()));
     }
 }
 

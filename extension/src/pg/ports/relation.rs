@@ -178,7 +178,7 @@ unsafe extern "C-unwind" {
 }
 
 /// WAL-logs the creation of a fork's file, which the caller has made.
-pub fn log_smgrcreate(locator: &RelFileLocator, fork: pg_sys::ForkNumber::Type) {
+fn log_smgrcreate(locator: &RelFileLocator, fork: pg_sys::ForkNumber::Type) {
     // SAFETY: the locator is live; the boundary turns an ERROR into a panic.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| log_create(locator, fork)) }
 }

@@ -213,13 +213,15 @@ impl<'p> PlannerInfo<'p> {
         if order.is_empty() || planner::pathkeys_contained_in(order, path.pathkeys()) {
             return path;
         }
-        planner::create_sort_path(self, path.parent(), path, order, -1.0)
+        let relation = path.parent().expect("a path of a relation");
+        planner::create_sort_path(self, relation, path, order, -1.0)
     }
 
     /// A path that receives the rows of several processes, each of which executes a partial path: `create_gather_path`.
     pub fn gathered(self, relation: RelOptInfo<'p>, partial: Path<'p>) -> Path<'p> {
         let mut rows = partial.rows() * f64::from(partial.parallel_workers());
-        let (target, none) = (partial.pathtarget(), Relids::NONE);
+        let target = partial.pathtarget().expect("a path with a target");
+        let none = Relids::NONE;
         planner::create_gather_path(self, relation, partial, target, none, Place(&mut rows))
     }
 

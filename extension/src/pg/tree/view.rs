@@ -145,7 +145,7 @@ macro_rules! nullable_fields {
         }
     )*};
 }
-pub(crate) use nullable_fields;
+pub(in crate::pg) use nullable_fields;
 
 /// The place of a field: by its own name, or by a path through structures that lie in one another.
 macro_rules! place {
@@ -156,7 +156,7 @@ macro_rules! place {
         (*$pointer).$($path).+
     };
 }
-pub(crate) use place;
+pub(in crate::pg) use place;
 
 /// Declares views: `View of Structure { fields copied; } { pointers as views; } { fields to set; } { pointers to set;
 /// }`. The last part may be missing. A field has its name in C, or stands for another one: `name = field.of_field`.
@@ -269,7 +269,7 @@ macro_rules! views {
         }
     )*};
 }
-pub(crate) use views;
+pub(in crate::pg) use views;
 
 /// The tag of a node.
 ///
@@ -283,7 +283,8 @@ pub(super) unsafe fn tag_of<T>(node: *const T) -> pg_sys::NodeTag {
 
 /// The view of a structure that code of a node or a planner's callback holds as a pointer: a part of a plan, or of the
 /// planner's state. The pointer is not null. Plans outlive the nodes that execute them, and callbacks use the planner's
-/// structures only while they run, so the view is live wherever such code can use it.
+/// structures only while they run, so the view is live wherever such code can use it. That the pointer is of the view's
+/// structure is the caller's promise, which the compiler does not check.
 #[inline]
 pub fn plan_node<'p, V: View<'p>>(pointer: *mut V::Raw) -> V {
     assert!(!pointer.is_null());
