@@ -26,14 +26,14 @@ mod item;
 mod outlet;
 
 pub use intake::{RowIntake, missing_bytes};
-pub use item::{bytes16, is_item, item_from_payload, payload_of_item, text_item};
+pub use item::{allocated, bytes16, is_item, item_from_payload, payload_of_item, text_item};
 pub use outlet::{Outlet, RowOutlet, fixed_bytes, outlets};
 
 // These trust that a datum is a value of a type.
 pub(in crate::pg) use intake::to_bytes;
 pub(in crate::pg) use item::{
-    allocated, array_elements, bytes_of, copied, copied_size, flat_size, free, have_equal_bytes,
-    interval, overwrite, payload, restore, serialise, text_payload,
+    array_elements, bytes_of, copied, copied_size, flat_size, free, have_equal_bytes, interval,
+    overwrite, payload, restore, serialise, text_payload,
 };
 
 /// The lane kinds of a row type's attributes.

@@ -215,7 +215,10 @@ pub fn sort_by_bigints<'p, const KEYS: usize>(
 /// nodes have ended.
 pub fn ExecGetRangeTableRelation<'p>(estate: Estate, index: u32) -> OpenTable<'p> {
     let tables = estate.range_table().len();
-    assert!((1..=tables).contains(&(index as usize)), "table {index} of {tables}");
+    assert!(
+        (1..=tables).contains(&(index as usize)),
+        "table {index} of {tables}"
+    );
     // SAFETY: the range table has an entry of this number.
     unsafe {
         OpenTable::new(pg_sys::ExecGetRangeTableRelation(

@@ -218,6 +218,14 @@ impl Answer<*const c_char> for Option<String> {
     }
 }
 
+/// As for `*mut c_char`.
+impl<'p> Answer<*const c_char> for Option<&'p CStr> {
+    unsafe fn of_c(value: *const c_char) -> Option<&'p CStr> {
+        // SAFETY: the same contract.
+        unsafe { Answer::of_c(value.cast_mut()) }
+    }
+}
+
 /// Declares functions of PostgreSQL: `fn name(argument: Type) -> Type;`.
 macro_rules! functions {
     ($(
