@@ -59,7 +59,6 @@ impl Entry {
 views! {
     /// The description of an index.
     IndexDescription of IndexInfo {
-        is_unique = ii_Unique: bool;
         /// Whether the index is made while others write to the table.
         is_concurrent = ii_Concurrent: bool;
     } {} {}

@@ -78,7 +78,6 @@ impl IndexAccess for LanesTable {
                 index_build::build_range(&mut Scan::begin(table, None), numbers, maker, sink)
             }
             IndexedRows::Seen(snapshot) => of_scan(maker, &mut Scan::begin(table, snapshot)),
-            IndexedRows::All => of_scan(maker, &mut Scan::begin(table, None)),
         }
     }
 

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::bitmap::BitmapRows;
 use super::sample::{AnalyzeBlock, SampleBlock};
-use crate::pg::access::{ScanStart, TableScan};
+use crate::pg::access::{ScanAccess, ScanStart};
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
 use crate::table::scan::{Scan, SharedSegments};
@@ -31,7 +31,7 @@ fn underway<'s>(scan: &'s mut Option<Scan<'static>>) -> &'s mut Scan<'static> {
     scan.as_mut().expect("the scan has not ended")
 }
 
-impl TableScan for LanesScan {
+impl ScanAccess for LanesScan {
     type Shared = SharedSegments;
 
     fn begin(start: ScanStart<SharedSegments>) -> LanesScan {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pgrx::pg_sys;
 
-use super::scan::TableScan;
+use super::scan::ScanAccess;
 use crate::pg::index::{Deletion, EntryMaker, EntrySink, FoundEntries};
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
@@ -13,7 +13,7 @@ use crate::pg::table::OpenTable;
 /// The rows of index entries, and the entries of rows.
 pub trait IndexAccess: 'static {
     /// The scans of the table.
-    type Scan: TableScan;
+    type Scan: ScanAccess;
     /// The fetches of one index scan under an MVCC snapshot.
     type Fetch: 'static;
 
@@ -77,10 +77,8 @@ pub enum IndexedRows<'b, S> {
     Scanned(&'b mut S),
     /// The rows with ids in some blocks: visible, deleted and aborted ones.
     Blocks(Range<u64>),
-    /// The rows that a snapshot sees; `None` stands for all rows.
+    /// The rows that a snapshot sees; `None` stands for all rows: visible, deleted and aborted ones.
     Seen(Option<Snapshot<'static>>),
-    /// All rows of the table: visible, deleted and aborted ones.
-    All,
 }
 
 /// An index that is being built.

@@ -2,11 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`scan`] | [`TableScan`]: a scan under way: its rows, bitmaps of them, ANALYZE, TABLESAMPLE |
+//! | [`scan`] | [`ScanAccess`]: a scan under way: its rows, bitmaps of them, ANALYZE, TABLESAMPLE |
 //! | [`rows`] | [`RowAccess`]: INSERT, UPDATE, DELETE, row locks, rows by their ids |
 //! | [`relation`] | [`RelationAccess`]: files, sizes, VACUUM, CLUSTER |
 //! | [`index`] | [`IndexAccess`]: the rows of index entries, and the entries of rows |
-//! | [`routine`] | the routine table, generic over the [`TableAccess`] |
+//! | [`routine`] | [`Routine`]: the table of callbacks of an access method |
 //! | `scan_callbacks` | the callbacks of scans and of index fetches, and their descriptors |
 //! | `table_callbacks` | the callbacks of tables: rows, relations, the building of indexes |
 //!
@@ -26,6 +26,6 @@ mod table_callbacks;
 
 pub use index::{Found, IndexAccess, IndexBuild, IndexedRows};
 pub use relation::{CopyCounts, Estimate, OldestIds, RelationAccess};
-pub use routine::{Routine, TableAccess, handler, register};
+pub use routine::{Routine, handler, register};
 pub use rows::{Conflicts, RowAccess, RowLock, Updated};
-pub use scan::{ScanStart, TableScan};
+pub use scan::{ScanAccess, ScanStart};

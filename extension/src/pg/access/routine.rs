@@ -8,18 +8,12 @@ use super::rows::RowAccess;
 use super::{scan_callbacks as scan, table_callbacks as table};
 use crate::pg::table::register_routine;
 
-/// A table access method.
-pub trait TableAccess: RowAccess + RelationAccess + IndexAccess {
-    /// The routine table, in a `static`: its address tells which tables are of this access method.
-    const ROUTINE: &'static Routine;
-}
-
-/// The callbacks of an access method.
+/// The callbacks of an access method, in a `static`: its address tells which tables are of this access method.
 pub struct Routine(pg_sys::TableAmRoutine);
 
 impl Routine {
     /// The callbacks of an access method.
-    pub const fn of<A: TableAccess>() -> Routine {
+    pub const fn of<A: RowAccess + RelationAccess + IndexAccess>() -> Routine {
         Routine(pg_sys::TableAmRoutine {
             type_: pg_sys::NodeTag::T_TableAmRoutine,
             slot_callbacks: Some(scan::slot_callbacks),
@@ -78,11 +72,11 @@ impl Routine {
 }
 
 /// Makes the access method's tables recognisable by their routine table. Called from `_PG_init`.
-pub fn register<A: TableAccess>() {
-    register_routine(&raw const A::ROUTINE.0);
+pub fn register(routine: &'static Routine) {
+    register_routine(&raw const routine.0);
 }
 
 /// The table of callbacks that the access method's handler function returns.
-pub fn handler<A: TableAccess>() -> pg_sys::Datum {
-    pg_sys::Datum::from((&raw const A::ROUTINE.0).cast_mut())
+pub fn handler(routine: &'static Routine) -> pg_sys::Datum {
+    pg_sys::Datum::from((&raw const routine.0).cast_mut())
 }

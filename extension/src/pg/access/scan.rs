@@ -16,7 +16,7 @@ use crate::pg::snapshot::Snapshot;
 use crate::pg::table::OpenTable;
 
 /// A scan under way, of one process. An implementation keeps nothing that it gets for longer than the scan lives.
-pub trait TableScan: Sized + 'static {
+pub trait ScanAccess: Sized + 'static {
     /// The state that all processes of a parallel scan share.
     type Shared: Default + Sync;
 

@@ -1,4 +1,4 @@
-//! The callbacks of scans, generic over the [`TableScan`], and of index fetches, generic over the [`IndexAccess`].
+//! The callbacks of scans, generic over the [`ScanAccess`], and of index fetches, generic over the [`IndexAccess`].
 //!
 //! A descriptor is PostgreSQL's part, then ours. PostgreSQL never frees it with our knowledge when a query fails, so
 //! what it owns hangs off a memory context.
@@ -13,7 +13,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::index::{Found, IndexAccess};
-use super::scan::{ScanPurpose, ScanStart, TableScan};
+use super::scan::{ScanAccess, ScanPurpose, ScanStart};
 use crate::pg::executor::{in_context, small_context};
 use crate::pg::slot::{self, Slot};
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
@@ -54,7 +54,7 @@ pub(super) unsafe extern "C-unwind" fn slot_callbacks(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_begin<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_begin<S: ScanAccess>(
     relation: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
     keys_count: i32,
@@ -91,7 +91,7 @@ pub(super) unsafe extern "C-unwind" fn scan_begin<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_end<S: TableScan>(descriptor: pg_sys::TableScanDesc) {
+pub(super) unsafe extern "C-unwind" fn scan_end<S: ScanAccess>(descriptor: pg_sys::TableScanDesc) {
     // SAFETY: made by `scan_begin`; what is left of the scan goes with its memory context.
     unsafe {
         scan_of::<S>(descriptor).end(OpenTable::new((*descriptor).rs_rd));
@@ -103,7 +103,7 @@ pub(super) unsafe extern "C-unwind" fn scan_end<S: TableScan>(descriptor: pg_sys
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_rescan<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_rescan<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     _keys: *mut pg_sys::ScanKeyData,
     _set_params: bool,
@@ -116,7 +116,7 @@ pub(super) unsafe extern "C-unwind" fn scan_rescan<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_getnextslot<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_getnextslot<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     direction: pg_sys::ScanDirection::Type,
     slot: *mut pg_sys::TupleTableSlot,
@@ -127,7 +127,7 @@ pub(super) unsafe extern "C-unwind" fn scan_getnextslot<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_set_tidrange<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_set_tidrange<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     from: pg_sys::ItemPointer,
     to: pg_sys::ItemPointer,
@@ -137,7 +137,7 @@ pub(super) unsafe extern "C-unwind" fn scan_set_tidrange<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn tuple_tid_valid<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn tuple_tid_valid<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     id: pg_sys::ItemPointer,
 ) -> bool {
@@ -146,14 +146,14 @@ pub(super) unsafe extern "C-unwind" fn tuple_tid_valid<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn parallelscan_estimate<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn parallelscan_estimate<S: ScanAccess>(
     _relation: pg_sys::Relation,
 ) -> pg_sys::Size {
     size_of::<ParallelScan<S::Shared>>()
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn parallelscan_initialize<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn parallelscan_initialize<S: ScanAccess>(
     relation: pg_sys::Relation,
     parallel: pg_sys::ParallelTableScanDesc,
 ) -> pg_sys::Size {
@@ -175,7 +175,7 @@ pub(super) unsafe extern "C-unwind" fn parallelscan_initialize<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn parallelscan_reinitialize<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn parallelscan_reinitialize<S: ScanAccess>(
     _relation: pg_sys::Relation,
     parallel: pg_sys::ParallelTableScanDesc,
 ) {
@@ -185,7 +185,7 @@ pub(super) unsafe extern "C-unwind" fn parallelscan_reinitialize<S: TableScan>(
 
 #[cfg(not(feature = "pg18"))]
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_block<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_block<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     block: *mut pg_sys::TBMIterateResult,
 ) -> bool {
@@ -200,7 +200,7 @@ pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_block<S: TableScan>(
 
 #[cfg(not(feature = "pg18"))]
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_tuple<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_tuple<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     _block: *mut pg_sys::TBMIterateResult,
     slot: *mut pg_sys::TupleTableSlot,
@@ -212,7 +212,7 @@ pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_tuple<S: TableScan>(
 /// The next row of all blocks: this version leaves the bitmap to the access method.
 #[cfg(feature = "pg18")]
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_tuple<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_tuple<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     slot: *mut pg_sys::TupleTableSlot,
     recheck: *mut bool,
@@ -255,7 +255,7 @@ pub(super) unsafe extern "C-unwind" fn scan_bitmap_next_tuple<S: TableScan>(
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_analyze_next_block<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_analyze_next_block<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     block: pg_sys::BlockNumber,
     _strategy: pg_sys::BufferAccessStrategy,
@@ -267,7 +267,7 @@ pub(super) unsafe extern "C-unwind" fn scan_analyze_next_block<S: TableScan>(
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_analyze_next_block<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_analyze_next_block<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     stream: *mut pg_sys::ReadStream,
 ) -> bool {
@@ -282,7 +282,7 @@ pub(super) unsafe extern "C-unwind" fn scan_analyze_next_block<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_analyze_next_tuple<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_analyze_next_tuple<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     _horizon: pg_sys::TransactionId,
     live: *mut f64,
@@ -294,7 +294,7 @@ pub(super) unsafe extern "C-unwind" fn scan_analyze_next_tuple<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_sample_next_block<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_sample_next_block<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     sample: *mut pg_sys::SampleScanState,
 ) -> bool {
@@ -307,7 +307,7 @@ pub(super) unsafe extern "C-unwind" fn scan_sample_next_block<S: TableScan>(
 }
 
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn scan_sample_next_tuple<S: TableScan>(
+pub(super) unsafe extern "C-unwind" fn scan_sample_next_tuple<S: ScanAccess>(
     descriptor: pg_sys::TableScanDesc,
     sample: *mut pg_sys::SampleScanState,
     slot: *mut pg_sys::TupleTableSlot,

@@ -16,7 +16,7 @@ use super::relation::RelationAccess;
 use super::rows::{Conflicts, RowAccess, RowLock};
 use super::scan_callbacks::scan_of;
 use crate::pg::cluster_sort::ClusterIndex;
-use crate::pg::index::{Deletion, EntryMaker, EntrySink, FoundEntries};
+use crate::pg::index::{Deletion, EntryMaker, EntrySink, FoundEntries, IndexDescription};
 use crate::pg::ports;
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::Snapshot;
@@ -361,8 +361,9 @@ pub(super) unsafe extern "C-unwind" fn index_build_range_scan<A: IndexAccess>(
             let is_brin = OpenTable::new(index).access_method() == pg_sys::BRIN_AM_OID;
             A::check_index(table, is_brin);
             let sink = EntrySink::new(index, callback, state);
-            let mut maker = EntryMaker::begin(table, OpenTable::new(index), plan_node(info));
-            let is_concurrent = (*info).ii_Concurrent;
+            let info: IndexDescription<'_> = plan_node(info);
+            let is_concurrent = info.is_concurrent();
+            let mut maker = EntryMaker::begin(table, OpenTable::new(index), info);
             let mut build = |rows| {
                 let maker = &mut maker;
                 let build = IndexBuild {
@@ -382,7 +383,7 @@ pub(super) unsafe extern "C-unwind" fn index_build_range_scan<A: IndexAccess>(
                 let first = u64::from(start);
                 build(IndexedRows::Blocks(first..first + u64::from(blocks)))
             } else if !is_concurrent {
-                build(IndexedRows::All)
+                build(IndexedRows::Seen(None))
             } else {
                 let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
                 let alive = build(IndexedRows::Seen(Snapshot::new(snapshot)));

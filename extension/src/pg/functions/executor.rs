@@ -148,21 +148,17 @@ functions! {
 
 /// A virtual slot for rows of a descriptor, which lives as long as the slot, in the current memory context.
 pub fn virtual_slot(descriptor: Descriptor<'_>) -> Slot {
-    // SAFETY: the descriptor is live, and the operations are PostgreSQL's.
-    unsafe {
-        let operations = &raw const pg_sys::TTSOpsVirtual;
-        Answer::of_c(pg_sys::MakeSingleTupleTableSlot(
-            descriptor.as_ptr(),
-            operations,
-        ))
-    }
+    slot(descriptor, &raw const pg_sys::TTSOpsVirtual)
 }
 
 /// A slot of minimal tuples for rows of a descriptor, which lives as long as the slot, in the current memory context.
 pub fn minimal_slot(descriptor: Descriptor<'_>) -> Slot {
+    slot(descriptor, &raw const pg_sys::TTSOpsMinimalTuple)
+}
+
+fn slot(descriptor: Descriptor<'_>, operations: *const pg_sys::TupleTableSlotOps) -> Slot {
     // SAFETY: the descriptor is live, and the operations are PostgreSQL's.
     unsafe {
-        let operations = &raw const pg_sys::TTSOpsMinimalTuple;
         Answer::of_c(pg_sys::MakeSingleTupleTableSlot(
             descriptor.as_ptr(),
             operations,

@@ -92,20 +92,13 @@ pub fn get_ordering_op_properties(operator: Oid) -> Option<(bool, Oid)> {
     let (mut family, mut input) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
     // SAFETY: a look-up that writes to these places.
     unsafe {
+        let mut number = 0;
+        let found =
+            pg_sys::get_ordering_op_properties(operator, &mut family, &mut input, &mut number);
         #[cfg(not(feature = "pg18"))]
-        let (found, is_descending) = {
-            let mut number = 0;
-            let found =
-                pg_sys::get_ordering_op_properties(operator, &mut family, &mut input, &mut number);
-            (found, number as u32 == pg_sys::BTGreaterStrategyNumber)
-        };
+        let is_descending = number as u32 == pg_sys::BTGreaterStrategyNumber;
         #[cfg(feature = "pg18")]
-        let (found, is_descending) = {
-            let mut number = 0;
-            let found =
-                pg_sys::get_ordering_op_properties(operator, &mut family, &mut input, &mut number);
-            (found, number == pg_sys::CompareType::COMPARE_GT)
-        };
+        let is_descending = number == pg_sys::CompareType::COMPARE_GT;
         found.then_some((is_descending, family))
     }
 }
@@ -243,39 +236,23 @@ pub fn expandRTE<'p>(
 }
 
 /// Expressions over a relation as expressions over one of its children.
-#[cfg(feature = "pg15")]
 pub fn adjust_appendrel_attrs_multilevel<'p, T: View<'p>>(
     root: PlannerInfo<'p>,
     expressions: List<'p, T>,
     child: RelOptInfo<'p>,
     parent: RelOptInfo<'p>,
 ) -> List<'p, T> {
+    let (child, parent) = (child.as_ptr(), parent.as_ptr());
     // SAFETY: live structures. A copy of a list of nodes is a list of such nodes.
     unsafe {
+        #[cfg(feature = "pg15")]
+        let (child, parent) = ((*child).relids, (*parent).relids);
+        let expressions = expressions.as_ptr().cast();
         Answer::of_c(pg_sys::adjust_appendrel_attrs_multilevel(
             root.as_ptr(),
-            expressions.as_ptr().cast(),
-            (*child.as_ptr()).relids,
-            (*parent.as_ptr()).relids,
-        ))
-    }
-}
-
-/// Expressions over a relation as expressions over one of its children.
-#[cfg(not(feature = "pg15"))]
-pub fn adjust_appendrel_attrs_multilevel<'p, T: View<'p>>(
-    root: PlannerInfo<'p>,
-    expressions: List<'p, T>,
-    child: RelOptInfo<'p>,
-    parent: RelOptInfo<'p>,
-) -> List<'p, T> {
-    // SAFETY: live structures. A copy of a list of nodes is a list of such nodes.
-    unsafe {
-        Answer::of_c(pg_sys::adjust_appendrel_attrs_multilevel(
-            root.as_ptr(),
-            expressions.as_ptr().cast(),
-            child.as_ptr(),
-            parent.as_ptr(),
+            expressions,
+            child,
+            parent,
         ))
     }
 }

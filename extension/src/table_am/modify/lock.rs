@@ -4,39 +4,13 @@ use pgrx::pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleKeyShare};
 use pgrx::pg_sys::TM_Result;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
-use super::conflict::{HeldRow, LockMode, Patience, RowClaim, Verdict};
+use super::conflict::{HeldRow, Patience, RowClaim, Verdict};
 use crate::pg::access::RowLock;
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
 use crate::storage::tombstone::{FLAG_MOVED, Tombstone, kind};
 use crate::table::visibility::{XidStatus, xid_status};
 use crate::table::{one_row, tid};
-
-/// A lock that a command requests on a row.
-#[derive(Clone, Copy)]
-struct LockRequest {
-    command: pg_sys::CommandId,
-    mode: LockMode,
-    patience: Patience,
-    /// Whether to lock the newest version if the row was updated.
-    follows_updates: bool,
-}
-
-impl LockRequest {
-    /// The request in PostgreSQL's terms.
-    fn new(request: RowLock) -> LockRequest {
-        LockRequest {
-            command: request.command,
-            mode: request.mode,
-            patience: match request.policy {
-                pg_sys::LockWaitPolicy::LockWaitSkip => Patience::GiveUp,
-                pg_sys::LockWaitPolicy::LockWaitError => Patience::Fail,
-                _ => Patience::Wait,
-            },
-            follows_updates: request.follows_updates,
-        }
-    }
-}
 
 /// Why a lock went on from the row that was asked for.
 #[derive(Clone, Copy)]
@@ -65,7 +39,11 @@ pub fn lock(
     let Some(row) = tid::to_row(id) else {
         return TM_Result::TM_Invisible;
     };
-    let request = LockRequest::new(request);
+    let patience = match request.policy {
+        pg_sys::LockWaitPolicy::LockWaitSkip => Patience::GiveUp,
+        pg_sys::LockWaitPolicy::LockWaitError => Patience::Fail,
+        _ => Patience::Wait,
+    };
     let reason = pg_sys::XLTW_Oper::XLTW_Lock;
     let mut claim = RowClaim::new(table, row, request.mode, request.command, reason);
     // The transaction gets its id before the tail is locked.
@@ -79,8 +57,8 @@ pub fn lock(
         match Step::next(held.verdict, path, claim.row, request) {
             Step::Wait(xid) => {
                 drop(held);
-                if !claim.wait_for(xid, request.patience) {
-                    return refuse_to_wait(table, request.patience);
+                if !claim.wait_for(xid, patience) {
+                    return refuse_to_wait(table, patience);
                 }
             }
             Step::Take => {
@@ -132,7 +110,7 @@ enum Step {
 }
 
 impl Step {
-    fn next(verdict: Verdict, path: Path, row: u64, request: LockRequest) -> Step {
+    fn next(verdict: Verdict, path: Path, row: u64, request: RowLock) -> Step {
         match (verdict, path) {
             (Verdict::Busy(xid), _) => Step::Wait(xid),
             (Verdict::Invisible, Path::Newest(update))
