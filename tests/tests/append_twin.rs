@@ -1,5 +1,5 @@
-//! `lanes.append` into tables with indexes, beside heap tables with the same rows and indexes: index scans find the same
-//! rows, constraints refuse the same batches, and `lanes.check` finds every entry.
+//! `lanes.append` into tables with indexes, beside heap tables with the same rows and indexes: index scans find the
+//! same rows, constraints refuse the same batches, and `lanes.check` finds every entry.
 //!
 //! `LANES_SEED` replays a run; `LANES_ROUNDS` sets the number of pairs of tables.
 

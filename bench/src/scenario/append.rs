@@ -1,10 +1,9 @@
 //! `lanes.append` beside COPY into heap: rows per second of one session, and PostgreSQL's CPU time.
 //!
-//! An append is compared with COPY of equally many rows per transaction: all in one, or a commit
-//! for each batch. COPY into lanes, which PostgreSQL reads row by row, separates the effect of the
-//! batch format from that of the table. Both are also compared where the table has a btree, whose
-//! entries either make row by row (COPY) or run by run (`lanes.append`). Background sealing is part of the measurement, as far as it
-//! proceeds in that time.
+//! An append is compared with COPY of equally many rows per transaction: all in one, or a commit for each batch. COPY
+//! into lanes, which PostgreSQL reads row by row, separates the effect of the batch format from that of the table. Both
+//! are also compared where the table has a btree, whose entries either make row by row (COPY) or run by run
+//! (`lanes.append`). Background sealing is part of the measurement, as far as it proceeds in that time.
 
 use super::append_rows::{Rows, Sent};
 use super::definition::Run;

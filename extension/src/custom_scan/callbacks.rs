@@ -124,7 +124,8 @@ pub fn node_of<'a, N: Node>(child: Child) -> Option<ExecNode<'a>> {
     }
 }
 
-/// A node of another kind than the one that is executing: its state, and what runs, which starts now unless it has.
+/// The state of a node of another kind than the one that is executing, and the values that it has from its first row
+/// on. They are made now if the node has none.
 pub fn running_of<'a, N: Node>(child: Child) -> Option<(&'a mut N, &'a mut N::Running)> {
     let node = node_of::<N>(child)?;
     // SAFETY: the node is of this kind, and its parent, which is executing, is the only one to borrow what it owns.
@@ -166,20 +167,20 @@ pub fn rescan_children(node: ExecNode<'_>, children: Vec<Child>) {
     }
 }
 
-/// A node in PostgreSQL's memory, followed by what it owns.
+/// A node in PostgreSQL's memory, with a pointer to the Rust values that belong to it.
 #[repr(C)]
 struct Owner<N: Node> {
     base: Base,
     own: *mut Own<N>,
 }
 
-/// What a node owns.
+/// The Rust values that belong to a node. They are dropped with the memory context that the node was made in.
 struct Own<N: Node> {
     state: N,
     running: Option<N::Running>,
 }
 
-/// What a node owns.
+/// The Rust values that belong to a node.
 ///
 /// # Safety
 /// The node is of this kind, and nobody else borrows what it owns.
@@ -323,7 +324,7 @@ unsafe fn next_result<N: Node>(node: ExecNode<'_>) -> Option<Slot> {
     }
 }
 
-/// What runs, which starts now unless it has.
+/// The values that a node has from its first row on. They are made now if the node has none.
 ///
 /// # Safety
 /// The node is one of this kind, in execution, and nobody else borrows what it owns.

@@ -53,8 +53,8 @@ impl Translator {
         }
     }
 
-    /// The argument of an aggregate, as [`decimal`](Self::decimal). Aggregates are added to one after the other, so they
-    /// share the columns that they read.
+    /// The argument of an aggregate, as [`decimal`](Self::decimal). Aggregates are added to one after the other, so
+    /// they share the columns that they read.
     ///
     /// # Errors
     /// As for [`decimal`](Self::decimal).

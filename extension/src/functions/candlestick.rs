@@ -1,8 +1,8 @@
 //! `lanes.candlestick(ts, price, volume)`: first, greatest, least and last price, with their times, and the volume.
 //!
 //! Rows whose time or price is NULL do not count. A NULL volume adds nothing. Among equal times, the open is of the row
-//! that arrives first, and the close is of the row that arrives last. Of equal prices, the greatest and the least are of
-//! the earliest time, in whichever order processes combine their candles. NaN is the greatest price.
+//! that arrives first, and the close is of the row that arrives last. Of equal prices, the greatest and the least are
+//! of the earliest time, in whichever order processes combine their candles. NaN is the greatest price.
 
 use std::cmp::Reverse;
 

@@ -1,5 +1,5 @@
-//! The route directly into lanes: vectors are copied, and dictionaries stay dictionaries. The index entries of a run are
-//! made once it is written.
+//! The route directly into lanes: vectors are copied, and dictionaries stay dictionaries. The index entries of a run
+//! are made once it is written.
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;

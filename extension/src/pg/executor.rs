@@ -1,5 +1,7 @@
-//! Parts of the executor that are inline functions in C and run once a row, and what goes with them. Errors jump over
-//! them, so nothing here needs dropping.
+//! Parts of the executor that are inline functions in C and run once a row, and what goes with them. Many of them call
+//! C without an error boundary, because a boundary costs as much as a simple expression. An ERROR there jumps over all
+//! frames up to the nearest boundary. So neither these functions nor their callers up to it may own what needs
+//! dropping.
 
 use std::ffi::c_void;
 

@@ -421,7 +421,7 @@ impl FoundEntries<'_> {
 /// See [`Deletion::retain`].
 const HOPEFUL_MAX: usize = 16;
 
-/// Entries that an index would like to delete, because a page is full or scans have found that nobody sees the rows.
+/// Entries that an index offers to delete, because a page is full or scans have found that nobody sees the rows.
 pub struct Deletion {
     operation: *mut pg_sys::TM_IndexDeleteOp,
 }
@@ -434,7 +434,7 @@ impl Deletion {
         Deletion { operation }
     }
 
-    /// Leaves the entries that the index knows to be dead or of which `is_gone` holds. Returns their number.
+    /// Keeps the entries that the index knows to be dead or of which `is_gone` holds. Returns their number.
     ///
     /// Before it splits a page, an index asks whether older versions of its rows are gone. That costs a look at
     /// each of them and is for nothing in one large UPDATE. So if none of the first [`HOPEFUL_MAX`] versions is

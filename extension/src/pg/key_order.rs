@@ -1,8 +1,8 @@
 //! Rows in about the order of an index's key.
 //!
 //! The order only decides how near to each other the entries of neighbouring rows are in the index, so it need not be
-//! exact. It knows the first two columns of the key, integers, times and floats exactly, and of other values their first
-//! eight bytes.
+//! exact. It knows the first two columns of the key, integers, times and floats exactly, and of other values their
+//! first eight bytes.
 
 use pgrx::pg_sys::{self, Oid};
 

@@ -1,4 +1,5 @@
-//! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use and own what they hold.
+//! The fence around PostgreSQL's C interface. Types that leave this folder are safe to use. Each is a view of a
+//! structure of PostgreSQL that outlives it, or owns what it holds.
 //!
 //! - [`functions`]: tables of PostgreSQL's plain functions and variables, with safe types.
 //! - [`ports`]: C macros and inline functions under their C names; differences between versions of

@@ -77,7 +77,7 @@ impl Numeric {
         values::numeric_sqrt(self)
     }
 
-    /// `scale(self)`: the number of digits after the point of a finite number.
+    /// `scale(self)`: the number of digits after the point. It is an ERROR if the value is NaN or infinite.
     pub fn scale(self) -> i32 {
         values::numeric_scale(self)
     }

@@ -18,20 +18,20 @@
 //! `sql/promql.sql` declares the functions.
 //!
 //! Invariants:
-//! - Everything is read by SQL statements as the caller, under the snapshot of the calling query. So privileges, row-level
-//!   security, remote segments and standbys work as for any query.
+//! - Everything is read by SQL statements as the caller, under the snapshot of the calling query. So privileges,
+//!   row-level security, remote segments and standbys work as for any query.
 //! - Each series is passed to the engine once, in the order of the ids. Its samples have strictly increasing times in
 //!   milliseconds. Of samples with one time the greatest number counts, and a number counts before a NaN: storage may
 //!   contain several, but Prometheus has one.
 //! - Only the backend's own thread calls PostgreSQL. A query over many samples is evaluated by a second thread while
 //!   the backend's thread reads the next batch (`lanes.promql_overlap`, [`lanes_promql::pipeline`]). The second thread
 //!   receives no signals, because PostgreSQL's handlers must run on the backend's own thread.
-//! - Memory is bounded: samples are read for as many series at a time as fit into a buffer, and the engine counts what it
-//!   holds (`lanes.promql_memory`).
+//! - Memory is bounded: samples are read for as many series at a time as fit into a buffer, and the engine counts what
+//!   it holds (`lanes.promql_memory`).
 //!
-//! Failures. A text that is no query is a syntax error with Prometheus's words; what cannot be evaluated, and more samples,
-//! series or bytes than a query may take, are errors too. `statement_timeout` and cancel requests end a query, because the
-//! engine checks for interrupts.
+//! Failures. A text that is no query is a syntax error with Prometheus's words; what cannot be evaluated, and more
+//! samples, series or bytes than a query may take, are errors too. `statement_timeout` and cancel requests end a query,
+//! because the engine checks for interrupts.
 
 pub mod batch;
 pub mod columns;

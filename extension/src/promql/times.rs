@@ -49,8 +49,8 @@ pub fn timestamp_of(millis: i64) -> TimestampWithTimeZone {
     })
 }
 
-/// The length of an interval in milliseconds. A day has 24 hours. It is an error if the interval has months or is shorter
-/// than a millisecond.
+/// The length of an interval in milliseconds. A day has 24 hours. It is an error if the interval has months or is
+/// shorter than a millisecond.
 pub fn length_of(interval: Interval, argument: &str) -> i64 {
     let refuse = |fault: &str| -> ! {
         error::raise(

@@ -172,8 +172,8 @@ thread_local! {
 const ROOM_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Decodes one row of a sealed run, and reads only the bytes of the run's image that the row needs. `kept` is the image
-/// if the arena keeps it. The checksum of an image on pages is not verified. Returns `None` if the row cannot be decoded
-/// so. The caller then reads the whole image, which reports damage.
+/// if the arena keeps it. The checksum of an image on pages is not verified. Returns `None` if the row cannot be
+/// decoded so. The caller then reads the whole image, which reports damage.
 pub fn decode_sealed_row(
     table: OpenTable<'_>,
     shape: &TableShape,

@@ -15,7 +15,7 @@ pub struct BitmapRows {
 }
 
 impl BitmapRows {
-    /// Takes up the rows of a block with some offsets; all that the block can have, without them.
+    /// Looks up the rows that have these offsets in a block. `None` stands for all offsets of the block.
     pub fn start(&mut self, scan: &Scan<'_>, block: u32, offsets: Option<&[u16]>) {
         self.rows.clear();
         self.rows
@@ -38,7 +38,7 @@ impl BitmapRows {
     }
 }
 
-/// The entry numbers of a block, from offsets; all that the block can have, without them.
+/// The entry numbers of some offsets in a block. `None` stands for all offsets of the block.
 fn numbers(block: u32, offsets: Option<&[u16]>) -> impl Iterator<Item = u64> {
     let all = 1..=BLOCK_ROWS as u16;
     let all = offsets.is_none().then_some(all).into_iter().flatten();

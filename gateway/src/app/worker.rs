@@ -1,6 +1,5 @@
-//! A worker: a thread with its own runtime, sessions and batches.
-//!
-//! Workers share only the cache of series, the memory budget and the registration of new series.
+//! A worker: a thread with its own runtime, batches and sessions of the database that write them. All workers use the
+//! values in [`Shared`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,7 @@ use crate::quota::Quotas;
 use crate::receive::WritePath;
 use crate::series::SeriesCache;
 
-/// What all workers share.
+/// The values that all workers of a gateway use. A clone has the same values.
 #[derive(Clone)]
 pub struct Shared {
     /// The settings.
@@ -53,7 +52,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What the workers of a gateway share. They send series to register to `register`.
+    /// Makes these values for one gateway. Its workers send the series that have to be registered to `register`.
     pub fn new(
         settings: AppSettings,
         cache: Arc<SeriesCache>,
@@ -85,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// What the handlers of one worker need besides their paths.
+    /// Makes what the handlers of one worker use besides the worker's own paths for samples and events.
     fn common(&self) -> Common {
         let settings = &self.settings;
         Common {

@@ -133,8 +133,8 @@ impl KeyReader {
         KeyReader { cuts: true, ..self }
     }
 
-    /// Gives all values of a small dictionary their ids at once, in its order: so the codes of a first dictionary are ids as
-    /// they are, and need not be looked up.
+    /// Gives all values of a small dictionary their ids at once, in its order: so the codes of a first dictionary are
+    /// ids as they are, and need not be looked up.
     pub(crate) fn eager(key: Key) -> KeyReader {
         KeyReader {
             eager: true,
@@ -197,7 +197,8 @@ impl KeyReader {
         size_of::<[u32; VECTOR_ROWS]>() + memos + self.stretches.bytes()
     }
 
-    /// The id of the bucket of all rows of a vector, if that was met before and the zone tells so much: no time of it is read then.
+    /// The id of the bucket of all rows of a vector, if that was met before and the zone tells so much: no time of it
+    /// is read then.
     pub(crate) fn id_by_zone(&self, frame: &Frame<'_>) -> Option<u32> {
         let attribute = self.key.zone_attribute()?;
         let (lane, bounds) = (frame.lane_of_any_values(attribute), frame.bounds(attribute));

@@ -1,5 +1,5 @@
-//! The values of a key and their ids, which are dense and count from 0 in order of appearance. Readers of several tables
-//! may share them: then equal values have one id in all.
+//! The values of a key and their ids, which are dense and count from 0 in order of appearance. Readers of several
+//! tables may share them: then equal values have one id in all.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -224,7 +224,8 @@ impl KeyValues {
         (!self.bytes16.is_empty()).then(|| self.bytes16.keys().copied())
     }
 
-    /// How two values lie in a table that is sealed by them (see [`crate::sort`]): items by their bytes, integers, NULL last.
+    /// How two values lie in a table that is sealed by them (see [`crate::sort`]): items by their bytes, integers, NULL
+    /// last.
     pub(crate) fn order(&self, a: u32, b: u32) -> Ordering {
         use KeyValue::{Bytes16, Null, Number, Text, Truth};
         match (self.value(a), self.value(b)) {

@@ -13,7 +13,8 @@ pub type Fetch<'a> = &'a mut dyn FnMut(&mut [u8], Range<usize>) -> Result<()>;
 
 impl EncodedLane<'_> {
     /// Fetches the bytes that [`EncodedLane::decode`] reads for these rows: the lane's head, its patterns, the vectors
-    /// of the rows and its dictionary. The lane lies at `place` of the buffer. Other bytes of the buffer stay as they are.
+    /// of the rows and its dictionary. The lane lies at `place` of the buffer. Other bytes of the buffer stay as they
+    /// are.
     ///
     /// # Errors
     /// The errors of `fetch`; also if the lane is of another kind, or its head is malformed.

@@ -144,8 +144,8 @@ impl<'p> Sides<'p> {
         }
     }
 
-    /// The sides of a join relation, if one of its paths shows them. Where a join by workers has beaten all others, only
-    /// the paths of workers do.
+    /// The sides of a join relation, if one of its paths shows them. Where a join by workers has beaten all others,
+    /// only the paths of workers do.
     pub fn of_joined(root: PlannerInfo<'p>, joined: RelOptInfo<'p>) -> Option<Sides<'p>> {
         let of_workers = joined.partial_pathlist();
         for path in joined.pathlist().iter().chain(of_workers) {

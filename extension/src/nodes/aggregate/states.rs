@@ -1,5 +1,5 @@
-//! The path of a `LanesAggregate` that returns the transition states of its groups, which PostgreSQL combines with others:
-//! those of other [processes](super::workers), or of other [parts of a table](super::parts).
+//! The path of a `LanesAggregate` that returns the transition states of its groups, which PostgreSQL combines with
+//! others: those of other [processes](super::workers), or of other [parts of a table](super::parts).
 
 use super::state::AggregateState;
 use super::terms::{self, ungrouped_columns};

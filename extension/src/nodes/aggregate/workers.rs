@@ -9,8 +9,8 @@
 //! several processes meet reaches `Finalize` once from each of them.
 //!
 //! A node in a worker may write rows to temporary files as one process does, since PostgreSQL's combination does not
-//! need all states of a group at the same time. Where rows cannot wait, it puts [groups](super::super::engine::early_groups)
-//! aside.
+//! need all states of a group at the same time. Where rows cannot wait, it puts
+//! [groups](super::super::engine::early_groups) aside.
 //!
 //! In a hash join, each process reads all rows of the small sides, and joins them with the rows of the segments that it
 //! takes. So each row of the table meets each small row once, in one process. A side that is read in batches is read so

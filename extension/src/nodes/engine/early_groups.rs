@@ -16,8 +16,8 @@ use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::row_store::{RowDescriptor, RowQueue};
 use crate::pg::exec::slot::Slot;
 
-/// So few groups are not put aside, whatever they take. The tables of keys take memory even if they are almost empty, and
-/// a small limit would put each group aside at once.
+/// So few groups are not put aside, whatever they take. The tables of keys take memory even if they are almost empty,
+/// and a small limit would put each group aside at once.
 const GROUPS_MIN: usize = 256;
 
 /// The rows of groups that were put aside.

@@ -43,7 +43,8 @@ pub fn scan_path<'p>(
     (path, pages)
 }
 
-/// The costs of the quals that PostgreSQL evaluates row by row. They may have subqueries that cost far more than the scan.
+/// The costs of the quals that PostgreSQL evaluates row by row. They may have subqueries that cost far more than the
+/// scan.
 struct RowQuals {
     startup: f64,
     /// The costs for all rows that pass the vectorised quals.

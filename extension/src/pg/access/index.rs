@@ -38,8 +38,8 @@ pub trait IndexAccess: 'static {
         horizon: impl FnMut() -> u32,
     ) -> Found;
 
-    /// Leaves of the entries that an index would like to delete those of rows that are gone. Returns the newest
-    /// transaction that deleted or wrote one of them.
+    /// Of the entries that an index offers to delete, keeps those whose rows are gone. Returns the newest transaction
+    /// that deleted or wrote one of these rows.
     fn delete_entries(table: OpenTable<'_>, entries: &mut Deletion) -> pg_sys::TransactionId;
 
     /// Refuses an index that the table cannot have.

@@ -36,7 +36,7 @@ pub trait RelationAccess: 'static {
     /// The bytes of a fork.
     fn size(table: OpenTable<'_>, fork: pg_sys::ForkNumber::Type) -> u64;
 
-    /// What the planner assumes about a table.
+    /// Estimates a table's size for the planner.
     fn estimate(table: OpenTable<'_>) -> Estimate;
 
     /// Refuses TOAST tables.
@@ -54,10 +54,11 @@ pub struct OldestIds {
 pub struct CopyCounts {
     pub kept: f64,
     pub removed: f64,
+    /// The rows among `kept` whose deletion some snapshot may not see. They are copied together with it.
     pub recently_dead: f64,
 }
 
-/// The planner's assumptions about a table.
+/// An estimate of a table's size for the planner.
 pub struct Estimate {
     pub pages: u32,
     pub rows: f64,

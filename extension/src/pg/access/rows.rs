@@ -43,7 +43,9 @@ pub trait RowAccess: 'static {
     /// Ends a bulk insert. The table is about to be closed.
     fn finish_bulk_insert(table: OpenTable<'_>);
 
-    /// Inserts the slot's row for INSERT … ON CONFLICT, which may take it back. The token tells others that.
+    /// Inserts the slot's row for INSERT … ON CONFLICT, which takes the row back if an index has its key already.
+    /// Another transaction that finds the row before this is decided waits on the token, and not for this transaction's
+    /// end.
     fn insert_speculatively(
         table: OpenTable<'_>,
         slot: Slot<'_>,
@@ -97,7 +99,8 @@ pub struct Conflicts<'a> {
 /// What an UPDATE has done.
 pub struct Updated {
     pub result: TM_Result::Type,
-    /// The mode in which the row was locked.
+    /// The mode of the lock that the UPDATE needs on the old version. After a conflict, PostgreSQL locks the row's
+    /// newest version in this mode.
     pub mode: pg_sys::LockTupleMode::Type,
     /// Whether each index needs an entry for the new version.
     pub needs_entries: bool,

@@ -41,7 +41,8 @@ pub trait ScanAccess: Sized + 'static {
     /// Whether a tuple id may be that of a row of the table.
     fn has_id(&mut self, id: &pg_sys::ItemPointerData) -> bool;
 
-    /// Takes up the rows of a block of a bitmap that have some offsets; all rows that the block can have, without them.
+    /// Begins with a block of a bitmap: the next rows are those that have these offsets in the block. `None` stands for
+    /// all offsets of the block.
     fn start_bitmap_block(&mut self, block: u32, offsets: Option<&[u16]>);
 
     /// Stores the next row of the bitmap's block in the slot; false at the end of the block.

@@ -63,19 +63,19 @@ impl RowIntake {
         push(&self.intakes, &mut self.scratch, columns, values, nulls);
     }
 
-    /// Appends a row of lanes that are of the intake's kinds.
+    /// Appends a row of lanes that are of the intake's kinds. Attributes without a lane become NULL.
     ///
     /// # Panics
-    /// If the lanes have fewer attributes.
+    /// If there are more columns than the intake has attributes.
     pub fn push_row(&mut self, columns: &mut [Column], outlet: &RowOutlet, row: usize) {
         self.push_wanted(columns, outlet, row, |_| true);
     }
 
-    /// Appends a row of lanes that are of the intake's kinds. Attributes that are not wanted, counted from 0,
-    /// become NULL.
+    /// Appends a row of lanes that are of the intake's kinds. Attributes without a lane become NULL, and so do those
+    /// that are not wanted. `wanted` gets an attribute's number, counted from 0.
     ///
     /// # Panics
-    /// If the lanes have fewer attributes.
+    /// If there are more columns than the intake has attributes.
     pub fn push_wanted(
         &mut self,
         columns: &mut [Column],

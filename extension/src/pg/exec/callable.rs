@@ -255,8 +255,8 @@ impl Callable {
         (value, self.call.info.isnull)
     }
 
-    /// Calls the function with these arguments first, and NULL for all others. A strict function that gets a NULL is not
-    /// called, and the result is NULL.
+    /// Calls the function with these arguments first, and NULL for all others. A strict function that gets a NULL is
+    /// not called, and the result is NULL.
     pub fn apply(&mut self, first: &[(Datum, bool)]) -> (Datum, bool) {
         let null = (Datum::null(), true);
         let given = first.iter().copied().chain(std::iter::repeat(null));

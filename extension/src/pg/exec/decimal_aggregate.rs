@@ -172,8 +172,8 @@ fn further(end: End, extreme: Numeric, general: Answer) -> Numeric {
     if is_further { general } else { extreme }
 }
 
-/// A sum in the form that `numeric_avg_serialize` writes. All numbers are finite, and counts of numbers with the greatest
-/// scale are for moving windows only.
+/// A sum in the form that `numeric_avg_serialize` writes. All numbers are finite, and counts of numbers with the
+/// greatest scale are for moving windows only.
 fn serialised(sum: DecimalSum) -> Vec<u8> {
     let mut bytes = sum.count.to_be_bytes().to_vec();
     NumericDigits::of(sum.sum, sum.scale).push_state(&mut bytes);

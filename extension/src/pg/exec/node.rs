@@ -184,7 +184,7 @@ impl<'a> ExecNode<'a> {
 pub type CustomPlan<'a> = CustomScan<'a>;
 
 impl CustomScan<'_> {
-    /// What the node computes as its result.
+    /// The entries of the node's target list: one expression for each column of its result.
     pub fn target_list(self) -> *mut pg_sys::List {
         self.as_plan().targetlist().as_ptr()
     }

@@ -13,7 +13,7 @@
 //! | [`planner`] | paths, costs and estimates |
 //! | [`process`] | the server, this process, its transactions and locks |
 //! | [`relation`] | open tables: files, locks, statistics |
-//! | `special` | functions that take or return arrays, or whose declarations differ between versions |
+//! | `special` | functions that no line of a table can declare |
 //! | [`values`] | functions of SQL on values |
 //!
 //! Invariants:

@@ -1,5 +1,7 @@
-//! Functions that take or return arrays, or whose declarations differ between versions of PostgreSQL. The tables say
-//! what a function takes by its types; here the call makes sure of the rest.
+//! Functions that no line of a table can declare. Some take or return arrays, lists of structures, or bytes with their
+//! length. Some return results through pointers, or need arguments that callers must not choose. Some have declarations
+//! that differ between versions of PostgreSQL. In a table, the types of a function say all that it requires. Here the
+//! Rust function makes sure of the rest, or is `unsafe` and says what its caller has to make sure of.
 
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -39,7 +41,8 @@ pub fn get_func_signature(function: Oid) -> (Vec<Oid>, Oid) {
     }
 }
 
-/// What the type cache knows of a type, with what the flags ask for. PostgreSQL keeps it as long as the process.
+/// PostgreSQL's cached facts about a type, such as its comparison operators. The flags (`TYPECACHE_…`) say which facts
+/// are looked up. The entry stays in its place until the process ends.
 pub fn lookup_type_cache(type_of: Oid, flags: u32) -> &'static pg_sys::TypeCacheEntry {
     // SAFETY: the type cache never returns null; an entry stays in its place.
     unsafe { &*pg_sys::lookup_type_cache(type_of, flags as i32) }

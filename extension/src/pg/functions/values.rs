@@ -107,7 +107,7 @@ impl Returned for Interval {
     }
 }
 
-/// Declares such functions: `fn name(argument: Type) -> Type;`. None returns NULL for arguments that are not NULL.
+/// Declares such functions: `fn name(argument: Type) -> Type;`. A result of NULL is a panic, which becomes an ERROR.
 macro_rules! sql_functions {
     ($(
         $(#[$meta:meta])*
@@ -152,7 +152,7 @@ sql_functions! {
     fn numeric_out(a: Numeric) -> String;
     /// `round(a, digits)`
     fn numeric_round(a: Numeric, digits: i32) -> Numeric;
-    /// `scale(a)` of a finite number
+    /// `scale(a)`. NaN and the infinities have no scale: SQL returns NULL for them, so this panics.
     fn numeric_scale(a: Numeric) -> i32;
     /// `sqrt(a)`
     fn numeric_sqrt(a: Numeric) -> Numeric;

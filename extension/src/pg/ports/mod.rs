@@ -68,14 +68,15 @@ pub fn CHECK_FOR_INTERRUPTS() {
     pgrx::check_for_interrupts!();
 }
 
-/// What `tuple_update` says about indexes.
+/// How `tuple_update` tells the executor which indexes need an entry for the new version of a row. PostgreSQL 15 takes
+/// a bool, and later versions a value of an enum.
 #[cfg(feature = "pg15")]
 pub type UpdateIndexes = bool;
 
 #[cfg(not(feature = "pg15"))]
 pub type UpdateIndexes = pg_sys::TU_UpdateIndexes::Type;
 
-/// No index needs a new entry: there are none.
+/// No index needs a new entry: the table has no index.
 #[cfg(feature = "pg15")]
 pub const UPDATE_NO_INDEXES: UpdateIndexes = false;
 

@@ -41,7 +41,8 @@ pub fn update_relation_stats(
 /// `vac_update_relstats` for an index.
 pub fn update_index_stats(index: OpenTable<'_>, blocks: u32, entries: f64) {
     let index = index.as_ptr();
-    // SAFETY: the table is open.
+    // SAFETY: the index is open. PostgreSQL writes to the places that would tell of new frozen ids only if they are not
+    // null.
     unsafe {
         pg_sys::vac_update_relstats(
             index,

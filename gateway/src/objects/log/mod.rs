@@ -44,7 +44,7 @@
 //! - Changes by SQL (INSERT, UPDATE, DELETE) are not logged. Inserted rows are restored from
 //!   offloaded segments. Deleted rows that are still in the log or in segments are restored.
 //! - Level `object` is refused, with a message, for tables whose rows are not appended directly
-//!   (triggers, indexes, CHECK, type modifiers, partitions) and for unlogged tables.
+//!   (triggers, foreign keys, CHECK, generated columns, domains, type modifiers, partitions) and for unlogged tables.
 //! - A failover to a standby that lacks the last commits loses these, as at level `wal`. They are
 //!   still in the log, but their numbers are then assigned to other rows. Level `object` protects
 //!   against the loss of the whole cluster, `replica` against that of one server.

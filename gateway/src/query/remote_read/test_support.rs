@@ -1,4 +1,4 @@
-//! What answers of both types have in common, for decoding by prost.
+//! The message of a label, with which tests decode answers of both types (`SAMPLES` and `STREAMED_XOR_CHUNKS`).
 
 /// A label of a series.
 #[derive(Clone, PartialEq, prost::Message)]
