@@ -281,7 +281,8 @@ unsafe extern "C-unwind" fn execute<N: Node>(
     whole(|| {
         // SAFETY: the node is one of this kind, in execution.
         unsafe {
-            if N::IS_RECHECKED {
+            // Other rows are not rechecked, and need no call of `ExecScan`, which calls back for each row.
+            if N::IS_RECHECKED && ExecNode::at(node).estate().is_rechecking() {
                 let scan = &raw mut (*node).ss;
                 return pg_sys::ExecScan(scan, Some(scan_next::<N>), Some(recheck::<N>));
             }
@@ -297,6 +298,7 @@ unsafe extern "C-unwind" fn execute<N: Node>(
 ///
 /// # Safety
 /// The node is one of this kind, in execution.
+#[inline]
 unsafe fn next_result<N: Node>(node: ExecNode<'_>) -> Option<Slot> {
     let context = node.context();
     loop {
@@ -344,6 +346,7 @@ unsafe fn start<'a, N: Node>(node: ExecNode<'_>) -> &'a mut N::Running {
 ///
 /// # Safety
 /// The node is one of this kind, in execution, and nobody else borrows what it owns.
+#[inline]
 unsafe fn next<N: Node>(node: ExecNode<'_>) -> Option<Slot> {
     let mut row = node.scan_slot().writer();
     // SAFETY: the caller's node is one of this kind; the state and what runs are two values.

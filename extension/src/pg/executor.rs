@@ -66,7 +66,8 @@ pub unsafe fn small_context(name: &'static std::ffi::CStr) -> pg_sys::MemoryCont
     }
 }
 
-/// Runs `work`, whose frames own nothing, within one boundary: an ERROR in it becomes a panic.
+/// Runs `work` within one boundary: an ERROR in it becomes a panic. The frames of `work` own nothing, and it does not
+/// panic itself.
 #[inline]
 pub fn guarded<T: Copy>(work: impl FnOnce() -> T) -> T {
     // SAFETY: nothing between the boundary and the ERROR needs dropping, as the callers in `exec` promise.

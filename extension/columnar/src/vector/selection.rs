@@ -215,6 +215,7 @@ impl Selection {
     }
 
     /// The first row at `from` or after.
+    #[inline]
     pub fn next(&self, from: usize) -> Option<usize> {
         let mut index = from / 64;
         if index >= VECTOR_WORDS {

@@ -17,9 +17,11 @@ impl HashedType {
     /// The type of an expression. The planner has checked that the type has both functions.
     pub fn of(expression: *mut pg_sys::Node) -> HashedType {
         let (type_of, collation) = (type_of(expression), collation_of(expression));
+        // PostgreSQL checks that a hash goes with the equality only if it has looked the equality up before.
+        let equality = SqlFunction::equality(type_of, collation);
         HashedType {
             hash: SqlFunction::hash(type_of, collation),
-            equality: SqlFunction::equality(type_of, collation),
+            equality,
             layout: ValueLayout::of_type(type_of),
         }
     }

@@ -64,7 +64,7 @@ impl RowReader {
 
     /// Reads a row of the vector that was entered last, by its place in the lanes, into the node's slot.
     #[inline]
-    pub fn read(&self, place: usize) {
+    pub(super) fn read(&self, place: usize) {
         for column in &self.columns {
             let value = column.outlet.filled_value(&column.lane, place);
             self.row.slot.set(column.attribute, value);

@@ -81,7 +81,7 @@ pub fn evaluated(node: ExecNode<'_>) -> u64 {
 
 /// The state of an expression of a node's plan, initialised at its first use. It stays the same when the node starts
 /// again.
-pub fn initialised(node: Child, expr: Expr<'_>) -> RowExpression {
+pub(super) fn initialised(node: Child, expr: Expr<'_>) -> RowExpression {
     let scalars = scalars(node);
     let pairs: List<'_, Expr<'_>> = plan_field(scalars.initialised);
     let mut places = (0..pairs.len()).step_by(2);
@@ -219,9 +219,9 @@ impl RunningNode {
     pub fn evaluate(self, expr: Expr<'_>) -> Option<TypedDatum> {
         let state = self.initialised(expr);
         let context = self.0.context();
-        let (datum, is_null) = self
-            .memory()
-            .enter(|| executor::evaluate_here(state, context));
+        let memory = self.memory();
+        let (datum, is_null) =
+            executor::guarded(|| memory.enter(|| executor::evaluate_here(state, context)));
         (!is_null).then(|| TypedDatum::new(datum, expr.type_of()))
     }
 }

@@ -211,14 +211,15 @@ impl TransitionAggregate {
             self.transition.set(index + 1, (value, is_null));
             has_null |= is_null;
         }
-        let old = self.states[group];
+        let state = &mut self.states[group];
+        let old = *state;
         if self.transition.is_strict() {
             if has_null || old.is_null && !old.is_unset {
                 return;
             }
             if old.is_unset {
                 let (first, _) = self.transition.argument(1);
-                self.states[group] = State {
+                *state = State {
                     value: self.values.kept(first),
                     is_null: false,
                     is_unset: false,
@@ -233,7 +234,7 @@ impl TransitionAggregate {
             true => value,
             false => self.values.kept(value),
         };
-        self.states[group] = State {
+        *state = State {
             value: kept,
             is_null,
             is_unset: false,
