@@ -17,14 +17,11 @@ use super::stand_in;
 use crate::error;
 use crate::pg::exec::child::Child;
 use crate::pg::exec::condition_test;
-use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::parallel::SharedState;
-use crate::pg::exec::scalar::{self, Base, RunningNode};
+use crate::pg::exec::scalar::{self, Base};
 use crate::pg::exec::slot::Slot;
-use crate::pg::exec::table::QueryTable;
 use crate::pg::explain::Explain;
-use crate::pg::tree::view::Field;
 use crate::pg::tree::{
     CustomPath, CustomScan, Path, PathTarget, RelOptInfo, View, plan_field, plan_node, tag,
 };
@@ -142,29 +139,6 @@ pub fn state_of<'a, N: Node>(child: Child) -> Option<&'a mut N> {
     let own = unsafe { own::<N>(node) };
     own.note();
     Some(&mut own.state)
-}
-
-/// Opens a table of the range table as the one that the node reads.
-pub fn open_table(node: ExecNode<'_>, index: u32) -> QueryTable {
-    let table = node.range_table(index);
-    scalar::reads(node, table.open().0);
-    table
-}
-
-/// Memory that lives until the node starts again.
-pub fn lasting_memory(node: ExecNode<'_>) -> Memory {
-    RunningNode::of(node).memory()
-}
-
-/// Rescans children of a node.
-pub fn rescan_children(node: ExecNode<'_>, children: Vec<Child>) {
-    for child in children {
-        child.add_changed_parameters(node.changed_parameters());
-        // With changed parameters, a child rescans itself before its next row.
-        if !child.has_changed_parameters() {
-            child.rescan();
-        }
-    }
 }
 
 /// A node in PostgreSQL's memory, with a pointer to the Rust values that belong to it.
@@ -378,12 +352,7 @@ unsafe extern "C-unwind" fn recheck<N: Node>(
 ) -> bool {
     whole(|| {
         // SAFETY: `execute` passes a node of this kind; the slot has a row.
-        let (node, row) = unsafe {
-            (
-                ExecNode::at(node.cast()),
-                <Slot as Field<'static>>::of(slot),
-            )
-        };
+        let (node, row) = unsafe { (ExecNode::at(node.cast()), plan_field::<Slot>(slot)) };
         // The node's expressions expect a slot whose columns are all read.
         row.read_all();
         node.context().set_scan_row(row);
@@ -414,7 +383,7 @@ unsafe extern "C-unwind" fn rescan<N: Node>(node: *mut pg_sys::CustomScanState) 
                 .is_some_and(|running| N::rewind(running, exec));
             if !is_rewound {
                 own.stop();
-                rescan_children(exec, own.state.children_begun(exec));
+                exec.rescan(own.state.children_begun(exec));
             }
             if N::IS_RECHECKED {
                 pg_sys::ExecScanReScan(&raw mut (*node).ss);

@@ -13,7 +13,6 @@ use pgrx::pg_sys;
 use super::plan::HashJoinPlan;
 use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
-use crate::custom_scan::callbacks::lasting_memory;
 use crate::expressions::condition_code;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::value_codes::ValueCodes;
@@ -90,7 +89,7 @@ impl GroupCodes {
     ) -> GroupCodes {
         GroupCodes {
             expression: SmallExpression::of(expression, plan, keys, node),
-            of_values: ValueCodes::new(expression, lasting_memory(node)),
+            of_values: ValueCodes::new(expression, node.lasting_memory()),
             codes: SeriesColumn::new(NumberType::I64),
             unknown: 0,
             never: None,

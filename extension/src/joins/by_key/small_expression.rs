@@ -4,7 +4,6 @@ use pgrx::pg_sys;
 
 use super::plan::HashJoinPlan;
 use super::small_side::SmallSide;
-use crate::custom_scan::callbacks::lasting_memory;
 use crate::pg::columns;
 use crate::pg::exec::expression::{RowContext, RowExpression};
 use crate::pg::exec::node::ExecNode;
@@ -31,7 +30,7 @@ impl SmallExpression {
             (pg_sys::OUTER_VAR, number)
         };
         let of_slot = columns::renumbered(expression, number);
-        let memory = lasting_memory(node);
+        let memory = node.lasting_memory();
         SmallExpression {
             expression: memory.enter(|| node.initialise_uncompiled(of_slot)),
             context: node.context(),

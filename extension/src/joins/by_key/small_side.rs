@@ -18,7 +18,6 @@ use super::small_column::Column;
 use super::small_row::{Row, SlotRow, VectorRow};
 use super::vector_child::{ColumnSource, OpenVectors, VectorChild};
 use super::vector_rows::{NumberColumn, VectorKeys};
-use crate::custom_scan::callbacks::lasting_memory;
 use crate::error;
 use crate::expressions::translate::to_scalar;
 use crate::pg::exec::child::Child;
@@ -84,7 +83,7 @@ impl SmallSide {
         let child = node.children()[child];
         let types = child.column_types();
         let columns: Vec<Column> = types.into_iter().map(Column::of).collect();
-        let lasting = lasting_memory(node);
+        let lasting = node.lasting_memory();
         let outputs = columns.len().saturating_sub(keys.len());
         let codes = keys.iter().map(|given| given.then(KeyCodes::default));
         SmallSide {

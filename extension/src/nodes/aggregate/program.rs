@@ -11,7 +11,6 @@ use pgrx::pg_sys;
 
 use super::undecoded::UndecodedKeys;
 use super::zone_runs::ZoneRuns;
-use crate::custom_scan::callbacks::lasting_memory;
 use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::row_function::KeysByCode;
@@ -139,7 +138,7 @@ impl Program {
         });
         let scalars = Scalars::of(node);
         let mut translator = translator(plan, scalars, grouped.len(), &conditions);
-        let values = lasting_memory(node).child(c"LanesAggregate keys");
+        let values = node.lasting_memory().child(c"LanesAggregate keys");
         let by_code = KeysByCode::new(grouped.len() + conditions.len(), values);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();
@@ -226,7 +225,7 @@ impl Program {
         self.aggregation.finish();
         let early = self.early.take();
         let mut early = early.unwrap_or_else(|| EarlyGroups::new(node));
-        let memory = lasting_memory(node).child(c"LanesAggregate groups");
+        let memory = node.lasting_memory().child(c"LanesAggregate groups");
         let mut groups = self.groups(memory, None);
         early.put(&mut groups, node);
         self.aggregation = groups.into_aggregation();

@@ -7,7 +7,7 @@ use lanes_columnar::vector::{Evaluation, EvaluationError};
 
 use super::program::Program;
 use super::shared::{OfWorkers, SharedAggregation};
-use crate::custom_scan::callbacks::{self, Callbacks, lasting_memory, open_table};
+use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, ParallelNode, Planned};
 use crate::custom_scan::{privilege, stand_in};
 use crate::error;
@@ -101,7 +101,7 @@ impl Node for AggregateState {
         };
         if let Outcome::OutOfOrder = outcome {
             self.is_out_of_order = true;
-            callbacks::rescan_children(node, node.children());
+            node.rescan(node.children());
             outcome = self.read(node, Arrival::Any)?;
         }
         match outcome {
@@ -229,7 +229,7 @@ impl AggregateState {
     /// Reads the table.
     fn read(&mut self, node: ExecNode<'_>, arrival: Arrival) -> Translation<Outcome> {
         let plan = EnginePlan::of(node.plan());
-        let table = open_table(node, plan.index);
+        let table = node.open_table(plan.index);
         let Some(mut program) = Program::of(&plan, node, arrival)? else {
             return Ok(Outcome::TooLarge);
         };
@@ -251,7 +251,7 @@ impl AggregateState {
         let limit = limit.filter(|_| !can_wait);
         if can_wait {
             let attributes = waiting_rows::aside(program.looked_at(), &table.kinds());
-            let (scalars, memory) = (scalars.clone(), lasting_memory(node));
+            let (scalars, memory) = (scalars.clone(), node.lasting_memory());
             let waiting = WaitingRows::new(attributes, scalars, memory, hash_memory_limit());
             program.waiting = Some(waiting);
         }
@@ -344,7 +344,7 @@ impl AggregateState {
         let early = program.early.as_ref();
         self.early_groups = early.map_or(0, |early| early.groups as u64);
         let groups = program
-            .groups(lasting_memory(node), plan.order)
+            .groups(node.lasting_memory(), plan.order)
             .limited(plan.limit.clone())
             .with_absent(plan.absent.clone());
         let groups = match plan.is_partial {

@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::plan::GapfillPlan;
 use super::run::{Range, Run};
 use super::steps::{Steps, Width};
-use crate::custom_scan::callbacks::{Callbacks, lasting_memory};
+use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::error;
 use crate::expressions::scalar::{self, RunningNode};
@@ -56,7 +56,7 @@ impl Node for GapfillState {
             pg_sys::INT8OID => Width::Integer(width.datum().value() as i64),
             _ => Width::Interval(width.interval().ok_or("a width that is no interval")?),
         };
-        let memory = lasting_memory(node);
+        let memory = node.lasting_memory();
         let zone = evaluated(plan.zone).map(|zone| {
             let layout = ValueLayout::of_type(pg_sys::TEXTOID);
             memory.copy(zone.datum(), layout)

@@ -18,7 +18,7 @@ use pgrx::pg_sys;
 
 use super::column_child;
 use super::latest_plan::{self, LatestJoinPlan};
-use crate::custom_scan::callbacks::{Callbacks, open_table};
+use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::{privilege, stand_in};
 use crate::error;
@@ -101,7 +101,7 @@ impl Node for LatestJoinState {
     /// Reads the table.
     fn start(&mut self, node: ExecNode<'_>) -> Translation<FoundJoinedRows> {
         let plan = LatestJoinPlan::of(node.plan());
-        let table = open_table(node, plan.join.table);
+        let table = node.open_table(plan.join.table);
         let (mut pass, outputs) = Pass::of(&plan, node)?;
         let mut source = VectorSource::begin(table, pass.filter.zones_wanted.clone());
         source.want_only(pass.translator.attributes());

@@ -7,7 +7,7 @@ use lanes_columnar::vector::selection::Selection;
 
 use super::column_child;
 use super::row_bound::RowBound;
-use crate::custom_scan::callbacks::{Callbacks, open_table};
+use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::{names, privilege, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator};
@@ -83,7 +83,7 @@ impl Node for HashJoinState {
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningHashJoin> {
         let plan = EnginePlan::of(node.plan());
-        let table = open_table(node, plan.index);
+        let table = node.open_table(plan.index);
         let Some(join) = &plan.hash_join else {
             return Err("no join".into());
         };

@@ -10,7 +10,7 @@ use super::below::Below;
 use super::group_lanes::GroupLanes;
 use super::outputs::Outputs;
 use super::program::Program;
-use crate::custom_scan::callbacks::{Callbacks, lasting_memory};
+use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::{privilege, stand_in};
 use crate::error;
@@ -126,7 +126,7 @@ impl NestedState {
         program.aggregation.finish();
         self.groups = program.aggregation.groups();
         let shapes = (program.keys, program.shapes);
-        let memory = lasting_memory(node);
+        let memory = node.lasting_memory();
         let groups = Groups::new(program.aggregation, shapes, values, memory, None);
         Ok(Some(groups))
     }

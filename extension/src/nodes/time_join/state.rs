@@ -14,7 +14,7 @@ use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use pgrx::pg_sys;
 
-use crate::custom_scan::callbacks::{Callbacks, open_table};
+use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::{names, privilege, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator, to_datum};
@@ -111,7 +111,7 @@ impl Node for JoinState {
 
     fn start(&mut self, node: ExecNode<'_>) -> Translation<RunningTimeJoin> {
         let plan = EnginePlan::of(node.plan());
-        let table = open_table(node, plan.index);
+        let table = node.open_table(plan.index);
         let Some(join) = &plan.join else {
             return Err("no join".into());
         };

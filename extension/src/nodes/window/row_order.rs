@@ -19,7 +19,6 @@ use super::input::{Time, WindowInput};
 use super::plan::WindowPlan;
 use super::rows::{HeldRows, RowBuffer, SortedRows, WaitingRow};
 use super::values::Values;
-use crate::custom_scan::callbacks;
 use crate::error;
 use crate::expressions::translate::Translation;
 use crate::functions::delta;
@@ -71,7 +70,7 @@ impl RowOrder {
     /// The reason why the plan cannot be executed.
     pub fn begin(node: ExecNode<'_>) -> Translation<RowOrder> {
         let plan = WindowPlan::of(node.plan());
-        let table = callbacks::open_table(node, plan.index);
+        let table = node.open_table(plan.index);
         let columns = plan.attributes();
         let (mut input, windows) = WindowInput::begin(&plan, node, table, &columns)?;
         let buffer = RowBuffer::new(windows.len(), &plan.column_types());

@@ -5,6 +5,7 @@ use pgrx::pg_sys;
 use super::child::Child;
 use super::expression::{Projection, RowContext, RowExpression, RowQual};
 use super::memory::Memory;
+use super::scalar::{self, RunningNode};
 use super::slot::Slot;
 use super::table::QueryTable;
 use crate::pg::functions::executor as functions;
@@ -111,10 +112,22 @@ impl<'a> ExecNode<'a> {
         QueryTable::new(table, self.snapshot())
     }
 
+    /// Opens a table of the range table as the one that the node reads.
+    pub fn open_table(self, index: u32) -> QueryTable {
+        let table = self.range_table(index);
+        scalar::reads(self, table.open().0);
+        table
+    }
+
     /// The object id of a table of the query's range table, which need not be open.
     pub fn range_table_oid(self, index: u32) -> pg_sys::Oid {
         let entry = self.estate().range_table().get(index as usize - 1);
         entry.expect("the index is the plan's own").relid()
+    }
+
+    /// Memory that lives until the node starts again.
+    pub fn lasting_memory(self) -> Memory {
+        RunningNode::of(self).memory()
     }
 
     /// Memory that lives as long as the query.
@@ -167,6 +180,17 @@ impl<'a> ExecNode<'a> {
     /// The flags with which the query was started.
     pub fn flags(self) -> i32 {
         self.estate().flags()
+    }
+
+    /// Rescans children of the node.
+    pub fn rescan(self, children: Vec<Child>) {
+        for child in children {
+            child.add_changed_parameters(self.changed_parameters());
+            // With changed parameters, a child rescans itself before its next row.
+            if !child.has_changed_parameters() {
+                child.rescan();
+            }
+        }
     }
 
     /// The children that EXPLAIN shows: those that execution has begun, unless one is [replaced](Self::show_child).

@@ -16,7 +16,6 @@ use lanes_columnar::vector::{Evaluation, narrow};
 use super::calls::{self, Wanted};
 use super::group_ranks::{self, KeyOrder};
 use super::plan::PartitionedPlan;
-use crate::custom_scan::callbacks;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::window::plan;
@@ -86,7 +85,7 @@ impl PartitionedInput {
         node: ExecNode<'_>,
         kept: &[usize],
     ) -> Translation<PartitionedInput> {
-        let table = callbacks::open_table(node, plan.index);
+        let table = node.open_table(plan.index);
         let mut translator = Translator::new(Scalars::of(node));
         let filter = Filter::of(&mut translator, plan.quals.iter().map(|qual| qual.as_ptr()))?;
         let (groups, key_orders) = groups(plan, &mut translator)?;
