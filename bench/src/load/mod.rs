@@ -19,7 +19,7 @@
 //! | [`worker`], [`clock`] | the loop of one thread over its connections |
 //! | [`latency`] | quantiles |
 //! | [`outcome`] | the figures, and whether they are plausible: Little's law, the client's own CPU |
-//! | [`run`] | threads, window and watched processes |
+//! | [`mod@run`] | threads, window and watched processes |
 //! | [`ramp`] | the lowest load that reaches 95 % of the peak |
 //! | [`tool`] | `lanes-bench load`, for any URL, in the manner of wrk and k6 |
 //!

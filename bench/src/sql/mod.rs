@@ -15,7 +15,7 @@
 //! | [`options`] | the command line of `lanes-bench sql` |
 //! | [`definition`] | a row of the table: queries per system, reference answer and bar, read from `definitions/*.toml` |
 //! | [`generate`], [`random`] | trades, quotes and events from a fixed seed |
-//! | [`reference`], [`function_answers`] | the expected answer to each row, computed plainly from the generated data |
+//! | [`mod@reference`], [`function_answers`] | the expected answer to each row, computed plainly from the generated data |
 //! | [`answer`] | answers as values, and their comparison |
 //! | [`column_files`], [`load`], [`copy`] | the data for the peers and for PostgreSQL |
 //! | [`postgres_run`], [`decode`] | queries through a local connection; conversion of rows to answers |
@@ -24,7 +24,7 @@
 //! | [`measurement`] | the result of a row's query on one system |
 //! | [`judge`] | the comparison of a row's bar with its measurements |
 //! | [`report`] | the table and `target/bench/sql.json` |
-//! | [`run`] | the order of a whole run |
+//! | [`mod@run`] | the order of a whole run |
 //! | [`open_and_sealed`] | the queries on the same rows open and sealed, for the scenario `sealed` |
 //!
 //! # Rules

@@ -194,7 +194,9 @@ fn may_fail(expr: Expr<'_>) -> bool {
             Kind::DistinctExpr(_)
                 | Kind::NullIfExpr(_)
                 | Kind::ScalarArrayOpExpr(_)
-                | Kind::Other(NodeTag::T_CoerceViaIO | NodeTag::T_ArrayCoerceExpr)
+                | Kind::Other(
+                    NodeTag::T_CoerceViaIO | NodeTag::T_ArrayCoerceExpr | NodeTag::T_CoerceToDomain
+                )
         ),
     })
 }

@@ -167,7 +167,7 @@ fn readiness(status: &Status, metrics: &DeliverMetrics) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns who sent the request, as [`observe`] found out.
+/// Returns who sent the request, as [`observe()`] found out.
 fn caller(extensions: &Extensions) -> Caller {
     extensions.get::<Arc<User>>().cloned()
 }

@@ -8,7 +8,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`write`] | a request, from its body to its answer |
+//! | [`mod@write`] | a request, from its body to its answer |
 //! | [`format`](mod@format) | the format by `Content-Type`, faults of bodies, times as text |
 //! | [`catalogue`] | tables, as PostgreSQL described them recently |
 //! | `creation` | creation of a table for its first body |

@@ -5,8 +5,8 @@
 //! | [`media_type`] | the check of the headers |
 //! | [`decompress`] | snappy; the declared length is checked before it is used |
 //! | [`decode`] | series and samples, read in place |
-//! | [`resolve`] | rows with series ids, and label sets to register |
-//! | [`write`] | a request, from its body to its answer |
+//! | [`mod@resolve`] | rows with series ids, and label sets to register |
+//! | [`mod@write`] | a request, from its body to its answer |
 //! | [`metrics`] | what is counted |
 //! | [`fuzz`] | the fuzzing entry |
 //!

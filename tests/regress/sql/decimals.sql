@@ -51,6 +51,10 @@ PREPARE root(numeric) AS SELECT count(*), sum(p) FROM l WHERE s = 'none' AND p >
 EXECUTE root(-1);
 EXECUTE root(4);
 DEALLOCATE root;
+CREATE DOMAIN positive AS numeric CHECK (VALUE > 0);
+PREPARE bounded(numeric) AS SELECT count(*), sum(p) FROM l WHERE s = 'none' AND p > $1::positive * 2;
+EXECUTE bounded(-1);
+DEALLOCATE bounded; DROP DOMAIN positive;
 RESET plan_cache_mode;
 -- By workers, and over sealed rows: the states of workers are PostgreSQL's own.
 CREATE TABLE many (s text, p numeric(12,2), u numeric, odd numeric) USING lanes;

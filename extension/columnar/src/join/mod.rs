@@ -17,8 +17,8 @@
 //!   a key are searched in order.
 //! - [`asof`], [`window`]: the match of each left row.
 //! - [`side_by_side`]: joins without a series, while both sides are read in the order of their
-//!   times: [`merge`] for the nearest rows, [`sliding`] for aggregates.
-//!   [`reading`]: their safe use.
+//!   times: [`merge`] for the nearest rows, [`sliding`] for aggregates. [`reading`]: the order of
+//!   their calls.
 //! - [`by_key`]: joins without a series, while both sides are read by key and time: the nearest
 //!   rows.
 //! - [`joined_column`]: the columns of the matches.

@@ -31,9 +31,9 @@ impl LaneBuffer {
     /// Sets the value of a row, where values lie side by side.
     #[inline]
     pub fn set<T: LaneValue>(&mut self, row: usize, value: T) {
+        const { assert!(size_of::<T>() <= size_of::<u64>()) };
         assert!(row < VECTOR_ROWS, "a row outside of the vector");
-        // SAFETY: the buffer has room for a vector of values of this width, which is at most that
-        // of a word.
+        // SAFETY: the buffer has a word for each row of a vector, and a value is no larger.
         unsafe { self.0.as_mut_ptr().cast::<T>().add(row).write(value) }
     }
 }
@@ -44,5 +44,5 @@ impl LaneBuffer {
 /// The type has at most 8 bytes, no greater alignment, and no invalid bit patterns.
 pub unsafe trait LaneValue: Copy {}
 
-// SAFETY: the number types are plain numbers of at most 8 bytes, and so are a dictionary's codes.
+// SAFETY: a number of a lane is a plain number; the buffer checks how large it is.
 unsafe impl<T: Number> LaneValue for T {}

@@ -15,8 +15,8 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`build`] | label sets to a run |
-//! | [`merge`] | several runs to one |
-//! | [`select`] | the ids that a selector selects |
+//! | [`mod@merge`] | several runs to one |
+//! | [`mod@select`] | the ids that a selector selects |
 //! | [`top`] | the values of the most series |
 //! | [`directory`] | the directory of a run |
 //! | [`block`] | a block: values and their postings |

@@ -1,5 +1,5 @@
-//! The callbacks of tables, generic over the [`TableAccess`](super::TableAccess): rows, relations, and the building
-//! and cleaning of indexes.
+//! The callbacks of tables, generic over the traits of [`super`]: rows, relations, and the building and cleaning of
+//! indexes.
 
 #![allow(
     clippy::too_many_arguments,

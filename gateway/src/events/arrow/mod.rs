@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`messages`] | lengths and counts, checked before anything is allocated for them |
 //! | [`stream`] | record batches, whose schema is checked against the table's columns |
-//! | [`column`], [`append`] | the arrays of all record batches, joined into one column each |
+//! | [`mod@column`], [`append`] | the arrays of all record batches, joined into one column each |
 //!
 //! | Arrow | batch |
 //! |---|---|

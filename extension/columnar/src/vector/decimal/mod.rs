@@ -10,7 +10,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `item` | reads a `numeric` as PostgreSQL stores it |
-//! | [`column`] | columns, which several expressions may share |
+//! | [`mod@column`] | columns, which several expressions may share |
 //! | [`decimals`] | the decimals of a vector |
 //! | [`operation`] | sums, differences and products of two vectors |
 //! | [`value`] | expressions: columns, constants, integers, operations, choices |

@@ -17,8 +17,8 @@
 use super::outcome::{Outcome, one};
 use super::summary::{Done, totals};
 use super::{
-    Check, checked, containers, finish, formatting, images, lints, made_packages, page_modules,
-    python_client, rust_tests, set_up_for, suites, versions,
+    Check, checked, containers, documentation, finish, formatting, images, lints, made_packages,
+    page_modules, python_client, rust_tests, set_up_for, suites, versions,
 };
 use crate::packages::Purpose;
 use crate::peers;
@@ -111,6 +111,7 @@ pub fn run(words: &[String]) -> Result<()> {
         set_up,
         checked("fmt", formatting),
         checked("clippy", lints),
+        checked("doc", documentation),
         checked("rust", rust_tests::long),
         checked("regress", || suites::regress(&[])),
         checked("isolation", || suites::isolation(&[])),

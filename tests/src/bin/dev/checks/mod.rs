@@ -70,7 +70,7 @@ struct Tests {
 }
 
 /// The checks in the order in which they run: the quickest to fail is first.
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     Check {
         name: "fmt",
         needs_set_up: false,
@@ -82,6 +82,12 @@ const CHECKS: [Check; 10] = [
         needs_set_up: true,
         tests: None,
         run: |_| lints(),
+    },
+    Check {
+        name: "doc",
+        needs_set_up: true,
+        tests: None,
+        run: |_| documentation(),
     },
     Check {
         name: "rust",
@@ -261,4 +267,13 @@ fn lints() -> Result<Vec<Outcome>> {
     command.args(["clippy", "--locked", "--release", "--workspace"]);
     command.args(["--all-targets", "--", "-D", "warnings"]);
     Ok(vec![one("lints", &mut command)])
+}
+
+/// Makes the pages of the code's comments, whose links have to lead somewhere.
+fn documentation() -> Result<Vec<Outcome>> {
+    let mut command = cargo();
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    command.args(["doc", "--locked", "--release", "--workspace"]);
+    command.args(["--no-deps", "--document-private-items"]);
+    Ok(vec![one("links of comments", &mut command)])
 }
