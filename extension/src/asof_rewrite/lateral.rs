@@ -265,7 +265,7 @@ fn arrival<'p>(entry: RangeTblEntry<'p>, index: i32) -> Vec<(Var<'p>, pg_sys::Oi
 }
 
 /// The names of a query's columns.
-fn output_names<'p>(query: Query<'p>) -> List<'p, Name<'p>> {
+pub fn output_names<'p>(query: Query<'p>) -> List<'p, Name<'p>> {
     let outputs = query.outputs();
     List::new(outputs.map(|target| make::name(target.resname().unwrap_or_default())))
 }

@@ -1,5 +1,5 @@
 //! Rewrites ASOF joins, which join each row of the left side with the row of the right side that is
-//! the latest at its time.
+//! the latest at its time, and sub-selects of the select list that find such a row.
 //!
 //! ```text
 //! Query ─ planner hook ─► rewrite (which joins) ─► condition (the marker's call; tolerance)
@@ -18,6 +18,7 @@
 //! | [`join_tree`] | makes a right side that is a join one sub-select |
 //! | [`lateral`] | builds the sub-select that finds the match |
 //! | [`descend`] | adapts a tree that moves one query level down |
+//! | [`scalar`] | makes sub-selects of the select list joins |
 //!
 //! The rewrite turns `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` into `t LEFT JOIN
 //! LATERAL (SELECT q's columns FROM q WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival
@@ -44,4 +45,5 @@ mod join_tree;
 pub mod lateral;
 pub mod marker;
 pub mod rewrite;
+pub mod scalar;
 pub mod tolerance;

@@ -1,9 +1,9 @@
 //! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
-//! joins and queries with filled gaps. Around planning it collects reasons, which `lanes.vectorize = require` then
+//! joins, queries with filled gaps, and sub-selects that find rows by time. Around planning it collects reasons, which `lanes.vectorize = require` then
 //! [checks](super::require). After planning it makes window functions [printable](crate::nodes::window::finished).
 
 use super::require;
-use crate::asof_rewrite::{marker, rewrite};
+use crate::asof_rewrite::{marker, rewrite, scalar};
 use crate::gapfill_rewrite;
 use crate::nodes::window::finished;
 use crate::pg::hooks::{self, PlannerHook};
@@ -23,7 +23,7 @@ struct Planning;
 
 impl PlannerHook for Planning {
     fn before(query: Query<'_>, options: u32) -> Query<'_> {
-        let query = without_gaps(without_markers(query));
+        let query = scalar::rewritten(without_gaps(without_markers(query)));
         reasons::begin(options, transaction::nest_level());
         query
     }

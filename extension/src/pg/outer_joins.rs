@@ -36,6 +36,16 @@ pub fn renumber(variable: Var<'_>, renumbered: impl Fn(i32) -> Option<i32>) {
     variable.set_nulling_joins(indexes.fold(Relids::NONE, planner::bms_add_member));
 }
 
+/// Notes that an outer join can make a column NULL, which no other one can.
+#[cfg(feature = "pg15")]
+pub fn add(_variable: Var<'_>, _join: i32) {}
+
+/// Notes that an outer join can make a column NULL, which no other one can.
+#[cfg(not(feature = "pg15"))]
+pub fn add(variable: Var<'_>, join: i32) {
+    variable.set_nulling_joins(planner::bms_add_member(Relids::NONE, join));
+}
+
 /// Makes the columns in the expressions of a finished plan equal to those in its target list. The node computes the
 /// target list above its own joins, and its other expressions below some of them. PostgreSQL compares columns with
 /// the outer joins below them when it looks for the node's target list in `custom_scan_tlist`.

@@ -8,7 +8,7 @@ use super::expression::Expr;
 use super::list::{Integers, List, Oids};
 #[cfg(not(feature = "pg15"))]
 use super::planner::Relids;
-use super::query::SortGroupClause;
+use super::query::{Query, SortGroupClause};
 use super::tag;
 use super::view::views;
 use crate::pg::typed_datum::TypedDatum;
@@ -155,6 +155,13 @@ views! {
         boolop: pg_sys::BoolExprType::Type;
     } {
         args: List<'p, Expr<'p>>;
+    } {}
+
+    /// A sub-select in an expression, before planning.
+    SubLink of SubLink {
+        subLinkType: pg_sys::SubLinkType::Type;
+    } {
+        subselect: Option<Query<'p>>;
     } {}
 
     /// A subquery with a plan of its own.

@@ -7,6 +7,7 @@ use pgrx::pg_sys::{self, Oid};
 use super::expression::Expr;
 use super::list::{Integers, List, Oids};
 use super::operands::{FuncExpr, TargetEntry};
+use super::tag::Node;
 use super::view::views;
 use super::window::WindowClause;
 #[cfg(feature = "pg18")]
@@ -111,8 +112,10 @@ views! {
         securityQuals: List<'p, Expr<'p>>;
         eref: Option<Alias<'p>>;
         alias: Option<Alias<'p>>;
+        ctename: Option<&'p CStr>;
     } {
         set_kind = rtekind: pg_sys::RTEKind::Type;
+        set_join_kind = jointype: pg_sys::JoinType::Type;
         set_lateral = lateral: bool;
         set_in_from = inFromCl: bool;
         set_cte_levels_up = ctelevelsup: u32;
@@ -126,6 +129,13 @@ views! {
         #[cfg(feature = "pg18")]
         set_group_expressions = groupexprs: List<'p, Expr<'p>>;
     }
+
+    /// A query of WITH.
+    CommonTableExpr of CommonTableExpr {} {
+        ctename: Option<&'p CStr>;
+        /// A query, unless the statement is one that changes rows.
+        ctequery: Option<Expr<'p>>;
+    } {}
 
     /// A function in FROM.
     RangeTblFunction of RangeTblFunction {} {
@@ -160,8 +170,10 @@ views! {
         rarg: Option<JoinTree<'p>>;
         quals: Option<Expr<'p>>;
     } {
+        set_kind = jointype: pg_sys::JoinType::Type;
         set_index = rtindex: i32;
     } {
+        set_left = larg: Option<JoinTree<'p>>;
         set_right = rarg: Option<RangeTblRef<'p>>;
         set_quals = quals: Option<Expr<'p>>;
     }
@@ -214,6 +226,14 @@ impl<'p> Query<'p> {
     /// The sets of GROUPING SETS, after the planner has expanded them: each has the references of its clauses.
     pub fn expanded_sets(self) -> Vec<Integers<'p>> {
         self.groupingSets().integer_lists()
+    }
+
+    /// The queries of WITH, with their names.
+    pub fn common_tables(self) -> impl Iterator<Item = (&'p CStr, Query<'p>)> {
+        self.cteList().iter().filter_map(|entry| {
+            let common: CommonTableExpr<'p> = entry.downcast()?;
+            Some((common.ctename()?, common.ctequery()?.downcast()?))
+        })
     }
 
     /// The conditions of WHERE that are joined by AND.
@@ -291,6 +311,13 @@ impl<'p> RangeTblEntry<'p> {
     /// Whether the entry is a relation: a table, a view or something like them.
     pub fn is_relation(self) -> bool {
         self.rtekind() == pg_sys::RTEKind::RTE_RELATION
+    }
+
+    /// The name of the query of WITH that the entry is, and how many levels up its WITH is; `None` for other entries.
+    pub fn common_table(self) -> Option<(&'p CStr, u32)> {
+        let is_common = self.rtekind() == pg_sys::RTEKind::RTE_CTE;
+        let name = self.ctename().filter(|_| is_common)?;
+        Some((name, self.ctelevelsup()))
     }
 
     /// The name of a column, counted from 1, which the entry has; of the whole row the entry's own name.

@@ -9,7 +9,7 @@ use super::list::{Integers, List, Oids};
 use super::operands::{
     Aggref, ArrayExpr, BoolExpr, BooleanTest, CaseExpr, CaseWhen, CoalesceExpr, Const, FuncExpr,
     GroupingFunc, NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType, RowExpr,
-    ScalarArrayOpExpr, SubPlan, TargetEntry, Var,
+    ScalarArrayOpExpr, SubLink, SubPlan, TargetEntry, Var,
 };
 use super::path::{
     AggPath, AppendPath, CustomPath, GatherMergePath, GatherPath, GroupPath, HashPath,
@@ -21,8 +21,8 @@ use super::plan::{
 };
 use super::planner::{RelOptInfo, RestrictInfo};
 use super::query::{
-    FromExpr, JoinExpr, JoinTree, Name, Query, RangeTblEntry, RangeTblRef, SetOperationStmt,
-    SortGroupClause,
+    CommonTableExpr, FromExpr, JoinExpr, JoinTree, Name, Query, RangeTblEntry, RangeTblRef,
+    SetOperationStmt, SortGroupClause,
 };
 use super::statement::{AlterTableStmt, CreateStmt, CreateTableAsStmt, IndexStmt, RenameStmt};
 use super::view::{Field, View, tag_of};
@@ -136,6 +136,7 @@ kinds! {
     CaseExpr = T_CaseExpr;
     CaseWhen = T_CaseWhen;
     CoalesceExpr = T_CoalesceExpr;
+    CommonTableExpr = T_CommonTableExpr;
     Const = T_Const;
     CreateStmt = T_CreateStmt;
     CreateTableAsStmt = T_CreateTableAsStmt;
@@ -178,6 +179,7 @@ kinds! {
     SetOperationStmt = T_SetOperationStmt;
     SortGroupClause = T_SortGroupClause;
     SortPath = T_SortPath;
+    SubLink = T_SubLink;
     SubPlan = T_SubPlan;
     SubqueryScan = T_SubqueryScan;
     SubqueryScanPath = T_SubqueryScanPath;
@@ -199,6 +201,7 @@ beginnings! {
     CustomPath.as_path -> Path;
     CustomScan.as_plan -> Plan;
     FromExpr.as_join_tree -> JoinTree;
+    JoinExpr.as_join_tree -> JoinTree;
     JoinPath.as_path -> Path;
     RangeTblRef.as_join_tree -> JoinTree;
     SubqueryScanPath.as_path -> Path;
@@ -237,6 +240,8 @@ pub enum Kind<'p> {
     ScalarArrayOpExpr(ScalarArrayOpExpr<'p>),
     /// `AND`, `OR`, `NOT`.
     BoolExpr(BoolExpr<'p>),
+    /// A sub-select, before planning.
+    SubLink(SubLink<'p>),
     /// A subquery with a plan.
     SubPlan(SubPlan<'p>),
     /// A change of type that changes no bytes.
@@ -294,6 +299,7 @@ impl<'p> Expr<'p> {
             NodeTag::T_NullIfExpr => kind!(NullIfExpr),
             NodeTag::T_ScalarArrayOpExpr => kind!(ScalarArrayOpExpr),
             NodeTag::T_BoolExpr => kind!(BoolExpr),
+            NodeTag::T_SubLink => kind!(SubLink),
             NodeTag::T_SubPlan => kind!(SubPlan),
             NodeTag::T_RelabelType => kind!(RelabelType),
             NodeTag::T_CaseExpr => kind!(CaseExpr),
