@@ -15,27 +15,17 @@ impl Translator {
     /// `CASE WHEN … THEN … ELSE … END` of a number type.
     ///
     /// # Errors
-    /// The reason why the engine cannot evaluate a branch, or that the branches compare one expression with others.
+    /// The reason why the engine cannot evaluate a branch.
     pub(super) fn case(&mut self, case: CaseExpr<'_>, number: NumberType) -> Translation<Value> {
-        if case.arg().is_some() {
-            return Err("CASE of an expression".into());
-        }
-        check_scalars(case.as_expr())?;
-        let mut branches = Vec::new();
-        for branch in case.args() {
-            let Kind::CaseWhen(branch) = branch.kind() else {
-                return Err("CASE".into());
-            };
-            let (Some(condition), Some(result)) = (branch.expr(), branch.result()) else {
-                return Err("CASE".into());
-            };
+        let mut choices = Vec::new();
+        for (condition, result) in branches(case)? {
             let condition = self.predicate(condition)?;
-            branches.push((Condition::Holds(condition), self.branch(result, number)?));
+            choices.push((Condition::Holds(condition), self.branch(result, number)?));
         }
         if let Some(result) = case.defresult() {
-            branches.push((Condition::Always, self.branch(result, number)?));
+            choices.push((Condition::Always, self.branch(result, number)?));
         }
-        Ok(Value::Choice(Box::new(Choice::new(number, branches))))
+        Ok(Value::Choice(Box::new(Choice::new(number, choices))))
     }
 
     /// `COALESCE` of a number type.
@@ -63,6 +53,52 @@ impl Translator {
             false => Err("branches of several types".into()),
         }
     }
+}
+
+/// The conditions of a `CASE` and their results. In `CASE x WHEN …`, the conditions compare `x`.
+///
+/// # Errors
+/// If a part has no columns and may fail. If a condition of `CASE x` contains another `CASE`, or an array's conversion,
+/// which may have a place for another `x`.
+pub(super) fn branches<'p>(case: CaseExpr<'p>) -> Translation<Vec<(Expr<'p>, Expr<'p>)>> {
+    let mut branches = Vec::new();
+    for branch in case.args() {
+        let Kind::CaseWhen(branch) = branch.kind() else {
+            return Err("CASE".into());
+        };
+        let (Some(condition), Some(result)) = (branch.expr(), branch.result()) else {
+            return Err("CASE".into());
+        };
+        let condition = match case.arg() {
+            None => condition,
+            Some(compared) => about(compared, condition)?,
+        };
+        branches.push((condition, result));
+    }
+    let parts = branches
+        .iter()
+        .flat_map(|(condition, result)| [*condition, *result]);
+    for part in parts.chain(case.defresult()) {
+        check_scalars(part)?;
+    }
+    Ok(branches)
+}
+
+/// A condition of `CASE x` with `x` in its place.
+fn about<'p>(compared: Expr<'p>, condition: Expr<'p>) -> Translation<Expr<'p>> {
+    let is_nested = walk::expression(condition, &mut |node, _| {
+        matches!(
+            node.kind(),
+            Kind::CaseExpr(_) | Kind::Other(NodeTag::T_ArrayCoerceExpr)
+        )
+    });
+    if is_nested {
+        return Err("a condition of CASE that contains another".into());
+    }
+    Ok(walk::replaced(condition, &mut |node| match node.kind() {
+        Kind::Other(NodeTag::T_CaseTestExpr) => Some(compared),
+        _ => None,
+    }))
 }
 
 /// Refuses a choice with a part that has no columns and may fail.

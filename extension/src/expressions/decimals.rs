@@ -15,7 +15,7 @@ use lanes_columnar::vector::predicate::Predicate;
 use lanes_simd::Comparison;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
-use super::choices::check_scalars;
+use super::choices::{branches, check_scalars};
 use super::translate::{Translation, Translator};
 use crate::pg::exec::decimal_aggregate::DecimalStates;
 use crate::pg::names::{describe, function_name};
@@ -113,25 +113,18 @@ impl Translator {
 
     /// `CASE WHEN … THEN … ELSE … END` of type `numeric`.
     fn decimal_case(&mut self, case: CaseExpr<'_>) -> Translation<DecimalValue> {
-        if case.arg().is_some() || !self.has_choices {
+        if !self.has_choices {
             return Err("CASE".into());
         }
-        check_scalars(case.as_expr())?;
-        let mut branches = Vec::new();
-        for branch in case.args() {
-            let Kind::CaseWhen(branch) = branch.kind() else {
-                return Err("CASE".into());
-            };
-            let (Some(condition), Some(result)) = (branch.expr(), branch.result()) else {
-                return Err("CASE".into());
-            };
+        let mut choices = Vec::new();
+        for (condition, result) in branches(case)? {
             let condition = Condition::Holds(self.predicate(condition)?);
-            branches.push((condition, self.decimal(result)?));
+            choices.push((condition, self.decimal(result)?));
         }
         if let Some(result) = case.defresult() {
-            branches.push((Condition::Always, self.decimal(result)?));
+            choices.push((Condition::Always, self.decimal(result)?));
         }
-        Ok(DecimalValue::choice(branches))
+        Ok(DecimalValue::choice(choices))
     }
 
     /// `COALESCE` of type `numeric`.

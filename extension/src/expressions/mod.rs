@@ -37,6 +37,7 @@ pub mod bucket_call;
 pub mod buckets;
 pub mod choices;
 pub mod condition_code;
+pub mod constant_case;
 pub mod date_parts;
 pub mod decimals;
 pub mod epoch_bucket;

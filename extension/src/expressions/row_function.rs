@@ -159,14 +159,23 @@ impl Translator {
         let memory = keys.memory;
         let codes = memory.map(|memory| ValueCodes::new(expr.as_ptr(), memory));
         let codes = codes.map(|codes| Rc::new(RefCell::new(codes)));
-        let of_key = codes.clone();
-        let value = self.row_value(expr, NumberType::I64, move |value| {
-            let codes = of_key.as_ref();
-            codes.map(|codes| Scalar(codes.borrow_mut().code(value).into()))
-        })?;
+        let before = self.progress();
+        let (value, constants) = match self.constant_case(expr, codes.as_ref()) {
+            Ok(case) => (case.value, case.results),
+            Err(_) => {
+                self.go_back(before);
+                let of_key = codes.clone();
+                let value = self.row_value(expr, NumberType::I64, move |value| {
+                    let codes = of_key.as_ref();
+                    codes.map(|codes| Scalar(codes.borrow_mut().code(value).into()))
+                })?;
+                (value, Vec::new())
+            }
+        };
         let shape = KeyShape::Joined(keys.first + keys.count);
         keys.count += 1;
-        keys.codes.extend(codes);
+        keys.has_computed |= constants.is_empty();
+        keys.codes.extend(codes.map(|codes| (codes, constants)));
         Some((Key::Number(value), shape))
     }
 
@@ -215,8 +224,10 @@ pub struct KeysByCode {
     memory: Option<Memory>,
     /// The number of keys.
     count: usize,
-    /// The codes of each; none while a query is planned.
-    codes: Vec<KeyCodes>,
+    /// Whether PostgreSQL computes the values of a key, of which there may be any number.
+    has_computed: bool,
+    /// The codes of each, with the values that have the first codes; none while a query is planned.
+    codes: Vec<(KeyCodes, Vec<Option<Datum>>)>,
 }
 
 impl KeysByCode {
@@ -250,6 +261,11 @@ impl KeysByCode {
         })
     }
 
+    /// Whether there may be many values.
+    pub fn keep_values(&self) -> bool {
+        self.has_computed
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -257,15 +273,23 @@ impl KeysByCode {
 
     /// Bytes of the values and their codes.
     pub fn bytes(&self) -> usize {
-        self.codes.iter().map(|codes| codes.borrow().bytes()).sum()
+        let codes = self.codes.iter();
+        codes.map(|(codes, _)| codes.borrow().bytes()).sum()
     }
 
-    /// Forgets all values, and frees their memory. The keys' [functions](RowFunction) have to forget their results too.
+    /// Forgets all values but constants, and frees their memory. The keys' [functions](RowFunction) have to forget their results too.
     pub fn clear(&mut self) {
-        let codes = self.codes.iter();
-        codes.for_each(|codes| codes.borrow_mut().clear());
+        for (codes, _) in &self.codes {
+            codes.borrow_mut().clear();
+        }
         if let Some(memory) = self.memory.filter(|_| !self.codes.is_empty()) {
             memory.reset();
+        }
+        for (codes, constants) in &self.codes {
+            let mut codes = codes.borrow_mut();
+            constants.iter().for_each(|constant| {
+                codes.code(*constant);
+            });
         }
     }
 
@@ -273,6 +297,6 @@ impl KeysByCode {
     pub fn take_values(&self) -> impl Iterator<Item = Vec<Option<Datum>>> {
         self.codes
             .iter()
-            .map(|codes| codes.borrow_mut().take_values())
+            .map(|(codes, _)| codes.borrow_mut().take_values())
     }
 }

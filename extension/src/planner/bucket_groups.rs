@@ -1,10 +1,10 @@
-//! How many groups there are if some keys are time buckets, or parts of times.
+//! How many groups there are if some keys are time buckets, parts of times, or `CASE` with constant results.
 //!
 //! PostgreSQL takes an expression of a column for as many groups as the column has values: for a bucket of an hour, as
 //! many as there are times. Here a bucket key has at most as many groups as buckets of its width fit between the least
 //! and the greatest time that PostgreSQL's statistics know.
 
-use crate::expressions::{bucket_call, date_parts, epoch_bucket};
+use crate::expressions::{bucket_call, constant_case, date_parts, epoch_bucket};
 use crate::pg::table_catalog;
 use crate::pg::tree::{Expr, List, Node, PlannerInfo, RelOptInfo, Var};
 use crate::planner::quals::quals;
@@ -17,6 +17,10 @@ pub fn expected<'p>(
     keys: List<'p, Expr<'p>>,
     otherwise: f64,
 ) -> f64 {
+    // PostgreSQL's estimate is for all grouping sets together, of which one may have no keys.
+    if keys.is_empty() {
+        return 1.0;
+    }
     let (mut buckets, mut others) = (1.0, List::EMPTY);
     for key in keys {
         match buckets_of(root, relation, key) {
@@ -34,9 +38,11 @@ pub fn expected<'p>(
     (others * buckets).clamp(1.0, otherwise.max(1.0))
 }
 
-/// The number of buckets that a key has, or of the values that it takes within the column's times, if statistics know
-/// them.
+/// The number of buckets that a key has, or of the values that it takes, if the key's form or statistics tell it.
 fn buckets_of<'p>(root: PlannerInfo<'p>, relation: RelOptInfo<'p>, key: Expr<'p>) -> Option<f64> {
+    if let Some(values) = constant_case::values_of(key) {
+        return Some(values as f64);
+    }
     let Some(bucket) = bucket_call::bucket_key(key).or_else(|| epoch_bucket::bucket_key(key))
     else {
         return date_parts::values_within(key, |column| span(root, relation, column));

@@ -40,17 +40,16 @@ impl References {
                 ExprKind::Param(parameter) => {
                     found.unfit |= parameter.paramkind() != pg_sys::ParamKind::PARAM_EXTERN;
                 }
-                ExprKind::SubPlan(_)
+                ExprKind::SubLink(_)
+                | ExprKind::SubPlan(_)
+                | ExprKind::Query(_)
                 | ExprKind::Aggref(_)
                 | ExprKind::GroupingFunc(_)
                 | ExprKind::WindowFunc(_)
                 | ExprKind::PlaceHolderVar(_)
-                | ExprKind::Other(
-                    NodeTag::T_SubLink
-                    | NodeTag::T_AlternativeSubPlan
-                    | NodeTag::T_Query
-                    | NodeTag::T_CurrentOfExpr,
-                ) => found.unfit = true,
+                | ExprKind::Other(NodeTag::T_AlternativeSubPlan | NodeTag::T_CurrentOfExpr) => {
+                    found.unfit = true
+                }
                 _ => {}
             }
             found.unfit

@@ -40,6 +40,15 @@ SELECT pg_temp.same('SELECT sum(CASE WHEN k <> 0 THEN 100 / k END), sum(CASE WHE
 SELECT pg_temp.same('SELECT sum(CASE WHEN k < 100 THEN k ELSE 1 / (k - k) END), sum(coalesce(k, 1 / (k - k))) FROM l');
 SELECT pg_temp.same('SELECT sum(CASE WHEN k > 0 THEN 1 / (k - k) ELSE 0 END) FROM l');
 SELECT pg_temp.same('SELECT sum(CASE WHEN k > 100 THEN length(repeat(''x'', (SELECT -1))) ELSE k END) FROM l');
+-- CASE whose results are constants, and CASE that compares one expression.
+SELECT pg_temp.same('SELECT CASE WHEN f > 50 THEN ''high'' WHEN f > 20 THEN ''mid'' WHEN b THEN ''high'' END, count(*), sum(id) FROM l GROUP BY 1');
+SELECT pg_temp.same('SELECT CASE k WHEN 1 THEN ''one'' WHEN NULL THEN ''never'' WHEN 2 THEN ''two'' ELSE ''many'' END, CASE WHEN b THEN DATE ''2024-01-01'' ELSE DATE ''2024-01-02'' END, count(*) FROM l GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT CASE s WHEN ''Text A'' THEN 1.5 WHEN ''Text xB'' THEN NULL ELSE 2.50 END, max(CASE c WHEN ''c1'' THEN k WHEN ''c2'' THEN -k END) FROM l GROUP BY 1');
+SELECT pg_temp.same('SELECT CASE WHEN k > 4 THEN ''a'' ELSE ''b'' END AS x, CASE k % 3 WHEN 0 THEN ''zero'' ELSE ''other'' END AS y, count(*) FROM l GROUP BY ROLLUP (1, 2)');
+SELECT pg_temp.same('SELECT CASE WHEN k > 4 THEN ''a'' ELSE ''b'' END, id, count(*) FROM l GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 10');
+SELECT pg_temp.same('SELECT CASE k WHEN CASE id % 2 WHEN 0 THEN 1 ELSE 2 END THEN ''x'' ELSE ''y'' END, count(*) FROM l GROUP BY 1');
+SELECT pg_temp.same('SELECT count(*) FROM (SELECT CASE WHEN k > 4 THEN ''a'' ELSE s END, count(*) FROM l GROUP BY 1) x');
+SELECT pg_temp.same('SELECT CASE dim.k WHEN 1 THEN ''one'' ELSE ''other'' END, CASE WHEN l.f > 30 THEN ''x'' ELSE ''y'' END, count(*) FROM l JOIN dim USING (k) GROUP BY 1, 2');
 -- A subquery runs only if a row takes its branch.
 SELECT pg_temp.same('SELECT sum(CASE WHEN k > 100 THEN (SELECT 1 / count(*) FROM dim WHERE k > 100) ELSE k END), sum(coalesce(k, (SELECT 1 / count(*) FROM dim WHERE k > 100))) FROM l WHERE k IS NOT NULL');
 PREPARE p(float8) AS SELECT sum(CASE WHEN f > 1000 THEN sqrt($1) ELSE f END) FROM l;

@@ -52,7 +52,7 @@ SELECT same('SELECT id FROM l WHERE id > 20000 ORDER BY id LIMIT 20');
 SELECT same('SELECT q FROM (SELECT x FROM l x ORDER BY -id LIMIT 3) q');
 SELECT same('SELECT id FROM l ORDER BY f, n, r, id, d LIMIT 30');
 SELECT same('SELECT a.id, b.s FROM l a JOIN (VALUES (''s1''), (''s2'')) b (s) USING (s) ORDER BY a.ts DESC LIMIT 30');
-SELECT same('SELECT (SELECT id FROM l WHERE ts < to_timestamp(1767225600 + x) ORDER BY ts DESC LIMIT 1) FROM generate_series(1, 30) x');
+SELECT same('SELECT (SELECT id FROM l WHERE ts < to_timestamp(1767225600 + x) ORDER BY ts DESC LIMIT 1) FROM generate_series(1, 30) x LIMIT 30');
 SELECT same('SELECT x, q.* FROM generate_series(0, 9) x, LATERAL (SELECT id, f FROM l WHERE n = x % 4 ORDER BY f DESC, id LIMIT x) q');
 
 -- Rows that exceed the memory take several passes.

@@ -55,7 +55,7 @@ pub fn offer<'p>(
         key_shapes.push(Some(shape));
     }
     let (calls, result_shapes, keeps_values) = calls(&mut translator, &leaves)?;
-    if keeps_values || !by_code.is_empty() {
+    if keeps_values || by_code.keep_values() {
         // The plan that stands in for groups that are too large would return the groups of all sets.
         return Err("grouping sets with keys or aggregates that may take much memory".into());
     }

@@ -92,7 +92,7 @@ impl<'p> Terms<'p> {
             order,
             limit,
             by_row: translator.by_row,
-            keeps_values: keeps_values || !by_code.is_empty(),
+            keeps_values: keeps_values || by_code.keep_values(),
         })
     }
 }
