@@ -36,6 +36,8 @@ pub enum Shape {
     Truth,
     /// `integer[]`.
     Counts,
+    /// `double precision[]`.
+    Doubles,
     /// `numeric`, an exact sum divided by a count.
     NumericAverage,
     /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.

@@ -60,8 +60,11 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
             true => None,
             false => Some(exact_variance(count, sum, squares, sample, root)),
         },
-        // A list is in the accumulator: see `integers`.
-        (Answer::Moments { .. } | Answer::IntegerMoments { .. } | Answer::List, _) => None,
+        // Lists are in the accumulator: see `integers` and `doubles`.
+        (
+            Answer::Moments { .. } | Answer::IntegerMoments { .. } | Answer::List | Answer::Several,
+            _,
+        ) => None,
     }
 }
 
@@ -72,6 +75,15 @@ pub fn integers(counts: &[u32]) -> Option<Datum> {
         count.unwrap_or_else(|_| error::evaluation(EvaluationError::IntegerOutOfRange(4)))
     };
     counts.iter().map(count).collect::<Vec<i32>>().into_datum()
+}
+
+/// The array of doubles that answers are, in the current memory context.
+pub fn doubles(answers: &[Answer]) -> Option<Datum> {
+    let double = |answer: &Answer| match answer {
+        Answer::Number(Scalar(bits)) => Some(f64::from_bits(*bits)),
+        _ => None,
+    };
+    answers.iter().map(double).collect::<Vec<_>>().into_datum()
 }
 
 /// The scalar of a result that is a number or a boolean; `None` is NULL.

@@ -33,7 +33,7 @@ pub use outlet::{Outlet, RowOutlet, fixed_bytes, outlets};
 pub(in crate::pg) use intake::to_bytes;
 pub(in crate::pg) use item::{
     array_elements, bytes_of, copied, copied_size, flat_size, free, have_equal_bytes, interval,
-    overwrite, payload, restore, serialise, text_payload,
+    is_list, overwrite, payload, restore, serialise, text_payload,
 };
 
 /// The lane kinds of a row type's attributes.

@@ -123,4 +123,10 @@ impl TypedDatum {
         let typed = |datum| TypedDatum { datum, type_of };
         Some(elements.into_iter().map(|e| e.map(typed)).collect())
     }
+
+    /// The elements of an array of one dimension that counts from 1; `None` for anything else.
+    pub fn list(self) -> Option<Vec<Option<TypedDatum>>> {
+        let elements = self.elements()?;
+        datum::is_list(self.datum).then_some(elements)
+    }
 }

@@ -29,9 +29,15 @@ SELECT pg_temp.same('SELECT hour, percentile_cont(0.95) WITHIN GROUP (ORDER BY l
 -- No values, and groups without a number.
 SELECT pg_temp.same('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM reading WHERE series < 0');
 SELECT pg_temp.same('SELECT host, percentile_disc(0.5) WITHIN GROUP (ORDER BY f8) FROM reading WHERE host IS NULL OR series = 1 GROUP BY 1');
--- PostgreSQL's own: arrays, fractions that are out of range or vary by row, intervals, texts,
--- numerics, mode and hypothetical-set aggregates.
+-- Several fractions. Those of another form than a list are PostgreSQL's own.
 SELECT pg_temp.same('SELECT percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY f8) FROM reading');
+SELECT pg_temp.same('SELECT series, percentile_cont(ARRAY[1, NULL, 0.25, 0.25]) WITHIN GROUP (ORDER BY f8 DESC), percentile_cont(ARRAY[0.5]) WITHIN GROUP (ORDER BY i4) FILTER (WHERE i4 > 5) FROM reading GROUP BY series');
+SELECT pg_temp.same('SELECT percentile_cont(ARRAY[[0.1, 0.9]]) WITHIN GROUP (ORDER BY f8), percentile_cont(''[0:1]={0.1,0.2}''::float8[]) WITHIN GROUP (ORDER BY f8) FROM reading');
+SELECT pg_temp.same('SELECT percentile_cont(''{}''::float8[]) WITHIN GROUP (ORDER BY f8), percentile_cont(NULL::float8[]) WITHIN GROUP (ORDER BY f8) FROM reading');
+SELECT pg_temp.same('SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY f8) FROM reading WHERE false');
+SELECT pg_temp.same('SELECT avg(p[1]), max(p[2]) FROM (SELECT series, percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY f8) AS p FROM reading GROUP BY series) x');
+-- PostgreSQL's own: fractions that are out of range or vary by row, intervals, texts,
+-- numerics, mode and hypothetical-set aggregates.
 SELECT pg_temp.same('SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY f8) FROM reading');
 SELECT pg_temp.same('SELECT percentile_cont(-0.1) WITHIN GROUP (ORDER BY f8) FROM reading WHERE series < 0');
 SELECT pg_temp.same('SELECT series, percentile_cont(series / 10.0) WITHIN GROUP (ORDER BY f8) FROM reading GROUP BY 1');

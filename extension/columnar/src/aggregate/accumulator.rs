@@ -79,6 +79,8 @@ pub enum Answer {
     OutOfRange,
     /// The answer is returned by [`Accumulator::list`].
     List,
+    /// The answers are returned by [`Accumulator::several`].
+    Several,
     /// The bits of a value whose type the accumulator's owner knows.
     Bits(u64),
     /// Count and exact sum, for an average of integers.
@@ -196,6 +198,11 @@ pub trait Accumulator {
 
     /// The result for a group, if its [`answer`](Self::answer) is [`Answer::List`].
     fn list(&self, _group: usize) -> &[u32] {
+        &[]
+    }
+
+    /// The results for a group, if its [`answer`](Self::answer) is [`Answer::Several`].
+    fn several(&self, _group: usize) -> &[Answer] {
         &[]
     }
 

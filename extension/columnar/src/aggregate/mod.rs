@@ -342,6 +342,11 @@ impl Aggregation {
         self.aggregates[aggregate].accumulator.list(group)
     }
 
+    /// The answers of an aggregate for a group, if its answer is [`Answer::Several`].
+    pub fn several(&self, group: usize, aggregate: usize) -> &[Answer] {
+        self.aggregates[aggregate].accumulator.several(group)
+    }
+
     /// Writes the answers of an aggregate for some groups, as [`Accumulator::numbers`] does; false
     /// if it does not.
     pub fn numbers(&self, aggregate: usize, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {

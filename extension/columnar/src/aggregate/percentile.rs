@@ -23,28 +23,48 @@ pub enum Choice {
     MostFrequent,
 }
 
-/// The number at a fraction of a group's numbers in their order.
+/// The fractions of a group's numbers that are chosen. Each is between 0 and 1, or NULL, whose answer is NULL.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Fractions {
+    /// One, whose answer is a number.
+    One(Option<f64>),
+    /// Any number of them, whose answer is a list.
+    Several(Vec<Option<f64>>),
+}
+
+impl Fractions {
+    fn each(&self) -> &[Option<f64>] {
+        match self {
+            Fractions::One(fraction) => std::slice::from_ref(fraction),
+            Fractions::Several(fractions) => fractions,
+        }
+    }
+}
+
+/// The numbers at fractions of a group's numbers in their order.
 pub struct Percentile<T> {
     choice: Choice,
-    /// Between 0 and 1. NULL makes all answers NULL.
-    fraction: Option<f64>,
+    fractions: Fractions,
     descends: bool,
     /// The numbers of each group, without NULLs.
     numbers: Vec<Vec<T>>,
     kept: usize,
     answers: Vec<Answer>,
+    /// The answers of all fractions, group by group, where there are several.
+    several: Vec<Answer>,
 }
 
 impl<T: Number> Percentile<T> {
     /// No group yet.
-    pub fn new(choice: Choice, fraction: Option<f64>, descends: bool) -> Self {
+    pub fn new(choice: Choice, fractions: Fractions, descends: bool) -> Self {
         Percentile {
             choice,
-            fraction,
+            fractions,
             descends,
             numbers: Vec::new(),
             kept: 0,
             answers: Vec::new(),
+            several: Vec::new(),
         }
     }
 
@@ -55,12 +75,30 @@ impl<T: Number> Percentile<T> {
         }
     }
 
-    /// The answer for some numbers. Their order is lost.
-    fn choose(&self, numbers: &mut [T]) -> Answer {
+    /// Adds the answer for a group with these numbers. Their order is lost.
+    fn answer_group(&mut self, numbers: &mut [T]) {
+        let fractions = self.fractions.each().iter();
+        let mut answers = fractions.map(|fraction| self.choose(*fraction, numbers));
+        let answer = match self.fractions {
+            Fractions::One(_) => answers.next().unwrap_or(Answer::Null),
+            Fractions::Several(_) => {
+                let answers: Vec<_> = answers.collect();
+                self.several.extend(answers);
+                match numbers.is_empty() {
+                    true => Answer::Null,
+                    false => Answer::Several,
+                }
+            }
+        };
+        self.answers.push(answer);
+    }
+
+    /// The answer for some numbers at a fraction. Their order is lost.
+    fn choose(&self, fraction: Option<f64>, numbers: &mut [T]) -> Answer {
         if self.choice == Choice::MostFrequent {
             return self.most_frequent(numbers);
         }
-        let (Some(fraction), Some(last)) = (self.fraction, numbers.len().checked_sub(1)) else {
+        let (Some(fraction), Some(last)) = (fraction, numbers.len().checked_sub(1)) else {
             return Answer::Null;
         };
         let count = numbers.len() as f64;
@@ -125,20 +163,24 @@ impl<T: Number> Accumulator for Percentile<T> {
     }
 
     fn finish(&mut self) {
-        let mut numbers = std::mem::take(&mut self.numbers);
-        let mut choose = |one: &mut Vec<T>| {
+        for mut numbers in std::mem::take(&mut self.numbers) {
             interrupt::check();
-            self.choose(one)
-        };
-        self.answers = numbers.iter_mut().map(&mut choose).collect();
+            self.answer_group(&mut numbers);
+        }
     }
 
     fn answer(&self, group: usize) -> Answer {
         self.answers[group]
     }
 
+    fn several(&self, group: usize) -> &[Answer] {
+        let count = self.fractions.each().len();
+        &self.several[group * count..(group + 1) * count]
+    }
+
     fn clear(&mut self) {
-        (self.numbers, self.kept, self.answers) = (Vec::new(), 0, Vec::new());
+        (self.numbers, self.kept) = (Vec::new(), 0);
+        (self.answers, self.several) = (Vec::new(), Vec::new());
     }
 
     fn can_wait(&self) -> bool {
@@ -147,7 +189,7 @@ impl<T: Number> Accumulator for Percentile<T> {
 
     fn bytes(&self) -> usize {
         // A list that grows has room for up to as many numbers again.
-        let states = size_of::<Vec<T>>() + size_of::<Answer>();
+        let states = size_of::<Vec<T>>() + (1 + self.fractions.each().len()) * size_of::<Answer>();
         self.kept * 2 * size_of::<T>() + self.numbers.len().max(self.answers.len()) * states
     }
 }
@@ -185,8 +227,8 @@ mod tests {
         ) {
             let mut numbers: Vec<f64> = numbers.into_iter().map(f64::from).collect();
             for choice in [Choice::Continuous, Choice::Discrete] {
-                let percentile = Percentile::<f64>::new(choice, Some(fraction), descends);
-                let answer = percentile.choose(&mut numbers.clone());
+                let percentile = Percentile::<f64>::new(choice, Fractions::One(None), descends);
+                let answer = percentile.choose(Some(fraction), &mut numbers.clone());
                 numbers.sort_by(|a, b| percentile.order(*a, *b));
                 let wanted = expected(choice, fraction, &numbers);
                 prop_assert_eq!(answer, Answer::Number(wanted.to_scalar()));
@@ -197,7 +239,8 @@ mod tests {
     #[test]
     fn the_most_frequent_number_is_the_first_of_several() {
         let mode = |descends, numbers: &[i32]| {
-            Percentile::new(Choice::MostFrequent, None, descends).choose(&mut numbers.to_vec())
+            let mode = Percentile::new(Choice::MostFrequent, Fractions::One(None), descends);
+            mode.choose(None, &mut numbers.to_vec())
         };
         let numbers = [5, 3, 9, 3, 5, 1];
         assert_eq!(mode(false, &numbers), Answer::Number(3.to_scalar()));
@@ -207,22 +250,36 @@ mod tests {
 
     #[test]
     fn nothing_and_no_fraction_are_null() {
-        let percentile = Percentile::<f64>::new(Choice::Continuous, Some(0.5), false);
-        assert_eq!(percentile.choose(&mut []), Answer::Null);
-        let percentile = Percentile::<i32>::new(Choice::Discrete, None, false);
-        assert_eq!(percentile.choose(&mut [1, 2]), Answer::Null);
+        let one = Fractions::One(Some(0.5));
+        let percentile = Percentile::<f64>::new(Choice::Continuous, one, false);
+        assert_eq!(percentile.choose(Some(0.5), &mut []), Answer::Null);
+        let percentile = Percentile::<i32>::new(Choice::Discrete, Fractions::One(None), false);
+        assert_eq!(percentile.choose(None, &mut [1, 2]), Answer::Null);
+    }
+
+    #[test]
+    fn several_fractions_have_several_answers_unless_there_are_no_numbers() {
+        let fractions = vec![Some(1.0), None, Some(0.0)];
+        let mut percentile =
+            Percentile::<f64>::new(Choice::Continuous, Fractions::Several(fractions), false);
+        percentile.numbers = vec![vec![3.0, 1.0, 2.0], vec![]];
+        percentile.finish();
+        assert_eq!(percentile.answer(0), Answer::Several);
+        let [least, greatest] = [1.0f64, 3.0].map(|number| Answer::Number(number.to_scalar()));
+        assert_eq!(percentile.several(0), [greatest, Answer::Null, least]);
+        assert_eq!(percentile.answer(1), Answer::Null);
     }
 
     #[test]
     fn nan_is_the_greatest() {
         let numbers = [f64::NAN, 1.0, f64::INFINITY];
-        let percentile = Percentile::<f64>::new(Choice::Discrete, Some(1.0), false);
-        let Answer::Number(last) = percentile.choose(&mut numbers.clone()) else {
+        let of =
+            |descends| Percentile::<f64>::new(Choice::Discrete, Fractions::One(None), descends);
+        let Answer::Number(last) = of(false).choose(Some(1.0), &mut numbers.clone()) else {
             panic!("a number");
         };
         assert!(f64::from_bits(last.0).is_nan());
-        let percentile = Percentile::<f64>::new(Choice::Discrete, Some(1.0), true);
-        let least = percentile.choose(&mut numbers.clone());
+        let least = of(true).choose(Some(1.0), &mut numbers.clone());
         assert_eq!(least, Answer::Number(1.0f64.to_scalar()));
     }
 }

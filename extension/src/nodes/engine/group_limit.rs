@@ -236,9 +236,11 @@ fn rounded(shape: Shape) -> Option<bool> {
         Shape::BigInt | Shape::Number(_) | Shape::Double | Shape::Truth => Some(false),
         Shape::Moment(Moment::Average) => Some(false),
         Shape::Numeric | Shape::NumericAverage => Some(true),
-        Shape::Counts | Shape::Moment(Moment::Variance { .. }) | Shape::State(_) | Shape::Datum => {
-            None
-        }
+        Shape::Counts
+        | Shape::Doubles
+        | Shape::Moment(Moment::Variance { .. })
+        | Shape::State(_)
+        | Shape::Datum => None,
     }
 }
 

@@ -261,6 +261,7 @@ impl Groups {
         };
         match self.aggregation.answer(group, aggregate) {
             Answer::List => result_datum::integers(self.aggregation.list(group, aggregate)),
+            Answer::Several => result_datum::doubles(self.aggregation.several(group, aggregate)),
             answer => result_datum::datum(answer, *shape),
         }
     }
