@@ -68,7 +68,7 @@ impl Use {
         is_column || target.ressortgroupref() > 0
     }
 
-    /// The use of an entry's columns in a query that reads all rows of its FROM, and of whose own columns some are used.
+    /// The use of an entry's columns in a query of whose own columns these are used.
     fn of_entry(&self, query: Query<'_>, index: i32) -> Use {
         let mut columns = Vec::new();
         let mut visit = |node: Expr<'_>, levels: u32| {
@@ -172,8 +172,8 @@ impl<'p> Joins<'p> {
         joins.has_any
     }
 
-    /// A copy of an expression in which sub-selects are joined. `is_evaluated` says that the expression is evaluated for
-    /// each row of FROM and WHERE.
+    /// A copy of an expression in which sub-selects are joined. `is_evaluated` says that the expression is evaluated
+    /// for each row of FROM and WHERE.
     fn joined(&mut self, expr: Expr<'p>, is_evaluated: bool) -> Expr<'p> {
         walk::replaced(expr, &mut |node| self.replacement(node, is_evaluated))
     }

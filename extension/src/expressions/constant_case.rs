@@ -1,4 +1,5 @@
-//! `CASE` whose results are constants of any type, as a key of groups: `CASE WHEN price > 100 THEN 'high' ELSE 'low' END`.
+//! `CASE` whose results are constants of any type, as a key of groups:
+//! `CASE WHEN price > 100 THEN 'high' ELSE 'low' END`.
 //!
 //! Each result has a code, and the engine chooses among the codes by vectors. So no value is formed for a row.
 

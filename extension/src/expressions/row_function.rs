@@ -277,7 +277,8 @@ impl KeysByCode {
         codes.map(|(codes, _)| codes.borrow().bytes()).sum()
     }
 
-    /// Forgets all values but constants, and frees their memory. The keys' [functions](RowFunction) have to forget their results too.
+    /// Forgets all values but constants, and frees their memory. The keys' [functions](RowFunction) have to forget
+    /// their results too.
     pub fn clear(&mut self) {
         for (codes, _) in &self.codes {
             codes.borrow_mut().clear();

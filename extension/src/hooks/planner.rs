@@ -1,6 +1,7 @@
 //! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
-//! joins, queries with filled gaps, and sub-selects that find rows by time. Around planning it collects reasons, which `lanes.vectorize = require` then
-//! [checks](super::require). After planning it makes window functions [printable](crate::nodes::window::finished).
+//! joins, queries with filled gaps, and sub-selects that find rows by time. Around planning it collects reasons, which
+//! `lanes.vectorize = require` then [checks](super::require). After planning it makes window functions
+//! [printable](crate::nodes::window::finished).
 
 use super::require;
 use crate::asof_rewrite::{marker, rewrite, scalar};
@@ -18,7 +19,7 @@ pub fn register() {
     hooks::on_abort(reasons::abandon);
 }
 
-/// The planner's hook of this extension: it rewrites ASOF joins before planning, and collects reasons.
+/// The planner's hook of this extension.
 struct Planning;
 
 impl PlannerHook for Planning {

@@ -36,8 +36,8 @@
 //! - [`progress`]: the views of long commands' progress.
 //! - [`whole_error`]: errors that keep all their fields on their way through Rust.
 //!
-//! Two functions trust their caller, although other rooms may call them: [`tree::plan_node`] and [`tree::plan_field`] make
-//! a view of a pointer that a plan holds, and the caller names the structure.
+//! Two functions trust their caller, although other rooms may call them: [`tree::plan_node`] and [`tree::plan_field`]
+//! make a view of a pointer that a plan holds, and the caller names the structure.
 //!
 //! Data flows in both directions: a callback's raw pointer becomes a typed view once, and what other rooms return goes
 //! back to PostgreSQL through the same types. This room uses no other room but `error`.

@@ -251,7 +251,7 @@ pub fn array_elements(value: pg_sys::Datum, element: pg_sys::Oid) -> Vec<Option<
 
 /// Whether an array has one dimension, and counts its elements from 1.
 pub fn is_list(value: pg_sys::Datum) -> bool {
-    // SAFETY: a live array. The numbers of elements of its dimensions follow the structure, and then their first places.
+    // SAFETY: a live array. After the structure come how many elements each dimension has, then the first place of each.
     unsafe {
         let array = pg_sys::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
         (*array).ndim == 1 && *array.add(1).cast::<i32>().add(1) == 1
