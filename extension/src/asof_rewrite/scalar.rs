@@ -1,4 +1,4 @@
-//! Makes sub-selects of the select list joins, where a join by time can execute them.
+//! Makes sub-selects of the select list joins, which a join by time can often execute.
 //!
 //! ```text
 //! SELECT t.ts, (SELECT q.bid FROM q WHERE q.sym = t.sym AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 1) FROM t
@@ -9,10 +9,16 @@
 //! Invariants:
 //! - The sub-select returns one row at most, by its form: it ends with `LIMIT 1`, or aggregates without GROUP BY. So a
 //!   left join adds and removes no row, and gives NULL where the sub-select would.
-//! - The sub-select is evaluated for each row in the query as written, too. So it does not stand in CASE, COALESCE,
-//!   AND, OR or FILTER, the query has no LIMIT, and some query around it reads the column. An argument of an aggregate
-//!   is always evaluated.
+//! - As written, the sub-select is evaluated for each row of its query's FROM and WHERE. So it is an argument of an
+//!   aggregate, or only operators and built-in functions stand around it: neither CASE nor FILTER, for example. Unless
+//!   an aggregate reads it, neither its query nor one around it has a LIMIT or window functions, which may end before
+//!   all rows were read. A query around it uses its column in the same way, and joins nothing to its query.
 //! - References need no change: the sub-select stays one level below its query.
+//! - No query gets so many relations that PostgreSQL would no longer look for the best order of its joins.
+//!
+//! A query for a cursor stays as it is: its rows may be named by WHERE CURRENT OF, and few of them may be fetched.
+
+use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, NodeTag};
 
@@ -20,14 +26,19 @@ use super::lateral;
 use crate::gucs;
 use crate::pg::outer_joins;
 use crate::pg::tree::{
-    Aggref, Expr, Expression, FromExpr, JoinExpr, JoinTree, Kind, List, Node, Query, RangeTblEntry,
+    Aggref, Expr, Expression, JoinExpr, JoinKind, JoinTree, Kind, List, Node, Query, RangeTblEntry,
     SubLink, TargetEntry, make, tag, walk,
 };
 use crate::planner::{lanes_table, time_match};
 
-/// A query in which such sub-selects are joins. It is a copy if there are any.
-pub fn rewritten(query: Query<'_>) -> Query<'_> {
-    if !has_sub_select(query) || !gucs::enable_asof() {
+/// The most relations of a query that gets joins: the default of `join_collapse_limit`.
+const RELATIONS_MAX: usize = 8;
+
+/// A query in which such sub-selects are joins. It is a copy if there are any. The options are those of a cursor,
+/// `CURSOR_OPT_…`.
+pub fn rewritten(query: Query<'_>, options: u32) -> Query<'_> {
+    let is_cursor = options & pg_sys::CURSOR_OPT_FAST_PLAN != 0;
+    if is_cursor || !has_sub_select(query) || !gucs::enable_asof() {
         return query;
     }
     let copy = make::copy(query);
@@ -59,7 +70,7 @@ enum Use {
 }
 
 impl Use {
-    /// Whether a target of the query is computed.
+    /// Whether a target of the query is computed. One that sorts or groups is, also if nobody reads it.
     fn reads(&self, target: TargetEntry<'_>) -> bool {
         let is_column = match self {
             Use::All => true,
@@ -68,31 +79,23 @@ impl Use {
         is_column || target.ressortgroupref() > 0
     }
 
-    /// The use of an entry's columns in a query of whose own columns these are used.
+    /// The use of an entry's columns in the select list of a query of whose own columns these are used.
     fn of_entry(&self, query: Query<'_>, index: i32) -> Use {
         let mut columns = Vec::new();
-        let mut visit = |node: Expr<'_>, levels: u32| {
-            if let Some(var) = node.as_var()
-                && (var.varlevelsup(), var.varno()) == (levels, index)
-            {
-                columns.push(var.varattno());
-            }
-            false
-        };
-        let targets = query
-            .targetList()
-            .iter()
-            .filter(|target| self.reads(*target));
-        let from = query.jointree().map(FromExpr::as_node);
-        for part in targets
-            .map(TargetEntry::expr)
-            .chain(from)
-            .chain(query.havingQual())
-        {
-            walk::expression(part, &mut visit);
-        }
-        for lateral in query.rtable().iter().filter_map(RangeTblEntry::subquery) {
-            walk::query(lateral, &mut |node, depth| visit(node, depth + 1));
+        let targets = query.targetList().iter();
+        for target in targets.filter(|target| self.reads(*target)) {
+            walk::replaced(target.expr(), &mut |node| {
+                if let Some(var) = node.as_var()
+                    && (var.varlevelsup(), var.varno()) == (0, index)
+                {
+                    columns.push(var.varattno());
+                }
+                let is_entered = match node.kind() {
+                    Kind::Aggref(call) => is_plain(call),
+                    _ => evaluates_all(node),
+                };
+                (!is_entered).then_some(node)
+            });
         }
         match columns.contains(&0) {
             true => Use::All,
@@ -106,26 +109,57 @@ impl Use {
 fn rewrite(query: Query<'_>, used: &Use, is_whole: bool) -> bool {
     let is_grouped =
         query.hasAggs() || !query.groupClause().is_empty() || !query.groupingSets().is_empty();
-    let reads_all = is_grouped || is_whole && query.limitCount().is_none();
-    let use_of = |index: i32| match query.setOperations() {
-        Some(_) => Use::All,
-        None => used.of_entry(query, index),
+    let ends_early = query.limitCount().is_some() || query.hasWindowFuncs();
+    let reads_all = is_grouped || is_whole && !ends_early;
+    let is_alone = query.jointree().is_some_and(|from| {
+        let mut parts = from.fromlist().iter().map(JoinTree::kind);
+        matches!(
+            (parts.next(), parts.next()),
+            (Some(JoinKind::Entry(_)), None)
+        )
+    });
+    let (use_of, is_whole) = match query.setOperations() {
+        Some(_) => (None, reads_all),
+        None => (Some(used), reads_all && is_alone),
     };
+    let use_of = |index: i32| use_of.map_or(Use::All, |used| used.of_entry(query, index));
     let mut has_changed = false;
     for (index, entry) in (1..).zip(query.rtable()) {
         if let Some(inner) = entry.subquery().filter(|inner| has_sub_select(*inner)) {
-            has_changed |= rewrite(inner, &use_of(index), reads_all);
+            has_changed |= rewrite(inner, &use_of(index), is_whole);
         }
     }
     for (name, inner) in query.common_tables() {
-        let is_it = |entry: &RangeTblEntry<'_>| entry.common_table() == Some((name, 0));
-        let mut readers = (1..).zip(query.rtable()).filter(|(_, entry)| is_it(entry));
-        // Queries of WITH that are read twice, or by other queries, are left alone.
-        if let (Some((index, _)), None) = (readers.next(), readers.next()) {
-            has_changed |= rewrite(inner, &use_of(index), reads_all);
+        let mut entries = (1..).zip(query.rtable());
+        let reader = entries.find(|(_, entry)| entry.common_table() == Some((name, 0)));
+        // Queries of WITH that are read twice are left alone.
+        if let Some((index, _)) = reader.filter(|_| readers(query, name) == 1) {
+            has_changed |= rewrite(inner, &use_of(index), is_whole);
         }
     }
     has_changed | Joins::add(query, used, reads_all && !is_grouped)
+}
+
+/// How many entries read queries of WITH of this name, also in the queries of a query.
+fn readers(query: Query<'_>, name: &CStr) -> usize {
+    let mut count = 0;
+    walk::query(query, &mut |node, _| {
+        if let Kind::RangeTblEntry(entry) = node.kind() {
+            count += usize::from(entry.common_table().is_some_and(|(it, _)| it == name));
+        }
+        false
+    });
+    count
+}
+
+/// How many relations a query has once the queries in its FROM have become parts of it.
+fn relations(query: Query<'_>) -> usize {
+    let entries = query.rtable().iter();
+    let relations = entries.map(|entry| match entry.subquery() {
+        Some(inner) => relations(inner),
+        None => usize::from(entry.rtekind() != pg_sys::RTEKind::RTE_JOIN),
+    });
+    relations.sum()
 }
 
 /// The joins that are added to a query.
@@ -133,7 +167,10 @@ struct Joins<'p> {
     query: Query<'p>,
     /// FROM with the joins so far.
     from: JoinTree<'p>,
-    has_any: bool,
+    /// How many relations the query has with the joins so far.
+    relations: usize,
+    /// The sub-selects that were joined, and the columns that have their values.
+    found: Vec<(SubLink<'p>, Expr<'p>)>,
 }
 
 impl<'p> Joins<'p> {
@@ -146,10 +183,11 @@ impl<'p> Joins<'p> {
             && query.setOperations().is_none()
             && query.rowMarks().is_empty()
             && !query.hasTargetSRFs();
-        let Some(from) = query
-            .jointree()
-            .filter(|from| is_plain && !from.fromlist().is_empty())
-        else {
+        // PostgreSQL would evaluate a volatile condition without columns above the joins.
+        let from = query.jointree().filter(|from| {
+            is_plain && !from.fromlist().is_empty() && !from.as_node().is_volatile()
+        });
+        let Some(from) = from else {
             return false;
         };
         let tables: Vec<_> = from.fromlist().iter().collect();
@@ -159,17 +197,22 @@ impl<'p> Joins<'p> {
                 [only] => only,
                 _ => make::from(&tables, None).as_join_tree(),
             },
-            has_any: false,
+            relations: relations(query),
+            found: Vec::new(),
         };
         for target in query.targetList() {
             if used.reads(target) {
                 target.set_expr(joins.joined(target.expr(), is_evaluated));
             }
         }
-        if joins.has_any {
-            query.set_jointree(Some(make::from(&[joins.from], from.quals())));
+        if let Some(having) = query.havingQual() {
+            query.set_having(Some(joins.joined(having, false)));
         }
-        joins.has_any
+        if joins.found.is_empty() {
+            return false;
+        }
+        query.set_jointree(Some(make::from(&[joins.from], from.quals())));
+        true
     }
 
     /// A copy of an expression in which sub-selects are joined. `is_evaluated` says that the expression is evaluated
@@ -188,22 +231,24 @@ impl<'p> Joins<'p> {
                 }),
                 false => node,
             }),
-            // What evaluates all its arguments.
-            Kind::OpExpr(_)
-            | Kind::FuncExpr(_)
-            | Kind::RelabelType(_)
-            | Kind::Other(NodeTag::T_List | NodeTag::T_TargetEntry | NodeTag::T_CoerceViaIO) => {
-                None
-            }
-            _ => Some(node),
+            _ => (!evaluates_all(node)).then_some(node),
         }
     }
 
     /// Joins a sub-select, and returns the column that has its values; `None` if it is not to be joined.
     fn join(&mut self, link: SubLink<'p>) -> Option<Expr<'p>> {
-        let query = link.subselect().filter(|query| {
-            link.subLinkType() == pg_sys::SubLinkType::EXPR_SUBLINK && finds_by_time(*query)
-        })?;
+        let known = self.found.iter();
+        let mut known = known.filter(|(known, _)| known.as_node().equals(link.as_node()));
+        if let Some((_, found)) = known.next() {
+            return Some(make::copy(*found));
+        }
+        let is_scalar = link.subLinkType() == pg_sys::SubLinkType::EXPR_SUBLINK;
+        let query = link.subselect()?;
+        if !is_scalar || self.relations >= RELATIONS_MAX || !returns_one_row(query) {
+            return None;
+        }
+        // The sub-select becomes a part of the range table, which later changes: the link keeps a copy.
+        let link = make::copy(link);
         let target = query.outputs().next()?;
         let side = lateral::sub_select_entry(query, c"found", lateral::output_names(query));
         side.set_lateral(true);
@@ -223,7 +268,8 @@ impl<'p> Joins<'p> {
         let found = make::var_of_target(side, target);
         outer_joins::add(found, join.rtindex());
         self.from = join.as_join_tree();
-        self.has_any = true;
+        self.relations += 1;
+        self.found.push((link, found.as_expr()));
         Some(found.as_expr())
     }
 
@@ -236,18 +282,36 @@ impl<'p> Joins<'p> {
     }
 }
 
+/// Whether a node evaluates all its parts whenever it is evaluated. Lists and targets are parts of aggregates. A function
+/// in SQL need not: PostgreSQL may put its body in place of the call.
+fn evaluates_all(node: Expr<'_>) -> bool {
+    let is_built_in = |function: pg_sys::Oid| function.to_u32() < pg_sys::FirstNormalObjectId;
+    match node.kind() {
+        Kind::OpExpr(operation) => is_built_in(operation.opfuncid()),
+        Kind::FuncExpr(call) => is_built_in(call.funcid()),
+        Kind::RelabelType(_) => true,
+        Kind::Other(tag) => matches!(
+            tag,
+            NodeTag::T_List | NodeTag::T_TargetEntry | NodeTag::T_CoerceViaIO
+        ),
+        _ => false,
+    }
+}
+
 /// Whether an aggregate of its own query evaluates its arguments for each row.
 fn is_plain(call: Aggref<'_>) -> bool {
     call.agglevelsup() == 0 && call.aggfilter().is_none() && call.aggdirectargs().is_empty()
 }
 
 /// Whether a sub-select reads a lanes table, and returns one row at most, by its form.
-fn finds_by_time(query: Query<'_>) -> bool {
+fn returns_one_row(query: Query<'_>) -> bool {
     let is_first = || {
         !query.hasAggs()
             && !query.sortClause().is_empty()
             && query.limitOption() == pg_sys::LimitOption::LIMIT_OPTION_COUNT
-            && query.limitCount().is_some_and(time_match::is_one)
+            && query
+                .limitCount()
+                .is_some_and(|limit| time_match::is_one(None, limit))
     };
     let is_aggregate =
         || query.hasAggs() && query.sortClause().is_empty() && query.limitCount().is_none();

@@ -58,8 +58,8 @@ impl Translator {
 /// The conditions of a `CASE` and their results. In `CASE x WHEN …`, the conditions compare `x`.
 ///
 /// # Errors
-/// If a part has no columns and may fail. If a condition of `CASE x` contains another `CASE`, or an array's conversion,
-/// which may have a place for another `x`.
+/// If a part has no columns and may fail. If a condition of `CASE x` may have a place for another value than `x`, as
+/// another `CASE` and an array's conversion have.
 pub(super) fn branches<'p>(case: CaseExpr<'p>) -> Translation<Vec<(Expr<'p>, Expr<'p>)>> {
     let mut branches = Vec::new();
     for branch in case.args() {
@@ -86,14 +86,17 @@ pub(super) fn branches<'p>(case: CaseExpr<'p>) -> Translation<Vec<(Expr<'p>, Exp
 
 /// A condition of `CASE x` with `x` in its place.
 fn about<'p>(compared: Expr<'p>, condition: Expr<'p>) -> Translation<Expr<'p>> {
-    let is_nested = walk::expression(condition, &mut |node, _| {
-        matches!(
-            node.kind(),
-            Kind::CaseExpr(_) | Kind::Other(NodeTag::T_ArrayCoerceExpr)
-        )
+    let (mut places, mut is_nested) = (0, false);
+    walk::expression(condition, &mut |node, _| {
+        match node.kind() {
+            Kind::Other(NodeTag::T_CaseTestExpr) => places += 1,
+            Kind::CaseExpr(_) | Kind::Other(NodeTag::T_ArrayCoerceExpr) => is_nested = true,
+            _ => {}
+        }
+        false
     });
-    if is_nested {
-        return Err("a condition of CASE that contains another".into());
+    if is_nested || places != 1 {
+        return Err("a condition of CASE with more than one place for a value".into());
     }
     Ok(walk::replaced(condition, &mut |node| match node.kind() {
         Kind::Other(NodeTag::T_CaseTestExpr) => Some(compared),

@@ -14,20 +14,21 @@ use super::translate::{Translation, Translator};
 use crate::pg::catalog;
 use crate::pg::tree::{Expr, Kind};
 
-/// A choice among codes, and the values that have to be given codes in this order.
+/// A choice among codes, and the results in the order in which they got their codes. Equal results have one code.
 pub(super) struct ConstantCase {
     pub value: Value,
     pub results: Vec<Option<Datum>>,
 }
 
 impl Translator {
-    /// The choice that an expression is, with the codes of its results; none while a query is planned.
+    /// The choice that an expression is. `codes` gives its results their codes; it is `None` while a query is planned,
+    /// when all codes are 0.
     ///
     /// # Errors
     /// Why the expression is no choice among constants that the engine can evaluate.
-    pub(super) fn constant_case(
+    pub(super) fn constant_case<'p>(
         &mut self,
-        expr: Expr<'_>,
+        expr: Expr<'p>,
         codes: Option<&KeyCodes>,
     ) -> Translation<ConstantCase> {
         let Kind::CaseExpr(case) = expr.stripped().kind() else {
@@ -36,12 +37,19 @@ impl Translator {
         if !self.has_choices || !catalog::is_deterministic(expr.collation()) {
             return Err("CASE".into());
         }
-        let (mut branches, mut results) = (Vec::new(), Vec::new());
-        let mut result_of = |translator: &mut Translator, result: Expr<'_>| {
+        let (mut branches, mut results, mut known) = (Vec::new(), Vec::new(), Vec::new());
+        let mut result_of = |translator: &mut Translator, result: Expr<'p>| {
             let constant = result.as_const().ok_or("a result that is no constant")?;
-            let result = constant.value().map(|value| value.datum());
-            results.push(result);
-            let code = codes.map_or(0, |codes| codes.borrow_mut().code(result));
+            let value = constant.value().map(|value| value.datum());
+            results.push(value);
+            let code = codes.map(|codes| codes.borrow_mut().code(value));
+            // A group shows the value of its first row, which is not known here.
+            let is_other = |(expr, its): &(Expr<'p>, _)| *its == code && !result.equals(*expr);
+            if code.is_some() && known.iter().any(is_other) {
+                return Err("equal results that differ, such as 1.0 and 1.00".into());
+            }
+            known.push((result, code));
+            let code = code.unwrap_or(0);
             let code = translator.scalar(Some(Scalar(code.into())));
             Translation::Ok(Value::Scalar(NumberType::I64, code))
         };

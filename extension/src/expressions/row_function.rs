@@ -164,6 +164,10 @@ impl Translator {
             Ok(case) => (case.value, case.results),
             Err(_) => {
                 self.go_back(before);
+                // Constants that were met before the failure are no values of rows.
+                if let Some(codes) = &codes {
+                    codes.borrow_mut().clear();
+                }
                 let of_key = codes.clone();
                 let value = self.row_value(expr, NumberType::I64, move |value| {
                     let codes = of_key.as_ref();
@@ -226,7 +230,8 @@ pub struct KeysByCode {
     count: usize,
     /// Whether PostgreSQL computes the values of a key, of which there may be any number.
     has_computed: bool,
-    /// The codes of each, with the values that have the first codes; none while a query is planned.
+    /// The codes of each, with the constants that get the first codes again after they are forgotten; none while a query
+    /// is planned.
     codes: Vec<(KeyCodes, Vec<Option<Datum>>)>,
 }
 

@@ -106,13 +106,12 @@ impl Translator {
                 var.varattno() <= 0 || var.varlevelsup() > 0 || self.is_given(var)
             }
             Kind::SubPlan(subplan) => !subplan.useHashTable() || !subplan.parParam().is_empty(),
-            Kind::PlaceHolderVar(_)
+            Kind::SubLink(_)
+            | Kind::PlaceHolderVar(_)
             | Kind::Aggref(_)
             | Kind::GroupingFunc(_)
             | Kind::WindowFunc(_)
-            | Kind::Other(
-                NodeTag::T_AlternativeSubPlan | NodeTag::T_SubLink | NodeTag::T_CurrentOfExpr,
-            ) => true,
+            | Kind::Other(NodeTag::T_AlternativeSubPlan | NodeTag::T_CurrentOfExpr) => true,
             _ => false,
         });
         (!is_refused && !expr.is_volatile()).then_some(columns)

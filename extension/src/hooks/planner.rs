@@ -24,7 +24,8 @@ struct Planning;
 
 impl PlannerHook for Planning {
     fn before(query: Query<'_>, options: u32) -> Query<'_> {
-        let query = scalar::rewritten(without_gaps(without_markers(query)));
+        let query = without_gaps(without_markers(query));
+        let query = scalar::rewritten(query, options);
         reasons::begin(options, transaction::nest_level());
         query
     }

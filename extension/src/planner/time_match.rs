@@ -129,7 +129,11 @@ pub fn match_shape<'p>(root: PlannerInfo<'p>, query: Query<'p>) -> Result<Shape,
     let is_plain = reads_plainly(query)
         && !query.hasAggs()
         && query.limitOption() == pg_sys::LimitOption::LIMIT_OPTION_COUNT;
-    if !is_plain || !query.limitCount().is_some_and(is_one) {
+    if !is_plain
+        || !query
+            .limitCount()
+            .is_some_and(|limit| is_one(Some(root), limit))
+    {
         return Err("it is not a plain SELECT … ORDER BY … LIMIT 1");
     }
     let (entry, table) = single_table(query)?;
@@ -202,8 +206,8 @@ pub fn mentions_outer(call: Aggref<'_>) -> bool {
 }
 
 /// Whether a limit is the constant 1.
-pub fn is_one(limit: Expr<'_>) -> bool {
-    let limit = limit.folded(None).as_const();
+pub fn is_one<'p>(root: Option<PlannerInfo<'p>>, limit: Expr<'p>) -> bool {
+    let limit = limit.folded(root).as_const();
     let limit = limit.and_then(|limit| limit.value());
     limit.is_some_and(|limit| limit.datum().value() as i64 == 1)
 }

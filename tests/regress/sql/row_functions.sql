@@ -46,6 +46,7 @@ SELECT pg_temp.same('SELECT CASE k WHEN 1 THEN ''one'' WHEN NULL THEN ''never'' 
 SELECT pg_temp.same('SELECT CASE s WHEN ''Text A'' THEN 1.5 WHEN ''Text xB'' THEN NULL ELSE 2.50 END, max(CASE c WHEN ''c1'' THEN k WHEN ''c2'' THEN -k END) FROM l GROUP BY 1');
 SELECT pg_temp.same('SELECT CASE WHEN k > 4 THEN ''a'' ELSE ''b'' END AS x, CASE k % 3 WHEN 0 THEN ''zero'' ELSE ''other'' END AS y, count(*) FROM l GROUP BY ROLLUP (1, 2)');
 SELECT pg_temp.same('SELECT CASE WHEN k > 4 THEN ''a'' ELSE ''b'' END, id, count(*) FROM l GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 10');
+SELECT pg_temp.same('SELECT CASE WHEN id > 1 THEN 1.0 WHEN k IS NULL THEN 2 ELSE 1.00 END, CASE WHEN b THEN ''x''::bpchar ELSE ''x  ''::bpchar END, CASE WHEN k > 4 THEN -0.0::float8 ELSE 0 END, count(*) FROM l GROUP BY 1, 2, 3');
 SELECT pg_temp.same('SELECT CASE k WHEN CASE id % 2 WHEN 0 THEN 1 ELSE 2 END THEN ''x'' ELSE ''y'' END, count(*) FROM l GROUP BY 1');
 SELECT pg_temp.same('SELECT count(*) FROM (SELECT CASE WHEN k > 4 THEN ''a'' ELSE s END, count(*) FROM l GROUP BY 1) x');
 SELECT pg_temp.same('SELECT CASE dim.k WHEN 1 THEN ''one'' ELSE ''other'' END, CASE WHEN l.f > 30 THEN ''x'' ELSE ''y'' END, count(*) FROM l JOIN dim USING (k) GROUP BY 1, 2');

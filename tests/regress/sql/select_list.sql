@@ -31,6 +31,17 @@ EXPLAIN (COSTS OFF) SELECT sum((SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.
 EXPLAIN (COSTS OFF) SELECT count(*) FROM latest;
 EXPLAIN (COSTS OFF) SELECT * FROM latest ORDER BY ts LIMIT 3;
 EXPLAIN (COSTS OFF) SELECT (SELECT q.b + random() FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 1) FROM t;
+EXPLAIN (COSTS OFF) SELECT max(b) FILTER (WHERE v < 5), max(CASE WHEN v < 5 THEN b END) FROM latest;
+EXPLAIN (COSTS OFF) SELECT v, row_number() OVER (ORDER BY ts), (SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 1) FROM t;
+EXPLAIN (COSTS OFF) SELECT latest.b FROM latest JOIN q ON q.b = latest.v;
+EXPLAIN (COSTS OFF) SELECT (SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 1) FROM t WHERE random() < 0.5;
+BEGIN;
+DECLARE c CURSOR FOR SELECT v, (SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 1) AS b FROM t WHERE v = 20;
+FETCH 1 FROM c;
+UPDATE t SET s = 's2' WHERE CURRENT OF c;
+ROLLBACK;
+-- Equal ones are joined once.
+EXPLAIN (COSTS OFF) SELECT s, max((SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 1)) FROM t GROUP BY s HAVING max((SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 1)) > 3;
 -- A sub-select that may return two rows is an error as ever.
 SELECT (SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC) FROM t;
 SELECT (SELECT q.b FROM q WHERE q.k = t.k AND q.ts <= t.ts ORDER BY q.ts DESC LIMIT 2) FROM t;

@@ -212,7 +212,7 @@ fn over_outputs<'p>(
             Kind::Param(parameter) => {
                 fits &= parameter.paramkind() == pg_sys::ParamKind::PARAM_EXTERN;
             }
-            Kind::SubPlan(_) | Kind::Other(pg_sys::NodeTag::T_SubLink) => fits = false,
+            Kind::SubPlan(_) | Kind::SubLink(_) => fits = false,
             _ => {}
         }
         !fits

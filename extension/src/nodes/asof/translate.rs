@@ -161,9 +161,10 @@ fn chosen_quals<'p>(
                 Kind::Param(parameter) => {
                     fit &= parameter.paramkind() == pg_sys::ParamKind::PARAM_EXTERN;
                 }
-                Kind::SubPlan(_)
+                Kind::SubLink(_)
+                | Kind::SubPlan(_)
                 | Kind::PlaceHolderVar(_)
-                | Kind::Other(NodeTag::T_AlternativeSubPlan | NodeTag::T_SubLink) => fit = false,
+                | Kind::Other(NodeTag::T_AlternativeSubPlan) => fit = false,
                 _ => {}
             }
             !fit
