@@ -84,6 +84,7 @@ impl Use {
         let mut columns = Vec::new();
         let targets = query.targetList().iter();
         for target in targets.filter(|target| self.reads(*target)) {
+            // This walk can leave out parts of the expression; its copy is not used.
             walk::replaced(target.expr(), &mut |node| {
                 if let Some(var) = node.as_var()
                     && (var.varlevelsup(), var.varno()) == (0, index)
@@ -118,11 +119,12 @@ fn rewrite(query: Query<'_>, used: &Use, is_whole: bool) -> bool {
             (Some(JoinKind::Entry(_)), None)
         )
     });
-    let (use_of, is_whole) = match query.setOperations() {
-        Some(_) => (None, reads_all),
-        None => (Some(used), reads_all && is_alone),
+    let is_union = query.setOperations().is_some();
+    let is_whole = reads_all && (is_union || is_alone);
+    let use_of = |index: i32| match is_union {
+        true => Use::All,
+        false => used.of_entry(query, index),
     };
-    let use_of = |index: i32| use_of.map_or(Use::All, |used| used.of_entry(query, index));
     let mut has_changed = false;
     for (index, entry) in (1..).zip(query.rtable()) {
         if let Some(inner) = entry.subquery().filter(|inner| has_sub_select(*inner)) {
@@ -282,8 +284,8 @@ impl<'p> Joins<'p> {
     }
 }
 
-/// Whether a node evaluates all its parts whenever it is evaluated. Lists and targets are parts of aggregates. A function
-/// in SQL need not: PostgreSQL may put its body in place of the call.
+/// Whether a node evaluates all its parts whenever it is evaluated. Lists and targets are parts of aggregates. A user's
+/// function may not: PostgreSQL may put the body of one in SQL in place of the call.
 fn evaluates_all(node: Expr<'_>) -> bool {
     let is_built_in = |function: pg_sys::Oid| function.to_u32() < pg_sys::FirstNormalObjectId;
     match node.kind() {

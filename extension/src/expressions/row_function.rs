@@ -230,8 +230,8 @@ pub struct KeysByCode {
     count: usize,
     /// Whether PostgreSQL computes the values of a key, of which there may be any number.
     has_computed: bool,
-    /// The codes of each, with the constants that get the first codes again after they are forgotten; none while a query
-    /// is planned.
+    /// The codes of each, with the constants that get the first codes again after they are forgotten; none while a
+    /// query is planned.
     codes: Vec<(KeyCodes, Vec<Option<Datum>>)>,
 }
 
@@ -292,10 +292,9 @@ impl KeysByCode {
             memory.reset();
         }
         for (codes, constants) in &self.codes {
-            let mut codes = codes.borrow_mut();
-            constants.iter().for_each(|constant| {
-                codes.code(*constant);
-            });
+            for constant in constants {
+                codes.borrow_mut().code(*constant);
+            }
         }
     }
 

@@ -17,10 +17,6 @@ pub fn expected<'p>(
     keys: List<'p, Expr<'p>>,
     otherwise: f64,
 ) -> f64 {
-    // PostgreSQL's estimate is for all grouping sets together, of which one may have no keys.
-    if keys.is_empty() {
-        return 1.0;
-    }
     let (mut buckets, mut others) = (1.0, List::EMPTY);
     for key in keys {
         match buckets_of(root, relation, key) {
@@ -28,7 +24,11 @@ pub fn expected<'p>(
             None => others.push(key),
         }
     }
-    if others.len() == keys.len() {
+    // Of grouping sets, PostgreSQL's estimate is the sum over all of them, and the keys are those of one.
+    let has_sets = root
+        .parse()
+        .is_some_and(|query| !query.groupingSets().is_empty());
+    if others.len() == keys.len() && !has_sets {
         return otherwise;
     }
     let others = match others.is_empty() {

@@ -38,8 +38,9 @@ pub trait IndexAccess: 'static {
         horizon: impl FnMut() -> u32,
     ) -> Found;
 
-    /// Of the entries that an index offers to delete, keeps those whose rows are gone. Returns the newest transaction
-    /// that deleted or wrote one of these rows.
+    /// Chooses the index entries that may be deleted. An index passes a list of entries that it would like to delete.
+    /// This function removes the entries from the list whose rows some snapshot may still see. Returns the newest
+    /// transaction that wrote or deleted the row of an entry that stays in the list.
     fn delete_entries(table: OpenTable<'_>, entries: &mut Deletion) -> pg_sys::TransactionId;
 
     /// Refuses an index that the table cannot have.

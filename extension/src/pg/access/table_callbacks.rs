@@ -328,7 +328,7 @@ pub(super) extern "C-unwind" fn relation_fetch_toast_slice<A: RelationAccess>(
     A::refuse_toast()
 }
 
-/// Of the entries that an index offers to delete, keeps those whose rows are gone.
+/// Chooses the index entries that may be deleted: [`IndexAccess::delete_entries`].
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn index_delete_tuples<A: IndexAccess>(
     relation: pg_sys::Relation,
