@@ -50,13 +50,12 @@ fn kill_whatever(mut world: World, rounds: u32) {
                     "SELECT coalesce(min(pid), 0)::int8 FROM pg_stat_activity WHERE usename = '{GATEWAY}' AND query LIKE '%lanes.%'"
                 );
                 let backend = world.number(&backend);
+                // The witness connects before the kill: PostgreSQL may have recovered before a session
+                // that connects after it, and the witness waits for its own connection to break.
+                let mut witness = world.client();
                 if backend != 0 && world.cluster.kill9_backend(backend as u32).is_ok() {
-                    let mut witness = world.cluster.connect("postgres");
                     let deadline = Instant::now() + PATIENCE;
-                    while witness
-                        .as_mut()
-                        .is_ok_and(|client| client.simple_query("SELECT 1").is_ok())
-                    {
+                    while witness.simple_query("SELECT 1").is_ok() {
                         assert!(
                             Instant::now() < deadline,
                             "the postmaster has not noticed the killed backend"
