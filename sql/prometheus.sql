@@ -127,11 +127,17 @@ SELECT (r.first_id + u.place - 1)::int4 AS id, r.metric, u.labels::jsonb AS labe
 COMMENT ON VIEW   lanes.series IS 'Prometheus series: one row per label set';
 COMMENT ON COLUMN lanes.series.labels IS 'the labels without __name__, which is the column metric';
 
--- Returns the series of one metric, for its view. The planner assumes as many distinct ids as rows for a function of fewer
--- than 200 rows, so a join hashes the series and never the samples. The planner hook puts the query's conditions on labels
--- into `conditions`.
+-- Tells the planner how many series a metric has.
+CREATE FUNCTION lanes.metric_series_support(internal) RETURNS internal
+    STRICT PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'metric_series_support_wrapper';
+
+COMMENT ON FUNCTION lanes.metric_series_support(internal) IS
+    'for the planner: how many rows lanes.metric_series() returns';
+
+-- Returns the series of one metric, for its view. The planner hook puts the query's conditions on labels into `conditions`.
 CREATE FUNCTION lanes.metric_series(metric text, conditions text[] DEFAULT NULL) RETURNS TABLE (id int4, labels jsonb)
-    STABLE PARALLEL SAFE ROWS 190 LANGUAGE c AS 'MODULE_PATHNAME', 'metric_series_wrapper';
+    STABLE PARALLEL SAFE ROWS 190 SUPPORT lanes.metric_series_support
+    LANGUAGE c AS 'MODULE_PATHNAME', 'metric_series_wrapper';
 
 COMMENT ON FUNCTION lanes.metric_series(text, text[]) IS
     'the ids and labels of the series of a metric; the planner fills the conditions';
@@ -442,6 +448,7 @@ REVOKE ALL ON FUNCTION lanes.register_series(int4, lanes.series_run[]) FROM PUBL
 REVOKE ALL ON FUNCTION lanes.pack_label_sets(text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.label_sets(bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.metric_series(text, text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.metric_series_support(internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.find_series(int4[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.requests_applied(bytea[], bytea[], bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) FROM PUBLIC;

@@ -25,6 +25,7 @@ use pgrx::pg_sys::{self, NodeTag};
 use super::lateral;
 use crate::gucs;
 use crate::pg::outer_joins;
+use crate::pg::table::OpenedTable;
 use crate::pg::tree::{
     Aggref, Expr, Expression, JoinExpr, JoinKind, JoinTree, Kind, List, Node, Query, RangeTblEntry,
     SubLink, TargetEntry, make, tag, walk,
@@ -321,10 +322,20 @@ fn returns_one_row(query: Query<'_>) -> bool {
         && !query.hasSubLinks()
         && query.outputs().count() == 1
         && (is_first() || is_aggregate())
-        && time_match::single_table(query)
-            .is_ok_and(|(_, table)| lanes_table::is_lanes_table(table.relid()))
+        && time_match::single_table(query).is_ok_and(|(_, table)| {
+            let table = table.relid();
+            lanes_table::is_lanes_table(table) && !is_one_look(query, table)
+        })
         && !query.conjuncts().into_iter().any(Expr::is_volatile)
         && depends_on_rows(query)
+}
+
+/// Whether a sub-select may be one look into an index, such as `(SELECT min(x) FROM q WHERE x > t.x)`. PostgreSQL does
+/// that well.
+fn is_one_look(query: Query<'_>, table: pg_sys::Oid) -> bool {
+    query.hasAggs()
+        && query.conjuncts().len() == 1
+        && OpenedTable::find_locked(table).is_some_and(|table| table.get().has_indexes())
 }
 
 /// Whether a sub-select refers to columns of the query around it, of which it aggregates none.

@@ -15,7 +15,7 @@ use super::lanes_aggregate::{self, Arrival, Ordered};
 use super::transition_state::TransitionState;
 use super::translate::{Translation, Translator, number_type, text_column};
 use super::uuid_quals::uuid_column;
-use super::{bucket_call, epoch_bucket, percentile};
+use super::{bucket_call, coded_count, epoch_bucket, percentile};
 use crate::pg::catalog;
 use crate::pg::names::{describe, function_name, type_name};
 use crate::pg::numeric::Numeric;
@@ -77,6 +77,12 @@ pub fn aggregate(
         Some(filter) => Some(translator.predicate(filter)?),
     };
     let arguments: Vec<Expr<'_>> = call.args().iter().map(TargetEntry::expr).collect();
+    if let [counted] = arguments[..]
+        && let Some(place) = translator.given_code(counted)
+    {
+        let aggregate = coded_count::aggregate(translator, filter, place, is_distinct(call));
+        return Ok((aggregate, Shape::BigInt));
+    }
     let ordered = Ordered::of(call, arrival);
     if !is_percentile && !ordered.is_respected(call) {
         return Err(format!("ORDER BY in {}", name()));

@@ -1,6 +1,7 @@
 //! The columns that a join adds to those of a lanes table, as a translator of expressions sees them.
 
 use lanes_columnar::vector::number::NumberType;
+use pgrx::pg_sys;
 
 use crate::pg::tree::Expr;
 
@@ -20,4 +21,22 @@ pub struct JoinedColumns {
     pub variables: Option<Vec<(i32, i16)>>,
     /// How many codes a frame has before the joined columns.
     pub codes_before: usize,
+}
+
+/// Expressions over the small sides of a hash join that PostgreSQL evaluates once for each small row. A frame has their
+/// codes after those of groups: the codes of the conditions, then those of the values.
+#[derive(Default)]
+pub struct CodedExpressions {
+    /// Conditions. Their codes are FALSE, TRUE and NULL of [`condition_code`](super::condition_code).
+    pub conditions: Vec<*mut pg_sys::Node>,
+    /// Values of any type that has a hash. Equal ones have the same code, and NULL has
+    /// [`NULL_VALUE`](super::condition_code::NULL_VALUE).
+    pub values: Vec<*mut pg_sys::Node>,
+}
+
+impl CodedExpressions {
+    /// The number of expressions.
+    pub fn len(&self) -> usize {
+        self.conditions.len() + self.values.len()
+    }
 }

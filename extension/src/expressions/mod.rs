@@ -25,7 +25,7 @@
 //! | [`row_function`], [`date_parts`] | expressions and aggregates that PostgreSQL evaluates for rows; fields of times |
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
 //! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
-//! | [`joined_columns`], [`condition_code`] | columns and condition codes that a join adds |
+//! | [`joined_columns`], [`condition_code`], [`coded_count`] | columns and codes that a join adds; counts of codes |
 //!
 //! Invariants:
 //! - What is translated has exactly the result that PostgreSQL computes, errors included.
@@ -36,6 +36,7 @@ pub mod aggregate_call;
 pub mod bucket_call;
 pub mod buckets;
 pub mod choices;
+pub mod coded_count;
 pub mod condition_code;
 pub mod constant_case;
 pub mod date_parts;

@@ -23,6 +23,7 @@ use lanes_simd::Comparison;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::condition_code;
+use super::joined_columns::CodedExpressions;
 use super::joined_columns::{Computed, JoinedColumns};
 use super::number_functions::{
     arithmetic, cast, microseconds, negation, rounding, shift, text_unit,
@@ -110,9 +111,9 @@ struct Joined {
     variables: Option<Vec<(i32, i16)>>,
     /// The number of operands that a frame holds before the join's columns.
     joined_before: usize,
-    /// The [conditions](crate::joins::by_key::conditions) whose codes are the last of those operands. They are
-    /// compared by address only.
-    conditions: Vec<*mut pg_sys::Node>,
+    /// The [expressions](crate::joins::by_key::coded) whose codes are the last of those operands. They are compared by
+    /// address only.
+    coded: CodedExpressions,
 }
 
 /// The value of a constant or a parameter; `None` is NULL.
@@ -146,27 +147,40 @@ impl Translator {
                 wanted: Vec::new(),
                 variables: columns.variables,
                 joined_before: columns.codes_before,
-                conditions: Vec::new(),
+                coded: CodedExpressions::default(),
             }),
             ..Translator::new(scalars_from)
         }
     }
 
-    /// Adds conditions on the small sides of a hash join. A frame holds their codes after the codes of groups.
-    pub fn with_conditions(mut self, conditions: &[*mut pg_sys::Node]) -> Translator {
+    /// Adds expressions over the small sides of a hash join. A frame holds their codes after the codes of groups.
+    pub fn with_coded(mut self, coded: CodedExpressions) -> Translator {
         if let Some(joined) = &mut self.joined {
-            joined.joined_before += conditions.len();
-            joined.conditions = conditions.to_vec();
+            joined.joined_before += coded.len();
+            joined.coded = coded;
         }
         self
+    }
+
+    /// The expressions over the small sides of a hash join whose codes a frame holds.
+    pub fn coded(&self) -> Option<&CodedExpressions> {
+        self.joined.as_ref().map(|joined| &joined.coded)
+    }
+
+    /// The place in a frame of the code of a value over the small sides of a hash join; `None` for any other expression.
+    pub fn given_code(&self, expr: Expr<'_>) -> Option<usize> {
+        let joined = self.joined.as_ref()?;
+        let mut values = joined.coded.values.iter();
+        let value = values.position(|value| expr.is_at(*value))?;
+        Some(joined.joined_before - joined.coded.values.len() + value)
     }
 
     /// The predicate of a condition on the small sides of a hash join; `None` for any other expression.
     pub fn given_condition(&mut self, expr: Expr<'_>) -> Option<Predicate> {
         let joined = self.joined.as_ref()?;
-        let mut conditions = joined.conditions.iter();
+        let mut conditions = joined.coded.conditions.iter();
         let condition = conditions.position(|condition| expr.is_at(*condition))?;
-        let place = joined.joined_before - joined.conditions.len() + condition;
+        let place = joined.joined_before - joined.coded.len() + condition;
         let mut is = |code| {
             let code = self.scalar(Some(Scalar(code)));
             let (given, code) = (

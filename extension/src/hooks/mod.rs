@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `planner` | `planner_hook` | rewrites ASOF joins and filled gaps, collects reasons |
 //! | `paths` | those of relations, joins and upper paths | offers vectorised paths |
+//! | [`SeriesIds`] | `get_relation_stats_hook` | tells that the ids of series are unique |
 //! | `require` | none: `planner` calls it | refuses plans that are not vectorised, under `lanes.vectorize = require` |
 //! | `executor` | `ExecutorRun_hook` | begins and ends an execution, for gathered rows and spare memory |
 //! | `utility` | `ProcessUtility_hook` | hides parameters of tables from PostgreSQL, refuses indexes |
@@ -17,6 +18,7 @@ mod planner;
 mod require;
 mod utility;
 
+use crate::labels::metric_estimate::SeriesIds;
 use crate::pg::hooks;
 
 /// Installs all hooks. Called from `_PG_init`.
@@ -24,5 +26,6 @@ pub fn register() {
     utility::register();
     executor::register();
     hooks::chain_paths::<paths::Paths>();
+    hooks::chain_columns::<SeriesIds>();
     planner::register();
 }

@@ -13,6 +13,7 @@
 //! | [`between`] | the series that have samples between two times |
 //! | [`label_sets`] | the label sets of series by id |
 //! | [`metric_series`] | the SQL function in a metric's view |
+//! | [`metric_estimate`] | what the planner knows about that function |
 //! | [`jsonb`] | a label set as a value of type jsonb |
 //! | [`narrow`] | passes the query's conditions on labels to that function |
 //! | [`conditions`] | the form of these conditions, and the series that meet them |
@@ -42,6 +43,7 @@ pub mod hashes;
 pub mod jsonb;
 pub mod label_sets;
 pub mod maintain;
+pub mod metric_estimate;
 pub mod metric_series;
 pub mod narrow;
 pub mod packed;

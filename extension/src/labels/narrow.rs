@@ -62,7 +62,7 @@ fn open_call(entry: RangeTblEntry<'_>) -> Option<(RangeTblFunction<'_>, FuncExpr
 }
 
 /// Whether a function is `lanes.metric_series(text, text[])`.
-fn is_metric_series(function: Oid) -> bool {
+pub fn is_metric_series(function: Oid) -> bool {
     names::function_name(function.to_u32()) == "metric_series"
         && catalog::is_lanes_function(function)
         && catalog::takes(function, 2)

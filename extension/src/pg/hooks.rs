@@ -31,6 +31,7 @@ macro_rules! chain {
 static mut PREVIOUS_RELATION: pg_sys::set_rel_pathlist_hook_type = None;
 static mut PREVIOUS_JOIN: pg_sys::set_join_pathlist_hook_type = None;
 static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
+static mut PREVIOUS_COLUMN: pg_sys::get_relation_stats_hook_type = None;
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 static mut PREVIOUS_EXECUTOR: pg_sys::ExecutorRun_hook_type = None;
 static mut PREVIOUS_UTILITY: pg_sys::ProcessUtility_hook_type = None;
@@ -156,6 +157,40 @@ unsafe extern "C-unwind" fn upper_paths<H: PathHooks>(
     // Set operations have several inputs, of which PostgreSQL names none.
     if let Some(input) = plan_field(input) {
         H::upper(plan_node(root), stage, input, plan_node(output));
+    }
+}
+
+/// A hook that knows about columns of functions, which have no statistics.
+pub trait ColumnHook {
+    /// Whether a column, counted from 1, of an entry of functions has no value twice.
+    fn is_unique(entry: RangeTblEntry<'_>, column: i16) -> bool;
+}
+
+/// Installs the hook of columns' statistics, once a process.
+pub fn chain_columns<H: ColumnHook>() {
+    chain!(
+        get_relation_stats_hook,
+        PREVIOUS_COLUMN,
+        column_statistics::<H>
+    );
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn column_statistics<H: ColumnHook>(
+    root: *mut pg_sys::PlannerInfo,
+    entry: *mut pg_sys::RangeTblEntry,
+    column: pg_sys::AttrNumber,
+    variable: *mut pg_sys::VariableStatData,
+) -> bool {
+    let column_of: RangeTblEntry<'_> = plan_node(entry);
+    let is_of_function = column_of.rtekind() == pg_sys::RTEKind::RTE_FUNCTION;
+    // SAFETY: PostgreSQL passes what it wants to know, and the hook before gets the arguments that we were called with.
+    unsafe {
+        if is_of_function && H::is_unique(column_of, column) {
+            (*variable).isunique = true;
+            return true;
+        }
+        PREVIOUS_COLUMN.is_some_and(|previous| previous(root, entry, column, variable))
     }
 }
 

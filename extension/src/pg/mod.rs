@@ -26,7 +26,7 @@
 //!   system catalogs, parameters of statements, COPY, names for messages.
 //! - [`call`], [`kept_value`], [`kept_rows`]: calls of SQL functions; values and rows that
 //!   aggregates keep.
-//! - [`hooks`]: PostgreSQL's hooks, with typed callbacks.
+//! - [`hooks`], [`support_request`]: PostgreSQL's hooks, with typed callbacks; what the planner asks about a function.
 //! - [`row_log`]: WAL records of rows, and how logical decoding reads them.
 //! - [`statement`]: this extension's own SQL statements.
 //! - [`server`], [`signals`], [`background`], [`time_zone`]: the server, this process, its signals,
@@ -98,6 +98,7 @@ pub mod signals;
 pub mod slot;
 pub mod snapshot;
 pub mod statement;
+pub mod support_request;
 pub mod table;
 pub mod table_catalog;
 pub mod table_work;

@@ -16,6 +16,13 @@ pub fn check_execute(function: Oid, is_aggregate: bool) {
     check(function, catalog::GetUserId(), kind);
 }
 
+/// Whether the current user may read all columns of a table.
+pub fn may_read(table: Oid) -> bool {
+    let select = pg_sys::ACL_SELECT as pg_sys::AclMode;
+    let granted = catalog::pg_class_aclcheck(table, catalog::GetUserId(), select);
+    granted == pg_sys::AclResult::ACLCHECK_OK
+}
+
 /// Raises PostgreSQL's error if a role may not execute a function.
 pub fn check_execute_by(function: Oid, role: Oid) {
     check(function, role, pg_sys::ObjectType::OBJECT_FUNCTION);

@@ -68,6 +68,11 @@ impl<'a> Snapshot<'a> {
         Some(Snapshot { fields, kind })
     }
 
+    /// Whether there is an active snapshot, without which no query of this library can run.
+    pub fn is_any_active() -> bool {
+        process::ActiveSnapshotSet()
+    }
+
     /// Runs `work` with the snapshot that is active, as that of a query is while one of its functions runs. It stays so
     /// as long as `work` pops none.
     pub fn with_active<R>(work: impl FnOnce(Option<Snapshot<'_>>) -> R) -> R {

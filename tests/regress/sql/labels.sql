@@ -229,6 +229,26 @@ DELETE FROM lanes.metrics WHERE metric = 'down';
 SELECT lanes.create_metric_view('down'), lanes.extend_metric_view('down');
 SELECT lanes.index_labels() > 0 AS indexed;
 
+-- The planner knows how many series a metric has, unless the role may not read them, and that their ids are unique.
+SAVEPOINT expected;
+SELECT pg_temp.register('expected', 1, 700);
+SELECT lanes.index_labels() > 0 AS indexed;
+CREATE FUNCTION pg_temp.expected(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+    RETURN plan -> 0 -> 'Plan' -> 'Plan Rows';
+END $$;
+SELECT count(*) AS series, pg_temp.expected('SELECT FROM lanes.metric_series(''expected'')') FROM lanes.metric_series('expected');
+SELECT pg_temp.expected('SELECT FROM lanes.metric_series(''unknown'')') AS unknown, pg_temp.expected('SELECT FROM lanes.metric_series(lower(session_user))') AS of_no_constant;
+SELECT pg_temp.expected('SELECT DISTINCT id FROM lanes.metric_series(''expected'')') AS ids;
+CREATE ROLE lanes_labels_stranger;
+GRANT USAGE ON SCHEMA lanes TO lanes_labels_stranger;
+GRANT EXECUTE ON FUNCTION lanes.metric_series(text, text[]) TO lanes_labels_stranger;
+SET ROLE lanes_labels_stranger;
+SELECT pg_temp.expected('SELECT FROM lanes.metric_series(''expected'')') AS of_a_stranger;
+ROLLBACK TO expected;
+
 -- Samples of series are deleted by selector, with both ends of the time range included.
 SELECT lanes.delete_series('up{instance="node-7"}', '2026-01-01 00:00:01+0', '2026-01-01 00:00:01+0');
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' = 'node-7';

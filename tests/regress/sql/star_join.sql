@@ -112,4 +112,21 @@ SET lanes.vectorize = off; SET max_parallel_workers_per_gather = 0;
 SELECT count(*), sum(c), sum(n::bigint) FROM (SELECT w.n, d.region, k.name, count(*) AS c FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2, 3 OFFSET 0) s;
 RESET lanes.vectorize; RESET work_mem; RESET hash_mem_multiplier;
 SET client_min_messages = warning;
+-- Values of small sides are counted by codes: with NULLs, with duplicates, by group, in outer joins, with filters, over two sides, and for types other than text.
+EXPLAIN (COSTS OFF) SELECT count(DISTINCT d.region), count(d.region) FROM reading r JOIN device d ON d.id = r.series;
+SELECT pg_temp.same('SELECT count(DISTINCT d.region), count(d.region), count(d.host), count(*) FROM reading r JOIN device d ON d.id = r.series');
+SELECT pg_temp.same('SELECT k.name, count(DISTINCT d.region), count(DISTINCT d.host || k.kind), count(DISTINCT r.host) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind GROUP BY 1');
+SELECT pg_temp.same('SELECT r.day, count(DISTINCT k.weight), count(DISTINCT upper(d.region)), count(k.name) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind GROUP BY 1');
+SELECT pg_temp.same('SELECT count(DISTINCT d.host) FILTER (WHERE r.value > 50), count(DISTINCT d.host) FILTER (WHERE d.region = ''eu''), count(d.host) FILTER (WHERE d.region IS NULL) FROM reading r JOIN device d ON d.id = r.series');
+SELECT pg_temp.same('SELECT count(DISTINCT d.region) FROM reading r JOIN empty d ON d.id = r.series');
+SELECT pg_temp.same('SELECT r.kind, count(DISTINCT c.payload) FROM reading r JOIN crowd c ON c.id = r.series GROUP BY 1 HAVING count(DISTINCT c.payload) > 100');
+-- A filter keeps rows from an evaluation that would fail.
+SELECT pg_temp.same('SELECT count(DISTINCT (100 / (d.id - 7))::text) FILTER (WHERE d.id <> 7) FROM reading r JOIN device d ON d.id = r.series');
+-- PostgreSQL counts values of a type without a hash, and those of a collation without an order of bytes are counted as it compares them.
+SELECT pg_temp.same('SELECT count(DISTINCT d.id::text::bit(6)) FROM reading r JOIN device d ON d.id = r.series WHERE d.id IN (1, 10, 11)');
+CREATE COLLATION IF NOT EXISTS blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+CREATE TABLE spelling (id int, word text COLLATE blind) USING heap;
+INSERT INTO spelling SELECT i, (ARRAY['One', 'one', 'ONE', 'two'])[i % 4 + 1] FROM generate_series(1, 50) i;
+SELECT pg_temp.same('SELECT count(DISTINCT s.word), count(DISTINCT s.word COLLATE "C"), count(s.word) FROM reading r JOIN spelling s ON s.id = r.series');
+
 DROP SCHEMA star_join CASCADE;

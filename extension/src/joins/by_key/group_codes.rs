@@ -119,6 +119,19 @@ impl GroupCodes {
         codes
     }
 
+    /// Prepares the codes of a value that is counted. NULL has the code [`condition_code::NULL_VALUE`].
+    pub fn of_value(
+        value: *mut pg_sys::Node,
+        plan: &HashJoinPlan,
+        keys: usize,
+        node: ExecNode<'_>,
+    ) -> GroupCodes {
+        let mut codes = GroupCodes::of(value, plan, keys, node);
+        let given = u64::from(codes.of_values.code(None));
+        debug_assert_eq!(given, condition_code::NULL_VALUE);
+        codes
+    }
+
     /// Starts a batch of `rows` small rows, none of which has a code. One more row stands for a
     /// missing match, unless every left row `needs_match`.
     pub fn begin(&mut self, rows: usize, needs_match: bool, small: &SmallSide) {

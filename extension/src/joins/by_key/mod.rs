@@ -20,7 +20,7 @@
 //! | [`shared_rows`] | rows of the child's own small sides, each of which many of its rows share |
 //! | [`small_row`], [`small_column`] | one row, and one column, of a small side |
 //! | [`small_expression`] | an expression over the rows of a small side |
-//! | [`group_codes`], [`conditions`] | grouping expressions, and FILTER conditions, over a small side: a code for each small row |
+//! | [`group_codes`], [`coded`] | grouping expressions, FILTER conditions and counted values over a small side: a code for each small row |
 //! | [`stage`], [`joined_side`] | the join under execution, and one of its sides |
 //! | [`given_key`] | a key over the columns of an earlier side |
 //! | [`unmatched`] | small rows that no left row has found |
@@ -68,7 +68,7 @@ mod small_vectors;
 mod unmatched;
 mod vector_rows;
 
-pub mod conditions;
+pub mod coded;
 pub mod equal_columns;
 pub mod group_codes;
 pub mod key_types;

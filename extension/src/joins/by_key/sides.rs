@@ -9,6 +9,7 @@ use super::small_side::ROW_BYTES;
 use crate::custom_scan::names;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::labels::metric_estimate;
 use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::outer_joins;
 use crate::pg::tree::{
@@ -268,13 +269,17 @@ impl<'p> Sides<'p> {
 type Keys = (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>);
 
 impl<'p> Side<'p> {
-    /// Whether it is a table all of whose rows fit in memory, with and without conditions on them.
+    /// Whether it is a table, or the series of a metric, all of whose rows fit in memory, with and without conditions on
+    /// them.
     fn is_small_table(&self, root: PlannerInfo<'p>) -> bool {
         let Side { small, .. } = self;
-        // Of a table with children the planner knows only the rows that pass the conditions.
+        // Of a table with children the planner knows only the rows that pass the conditions. It knows the rows of no
+        // function but that of the series.
         let entry = root.entry(small.relid());
         let is_table = small.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
-            && entry.is_some_and(|entry| entry.is_relation() && !entry.inh());
+            && entry.is_some_and(|entry| {
+                entry.is_relation() && !entry.inh() || metric_estimate::reads_series(entry)
+            });
         // The planner may not know how many rows a foreign table has.
         let rows = small.tuples().max(small.rows());
         is_table && rows * self.row_bytes() <= hash_memory_limit() as f64

@@ -80,7 +80,7 @@ pub struct HashStage {
     divided: Option<usize>,
     /// The attributes that the keys need.
     looked_at: Vec<usize>,
-    /// The codes of grouping expressions, then those of conditions, each with its side.
+    /// The codes of grouping expressions, then those of conditions and counted values, each with its side.
     codes: Vec<(usize, GroupCodes)>,
     outputs: Vec<Place>,
     /// Outputs that the engine needs as numbers. The numbers of this batch are here if the side
@@ -90,6 +90,9 @@ pub struct HashStage {
     operands: Vec<Operand>,
     counters: JoinCounters,
 }
+
+/// Makes the codes of an expression.
+type NewCodes = fn(*mut pg_sys::Node, &HashJoinPlan, usize, ExecNode<'_>) -> GroupCodes;
 
 /// The side and index of an output.
 #[derive(Clone, Copy)]
@@ -101,9 +104,8 @@ struct Place {
 
 impl HashStage {
     /// Prepares a join. `translator` has already translated the other expressions of the query.
-    /// `grouped` are the grouping expressions over small sides, and `conditions` the
-    /// [conditions](super::conditions) on them. The frame holds their codes first, in this
-    /// order.
+    /// `grouped` are the grouping expressions over small sides. The frame holds their codes first, and then those of the
+    /// translator's [coded expressions](Translator::with_coded).
     ///
     /// # Errors
     /// Why the join cannot be vectorised.
@@ -113,7 +115,6 @@ impl HashStage {
         open: OpenVectors,
         translator: &mut Translator,
         grouped: &[*mut pg_sys::Node],
-        conditions: &[*mut pg_sys::Node],
     ) -> Translation<HashStage> {
         pg::malloc::keep_memory_of_queries();
         let before = translator.asked();
@@ -130,14 +131,18 @@ impl HashStage {
             sides.push(side);
         }
         let mut codes = Vec::new();
-        for (place, expression) in grouped.iter().chain(conditions).enumerate() {
-            let side = plan.dimension_of(*expression)?;
-            let keys = plan.dimensions[side].left_keys.len();
-            let of_expression = match place < grouped.len() {
-                true => GroupCodes::of(*expression, plan, keys, node),
-                false => GroupCodes::of_condition(*expression, plan, keys, node),
-            };
-            codes.push((side, of_expression));
+        let mut add = |expressions: &[*mut pg_sys::Node], of: NewCodes| -> Translation<()> {
+            for expression in expressions {
+                let side = plan.dimension_of(*expression)?;
+                let keys = plan.dimensions[side].left_keys.len();
+                codes.push((side, of(*expression, plan, keys, node)));
+            }
+            Ok(())
+        };
+        add(grouped, GroupCodes::of)?;
+        if let Some(coded) = translator.coded() {
+            add(&coded.conditions, GroupCodes::of_condition)?;
+            add(&coded.values, GroupCodes::of_value)?;
         }
         let numbers = codes.iter().map(|(_, codes)| Some(codes.codes().number));
         let of_outputs = wanted

@@ -12,10 +12,11 @@ use pgrx::pg_sys;
 use super::undecoded::UndecodedKeys;
 use super::zone_runs::ZoneRuns;
 use crate::expressions::aggregate_call::{self, KeyShape, Shape};
+use crate::expressions::joined_columns::CodedExpressions;
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Asked, Scalars, Translation, Translator};
-use crate::joins::by_key::conditions;
+use crate::joins::by_key::coded;
 use crate::joins::by_key::stage::{Batch, HashStage};
 use crate::joins::by_time::stage::JoinStage;
 use crate::nodes::engine::early_groups::EarlyGroups;
@@ -133,13 +134,10 @@ impl Program {
         arrival: Arrival,
     ) -> Translation<Option<Program>> {
         let grouped = plan.small_keys();
-        let conditions = plan.hash_join.as_ref().map_or(Vec::new(), |join| {
-            conditions::of_filters(join, plan.calls.iter().copied())
-        });
-        let scalars = Scalars::of(node);
-        let mut translator = translator(plan, scalars, grouped.len(), &conditions);
+        let mut translator = translator(plan, Scalars::of(node), grouped.len());
         let values = node.lasting_memory().child(c"LanesAggregate keys");
-        let by_code = KeysByCode::new(grouped.len() + conditions.len(), values);
+        let coded = translator.coded().map_or(0, CodedExpressions::len);
+        let by_code = KeysByCode::new(grouped.len() + coded, values);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();
         let grouping = Grouping::of(plan, &mut translator, arrival, by_code)?;
@@ -154,7 +152,7 @@ impl Program {
         let mut hash_join = None;
         if let Some(join) = &plan.hash_join {
             let open = column_child::open;
-            let stage = HashStage::begin(join, node, open, &mut translator, &grouped, &conditions)?;
+            let stage = HashStage::begin(join, node, open, &mut translator, &grouped)?;
             hash_join = Some(stage);
         }
         let asked = translator.asked_since(&of_quals);
@@ -418,16 +416,12 @@ impl Program {
 }
 
 /// The translator of a plan's expressions. A frame has this many codes of grouping expressions over small sides.
-fn translator(
-    plan: &EnginePlan,
-    scalars: Scalars,
-    codes: usize,
-    conditions: &[*mut pg_sys::Node],
-) -> Translator {
+fn translator(plan: &EnginePlan, scalars: Scalars, codes: usize) -> Translator {
     let translator = match (&plan.join, &plan.hash_join) {
         (Some(join), _) => Translator::of_joined(scalars, join.joined_columns(plan.index)),
         (None, Some(join)) => {
-            Translator::of_joined(scalars, join.joined_columns(codes)).with_conditions(conditions)
+            let coded = coded::of_calls(join, plan.calls.iter().copied());
+            Translator::of_joined(scalars, join.joined_columns(codes)).with_coded(coded)
         }
         (None, None) => Translator::new(scalars),
     };

@@ -8,7 +8,7 @@ use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::joins::by_key::sides::HashJoin;
-use crate::joins::by_key::{conditions, equal_columns};
+use crate::joins::by_key::{coded, equal_columns};
 use crate::joins::by_time::find::TimeJoin;
 use crate::nodes::engine::group_limit::{Columns, GroupLimit};
 use crate::nodes::engine::group_order::GroupOrder;
@@ -179,9 +179,9 @@ pub(super) fn translator<'p>(
         }
         (None, Some(join)) => {
             let calls = leaves.iter().filter_map(|leaf| leaf.downcast());
-            let conditions = conditions::of_filters(&join.plan, calls);
+            let coded = coded::of_calls(&join.plan, calls);
             Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes))
-                .with_conditions(&conditions)
+                .with_coded(coded)
         }
         (None, None) => Translator::new(Scalars::Unknown),
     };

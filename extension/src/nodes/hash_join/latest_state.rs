@@ -231,7 +231,7 @@ impl Pass {
         let keys = sort_key::keys(&mut translator, &plan.keys)?;
         let looked_at = translator.asked_since(&of_quals).attributes();
         let open = column_child::open;
-        let stage = HashStage::begin(&plan.join, node, open, &mut translator, &grouped, &[])?;
+        let stage = HashStage::begin(&plan.join, node, open, &mut translator, &grouped)?;
         // The result's columns are fetched after the pass, so another translator records them.
         let joined = plan.join.joined_columns(0);
         let columns = Translator::of_joined(Scalars::Unknown, joined);

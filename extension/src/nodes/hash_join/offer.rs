@@ -11,6 +11,7 @@ use super::state::HashJoinState;
 use crate::custom_scan::callbacks;
 use crate::custom_scan::stand_in;
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::joins::by_key::plan::Dimension;
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_time::nested_loop::Joining;
 use crate::nodes::engine::plan::{Engine, Joined};
@@ -179,20 +180,13 @@ impl Cost {
         filters: usize,
     ) -> Cost {
         let lanes = join.sides.lanes;
-        let table = root.entry(lanes.relid()).map(|entry| entry.relid());
-        let order = table.and_then(|table| table_options::of(table).keys(table));
-        let leading = order.and_then(|order| order.first().copied());
-        let is_leading = |key: &*mut pg_sys::Node| {
-            let column = plan_node::<Expr<'_>>(*key).as_var();
-            column.is_some_and(|column| leading == Some(column.varattno() as usize - 1))
-        };
+        let leading = leading_column(root, lanes);
         let tuples = lanes.tuples().max(1.0);
         let (mut share, mut small_rows): (f64, f64) = (1.0, 0.0);
         for (side, dimension) in join.sides.dimensions.iter().zip(&join.plan.dimensions) {
             let rows = side.small.rows();
             small_rows += rows;
-            let rules_out =
-                dimension.left_keys.first().is_some_and(is_leading) && dimension.kind.needs_match();
+            let rules_out = is_by_column(dimension, leading) && dimension.kind.needs_match();
             if rules_out {
                 // The matching rows, and a vector of other rows around the rows of each key.
                 let around = rows * VECTOR_ROWS as f64;
@@ -209,6 +203,26 @@ impl Cost {
             rows_read: share * tuples,
         }
     }
+}
+
+/// The leading column of the order in which a table's sealed rows are stored, counted from 0.
+fn leading_column(root: PlannerInfo<'_>, lanes: RelOptInfo<'_>) -> Option<usize> {
+    let table = root.entry(lanes.relid())?.relid();
+    table_options::of(table).keys(table)?.first().copied()
+}
+
+/// Whether the first key of a join is this column of the lanes table.
+fn is_by_column(dimension: &Dimension, column: Option<usize>) -> bool {
+    let key = dimension.left_keys.first();
+    let key = key.and_then(|key| plan_node::<Expr<'_>>(*key).as_var());
+    key.is_some_and(|key| column == Some(key.varattno() as usize - 1))
+}
+
+/// Whether a table is joined to each small side by the leading column of its order, so that equal keys follow each other.
+pub fn is_by_leading_column<'p>(root: PlannerInfo<'p>, join: &HashJoin<'p>) -> bool {
+    let leading = leading_column(root, join.sides.lanes);
+    let mut dimensions = join.plan.dimensions.iter();
+    dimensions.all(|dimension| is_by_column(dimension, leading))
 }
 
 /// The paths to the rows of each small side: its keys, then its outputs.

@@ -96,7 +96,7 @@ impl Node for HashJoinState {
         let bound = bound.transpose()?;
         let outputs = Output::of(&plan.keys, join, &translator)?;
         let open = column_child::open;
-        let mut stage = HashStage::begin(join, node, open, &mut translator, &[], &[])?;
+        let mut stage = HashStage::begin(join, node, open, &mut translator, &[])?;
         let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
         source.want_only(translator.attributes());
         let batch = stage.next_batch();

@@ -24,6 +24,9 @@ functions! {
     /// The snapshot that is active, if there is one.
     fn GetActiveSnapshot() -> Option<Snapshot<'p>>;
 
+    /// Whether there is an active snapshot.
+    fn ActiveSnapshotSet() -> bool;
+
     /// The current command; with `is_used` it counts as one that has written.
     fn GetCurrentCommandId(is_used: bool) -> u32;
 
