@@ -14,6 +14,7 @@
 //! | [`label_sets`] | the label sets of series by id |
 //! | [`metric_series`] | the SQL function in a metric's view |
 //! | [`metric_estimate`] | what the planner knows about that function |
+//! | [`selection_cache`] | what selectors of the session have selected |
 //! | [`jsonb`] | a label set as a value of type jsonb |
 //! | [`narrow`] | passes the query's conditions on labels to that function |
 //! | [`conditions`] | the form of these conditions, and the series that meet them |
@@ -47,4 +48,5 @@ pub mod metric_estimate;
 pub mod metric_series;
 pub mod narrow;
 pub mod packed;
+pub mod selection_cache;
 pub mod source;

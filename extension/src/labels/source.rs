@@ -180,13 +180,7 @@ impl Index {
 
     /// The ids of the series that a selector selects.
     pub fn select(&mut self, selector: &Selector) -> IdSet {
-        self.select_meeting(selector, &mut [])
-    }
-
-    /// The ids of the series that a selector selects and that may meet conditions. Of series that
-    /// no run covers, all that the selector selects.
-    pub fn select_meeting(&mut self, selector: &Selector, conditions: &mut [Condition]) -> IdSet {
-        self.select_covered(selector, conditions) | self.select_after(selector)
+        self.select_covered(selector, &mut []) | self.select_after(selector)
     }
 
     /// What identifies the stored runs. Indexes of one version have the same series in their runs. `None` if there are

@@ -16,6 +16,7 @@ use super::columns::SAMPLE_BYTES;
 use super::samples::ROW_BYTES;
 use super::series_cache::{self, IdentifiedSeries};
 use crate::labels::label_sets::each_label_set;
+use crate::labels::selection_cache::ENTRY_SERIES_MAX;
 use crate::labels::source::{Index, sound};
 use crate::pg::text;
 use crate::vectors::counters::Counters;
@@ -157,15 +158,14 @@ impl DatabaseSource {
             selected.covered = Covered::Labelled(series);
         } else if let Some(key) = key {
             let covered = index.select_covered(&selector, &mut []);
-            selected.covered =
-                match covered.len() <= series_cache::ENTRY_SERIES_MAX.min(self.series_max) {
-                    true => {
-                        let series: Arc<[IdentifiedSeries]> = labels_of(&covered, selection).into();
-                        series_cache::put(key, &series);
-                        Covered::Labelled(series)
-                    }
-                    false => Covered::Ids(covered),
-                };
+            selected.covered = match covered.len() <= ENTRY_SERIES_MAX.min(self.series_max) {
+                true => {
+                    let series: Arc<[IdentifiedSeries]> = labels_of(&covered, selection).into();
+                    series_cache::put(key, &series);
+                    Covered::Labelled(series)
+                }
+                false => Covered::Ids(covered),
+            };
         }
         match selected.len() > self.series_max {
             true => Err(LimitError::Series(self.series_max).into()),
