@@ -1,9 +1,9 @@
 //! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
-//! joins, queries with filled gaps, and sub-selects that find rows by time. Around planning it collects reasons, which
-//! `lanes.vectorize = require` then [checks](super::require). After planning it makes window functions
-//! [printable](crate::nodes::window::finished).
+//! joins, queries with filled gaps, sub-selects that find rows by time, and operands of set operations. Around planning
+//! it collects reasons, which `lanes.vectorize = require` then [checks](super::require). After planning it makes window
+//! functions [printable](crate::nodes::window::finished).
 
-use super::require;
+use super::{require, set_operands};
 use crate::asof_rewrite::{marker, rewrite, scalar};
 use crate::gapfill_rewrite;
 use crate::nodes::window::finished;
@@ -25,7 +25,7 @@ struct Planning;
 impl PlannerHook for Planning {
     fn before(query: Query<'_>, options: u32) -> Query<'_> {
         let query = without_gaps(without_markers(query));
-        let query = scalar::rewritten(query, options);
+        let query = set_operands::rewritten(scalar::rewritten(query, options));
         reasons::begin(options, transaction::nest_level());
         query
     }

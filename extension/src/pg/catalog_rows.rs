@@ -73,6 +73,12 @@ impl CachedRow {
         transaction::is_current(writer.into_inner())
     }
 
+    /// `stadistinct` of a row of `pg_statistic`.
+    pub fn distinct_values(&self) -> Option<f64> {
+        let value = self.value(pg_sys::Anum_pg_statistic_stadistinct as i16)?;
+        Some(f64::from(f32::from_bits(value.value() as u32)))
+    }
+
     /// The ends of the histogram in a row of `pg_statistic` of a column of dates or times, as numbers.
     pub fn histogram_ends(&self) -> Option<(f64, f64)> {
         let kind = pg_sys::STATISTIC_KIND_HISTOGRAM as i32;

@@ -31,6 +31,18 @@ pub fn histogram_ends(relation: pg_sys::Oid, attribute: i16) -> Option<(f64, f64
     cached(cache, key, CachedRow::histogram_ends)?
 }
 
+/// How many distinct values a column of so many rows has, if ANALYZE has found that out.
+pub fn distinct_values(relation: pg_sys::Oid, attribute: i16, rows: f64) -> Option<f64> {
+    let cache = pg_sys::SysCacheIdentifier::STATRELATTINH;
+    let key = [relation.into(), attribute.into(), false.into()];
+    // A negative number is a share of the rows.
+    match cached(cache, key, CachedRow::distinct_values)?? {
+        0.0 => None,
+        share if share < 0.0 => Some(-share * rows),
+        count => Some(count),
+    }
+}
+
 /// Makes what this command has changed visible to itself.
 pub fn make_changes_visible() {
     catalog::CommandCounterIncrement();

@@ -80,7 +80,16 @@ views! {
     }
 
     /// UNION and its like.
-    SetOperationStmt of SetOperationStmt {} {} {
+    SetOperationStmt of SetOperationStmt {
+        operation = op: pg_sys::SetOperation::Type;
+        is_all = all: bool;
+    } {
+        left = larg: Option<Expr<'p>>;
+        right = rarg: Option<Expr<'p>>;
+        clauses = groupClauses: List<'p, SortGroupClause<'p>>;
+        types = colTypes: Oids<'p>;
+        collations = colCollations: Oids<'p>;
+    } {
         set_operation = op: pg_sys::SetOperation::Type;
         set_is_all = all: bool;
     } {
