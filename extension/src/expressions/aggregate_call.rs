@@ -12,10 +12,11 @@ use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
 use super::lanes_aggregate::{self, Arrival, Ordered};
+use super::regression::{self, OfPairs};
 use super::transition_state::TransitionState;
 use super::translate::{Translation, Translator, number_type, text_column};
 use super::uuid_quals::uuid_column;
-use super::{bucket_call, coded_count, epoch_bucket, percentile};
+use super::{bit_call, bucket_call, coded_count, epoch_bucket, percentile};
 use crate::pg::catalog;
 use crate::pg::names::{describe, function_name, type_name};
 use crate::pg::numeric::Numeric;
@@ -42,6 +43,8 @@ pub enum Shape {
     NumericAverage,
     /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.
     Moment(Moment),
+    /// `double precision`, or `bigint` for a count, from the moments of pairs.
+    OfPairs(OfPairs),
     /// What a worker hands over instead of a result.
     State(TransitionState),
     /// A value of the aggregate's own type.
@@ -128,7 +131,10 @@ pub fn partial(
     }
     let Some(state) = TransitionState::of(function) else {
         // The state of a count, a sum, an extreme or a truth is its result.
-        let is_result = matches!(shape, Shape::BigInt | Shape::Number(_) | Shape::Truth);
+        let is_result = matches!(
+            shape,
+            Shape::BigInt | Shape::Number(_) | Shape::Truth | Shape::OfPairs(OfPairs::Count)
+        );
         if is_result && !keeps_values(call) && !lanes_aggregate::is_ours(call.aggfnoid()) {
             return Ok((aggregate, shape));
         }
@@ -255,6 +261,12 @@ fn builtin(
             let predicate = translator.predicate(argument)?;
             let logic = Logic::new(function != F_BOOL_OR);
             Ok((Argument::Truth(predicate), Box::new(logic), Shape::Truth))
+        }
+        _ if let Some(wanted) = OfPairs::of(function) => {
+            regression::parts(translator, arguments, wanted)
+        }
+        _ if let Some(operation) = bit_call::operation(function) => {
+            bit_call::parts(translator, argument, operation)
         }
         _ => match (end_of(function), spread_of(function)) {
             (Some(end), _) => extreme(translator, argument, end),

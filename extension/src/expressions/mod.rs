@@ -19,6 +19,7 @@
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
 //! | [`aggregate_call`] | calls of aggregates, and keys of groups |
 //! | [`lanes_aggregate`], [`over_time`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
+//! | [`regression`], [`bit_call`] | calls of aggregates of pairs, and of bits |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
 //! | [`choices`] | `CASE` and `COALESCE` |
 //! | [`decimals`] | expressions of `numeric`, computed with integers |
@@ -33,6 +34,7 @@
 //!   so they find the same scalars and attributes.
 
 pub mod aggregate_call;
+pub mod bit_call;
 pub mod bucket_call;
 pub mod buckets;
 pub mod choices;
@@ -49,6 +51,7 @@ pub mod number_functions;
 pub mod over_time;
 pub mod percentile;
 pub mod predicate;
+pub mod regression;
 pub mod result_datum;
 pub mod row_function;
 pub mod scalar;

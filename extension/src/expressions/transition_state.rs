@@ -13,6 +13,7 @@ use lanes_columnar::aggregate::Answer;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
+use super::regression::OfPairs;
 use crate::pg::numeric_digits::NumericDigits;
 
 /// A transition state that is not the aggregate's result.
@@ -22,6 +23,8 @@ pub enum TransitionState {
     CountAndSum,
     /// `float8[]` of count, sum, and sum of squares of differences from the mean.
     Floats,
+    /// `float8[]` of the moments of pairs.
+    Pairs,
     /// `internal`: count and sum of integers.
     IntegerSum,
     /// `internal`: count, sum and sum of squares of integers.
@@ -48,7 +51,7 @@ impl TransitionState {
             | F_STDDEV_SAMP_INT2 | F_STDDEV_SAMP_INT4 | F_STDDEV_INT2 | F_STDDEV_INT4 => {
                 IntegerMoments
             }
-            _ => return None,
+            _ => return pairs(function),
         })
     }
 
@@ -69,6 +72,16 @@ impl TransitionState {
                 },
             ) => vec![count, sum, squares].into_datum(),
             (TransitionState::Floats, _) => vec![0.0_f64; 3].into_datum(),
+            (TransitionState::Pairs, Answer::PairMoments(moments)) => vec![
+                moments.count,
+                moments.sum_x,
+                moments.squares_x,
+                moments.sum_y,
+                moments.squares_y,
+                moments.products,
+            ]
+            .into_datum(),
+            (TransitionState::Pairs, _) => vec![0.0_f64; 6].into_datum(),
             (TransitionState::IntegerSum, Answer::Average { count, sum }) => {
                 serialised(count, &[sum]).into_datum()
             }
@@ -83,6 +96,12 @@ impl TransitionState {
             (TransitionState::IntegerSum | TransitionState::IntegerMoments, _) => None,
         }
     }
+}
+
+/// The state of an aggregate of pairs, by its OID. The state of a count is its result.
+fn pairs(function: u32) -> Option<TransitionState> {
+    let of_pairs = OfPairs::of(function)?;
+    (of_pairs != OfPairs::Count).then_some(TransitionState::Pairs)
 }
 
 /// A state of integers as `int8_avg_serialize` and `numeric_poly_serialize` write it.

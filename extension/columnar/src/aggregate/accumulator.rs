@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::regression::PairMoments;
 use super::stretches::Stretches;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -108,6 +109,8 @@ pub enum Answer {
         /// The sum of squares of differences from the mean.
         squares: f64,
     },
+    /// The moments of at least one pair of doubles.
+    PairMoments(PairMoments),
 }
 
 /// The states of one aggregate. The rows that it gets are selected, pass its filter, and are not

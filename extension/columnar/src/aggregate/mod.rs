@@ -53,6 +53,7 @@
 
 pub mod accumulator;
 mod argument;
+pub mod bits;
 mod bucket_key;
 mod bucket_memo;
 mod bytes16_key;
@@ -74,6 +75,7 @@ mod number_ids;
 pub mod over_time;
 pub(crate) mod pairs;
 pub mod percentile;
+pub mod regression;
 mod repeated_times;
 pub mod stretches;
 pub mod sum;

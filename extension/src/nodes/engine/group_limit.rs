@@ -239,6 +239,7 @@ fn rounded(shape: Shape) -> Option<bool> {
         Shape::Counts
         | Shape::Doubles
         | Shape::Moment(Moment::Variance { .. })
+        | Shape::OfPairs(_)
         | Shape::State(_)
         | Shape::Datum => None,
     }
