@@ -14,7 +14,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::arrange::{Arrangement, SortKey};
+use super::frames::{Bound, Frame};
 use super::numbers::NumberColumn;
+use super::sliding_sums::{self, Float};
 use super::{Call, Function, Output, frames};
 use crate::interrupt::Steps;
 use crate::vector::number::{Number, NumberType, Operation};
@@ -62,12 +64,10 @@ pub fn aggregate(
             run.slide(&mut Integers::new(column, push))?;
             return Ok(Output::Sums(sums));
         }
-        (Function::Sum, NumberType::F32 | NumberType::F64) => {
-            with_number!(number, T => run.slide(&mut Floats::<T>::new(column, &mut results)))?;
-        }
-        (Function::Average, _) => {
-            with_number!(number, T => run.slide(&mut Means::<T>::new(column, &mut results)))?;
-        }
+        (Function::Sum, NumberType::F32) => run.sum_floats::<f32>(column, &mut results)?,
+        (Function::Sum, NumberType::F64) => run.sum_floats::<f64>(column, &mut results)?,
+        (Function::Average, NumberType::F32) => run.average_floats::<f32>(column, &mut results)?,
+        (Function::Average, _) => run.average_floats::<f64>(column, &mut results)?,
         (Function::Sum, _) => {
             let push = |sum: i128, count: u64| match count {
                 0 => results.push_null(),
@@ -128,6 +128,54 @@ impl Run<'_> {
             state.push();
         });
         failed.map_or(Ok(()), Err)
+    }
+}
+
+impl Run<'_> {
+    /// The offsets of the frame's first and last row, if it has a fixed number of rows.
+    fn offsets(&self) -> Option<(i64, i64)> {
+        match self.call.frame {
+            Frame {
+                start: Bound::Row(start),
+                end: Bound::Row(end),
+            } => Some((start, end)),
+            _ => None,
+        }
+    }
+
+    fn sum_floats<T: Float>(
+        &self,
+        column: &NumberColumn,
+        results: &mut NumberColumn,
+    ) -> Evaluation<()> {
+        if let Some(offsets) = self.offsets() {
+            let push = |sum: Option<T>, _| results.push(sum.map(Number::to_scalar));
+            if sliding_sums::each(column, self.order, offsets, false, push) {
+                return Ok(());
+            }
+        }
+        self.slide(&mut Floats::<T>::new(column, results))
+    }
+
+    fn average_floats<T: Float>(
+        &self,
+        column: &NumberColumn,
+        results: &mut NumberColumn,
+    ) -> Evaluation<()> {
+        let mut means = Means::<T>::new(column, results);
+        // PostgreSQL averages reals as doubles.
+        if let Some(offsets) = self.offsets().filter(|_| T::TYPE == NumberType::F64)
+            && !means.has_squares
+        {
+            let push = |sum: Option<f64>, rows| {
+                let mean = sum.map(|sum| (sum / rows as f64).to_scalar());
+                means.results.push(mean);
+            };
+            if sliding_sums::each(column, self.order, offsets, true, push) {
+                return Ok(());
+            }
+        }
+        self.slide(&mut means)
     }
 }
 

@@ -15,6 +15,7 @@
 //! | [`frames`] | peers and frames |
 //! | [`ranks`] | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile` |
 //! | [`aggregates`] | `count`, `sum`, `avg`, `min`, `max` |
+//! | `sliding_sums` | sums of floats over frames of a fixed number of rows |
 //!
 //! `lag`, `lead`, `first_value`, `last_value` and `nth_value` find a row: its value is the result,
 //! of whatever type it is.
@@ -27,6 +28,7 @@ pub mod arrange;
 pub mod frames;
 pub mod numbers;
 pub mod ranks;
+mod sliding_sums;
 
 use self::arrange::{Arrangement, SortKey};
 use self::frames::Frame;

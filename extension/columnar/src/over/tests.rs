@@ -328,5 +328,6 @@ fn long_partitions_can_be_cancelled() {
         let argument = Some((&argument, NumberType::F64));
         compute(&call, &order, &[], argument).expect("in range");
     });
-    assert!(looks > 1000, "{looks} looks");
+    // Sixteen sums are added side by side in a step.
+    assert!(looks > 50, "{looks} looks");
 }
