@@ -126,7 +126,7 @@ impl Run<'_> {
                 to += 1;
             }
             state.push();
-        });
+        })?;
         failed.map_or(Ok(()), Err)
     }
 }

@@ -19,15 +19,32 @@ pub struct SortKey {
     pub keys: NumberColumn,
     /// Whether NULL comes before all values.
     pub nulls_first: bool,
+    /// Whether the wanted order is from the greatest value to the least.
+    pub is_descending: bool,
 }
 
 impl SortKey {
     /// No row yet.
-    pub fn new(nulls_first: bool) -> SortKey {
+    pub fn new(nulls_first: bool, is_descending: bool) -> SortKey {
         SortKey {
             keys: NumberColumn::default(),
             nulls_first,
+            is_descending,
         }
+    }
+
+    /// The key of an integer, as [`append_order_keys`](crate::vector::operands::append_order_keys) adds it.
+    #[cfg(test)]
+    pub(super) fn key(&self, value: i64) -> u64 {
+        let flip = if self.is_descending { u64::MAX } else { 0 };
+        (value as u64 ^ 1 << 63) ^ flip
+    }
+
+    /// The integer of a key that [`append_order_keys`](crate::vector::operands::append_order_keys) has added.
+    #[inline]
+    pub fn value(&self, key: u64) -> i64 {
+        let flip = if self.is_descending { u64::MAX } else { 0 };
+        ((key ^ flip) ^ 1 << 63) as i64
     }
 
     /// Whether the keys of two rows are equal. NULL equals NULL.

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::arrange::{Arrangement, SortKey};
+use super::distance::{Distance, Reach};
 use crate::interrupt::Steps;
+use crate::vector::Evaluation;
 
 /// A bound of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +16,8 @@ pub enum Bound {
     Peers,
     /// The row so many positions behind the current one.
     Row(i64),
+    /// The first or last row whose order key is at most so far behind the current row's.
+    Distance(Distance),
 }
 
 /// The rows of a partition that a function is computed over.
@@ -53,17 +57,43 @@ pub fn each_peers(
 
 /// Calls `visit` with the frame of each position. Within a partition, neither bound ever falls. An
 /// empty frame lies within the partition, too.
+///
+/// # Errors
+/// The bound of a frame is no time that PostgreSQL has.
 pub fn each(
     order: &Arrangement,
     keys: &[SortKey],
     frame: Frame,
     mut visit: impl FnMut(Range<usize>),
-) {
+) -> Evaluation<()> {
     let steps = Steps::default();
-    let has_peers = frame.start == Bound::Peers || frame.end == Bound::Peers;
+    let has_peers = |bound| matches!(bound, Bound::Peers | Bound::Distance(_));
     // Without bounds at peers it does not matter which rows are peers.
-    let keys = if has_peers { keys } else { &[] };
+    let keys = match has_peers(frame.start) || has_peers(frame.end) {
+        true => keys,
+        false => &[],
+    };
+    let mut reach = Reach::new(order, keys.first());
+    let mut failed = None;
     each_peers(order, keys, |partition, peers| {
+        if failed.is_some() {
+            return;
+        }
+        let (mut first, mut end_of_peers) = (peers.start, peers.end);
+        // Peers have the same key, and so the same bounds by distance.
+        let found = (|| {
+            if let Bound::Distance(distance) = frame.start {
+                first = reach.first(partition, &peers, distance)?;
+            }
+            if let Bound::Distance(distance) = frame.end {
+                end_of_peers = reach.end(partition, &peers, distance)?;
+            }
+            Ok(())
+        })();
+        if let Err(failure) = found {
+            failed = Some(failure);
+            return;
+        }
         for position in peers.clone() {
             steps.step();
             let at = |offset: i64, behind: usize| {
@@ -72,15 +102,16 @@ pub fn each(
             };
             let start = match frame.start {
                 Bound::Unbounded => partition.start,
-                Bound::Peers => peers.start,
+                Bound::Peers | Bound::Distance(_) => first,
                 Bound::Row(offset) => at(offset, 0),
             };
             let end = match frame.end {
                 Bound::Unbounded => partition.end,
-                Bound::Peers => peers.end,
+                Bound::Peers | Bound::Distance(_) => end_of_peers,
                 Bound::Row(offset) => at(offset, 1),
             };
             visit(start..end.max(start));
         }
     });
+    failed.map_or(Ok(()), Err)
 }

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | [`numbers`] | a column of numbers, some of which are NULL |
 //! | [`arrange`] | the order of the rows |
-//! | [`frames`] | peers and frames |
+//! | [`frames`], [`distance`] | peers and frames |
 //! | [`ranks`] | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile` |
 //! | [`aggregates`] | `count`, `sum`, `avg`, `min`, `max` |
 //! | `sliding_sums` | sums of floats over frames of a fixed number of rows |
@@ -25,6 +25,7 @@
 
 pub mod aggregates;
 pub mod arrange;
+pub mod distance;
 pub mod frames;
 pub mod numbers;
 pub mod ranks;
@@ -135,7 +136,7 @@ pub fn compute(
         | Function::Ntile(_) => Ok(Output::Numbers(ranks::rank(call.function, order, keys))),
         Function::Offset(offset) => Ok(Output::Positions(offset_positions(order, offset))),
         Function::First | Function::Last | Function::Nth(_) => {
-            Ok(Output::Positions(frame_positions(call, order, keys)))
+            Ok(Output::Positions(frame_positions(call, order, keys)?))
         }
         _ => aggregates::aggregate(call, order, keys, argument),
     }
@@ -160,7 +161,7 @@ fn offset_positions(order: &Arrangement, offset: i64) -> Vec<u32> {
 }
 
 /// For each position one of its frame.
-fn frame_positions(call: &Call, order: &Arrangement, keys: &[SortKey]) -> Vec<u32> {
+fn frame_positions(call: &Call, order: &Arrangement, keys: &[SortKey]) -> Evaluation<Vec<u32>> {
     let mut found = Vec::with_capacity(order.rows.len());
     frames::each(order, keys, call.frame, |frame| {
         let position = match call.function {
@@ -173,8 +174,8 @@ fn frame_positions(call: &Call, order: &Arrangement, keys: &[SortKey]) -> Vec<u3
         };
         let position = position.filter(|position| frame.contains(position));
         found.push(position.map_or(NO_ROW, |position| position as u32));
-    });
-    found
+    })?;
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 
 use super::arrange::{Arrangement, SortKey};
+use super::distance::{Distance, Measure};
 use super::frames::{Bound, Frame};
 use super::numbers::NumberColumn;
 use super::*;
 use crate::test_support::cases;
+use crate::vector::EvaluationError;
 use crate::vector::number::{Number, Scalar};
 
 /// A row: its partition, two order keys and a value.
@@ -23,7 +25,11 @@ fn column(values: impl Iterator<Item = Option<u64>>) -> NumberColumn {
 fn keys(rows: &[Row], nulls_first: bool) -> Vec<SortKey> {
     let first = column(rows.iter().map(|row| row.1));
     let second = column(rows.iter().map(|row| row.2));
-    let key = |keys| SortKey { keys, nulls_first };
+    let key = |keys| SortKey {
+        keys,
+        nulls_first,
+        is_descending: false,
+    };
     vec![key(first), key(second)]
 }
 
@@ -49,15 +55,40 @@ fn naive_frame(rows: &[Row], partition: &[usize], at: usize, call: &Call) -> Vec
     let is_peer = |position: &usize| key(*position) == key(at);
     let all = 0..partition.len();
     let peers: Vec<usize> = all.clone().filter(is_peer).collect();
+    let first_key = |position: usize| rows[partition[position]].1.map(i128::from);
+    let known: Vec<usize> = all.clone().filter(|at| first_key(*at).is_some()).collect();
+    let bound = |distance: Distance| first_key(at).map(|key| key + i128::from(distance.by));
     let from = match call.frame.start {
         Bound::Unbounded => 0,
         Bound::Peers => peers[0] as i64,
         Bound::Row(offset) => at as i64 + offset,
+        Bound::Distance(distance) => match bound(distance) {
+            None => peers[0] as i64,
+            Some(bound) => {
+                let mut before = known
+                    .iter()
+                    .filter(|known| first_key(**known) < Some(bound));
+                before
+                    .next_back()
+                    .map_or(known[0] as i64, |last| *last as i64 + 1)
+            }
+        },
     };
     let to = match call.frame.end {
         Bound::Unbounded => partition.len() as i64,
         Bound::Peers => peers[peers.len() - 1] as i64,
         Bound::Row(offset) => at as i64 + offset,
+        Bound::Distance(distance) => match bound(distance) {
+            None => peers[peers.len() - 1] as i64,
+            Some(bound) => {
+                let mut within = known
+                    .iter()
+                    .filter(|known| first_key(**known) <= Some(bound));
+                within
+                    .next_back()
+                    .map_or(known[0] as i64 - 1, |last| *last as i64)
+            }
+        },
     };
     all.filter(|position| (from..=to).contains(&(*position as i64)))
         .collect()
@@ -219,6 +250,12 @@ fn any_frame() -> impl Strategy<Value = Frame> {
             (-4..5_i64).prop_map(Bound::Row),
             Just(Bound::Row(i64::from(i32::MAX))),
             Just(Bound::Row(-i64::from(i32::MAX))),
+            prop_oneof![-3..4_i64, Just(i64::MAX), Just(-i64::MAX)].prop_map(|by| {
+                Bound::Distance(Distance {
+                    by,
+                    of: Measure::Integers,
+                })
+            }),
         ]
     };
     (bound(), bound()).prop_map(|(start, end)| Frame { start, end })
@@ -230,7 +267,15 @@ proptest! {
     #[test]
     fn each_function_is_that_of_the_naive_twin(
         rows in prop::collection::vec(any_row(), 0..40),
-        (function, frame, order_keys) in (any_function(), any_frame(), 0..3_usize),
+        (function, frame, order_keys) in (any_function(), any_frame(), 0..3_usize)
+            .prop_map(|(function, frame, order_keys)| {
+                // A distance needs one key.
+                let has_distance = |bound| matches!(bound, Bound::Distance(_));
+                match has_distance(frame.start) || has_distance(frame.end) {
+                    true => (function, frame, 1),
+                    false => (function, frame, order_keys),
+                }
+            }),
         nulls_first: bool,
         is_float: bool,
         ranks in Just(vec![0_u32, 1, 2]).prop_shuffle(),
@@ -330,4 +375,58 @@ fn long_partitions_can_be_cancelled() {
     });
     // Sixteen sums are added side by side in a step.
     assert!(looks > 50, "{looks} looks");
+}
+
+#[test]
+fn distances_of_times_end_where_times_do() {
+    let hour = 3_600_000_000;
+    let moved = |values: &[i64], by: i64, of: Measure, is_descending: bool| {
+        let mut key = SortKey::new(false, is_descending);
+        for value in values {
+            key.keys.push_value(key.key(*value));
+        }
+        let order = Arrangement::new(&vec![0; values.len()], &[0], std::slice::from_ref(&key));
+        let call = Call {
+            function: Function::Count,
+            frame: Frame {
+                start: Bound::Distance(Distance { by, of }),
+                end: Bound::Row(0),
+            },
+            order_keys: 1,
+        };
+        let Output::Numbers(counts) = compute(&call, &order, &[key], None)? else {
+            panic!("counts");
+        };
+        let counts = (0..values.len()).filter_map(|row| counts.get(row));
+        Ok(counts.map(|count| count.0).collect::<Vec<_>>())
+    };
+    let times = [i64::MIN, -hour, 0, 1, hour, i64::MAX];
+    assert_eq!(
+        moved(&times, -hour, Measure::Timestamps, false),
+        Ok(vec![1, 1, 2, 2, 3, 1])
+    );
+    let falling = [i64::MAX, hour, 1, 0, -hour, i64::MIN];
+    assert_eq!(
+        moved(&falling, -hour, Measure::Timestamps, true),
+        Ok(vec![1, 1, 2, 3, 2, 1])
+    );
+    let first = -211_813_488_000_000_000;
+    let failure = Err(EvaluationError::TimestampOutOfRange);
+    assert_eq!(
+        moved(&[first, first + hour], 0, Measure::Timestamps, false),
+        Ok(vec![1, 1])
+    );
+    assert_eq!(
+        moved(&[first, first + hour], -1, Measure::Timestamps, false),
+        failure
+    );
+    assert_eq!(moved(&[-2_451_545], -1, Measure::Dates, false), failure);
+    assert_eq!(
+        moved(&[i32::MIN.into(), 5], -7, Measure::Dates, false),
+        Ok(vec![1, 1])
+    );
+    assert_eq!(
+        moved(&[i64::MIN, i64::MIN + 1], -5, Measure::Integers, false),
+        Ok(vec![1, 2])
+    );
 }

@@ -1,11 +1,13 @@
 //! The window functions that are covered, and their frames.
 
 use lanes_columnar::aggregate::extreme::End;
+use lanes_columnar::over::distance::{Distance, Measure};
 use lanes_columnar::over::frames::{Bound, Frame};
 use lanes_columnar::over::{Call, Function};
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
+use super::range;
 use crate::expressions::aggregate_call::end_of;
 use crate::expressions::translate::{Translation, Translator, number_type};
 use crate::nodes::window::plan::argument;
@@ -146,25 +148,29 @@ pub fn wanted(
     }
 }
 
-/// The frame of a window.
+/// The frame of a window whose rows are ordered by these expressions.
 ///
 /// # Errors
 /// The frame is not covered.
-pub fn frame_of(window: WindowClause<'_>) -> Translation<Frame> {
+pub fn frame_of(window: WindowClause<'_>, orders: &[Expr<'_>]) -> Translation<Frame> {
     let options = window.frameOptions() as u32;
     let has = |option: u32| options & option != 0;
     if has(pg_sys::FRAMEOPTION_EXCLUSION) {
         return Err("a frame with EXCLUDE".into());
     }
     let is_rows = has(pg_sys::FRAMEOPTION_ROWS);
-    let offset = |expression| {
-        if !is_rows {
-            return Err("a frame of RANGE or GROUPS with an offset".to_string());
+    let offset = |expression: Option<Expr<'_>>, sign: i64| match (is_rows, orders) {
+        (true, _) => {
+            let offset = constant(expression, pg_sys::INT8OID).filter(|offset| *offset >= 0);
+            let offset = offset.ok_or("a frame whose offset is no constant")?;
+            // No partition has so many rows.
+            Ok(Bound::Row(sign * offset.min(i64::from(i32::MAX))))
         }
-        let offset = constant(expression, pg_sys::INT8OID).filter(|offset| *offset >= 0);
-        // No partition has so many rows.
-        let offset = offset.map(|offset| offset.min(i64::from(i32::MAX)));
-        offset.ok_or_else(|| "a frame whose offset is no constant".into())
+        (false, [order]) if has(pg_sys::FRAMEOPTION_RANGE) => {
+            let Distance { by, of } = range::distance(expression, order.type_of())?;
+            Ok(Bound::Distance(Distance { by: sign * by, of }))
+        }
+        _ => Err("a frame of GROUPS with an offset".to_owned()),
     };
     let current = if is_rows { Bound::Row(0) } else { Bound::Peers };
     let start = if has(pg_sys::FRAMEOPTION_START_UNBOUNDED_PRECEDING) {
@@ -172,46 +178,61 @@ pub fn frame_of(window: WindowClause<'_>) -> Translation<Frame> {
     } else if has(pg_sys::FRAMEOPTION_START_CURRENT_ROW) {
         current
     } else if has(pg_sys::FRAMEOPTION_START_OFFSET_PRECEDING) {
-        Bound::Row(-offset(window.startOffset())?)
+        offset(window.startOffset(), -1)?
     } else {
-        Bound::Row(offset(window.startOffset())?)
+        offset(window.startOffset(), 1)?
     };
     let end = if has(pg_sys::FRAMEOPTION_END_UNBOUNDED_FOLLOWING) {
         Bound::Unbounded
     } else if has(pg_sys::FRAMEOPTION_END_CURRENT_ROW) {
         current
     } else if has(pg_sys::FRAMEOPTION_END_OFFSET_PRECEDING) {
-        Bound::Row(-offset(window.endOffset())?)
+        offset(window.endOffset(), -1)?
     } else {
-        Bound::Row(offset(window.endOffset())?)
+        offset(window.endOffset(), 1)?
     };
     Ok(Frame { start, end })
 }
 
+/// How many numbers a plan stores for a call.
+pub const NUMBERS: usize = 7;
+
 /// The numbers that a plan stores for a call, beside its function.
-pub fn numbers(call: &Call) -> [i32; 5] {
-    let bound = |bound: Bound| match bound {
-        Bound::Unbounded => (0, 0),
-        Bound::Peers => (1, 0),
-        Bound::Row(offset) => (2, offset as i32),
+pub fn numbers(call: &Call) -> [i32; NUMBERS] {
+    let bound = |bound: Bound| {
+        let (kind, offset) = match bound {
+            Bound::Unbounded => (0, 0),
+            Bound::Peers => (1, 0),
+            Bound::Row(offset) => (2, offset),
+            Bound::Distance(distance) => (3 + distance.of.number(), distance.by),
+        };
+        // Both halves of the offset.
+        [kind, (offset >> 32) as i32, offset as i32]
     };
-    let (start, end) = (bound(call.frame.start), bound(call.frame.end));
-    [start.0, start.1, end.0, end.1, call.order_keys as i32]
+    let ([a, b, c], [d, e, f]) = (bound(call.frame.start), bound(call.frame.end));
+    [a, b, c, d, e, f, call.order_keys as i32]
 }
 
 /// The call of a function with the numbers that a plan stores.
 pub fn of_numbers(function: Function, numbers: &[i32]) -> Call {
-    let bound = |kind: i32, offset: i32| match kind {
-        0 => Bound::Unbounded,
-        1 => Bound::Peers,
-        _ => Bound::Row(i64::from(offset)),
+    let bound = |numbers: &[i32]| {
+        let offset = i64::from(numbers[1]) << 32 | i64::from(numbers[2] as u32);
+        match numbers[0] {
+            0 => Bound::Unbounded,
+            1 => Bound::Peers,
+            2 => Bound::Row(offset),
+            kind => Bound::Distance(Distance {
+                by: offset,
+                of: Measure::of_number(kind - 3),
+            }),
+        }
     };
     Call {
         function,
         frame: Frame {
-            start: bound(numbers[0], numbers[1]),
-            end: bound(numbers[2], numbers[3]),
+            start: bound(&numbers[..3]),
+            end: bound(&numbers[3..6]),
         },
-        order_keys: numbers[4] as usize,
+        order_keys: numbers[6] as usize,
     }
 }

@@ -92,7 +92,11 @@ impl PartitionedInput {
         let mut orders = Vec::new();
         for key in &plan.orders {
             let value = translator.value(key.expression)?;
-            orders.push((value, key.is_descending, SortKey::new(key.nulls_first)));
+            orders.push((
+                value,
+                key.is_descending,
+                SortKey::new(key.nulls_first, key.is_descending),
+            ));
         }
         let (mut calls, mut arguments) = (Vec::new(), Vec::new());
         let mut row_bytes = SORTED_ROW_BYTES;

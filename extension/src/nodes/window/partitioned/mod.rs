@@ -7,6 +7,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`calls`] | the functions that are covered, and their frames |
+//! | `range` | the offsets of `RANGE` frames |
 //! | [`offer`] | offers the node to the planner, with its costs |
 //! | [`plan`] | what the plan stores |
 //! | [`input`] | reads the table into columns |
@@ -30,4 +31,5 @@ pub mod group_ranks;
 pub mod input;
 pub mod offer;
 pub mod plan;
+mod range;
 pub mod results;

@@ -13,7 +13,7 @@ use crate::nodes::window::state::WindowState;
 use crate::pg::tree::make::copy_list;
 use crate::pg::tree::{
     Expr, List, Node, Path, PathTarget, PlannerInfo, Query, RelOptInfo, SortGroupClause,
-    WindowClause, WindowFunc, plan_field, walk,
+    TargetEntry, WindowClause, WindowFunc, plan_field, walk,
 };
 use crate::pg::{catalog, ports, server, windows};
 use crate::planner::quals::VECTOR_SHARE;
@@ -50,9 +50,9 @@ pub fn offer<'p>(
     let filters = filters(root, input, &mut translator)?;
     let windows = windows_of(root, query, &mut translator)?;
     leaves.calls = calls_of(leaves.calls, windows.conditions);
-    let mut specified = Vec::new();
+    let (targets, mut specified) = (root.processed_tlist(), Vec::new());
     for call in &leaves.calls {
-        specified.push(specify(query, &mut translator, *call)?);
+        specified.push(specify(query, targets, &mut translator, *call)?);
     }
     let values = leaves.columns.len() + leaves.calls.len() + windows.orders.len();
     let bytes = input.rows() * (ROW_BYTES + VALUE_BYTES * values as f64);
@@ -227,9 +227,10 @@ fn directed<'p>(
     Ok(keys)
 }
 
-/// A call with its frame.
+/// A call with its frame. The order of its window is by some of these targets.
 fn specify<'p>(
     query: Query<'p>,
+    targets: List<'p, TargetEntry<'p>>,
     translator: &mut Translator,
     call: WindowFunc<'p>,
 ) -> Translation<Call> {
@@ -244,10 +245,12 @@ fn specify<'p>(
     let mut windows = query.windowClause().iter();
     let window = windows.find(|window| window.winref() == call.winref());
     let window = window.ok_or("no window")?;
+    let orders = window.orderClause().iter();
+    let orders: Vec<_> = orders.map(|clause| clause.expr(targets)).collect();
     Ok(Call {
         function,
-        frame: calls::frame_of(window)?,
-        order_keys: window.orderClause().len(),
+        frame: calls::frame_of(window, &orders)?,
+        order_keys: orders.len(),
     })
 }
 

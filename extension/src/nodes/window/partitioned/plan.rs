@@ -21,8 +21,6 @@ use crate::pg::tree::{Expr, Node, View, WindowFunc, plan_node};
 
 /// The first number of such a plan.
 pub const PARTITIONED: i32 = 1;
-/// Numbers of a call.
-const CALL_NUMBERS: usize = 5;
 
 /// A key with its direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,7 +141,7 @@ impl<'p> PartitionedPlan<'p> {
     /// The function is not covered any more.
     pub fn call(&self, index: usize) -> Translation<(WindowFunc<'p>, Call)> {
         let call = self.calls[index];
-        let numbers = &self.call_numbers[CALL_NUMBERS * index..];
+        let numbers = &self.call_numbers[calls::NUMBERS * index..];
         Ok((call, calls::of_numbers(calls::function_of(call)?, numbers)))
     }
 
