@@ -51,5 +51,14 @@ INSERT INTO series SELECT jsonb_build_object('job', (ARRAY['a', 'A', 'b'])[i % 3
 SELECT count(*) FROM series WHERE labels->>'job' = 'A' COLLATE any_case;
 SELECT count(*) FROM series WHERE labels->>'job' <> 'A' COLLATE any_case;
 
+-- Distinct values of a small side are counted as their collation compares them, and operands of UNION are distinct so.
+CREATE TABLE spelling (id int, word text COLLATE any_case) USING heap;
+INSERT INTO spelling SELECT i, (ARRAY['One', 'one', 'ONE', 'two'])[i % 4 + 1] FROM generate_series(1, 36) i;
+SELECT pg_temp.same('SELECT count(DISTINCT s.word), count(DISTINCT s.word COLLATE "C"), count(s.word) FROM reading r JOIN spelling s ON s.id = r.series');
+CREATE TABLE word AS SELECT word, id FROM spelling, generate_series(1, 10);
+ANALYZE word;
+SELECT count(*) AS any_case FROM (SELECT word FROM word UNION SELECT word FROM word) u;
+SELECT count(*) AS c FROM (SELECT word COLLATE "C" FROM word UNION SELECT word COLLATE "C" FROM word) u;
+
 SET client_min_messages = warning;
 DROP SCHEMA ignoring_case CASCADE;

@@ -45,13 +45,6 @@ PREPARE above (float8) AS SELECT k FROM trade WHERE v >= $1 EXCEPT SELECT k FROM
 SET plan_cache_mode = force_generic_plan;
 SELECT count(*) FROM (SELECT 1) x; EXECUTE above (2);
 RESET plan_cache_mode;
--- A collation in which the texts are equal, and one in which they are not.
-CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
-CREATE TABLE word (w text COLLATE loose, i int);
-INSERT INTO word SELECT (ARRAY['One', 'one', 'ONE', 'two'])[i % 4 + 1], i FROM generate_series(1, 400) i;
-ANALYZE word;
-SELECT count(*) AS as_loose FROM (SELECT w FROM word UNION SELECT w FROM word) u;
-SELECT count(*) AS as_c FROM (SELECT w COLLATE "C" FROM word UNION SELECT w COLLATE "C" FROM word) u;
 -- Where most rows are distinct, or nobody knows, the operands stay.
 SELECT pg_temp.nodes('SELECT ts FROM trade UNION SELECT ts FROM quote');
 CREATE TABLE unknown (k int);

@@ -48,6 +48,12 @@ SELECT pg_temp.same('SELECT g, i8, sum(f) OVER w, avg(f) OVER w, sum(r) OVER w, 
 SELECT pg_temp.same('SELECT i8, sum(f) OVER w, avg(f) OVER w, sum(r) OVER w, avg(r * f) OVER w FROM sample WHERE i8 IS NOT NULL WINDOW w AS (ORDER BY i8, f ROWS BETWEEN 5 PRECEDING AND 40 FOLLOWING)');
 SELECT pg_temp.same('SELECT i8, sum(f) OVER w, avg(f) OVER w FROM sample WHERE i8 IS NOT NULL WINDOW w AS (ORDER BY i8, f ROWS BETWEEN 50 FOLLOWING AND 60 FOLLOWING)');
 SELECT pg_temp.same('SELECT sum(round(s::numeric, 6)) FROM (SELECT sum(f) OVER (ORDER BY i8, f ROWS 20 PRECEDING) AS s FROM sample) q');
+-- The first rows of each partition, which are selected without a sort of the others.
+SELECT pg_temp.same('SELECT * FROM (SELECT g, i4, f, row_number() OVER w AS place, rank() OVER w AS rank, lag(f) OVER w AS lag FROM sample WINDOW w AS (PARTITION BY g ORDER BY i4 DESC, f)) q WHERE place <= 3');
+SELECT pg_temp.same('SELECT * FROM (SELECT g, f, dense_rank() OVER w, row_number() OVER w AS place FROM sample WINDOW w AS (PARTITION BY g ORDER BY f DESC)) q WHERE place < 4 AND place < 3');
+SELECT pg_temp.same('SELECT * FROM (SELECT f, lead(f) OVER w, count(*) OVER w, row_number() OVER w AS place FROM sample WINDOW w AS (ORDER BY f)) q WHERE place <= 2');
+SELECT pg_temp.same('SELECT * FROM (SELECT f, row_number() OVER (ORDER BY f) AS place FROM sample) q WHERE place <= 0');
+SELECT pg_temp.same('SELECT g, max(f) FROM (SELECT g, f, row_number() OVER (PARTITION BY g ORDER BY ts NULLS FIRST, f) AS place FROM sample WHERE v IS NOT NULL) q WHERE place = 1 GROUP BY g');
 -- A bound that is no time.
 INSERT INTO sample (ts, t, d, g, i8) VALUES ('4714-11-24 00:00:00+00 BC', '4714-11-24 00:00:00 BC', '4714-11-24 BC', 9, 1);
 INSERT INTO sample_heap (ts, t, d, g, i8) VALUES ('4714-11-24 00:00:00+00 BC', '4714-11-24 00:00:00 BC', '4714-11-24 BC', 9, 1);

@@ -6,6 +6,9 @@
 //! 3  if not, for each partition that is not in order, for each key from the last to the first: NULLs apart, the others by a stable sort
 //! ```
 //! Rows of a time series come in the order of time, so step 3 is rare.
+//!
+//! If only the first rows of each partition are wanted, step 3 selects them (by quickselect, in linear time) and sorts
+//! these alone.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -80,6 +83,13 @@ impl Arrangement {
     /// Arranges rows, of which there are fewer than 2^32. Each has the number of its partition;
     /// `ranks` are the places of the partitions.
     pub fn new(partitions: &[u32], ranks: &[u32], keys: &[SortKey]) -> Arrangement {
+        let mut arrangement = Arrangement::distributed(partitions, ranks);
+        arrangement.sort(keys);
+        arrangement
+    }
+
+    /// The rows of each partition in the order in which they came.
+    fn distributed(partitions: &[u32], ranks: &[u32]) -> Arrangement {
         let mut starts = vec![0_u32; ranks.len() + 1];
         for partition in partitions {
             starts[ranks[*partition as usize] as usize + 1] += 1;
@@ -94,12 +104,39 @@ impl Arrangement {
             rows[*place as usize] = row as u32;
             *place += 1;
         }
-        let mut arrangement = Arrangement {
+        Arrangement {
             rows,
             starts,
             is_sorted: false,
-        };
-        arrangement.sort(keys);
+        }
+    }
+
+    /// Keeps so many first rows of each partition alone, which are the same as if all had been arranged.
+    pub fn first_of_each(
+        partitions: &[u32],
+        ranks: &[u32],
+        keys: &[SortKey],
+        first: usize,
+    ) -> Arrangement {
+        let mut arrangement = Arrangement::distributed(partitions, ranks);
+        let (mut end, mut room) = (0, Room::default());
+        for partition in 0..ranks.len() {
+            interrupt::check();
+            let begin = arrangement.starts[partition] as usize;
+            let rows = begin..arrangement.starts[partition + 1] as usize;
+            let in_turn = arrangement.rows[rows.clone()].iter();
+            if !is_in_order(in_turn.map(|row| *row as usize), keys) {
+                arrangement.is_sorted = true;
+                let rows = &mut arrangement.rows[rows.clone()];
+                select_first(rows, keys, first, &mut room);
+            }
+            let kept = rows.len().min(first);
+            arrangement.rows.copy_within(begin..begin + kept, end);
+            arrangement.starts[partition] = end as u32;
+            end += kept;
+        }
+        arrangement.starts[ranks.len()] = end as u32;
+        arrangement.rows.truncate(end);
         arrangement
     }
 
@@ -140,6 +177,35 @@ fn is_in_order(rows: impl Iterator<Item = usize> + Clone, keys: &[SortKey]) -> b
         let mut orders = keys.iter().map(|key| key.compare(a, b));
         orders.find(|order| order.is_ne()) != Some(Ordering::Greater)
     })
+}
+
+/// Brings the first rows of a partition to its begin, in their order. Rows that are equal stay in theirs.
+fn select_first(rows: &mut [u32], keys: &[SortKey], first: usize, room: &mut Room) {
+    let first = first.min(rows.len());
+    let Some(last) = first.checked_sub(1) else {
+        return;
+    };
+    if let [key] = keys
+        && !key.keys.has_nulls()
+    {
+        // Keys beside their rows are compared without a look at the column.
+        room.values.clear();
+        let of_row = |row: &u32| key.keys.get(*row as usize).map(|key| (key.0, *row));
+        room.values.extend(rows.iter().filter_map(of_row));
+        room.values.select_nth_unstable(last);
+        room.values[..first].sort_unstable();
+        for (place, (_, row)) in rows.iter_mut().zip(&room.values[..first]) {
+            *place = *row;
+        }
+        return;
+    }
+    let compare = |a: &u32, b: &u32| {
+        let mut orders = keys.iter().map(|key| key.compare(*a as usize, *b as usize));
+        let order = orders.find(|order| order.is_ne());
+        order.unwrap_or_else(|| a.cmp(b))
+    };
+    rows.select_nth_unstable_by(last, compare);
+    rows[..first].sort_unstable_by(compare);
 }
 
 /// Room for the rows of a partition.

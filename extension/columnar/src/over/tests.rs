@@ -306,6 +306,36 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(256))]
+
+    #[test]
+    fn the_first_rows_are_those_of_the_whole_arrangement(
+        rows in prop::collection::vec(any_row(), 0..60),
+        (first, order_keys) in (0..12_usize, 0..3_usize),
+        (nulls_first, has_nulls) in any::<(bool, bool)>(),
+        ranks in Just(vec![0_u32, 1, 2]).prop_shuffle(),
+    ) {
+        let rows: Vec<Row> = rows
+            .into_iter()
+            .map(|(partition, a, b, value)| match has_nulls {
+                true => (partition, a, b, value),
+                false => (partition, a.or(Some(7)), b.or(Some(0)), value),
+            })
+            .collect();
+        let keys = &keys(&rows, nulls_first)[..order_keys];
+        let partitions: Vec<u32> = rows.iter().map(|row| row.0).collect();
+        let whole = Arrangement::new(&partitions, &ranks, keys);
+        let found = Arrangement::first_of_each(&partitions, &ranks, keys, first);
+        let wanted: Vec<&[u32]> = whole
+            .partitions()
+            .map(|positions| &whole.rows[positions.start..positions.end.min(positions.start + first)])
+            .collect();
+        let kept: Vec<&[u32]> = found.partitions().map(|rows| &found.rows[rows]).collect();
+        prop_assert_eq!(kept, wanted);
+    }
+}
+
 /// All rows of one partition, in the order in which they come.
 fn one_partition(rows: usize) -> Arrangement {
     Arrangement::new(&vec![0; rows], &[0], &[])

@@ -3,7 +3,7 @@
 //! PostgreSQL leaves conditions such as `row_number() OVER … <= 3` to the node. They remain conditions of the plan,
 //! too: most rows fail them, and here that costs no slot.
 
-use lanes_columnar::over::Output;
+use lanes_columnar::over::{Function, Output};
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
@@ -42,6 +42,29 @@ impl RankCondition {
             comparison,
             value: value.0 as i64,
         })
+    }
+
+    /// How many first rows of each partition can pass these conditions; `None` if others can, or if the result of a call
+    /// for one of them depends on rows after them.
+    pub fn first_rows(conditions: &[RankCondition], calls: &[Function]) -> Option<usize> {
+        let looks_back = |call: &Function| {
+            matches!(
+                call,
+                Function::RowNumber | Function::Rank | Function::DenseRank | Function::Offset(..=0)
+            )
+        };
+        if !calls.iter().all(looks_back) {
+            return None;
+        }
+        let of_rows = conditions
+            .iter()
+            .filter(|condition| calls.get(condition.call) == Some(&Function::RowNumber));
+        let last = of_rows.filter_map(|condition| match condition.comparison {
+            Comparison::LessOrEqual | Comparison::Equal => Some(condition.value),
+            Comparison::Less => Some(condition.value.saturating_sub(1)),
+            _ => None,
+        });
+        last.min().map(|last| usize::try_from(last).unwrap_or(0))
     }
 
     /// Whether the row at a position may pass.

@@ -212,11 +212,11 @@ impl PartitionedInput {
         self.source.end();
     }
 
-    /// Ends the scan, and computes the functions.
+    /// Ends the scan, and computes the functions, for so many `first` rows of each partition if not for all.
     ///
     /// # Errors
     /// A result is out of range.
-    pub fn arrange(self) -> Evaluation<Arranged> {
+    pub fn arrange(self, first: Option<usize>) -> Evaluation<Arranged> {
         self.source.end();
         let ranks = match self.key_orders.is_empty() {
             // Without a row there is no group.
@@ -226,7 +226,10 @@ impl PartitionedInput {
         let partitions = self.groups.groups();
         drop(self.groups);
         let keys: Vec<SortKey> = self.orders.into_iter().map(|(_, _, key)| key).collect();
-        let order = Arrangement::new(&self.partitions, &ranks, &keys);
+        let order = match first {
+            Some(first) => Arrangement::first_of_each(&self.partitions, &ranks, &keys, first),
+            None => Arrangement::new(&self.partitions, &ranks, &keys),
+        };
         drop(self.partitions);
         let (mut outputs, mut values) = (Vec::new(), Vec::new());
         for (call, argument) in self.calls.iter().zip(self.arguments) {

@@ -97,8 +97,12 @@ impl PartitionedRows {
             return Ok(None);
         }
         let table = node.range_table(plan.index);
+        let conditions = RankCondition::of_plan(node.plan(), plan.columns.len());
+        let functions: Vec<Function> = (0..plan.calls.len())
+            .map(|index| Ok(plan.call(index)?.1.function))
+            .collect::<Translation<_>>()?;
         let arranged = input
-            .arrange()
+            .arrange(RankCondition::first_rows(&conditions, &functions))
             .unwrap_or_else(|failure| error::evaluation(failure));
         reading.partitions = arranged.partitions;
         reading.is_sorted = arranged.is_sorted;
@@ -112,7 +116,7 @@ impl PartitionedRows {
             has_numerics: shapes.iter().any(is_numeric),
             shapes,
             arranged,
-            conditions: RankCondition::of_plan(node.plan(), plan.columns.len()),
+            conditions,
             texts: vec![NumberedText::default(); plan.text_columns()],
             next: 0,
         }))
