@@ -1,15 +1,20 @@
-//! `CASE` and `COALESCE` of numbers.
+//! `CASE`, `COALESCE`, `NULLIF`, `GREATEST` and `LEAST` of numbers.
 //!
 //! PostgreSQL evaluates a part without columns only when a row reaches it. The engine evaluates such a part once a
 //! scan, so a choice that contains one that may fail, or that runs a subquery, is left to PostgreSQL.
 
 use lanes_columnar::vector::choice::{Choice, Condition};
 use lanes_columnar::vector::number::NumberType;
+use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::value::Value;
-use pgrx::pg_sys::{NodeTag, ParamKind};
+use lanes_simd::Comparison;
+use pgrx::pg_sys::{self, NodeTag, ParamKind};
 
 use super::translate::{Translation, Translator};
-use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, walk};
+use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, MinMaxExpr, OpExpr, walk};
+
+/// `GREATEST` and `LEAST` evaluate each argument once for each one after it, and more often with every further one.
+const EXTREME_ARGUMENTS_MAX: usize = 3;
 
 impl Translator {
     /// `CASE WHEN … THEN … ELSE … END` of a number type.
@@ -43,6 +48,72 @@ impl Translator {
             branches.push((Condition::IsPresent, self.branch(argument, number)?));
         }
         Ok(Value::Choice(Box::new(Choice::new(number, branches))))
+    }
+
+    /// `NULLIF` of a number type: `CASE WHEN a = b THEN NULL ELSE a END`.
+    ///
+    /// # Errors
+    /// The reason why the engine cannot compare the arguments.
+    pub(super) fn null_if(
+        &mut self,
+        comparison: OpExpr<'_>,
+        number: NumberType,
+    ) -> Translation<Value> {
+        let value = comparison.args().get(0).ok_or("NULLIF of no argument")?;
+        let is_equal = self.comparison(comparison)?;
+        let null = Value::Scalar(number, self.scalar(None));
+        let choices = vec![
+            (Condition::Holds(is_equal), null),
+            (Condition::Always, self.branch(value, number)?),
+        ];
+        Ok(Value::Choice(Box::new(Choice::new(number, choices))))
+    }
+
+    /// `GREATEST` or `LEAST` of a number type, which ignore NULLs. Of equal numbers the first one is the result.
+    ///
+    /// # Errors
+    /// The reason why the engine cannot evaluate an argument.
+    pub(super) fn extreme_of(
+        &mut self,
+        of: MinMaxExpr<'_>,
+        number: NumberType,
+    ) -> Translation<Value> {
+        let arguments: Vec<Expr<'_>> = of.args().iter().collect();
+        if arguments.len() > EXTREME_ARGUMENTS_MAX {
+            return Err("GREATEST or LEAST of many arguments".into());
+        }
+        let comparison = match of.operator() {
+            pg_sys::MinMaxOp::IS_GREATEST => Comparison::Greater,
+            _ => Comparison::Less,
+        };
+        self.extreme_of_all(&arguments, comparison, number)
+    }
+
+    /// The extreme of some arguments, of which the last is compared with the extreme of those before it.
+    fn extreme_of_all(
+        &mut self,
+        arguments: &[Expr<'_>],
+        comparison: Comparison,
+        number: NumberType,
+    ) -> Translation<Value> {
+        let (last, before) = arguments.split_last().ok_or("no argument")?;
+        if before.is_empty() {
+            return self.branch(*last, number);
+        }
+        let is_beyond = Predicate::Compare(
+            comparison,
+            self.branch(*last, number)?,
+            self.extreme_of_all(before, comparison, number)?,
+        );
+        let choices = vec![
+            (Condition::Holds(is_beyond), self.branch(*last, number)?),
+            (
+                Condition::IsPresent,
+                self.extreme_of_all(before, comparison, number)?,
+            ),
+            (Condition::Always, self.branch(*last, number)?),
+        ];
+        Ok(Value::Choice(Box::new(Choice::new(number, choices))))
     }
 
     /// The value of a branch.

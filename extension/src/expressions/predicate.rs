@@ -119,7 +119,7 @@ impl Translator {
     }
 
     /// A comparison of two expressions.
-    fn comparison(&mut self, operation: OpExpr<'_>) -> Translation<Predicate> {
+    pub(super) fn comparison(&mut self, operation: OpExpr<'_>) -> Translation<Predicate> {
         let operands = operation.args();
         let (Some(left), Some(right)) = (operands.get(0), operands.get(1)) else {
             return Err("a prefix operator".into());

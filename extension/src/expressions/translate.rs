@@ -373,6 +373,8 @@ impl Translator {
             Kind::FuncExpr(call) => self.operation(call.funcid(), call.args()),
             Kind::CaseExpr(case) if self.has_choices => self.case(case, number),
             Kind::CoalesceExpr(coalesce) if self.has_choices => self.coalesce(coalesce, number),
+            Kind::NullIfExpr(comparison) if self.has_choices => self.null_if(comparison, number),
+            Kind::MinMaxExpr(of) if self.has_choices => self.extreme_of(of, number),
             _ => Err(describe(expr)),
         }
     }

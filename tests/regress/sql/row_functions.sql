@@ -34,6 +34,14 @@ SELECT pg_temp.same('SELECT count(*) FROM l WHERE length(s) > k AND (i2 + 1)::te
 
 -- CASE and COALESCE.
 SELECT pg_temp.same('SELECT sum(CASE WHEN f > 50 THEN f ELSE 0 END), avg(coalesce(i8, 0)), sum(coalesce(f, i2, 1)), count(CASE WHEN b THEN 1 END) FROM l');
+-- NULLIF, GREATEST and LEAST of numbers are choices: with NULLs, NaN, zeros of both signs, other types beside the first, and times.
+SELECT pg_temp.same('SELECT k, sum(nullif(i2, 7)), count(nullif(f, 0)), avg(nullif(i8, i2)), max(nullif(d, ''2024-02-29'')), sum(coalesce(nullif(f, 50), -1)) FROM l GROUP BY k');
+SELECT pg_temp.same('SELECT k, sum(greatest(f, 30)), sum(least(i2, k)), max(greatest(f, i8)), min(least(f4, f, 3)), count(greatest(i8, NULL)), max(least(ts, ''2024-04-01'')) FROM l GROUP BY k');
+SELECT pg_temp.same('SELECT greatest(i2, k, id % 7), least(f, f4), nullif(k, 3), count(*) FROM l GROUP BY 1, 2, 3');
+SELECT pg_temp.same('SELECT sum(greatest(i2, k, id % 7, 5)), sum(greatest(n, 1)), max(greatest(s, c)) FROM l');
+SELECT pg_temp.same('SELECT min(greatest(x, y))::text, max(least(x, y))::text, count(nullif(x, y)), max(greatest(y, x)) FROM (SELECT CASE i2 % 3 WHEN 0 THEN float8 ''-0'' ELSE 0 END AS x, CASE WHEN k = 3 THEN float8 ''NaN'' ELSE f * 0 END AS y FROM l WHERE i2 > 140) q');
+SELECT pg_temp.same('SELECT count(*) FROM l WHERE greatest(f, 20) > 60 AND nullif(k, 4) < 8 AND least(i8, 100) IS NOT NULL');
+SELECT pg_temp.same('SELECT sum(greatest(i2 / (k - 3), 0)) FROM l');
 SELECT pg_temp.same('SELECT CASE WHEN k < 3 THEN 1 WHEN b THEN 2 WHEN s IS NULL THEN NULL ELSE k END, count(*) FROM l GROUP BY 1');
 SELECT pg_temp.same('SELECT CASE k WHEN 1 THEN ''one'' WHEN 2 THEN s ELSE c END, count(*), max(CASE k WHEN 1 THEN id WHEN 2 THEN -id END) FROM l GROUP BY 1');
 SELECT pg_temp.same('SELECT sum(CASE WHEN k <> 0 THEN 100 / k END), sum(CASE WHEN k = 0 THEN 0 ELSE 100 / k END) FROM l');

@@ -211,6 +211,13 @@ views! {
         args: List<'p, Expr<'p>>;
     } {}
 
+    /// `GREATEST` or `LEAST`.
+    MinMaxExpr of MinMaxExpr {
+        operator = op: pg_sys::MinMaxOp::Type;
+    } {
+        args: List<'p, Expr<'p>>;
+    } {}
+
     /// `ARRAY[…]`.
     ArrayExpr of ArrayExpr {
         element_typeid: Oid;

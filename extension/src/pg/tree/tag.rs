@@ -8,8 +8,8 @@ use super::expression::Expr;
 use super::list::{Integers, List, Oids};
 use super::operands::{
     Aggref, ArrayExpr, BoolExpr, BooleanTest, CaseExpr, CaseWhen, CoalesceExpr, Const, FuncExpr,
-    GroupingFunc, NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType, RowExpr,
-    ScalarArrayOpExpr, SubLink, SubPlan, TargetEntry, Var,
+    GroupingFunc, MinMaxExpr, NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType,
+    RowExpr, ScalarArrayOpExpr, SubLink, SubPlan, TargetEntry, Var,
 };
 use super::path::{
     AggPath, AppendPath, CustomPath, GatherMergePath, GatherPath, GroupPath, HashPath,
@@ -136,6 +136,7 @@ kinds! {
     CaseExpr = T_CaseExpr;
     CaseWhen = T_CaseWhen;
     CoalesceExpr = T_CoalesceExpr;
+    MinMaxExpr = T_MinMaxExpr;
     CommonTableExpr = T_CommonTableExpr;
     Const = T_Const;
     CreateStmt = T_CreateStmt;
@@ -252,6 +253,7 @@ pub enum Kind<'p> {
     CaseWhen(CaseWhen<'p>),
     /// `COALESCE`.
     CoalesceExpr(CoalesceExpr<'p>),
+    MinMaxExpr(MinMaxExpr<'p>),
     /// `ARRAY[…]`.
     ArrayExpr(ArrayExpr<'p>),
     /// `IS [NOT] NULL`.
@@ -305,6 +307,7 @@ impl<'p> Expr<'p> {
             NodeTag::T_CaseExpr => kind!(CaseExpr),
             NodeTag::T_CaseWhen => kind!(CaseWhen),
             NodeTag::T_CoalesceExpr => kind!(CoalesceExpr),
+            NodeTag::T_MinMaxExpr => kind!(MinMaxExpr),
             NodeTag::T_ArrayExpr => kind!(ArrayExpr),
             NodeTag::T_NullTest => kind!(NullTest),
             NodeTag::T_BooleanTest => kind!(BooleanTest),
