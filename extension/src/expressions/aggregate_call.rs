@@ -6,6 +6,7 @@ use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
 use lanes_columnar::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
+use lanes_columnar::aggregate::wide_moments::WideMoments;
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Argument, Key};
 use lanes_columnar::vector::number::{Number, NumberType};
 use lanes_columnar::with_number;
@@ -312,7 +313,7 @@ type Spread = (bool, bool);
 
 /// The type of numbers whose variance or deviation an aggregate, by its OID, computes.
 fn spread_of(function: u32) -> Option<(NumberType, Spread)> {
-    use NumberType::{F32, F64, I16, I32};
+    use NumberType::{F32, F64, I16, I32, I64};
     use pg_sys::*;
     Some(match function {
         F_VAR_POP_INT2 => (I16, (false, false)),
@@ -331,7 +332,10 @@ fn spread_of(function: u32) -> Option<(NumberType, Spread)> {
         F_STDDEV_SAMP_INT4 | F_STDDEV_INT4 => (I32, (true, true)),
         F_STDDEV_SAMP_FLOAT4 | F_STDDEV_FLOAT4 => (F32, (true, true)),
         F_STDDEV_SAMP_FLOAT8 | F_STDDEV_FLOAT8 => (F64, (true, true)),
-        // The squares of bigints may not add up in 128 bits.
+        F_VAR_POP_INT8 => (I64, (false, false)),
+        F_VAR_SAMP_INT8 | F_VARIANCE_INT8 => (I64, (true, false)),
+        F_STDDEV_POP_INT8 => (I64, (false, true)),
+        F_STDDEV_SAMP_INT8 | F_STDDEV_INT8 => (I64, (true, true)),
         _ => return None,
     })
 }
@@ -350,7 +354,10 @@ fn variance(
         NumberType::I32 => integers::<i32>(translator, argument, IntegerResult::Moments, shape),
         NumberType::F32 => moments::<f32>(translator, argument, moment),
         NumberType::F64 => moments::<f64>(translator, argument, moment),
-        NumberType::I64 => Err("a variance of bigint".into()),
+        NumberType::I64 => {
+            let value = self::number(translator, argument, number)?;
+            Ok((value, Box::new(WideMoments::default()), shape))
+        }
     }
 }
 

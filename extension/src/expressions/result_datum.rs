@@ -60,7 +60,21 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
             Shape::Moment(Moment::Variance { sample, root }),
         ) => match sample && count == 1 {
             true => None,
-            false => Some(exact_variance(count, sum, squares, sample, root)),
+            false => {
+                let squares = Numeric::from_integer(squares);
+                Some(exact_variance(count, sum, squares, sample, root))
+            }
+        },
+        (
+            Answer::WideMoments {
+                count,
+                sum,
+                squares,
+            },
+            Shape::Moment(Moment::Variance { sample, root }),
+        ) => match sample && count == 1 {
+            true => None,
+            false => Some(exact_variance(count, sum, of_digits(squares), sample, root)),
         },
         (Answer::PairMoments(moments), Shape::OfPairs(wanted)) => {
             let result = wanted.result(moments)?;
@@ -73,6 +87,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
         (
             Answer::Moments { .. }
             | Answer::IntegerMoments { .. }
+            | Answer::WideMoments { .. }
             | Answer::PairMoments(_)
             | Answer::List
             | Answer::Several,
@@ -112,10 +127,10 @@ pub fn scalar(answer: Answer, shape: Shape) -> Option<Scalar> {
 }
 
 /// The variance of integers or its root, with the digits that PostgreSQL's own final functions compute.
-fn exact_variance(count: u64, sum: i128, squares: i128, sample: bool, root: bool) -> Datum {
+fn exact_variance(count: u64, sum: i128, squares: Numeric, sample: bool, root: bool) -> Datum {
     let number = Numeric::from_integer;
     let (counted, sum) = (number(count.into()), number(sum));
-    let above = counted.times(number(squares)).minus(sum.times(sum));
+    let above = counted.times(squares).minus(sum.times(sum));
     let below = counted.times(number(i128::from(count) - i128::from(sample)));
     if !above.is_greater(number(0)) {
         return number(0).datum();
@@ -125,6 +140,13 @@ fn exact_variance(count: u64, sum: i128, squares: i128, sample: bool, root: bool
         true => exact_root(variance).datum(),
         false => variance.datum(),
     }
+}
+
+/// The integer that has these digits to the base of 2^64, from the least one on.
+fn of_digits(digits: [u64; 3]) -> Numeric {
+    let base = Numeric::from_integer(1 << 64);
+    let [last, middle, first] = digits.map(|digit| Numeric::from_integer(digit.into()));
+    first.times(base).plus(middle).times(base).plus(last)
 }
 
 /// The square root of a variance.

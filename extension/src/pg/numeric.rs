@@ -52,6 +52,11 @@ impl Numeric {
         values::numeric_out(self)
     }
 
+    /// `self + other`
+    pub fn plus(self, other: Numeric) -> Numeric {
+        values::numeric_add(self, other)
+    }
+
     /// `self - other`
     pub fn minus(self, other: Numeric) -> Numeric {
         values::numeric_sub(self, other)

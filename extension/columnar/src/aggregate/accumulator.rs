@@ -100,6 +100,15 @@ pub enum Answer {
         /// The sum of their squares.
         squares: i128,
     },
+    /// As [`Answer::IntegerMoments`], of integers of 64 bits.
+    WideMoments {
+        /// The number of numbers that were added.
+        count: u64,
+        /// Their sum.
+        sum: i128,
+        /// The digits of the sum of their squares to the base of 2^64, from the least one on.
+        squares: [u64; 3],
+    },
     /// Count, sum, and sum of squares of differences from the mean, for floats.
     Moments {
         /// The number of numbers that were added.

@@ -84,6 +84,7 @@ mod text_ids;
 mod text_key;
 pub mod weighted;
 mod wide_groups;
+pub mod wide_moments;
 mod zone_answer;
 
 #[cfg(test)]

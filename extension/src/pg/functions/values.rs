@@ -154,6 +154,8 @@ sql_functions! {
     fn numeric_round(a: Numeric, digits: i32) -> Numeric;
     /// `scale(a)`. NaN and the infinities have no scale: SQL returns NULL for them, so this panics.
     fn numeric_scale(a: Numeric) -> i32;
+    /// `a + b`
+    fn numeric_add(a: Numeric, b: Numeric) -> Numeric;
     /// `sqrt(a)`
     fn numeric_sqrt(a: Numeric) -> Numeric;
     /// `a - b`
