@@ -166,8 +166,14 @@ fn one(
     options: &Options,
 ) -> Option<Compared> {
     let query = definition.query(Engine::Lanes)?;
-    let expected = reference::answer(&definition.answer, data)?;
     let parameters = definition.parameters(data);
+    let expected = match &definition.answer {
+        Some(answer) => reference::answer(answer, data)?,
+        // Without a reference, sealed rows have to give the answer of open ones.
+        None => {
+            postgres_run::answer(cluster, DATABASE, FORMS[0].schema, query, &parameters).ok()?
+        }
+    };
     let question = Question {
         definition,
         query,

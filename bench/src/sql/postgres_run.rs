@@ -232,6 +232,33 @@ impl Session {
     }
 }
 
+/// Returns the answer of a query on the tables of a schema.
+///
+/// # Errors
+/// The query fails, or its answer has values that cannot be compared.
+pub fn answer(
+    cluster: &Cluster,
+    database: &str,
+    schema: &str,
+    query: &Query,
+    parameters: &[Parameter],
+) -> Result<Answer> {
+    let mut client = connect(cluster, database)?;
+    client.batch_execute(&format!("SET search_path = {schema}, public"))?;
+    let statement = client.prepare(&query.text)?;
+    let pairs = parameters.iter().zip(statement.params());
+    let values = pairs
+        .map(|(parameter, kind)| to_sql(parameter, kind))
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(Error::Other)?;
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(AsRef::as_ref).collect();
+    let rows = client.query(&statement, &values)?;
+    let answer = rows.iter().map(row_values);
+    answer
+        .collect::<std::result::Result<_, String>>()
+        .map_err(Error::Other)
+}
+
 /// Connects. If an earlier query has crashed its backend, waits until the cluster has recovered.
 pub fn connect(cluster: &Cluster, database: &str) -> Result<Client> {
     let begin = Instant::now();

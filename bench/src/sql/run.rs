@@ -29,8 +29,8 @@ struct Run<'a> {
     options: &'a Options,
     definitions: Vec<Definition>,
     data: Data,
-    /// The expected answers, in the order of the definitions.
-    answers: Vec<Answer>,
+    /// The expected answers, in the order of the definitions. Those of the heap tables are unknown at first.
+    answers: Vec<Option<Answer>>,
     machine: Machine,
     versions: Vec<String>,
     measurements: Vec<Measurement>,
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<()> {
     let data = Data::generate(options.rows);
     let answers = definitions
         .iter()
-        .filter_map(|definition| reference::answer(&definition.answer, &data))
+        .map(|definition| reference::answer(definition.answer.as_ref()?, &data))
         .collect();
     let mut run = Run {
         options,
@@ -111,7 +111,8 @@ impl Run<'_> {
             options.has_system("lanes") || options.has_system("lanes-parallel"),
             options.has_system("heap") || options.has_system("heap-parallel"),
         );
-        if !lanes && !heap {
+        let wants_answers = self.answers.contains(&None);
+        if !lanes && !heap && !wants_answers {
             return Ok(());
         }
         let cluster = start(options)?;
@@ -119,8 +120,10 @@ impl Run<'_> {
         client.batch_execute("CREATE EXTENSION lanes")?;
         self.versions
             .push(cluster.scalar(DATABASE, "SELECT split_part(version(), ' on ', 1)")?);
-        for (wanted, schema, access_method) in [(lanes, ON_LANES, "lanes"), (heap, ON_HEAP, "heap")]
-        {
+        for (wanted, schema, access_method) in [
+            (lanes, ON_LANES, "lanes"),
+            (heap || wants_answers, ON_HEAP, "heap"),
+        ] {
             if wanted {
                 println!("==> loading the tables of {access_method}");
                 load(&mut client, &self.data, schema, access_method)?;
@@ -128,6 +131,7 @@ impl Run<'_> {
         }
         client.batch_execute("CHECKPOINT")?;
         drop(client);
+        self.ask_for_answers(&cluster)?;
         let plain = |name, kind, schema, workers| System {
             name,
             kind,
@@ -159,9 +163,24 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Asks PostgreSQL for the answers that have no reference, on heap tables.
+    fn ask_for_answers(&mut self, cluster: &Cluster) -> Result<()> {
+        for (definition, answer) in self.definitions.iter().zip(&mut self.answers) {
+            if answer.is_none()
+                && let Some(query) = definition.query(Engine::Heap)
+            {
+                println!("==> the answer of {}", definition.row);
+                let parameters = definition.parameters(&self.data);
+                let found = postgres_run::answer(cluster, DATABASE, ON_HEAP, query, &parameters)?;
+                *answer = Some(found);
+            }
+        }
+        Ok(())
+    }
+
     fn postgres_system(&mut self, cluster: &Cluster, system: System, engine: Engine) {
         for (definition, expected) in self.definitions.iter().zip(&self.answers) {
-            let Some(query) = definition.query(engine) else {
+            let (Some(query), Some(expected)) = (definition.query(engine), expected) else {
                 continue;
             };
             let parameters = definition.parameters(&self.data);
@@ -245,7 +264,7 @@ impl Run<'_> {
     fn peer_system(&mut self, start: &peer::Start, engine: Engine) {
         let mut running: Option<Peer> = None;
         for (definition, expected) in self.definitions.iter().zip(&self.answers) {
-            let Some(query) = definition.query(engine) else {
+            let (Some(query), Some(expected)) = (definition.query(engine), expected) else {
                 continue;
             };
             let question = peer::Question {

@@ -44,7 +44,7 @@ pub enum Shape {
     NumericAverage,
     /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.
     Moment(Moment),
-    /// `double precision`, or `bigint` for a count, from the moments of pairs.
+    /// `double precision`, from the moments of pairs.
     OfPairs(OfPairs),
     /// What a worker hands over instead of a result.
     State(TransitionState),
@@ -132,10 +132,7 @@ pub fn partial(
     }
     let Some(state) = TransitionState::of(function) else {
         // The state of a count, a sum, an extreme or a truth is its result.
-        let is_result = matches!(
-            shape,
-            Shape::BigInt | Shape::Number(_) | Shape::Truth | Shape::OfPairs(OfPairs::Count)
-        );
+        let is_result = matches!(shape, Shape::BigInt | Shape::Number(_) | Shape::Truth);
         if is_result && !keeps_values(call) && !lanes_aggregate::is_ours(call.aggfnoid()) {
             return Ok((aggregate, shape));
         }
@@ -263,6 +260,7 @@ fn builtin(
             let logic = Logic::new(function != F_BOOL_OR);
             Ok((Argument::Truth(predicate), Box::new(logic), Shape::Truth))
         }
+        F_REGR_COUNT => regression::count(translator, arguments),
         _ if let Some(wanted) = OfPairs::of(function) => {
             regression::parts(translator, arguments, wanted)
         }

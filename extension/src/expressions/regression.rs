@@ -1,7 +1,7 @@
 //! PostgreSQL's aggregates of pairs: correlation, covariance, and linear regression.
 
 use lanes_columnar::aggregate::Argument;
-use lanes_columnar::aggregate::regression::{PairMoments, Pairs};
+use lanes_columnar::aggregate::regression::{PairCount, PairMoments, Pairs};
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
@@ -12,8 +12,6 @@ use crate::pg::tree::Expr;
 /// What is computed of pairs of `y` and `x`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OfPairs {
-    /// `regr_count`
-    Count,
     /// `regr_sxx`
     SquaresX,
     /// `regr_syy`
@@ -43,7 +41,6 @@ impl OfPairs {
     pub fn of(function: u32) -> Option<OfPairs> {
         use pg_sys::*;
         Some(match function {
-            F_REGR_COUNT => OfPairs::Count,
             F_REGR_SXX => OfPairs::SquaresX,
             F_REGR_SYY => OfPairs::SquaresY,
             F_REGR_SXY => OfPairs::Products,
@@ -59,8 +56,7 @@ impl OfPairs {
         })
     }
 
-    /// The result for at least one pair, as PostgreSQL's final functions compute it; `None` is NULL. Of
-    /// [`OfPairs::Count`] it is the count.
+    /// The result for at least one pair, as PostgreSQL's final functions compute it; `None` is NULL.
     pub fn result(self, moments: PairMoments) -> Option<f64> {
         let PairMoments {
             count,
@@ -71,7 +67,6 @@ impl OfPairs {
             products,
         } = moments;
         Some(match self {
-            OfPairs::Count => count,
             OfPairs::SquaresX => squares_x,
             OfPairs::SquaresY => squares_y,
             OfPairs::Products => products,
@@ -101,6 +96,20 @@ pub fn parts(
     arguments: &[Expr<'_>],
     wanted: OfPairs,
 ) -> Translation<Parts> {
+    let argument = pair(translator, arguments)?;
+    Ok((argument, Box::new(Pairs::default()), Shape::OfPairs(wanted)))
+}
+
+/// The parts of `regr_count`.
+///
+/// # Errors
+/// Why the engine cannot compute the arguments.
+pub fn count(translator: &mut Translator, arguments: &[Expr<'_>]) -> Translation<Parts> {
+    let argument = pair(translator, arguments)?;
+    Ok((argument, Box::new(PairCount::default()), Shape::BigInt))
+}
+
+fn pair(translator: &mut Translator, arguments: &[Expr<'_>]) -> Translation<Argument> {
     let &[y, x] = arguments else {
         return Err("an aggregate of pairs with other arguments".into());
     };
@@ -108,6 +117,5 @@ pub fn parts(
     if [y.number(), x.number()] != [NumberType::F64; 2] {
         return Err("an argument of another type".into());
     }
-    let argument = Argument::Pair(y, x);
-    Ok((argument, Box::new(Pairs::default()), Shape::OfPairs(wanted)))
+    Ok(Argument::Pair(y, x))
 }

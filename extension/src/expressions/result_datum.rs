@@ -8,7 +8,6 @@ use pgrx::pg_sys::Datum;
 
 use super::aggregate_call::{KeyShape, Moment, Shape};
 use super::epoch_bucket;
-use super::regression::OfPairs;
 use super::translate::to_datum;
 use crate::arithmetic::float8;
 use crate::error;
@@ -18,7 +17,6 @@ use crate::pg::numeric::Numeric;
 pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
     match (answer, shape) {
         (answer, Shape::State(state)) => state.datum(answer),
-        (Answer::Null, Shape::OfPairs(OfPairs::Count)) => Some(Datum::from(0_i64)),
         (Answer::Null, _) => None,
         (Answer::Count(count), _) => Some(Datum::from(count as i64)),
         (Answer::Bits(bits), _) => Some(Datum::from(bits as usize)),
@@ -77,11 +75,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
             false => Some(exact_variance(count, sum, of_digits(squares), sample, root)),
         },
         (Answer::PairMoments(moments), Shape::OfPairs(wanted)) => {
-            let result = wanted.result(moments)?;
-            Some(match wanted {
-                OfPairs::Count => Datum::from(result as i64),
-                _ => double(result),
-            })
+            wanted.result(moments).map(double)
         }
         // Lists are in the accumulator: see `integers` and `doubles`.
         (

@@ -51,7 +51,8 @@ impl TransitionState {
             | F_STDDEV_SAMP_INT2 | F_STDDEV_SAMP_INT4 | F_STDDEV_INT2 | F_STDDEV_INT4 => {
                 IntegerMoments
             }
-            _ => return pairs(function),
+            _ if OfPairs::of(function).is_some() => Pairs,
+            _ => return None,
         })
     }
 
@@ -96,12 +97,6 @@ impl TransitionState {
             (TransitionState::IntegerSum | TransitionState::IntegerMoments, _) => None,
         }
     }
-}
-
-/// The state of an aggregate of pairs, by its OID. The state of a count is its result.
-fn pairs(function: u32) -> Option<TransitionState> {
-    let of_pairs = OfPairs::of(function)?;
-    (of_pairs != OfPairs::Count).then_some(TransitionState::Pairs)
 }
 
 /// A state of integers as `int8_avg_serialize` and `numeric_poly_serialize` write it.

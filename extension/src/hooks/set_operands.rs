@@ -108,14 +108,18 @@ fn make_distinct<'p>(
     }
     let mut clauses = List::EMPTY;
     let targets = operand.targetList().iter().zip(removing.clauses());
-    for (reference, (target, clause)) in (1..).zip(targets) {
+    let targets = targets.zip(removing.types().iter());
+    for (reference, ((target, clause), compared)) in (1..).zip(targets) {
         target.set_sort_group_ref(reference);
         let clause = make::copy(clause);
         clause.set_reference(reference);
-        // A number that the operation converts has the operators of its own type.
-        let (less, equal, _) = catalog::sort_operators(target.expr().type_of());
-        clause.set_equality(equal);
-        clause.set_order(less);
+        let type_of = target.expr().type_of();
+        if type_of != compared {
+            // A number that the operation converts has the operators of its own type.
+            let (less, equal, _) = catalog::sort_operators(type_of);
+            clause.set_equality(equal);
+            clause.set_order(less);
+        }
         clauses.push(clause);
     }
     operand.set_distinct_clause(clauses);

@@ -18,12 +18,11 @@ use pgrx::datum::Internal;
 use pgrx::prelude::*;
 
 use super::narrow::is_metric_series;
-use super::source::Index;
+use super::source::{Index, TABLES};
 use crate::pg::hooks::ColumnHook;
 use crate::pg::snapshot::Snapshot;
-use crate::pg::support_request::RowsRequest;
 use crate::pg::tree::RangeTblEntry;
-use crate::pg::{catalog, permission, table_catalog, text};
+use crate::pg::{catalog, permission, support_request, table_catalog, text};
 
 /// The time for which a session keeps the number of a metric's series.
 const KEPT: Duration = Duration::from_secs(60);
@@ -31,9 +30,6 @@ const KEPT: Duration = Duration::from_secs(60);
 const METRICS_MAX: usize = 4096;
 /// The column `id` of the function's rows.
 const ID: i16 = 1;
-
-/// The tables that the label index and the function read.
-const TABLES: [&std::ffi::CStr; 3] = [c"series_runs", c"label_runs", c"label_blocks"];
 
 /// Metrics by the table of their series, as the extension may be created anew, and by name.
 type Known = HashMap<(pg_sys::Oid, Vec<u8>), (Instant, u64)>;
@@ -45,14 +41,14 @@ thread_local! {
 /// The support function of `lanes.metric_series(text, text[])`.
 #[pg_extern(sql = false)]
 fn metric_series_support(request: Internal) -> Internal {
-    let series = RowsRequest::of(request).and_then(|request| {
+    let series = support_request::rows_request(request).and_then(|request| {
         let call = request.call()?.as_func()?;
         let metric = call.args().get(0)?.as_const()?.value()?.bytes()?;
         Some((series_of(&metric)?, request))
     });
     match series {
-        Some((series, request)) => request.answer(series.max(1) as f64),
-        None => RowsRequest::no_answer(),
+        Some((series, request)) => support_request::answered(request, series.max(1) as f64),
+        None => support_request::no_answer(),
     }
 }
 

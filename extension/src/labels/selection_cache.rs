@@ -84,11 +84,11 @@ mod tests {
     #[test]
     fn the_oldest_entries_make_room() {
         let mut cache = SelectionCache::default();
-        let third = BYTES_MAX / 3 - 10;
+        let third = BYTES_MAX / 3;
         cache.put("one".to_owned(), 1, third);
         cache.put("two".to_owned(), 2, third);
         assert_eq!(cache.get("one"), Some(1));
-        cache.put("three".to_owned(), 3, third + 10);
+        cache.put("three".to_owned(), 3, third);
         let held = ["one", "two", "three"].map(|key| cache.get(key));
         assert_eq!(held, [Some(1), None, Some(3)]);
         cache.put("huge".to_owned(), 4, 2 * BYTES_MAX);

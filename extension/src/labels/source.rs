@@ -19,13 +19,14 @@ use crate::pg::text;
 use crate::pg::{catalog, server};
 
 /// The runs, each with the first id of the latest registration. Usually no series is later than all runs, and finding
-/// that out here costs less than a statement of its own. The subquery names all columns that queries for series read,
-/// so that the caller needs the privileges for them.
+/// that out here costs less than a statement of its own. The subqueries name all columns that queries for series read,
+/// so that the caller needs the privileges for them, also if a cache has the answer.
 static RUNS: Statement = Statement::reading(
     c"
     SELECT tableoid, run, last_id, pg_catalog.substr(directory, 1, 1),
            (SELECT first_id FROM lanes.series_runs
-             WHERE last_id IS NOT NULL AND metric IS NOT NULL AND labels IS NOT NULL ORDER BY first_id DESC LIMIT 1)
+             WHERE last_id IS NOT NULL AND metric IS NOT NULL AND labels IS NOT NULL ORDER BY first_id DESC LIMIT 1),
+           (SELECT terms FROM lanes.label_blocks WHERE false AND run IS NULL AND block IS NULL)
       FROM lanes.label_runs ORDER BY first_id",
     &[],
 );
@@ -45,6 +46,9 @@ static SERIES_AFTER: Statement = Statement::reading(
     &[INT4OID],
 )
 .planned_with_values();
+
+/// The tables that a query of series reads.
+pub const TABLES: [&CStr; 3] = [c"series_runs", c"label_runs", c"label_blocks"];
 
 /// The number of blocks that one statement reads.
 const BLOCKS_AT_ONCE: usize = 256;
@@ -276,9 +280,10 @@ impl Index {
     }
 }
 
-/// Whether row-level security hides series from the caller.
+/// Whether row-level security hides series, or parts of the index, from the caller.
 fn hides_series() -> bool {
-    catalog::lanes_table(c"series_runs").is_some_and(server::hides_rows)
+    let mut tables = TABLES.iter().filter_map(|name| catalog::lanes_table(name));
+    tables.any(server::hides_rows)
 }
 
 fn directory(key: RunKey) -> Rc<Directory> {

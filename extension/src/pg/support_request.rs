@@ -3,38 +3,22 @@
 use pgrx::datum::Internal;
 use pgrx::pg_sys;
 
-use super::tree::{Expr, plan_field};
+use super::tree::{Expr, Node, RowsRequest, View, plan_field};
 
-/// The question how many rows a call returns. The planner reads the answer from the request itself.
-pub struct RowsRequest<'a>(&'a mut pg_sys::SupportRequestRows);
+/// The request for the number of rows of a call that is the argument of a support function; `None` if the planner asks
+/// something else. SQL cannot call such a function, as it has no values of type internal.
+pub fn rows_request<'a>(argument: Internal) -> Option<RowsRequest<'a>> {
+    let request: Option<Expr<'a>> = plan_field(argument.unwrap()?.cast_mut_ptr());
+    request?.downcast()
+}
 
-impl<'a> RowsRequest<'a> {
-    /// The request that is the argument of a support function; `None` if the planner asks something else.
-    pub fn of(argument: Internal) -> Option<RowsRequest<'a>> {
-        let request: *mut pg_sys::SupportRequestRows = argument.unwrap()?.cast_mut_ptr();
-        // SAFETY: SQL cannot call a function with an argument of type internal. The planner passes a request, which is a
-        // node of the kind that its tag names, and does not use it during the call.
-        unsafe {
-            let is_rows = (*request).type_ == pg_sys::NodeTag::T_SupportRequestRows;
-            is_rows.then(|| RowsRequest(&mut *request))
-        }
-    }
+/// The result of a support function that answers a request.
+pub fn answered(request: RowsRequest<'_>, rows: f64) -> Internal {
+    request.set_rows(rows);
+    Internal::from(Some(pg_sys::Datum::from(request.as_ptr())))
+}
 
-    /// The call.
-    pub fn call(&self) -> Option<Expr<'a>> {
-        plan_field(self.0.node)
-    }
-
-    /// The result of the support function if it has no answer: a null pointer, which is not an SQL NULL.
-    pub fn no_answer() -> Internal {
-        Internal::from(Some(pg_sys::Datum::null()))
-    }
-
-    /// Answers the request. The result is that of the support function.
-    pub fn answer(self, rows: f64) -> Internal {
-        self.0.rows = rows;
-        Internal::from(Some(pg_sys::Datum::from(
-            std::ptr::from_mut(self.0).cast::<std::ffi::c_void>(),
-        )))
-    }
+/// The result of a support function that has no answer: a null pointer, which is not an SQL NULL.
+pub fn no_answer() -> Internal {
+    Internal::from(Some(pg_sys::Datum::null()))
 }

@@ -247,6 +247,24 @@ GRANT USAGE ON SCHEMA lanes TO lanes_labels_stranger;
 GRANT EXECUTE ON FUNCTION lanes.metric_series(text, text[]) TO lanes_labels_stranger;
 SET ROLE lanes_labels_stranger;
 SELECT pg_temp.expected('SELECT FROM lanes.metric_series(''expected'')') AS of_a_stranger;
+RESET ROLE;
+-- The privileges for the index are checked by each query, also if the session has the answer.
+GRANT SELECT ON lanes.series_runs, lanes.label_runs, lanes.label_blocks TO lanes_labels_stranger;
+SET ROLE lanes_labels_stranger;
+SELECT count(*) FROM lanes.metric_series('expected');
+RESET ROLE;
+REVOKE SELECT ON lanes.label_blocks FROM lanes_labels_stranger;
+SET ROLE lanes_labels_stranger;
+SAVEPOINT refused;
+SELECT count(*) FROM lanes.metric_series('expected');
+ROLLBACK TO refused;
+RESET ROLE;
+-- Row-level security hides the index, without which series are searched one by one.
+GRANT SELECT ON lanes.label_blocks TO lanes_labels_stranger;
+ALTER TABLE lanes.label_blocks ENABLE ROW LEVEL SECURITY;
+SET ROLE lanes_labels_stranger;
+SELECT count(*) FROM lanes.metric_series('expected') WHERE labels->>'job' = 'a';
+SELECT count(*) FROM lanes.metric_series('expected');
 ROLLBACK TO expected;
 
 -- Samples of series are deleted by selector, with both ends of the time range included.

@@ -36,6 +36,7 @@ INSERT INTO sample VALUES (200, 'z', 1e200, 1, 1, 1, 1, 1, 1), (200, 'z', -1e200
 INSERT INTO sample_heap TABLE sample EXCEPT ALL TABLE sample_heap;
 SELECT pg_temp.same('SELECT corr(y, x) FROM sample WHERE g = 200');
 SELECT pg_temp.same('SELECT regr_avgy(y, x) FROM sample WHERE g >= 100');
+SELECT pg_temp.same('SELECT g, regr_count(y, x) FROM sample WHERE g >= 100 GROUP BY g');
 DELETE FROM sample WHERE g = 200; DELETE FROM sample_heap WHERE g = 200;
 -- Workers hand over the moments, which PostgreSQL combines in some order.
 SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;

@@ -45,6 +45,13 @@ PREPARE above (float8) AS SELECT k FROM trade WHERE v >= $1 EXCEPT SELECT k FROM
 SET plan_cache_mode = force_generic_plan;
 SELECT count(*) FROM (SELECT 1) x; EXECUTE above (2);
 RESET plan_cache_mode;
+-- Types without an order.
+CREATE TABLE odd (k int, x xid, a xid[], c aclitem);
+INSERT INTO odd SELECT i % 3, (i % 3)::text::xid, ARRAY[(i % 2)::text::xid], 'postgres=r/postgres' FROM generate_series(1, 1000) i;
+ANALYZE odd;
+SELECT count(*) FROM (SELECT x FROM odd UNION SELECT '2'::xid) u;
+SELECT count(*) FROM (SELECT a, c FROM odd UNION SELECT a, c FROM odd) u;
+SELECT count(*) FROM (SELECT k::text::xid FROM odd INTERSECT SELECT x FROM odd) u;
 -- Where most rows are distinct, or nobody knows, the operands stay.
 SELECT pg_temp.nodes('SELECT ts FROM trade UNION SELECT ts FROM quote');
 CREATE TABLE unknown (k int);

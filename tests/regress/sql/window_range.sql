@@ -60,5 +60,13 @@ INSERT INTO sample_heap (ts, t, d, g, i8) VALUES ('4714-11-24 00:00:00+00 BC', '
 SELECT pg_temp.framed('ts', '''1 hour'' PRECEDING AND CURRENT ROW');
 SELECT pg_temp.framed('t', 'CURRENT ROW AND ''1 hour'' FOLLOWING');
 SELECT pg_temp.framed('d', '''1 day'' PRECEDING AND CURRENT ROW');
+-- A bound that is no time does not matter where no row is left to be compared.
+DELETE FROM sample; DELETE FROM sample_heap;
+INSERT INTO sample (ts, t, d, g, i8) SELECT t, t, t, 1, 1 FROM unnest(ARRAY[timestamp '294276-12-30', '294276-12-31 12:00', NULL]) t;
+INSERT INTO sample_heap TABLE sample;
+SELECT pg_temp.framed('t', 'CURRENT ROW AND ''37 hours'' FOLLOWING');
+SELECT pg_temp.framed('ts NULLS FIRST', '''37 hours'' FOLLOWING AND UNBOUNDED FOLLOWING');
+SELECT pg_temp.framed('d', '''1 day'' FOLLOWING AND ''2 days'' FOLLOWING');
+SELECT pg_temp.framed('t', '''1 hour'' FOLLOWING AND ''2 hours'' FOLLOWING');
 SET client_min_messages = warning;
 DROP SCHEMA window_range CASCADE;

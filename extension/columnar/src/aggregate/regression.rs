@@ -1,17 +1,51 @@
 //! Correlation, covariance and linear regression of pairs of doubles, by the six numbers that PostgreSQL's
-//! `float8_regr_accum` keeps.
+//! `float8_regr_accum` keeps; and how many pairs there are.
 //!
 //! The algorithm is that of Youngs and Cramer ("Some results relevant to choice of sum and sum-of-product algorithms",
 //! 1971), for two variables. Rows are added one by one in their order, so that the numbers are those of PostgreSQL to
 //! the bit.
 
-use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, add_counts, each_row};
 use crate::vector::{Evaluation, EvaluationError};
 
 /// Pairs of `y` and `x`, in this order. A row with a NULL in either does not count.
 #[derive(Default)]
 pub struct Pairs {
     states: Vec<PairMoments>,
+}
+
+/// The number of pairs, whose sums do not matter.
+#[derive(Default)]
+pub struct PairCount {
+    counts: Vec<u64>,
+}
+
+impl Accumulator for PairCount {
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+    }
+
+    fn add(&mut self, grouping: &Grouping<'_>, added: Added<'_>) -> Evaluation<()> {
+        let Input::Pair(y, x) = *added.input else {
+            return Ok(());
+        };
+        let (mut with_y, mut with_both) = (None, None);
+        let counted = x.valid_in(y.valid_in(added.selection, &mut with_y), &mut with_both);
+        add_counts(&mut self.counts, grouping, counted, added.rows);
+        Ok(())
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        Answer::Count(self.counts[group])
+    }
+
+    fn clear(&mut self) {
+        self.counts = Vec::new();
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+    }
 }
 
 /// The numbers that `float8_regr_accum` keeps, in its order.

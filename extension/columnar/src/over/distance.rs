@@ -99,7 +99,12 @@ impl<'a> Reach<'a> {
         peers: &Range<usize>,
         distance: Distance,
     ) -> Evaluation<usize> {
-        let Some((key, bound)) = self.bound(partition, peers, distance)? else {
+        self.enter(partition);
+        // As in PostgreSQL, the bound does not matter where no row is left to be compared.
+        if self.is_known(peers) && self.first == self.known.end {
+            return Ok(self.first);
+        }
+        let Some((key, bound)) = self.bound(peers, distance)? else {
             return Ok(peers.start);
         };
         let is_before = |position| wide_key_at(self.order, key, position) < Some(bound);
@@ -119,7 +124,11 @@ impl<'a> Reach<'a> {
         peers: &Range<usize>,
         distance: Distance,
     ) -> Evaluation<usize> {
-        let Some((key, bound)) = self.bound(partition, peers, distance)? else {
+        self.enter(partition);
+        if self.is_known(peers) && self.end == self.known.end {
+            return Ok(self.end);
+        }
+        let Some((key, bound)) = self.bound(peers, distance)? else {
             return Ok(peers.end);
         };
         let is_within = |position| wide_key_at(self.order, key, position) <= Some(bound);
@@ -131,17 +140,13 @@ impl<'a> Reach<'a> {
 
     /// The order key, and the bound of keys, which may be beyond all of them; `None` if the peers' key is NULL.
     fn bound(
-        &mut self,
-        partition: &Range<usize>,
+        &self,
         peers: &Range<usize>,
         distance: Distance,
     ) -> Evaluation<Option<(&'a SortKey, i128)>> {
         let Some(key) = self.key else {
             return Ok(None);
         };
-        if self.partition != *partition {
-            self.begin(partition, key);
-        }
         let Some(of_row) = key_at(self.order, key, peers.start) else {
             return Ok(None);
         };
@@ -167,8 +172,16 @@ impl<'a> Reach<'a> {
         Ok(Some((key, moved)))
     }
 
-    /// Begins a partition.
-    fn begin(&mut self, partition: &Range<usize>, key: &SortKey) {
+    /// Whether the key of peers is not NULL.
+    fn is_known(&self, peers: &Range<usize>) -> bool {
+        self.known.contains(&peers.start)
+    }
+
+    /// Begins a partition, unless the bounds are in it.
+    fn enter(&mut self, partition: &Range<usize>) {
+        let Some(key) = self.key.filter(|_| self.partition != *partition) else {
+            return;
+        };
         let is_null = |position: &usize| key_at(self.order, key, *position).is_none();
         let nulls = match key.nulls_first {
             true => partition.clone().take_while(is_null).count(),

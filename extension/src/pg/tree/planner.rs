@@ -40,6 +40,13 @@ views! {
         outer_join_rels: Relids<'p>;
     } {}
 
+    /// The question how many rows a call returns. The planner reads the answer from the request itself.
+    RowsRequest of SupportRequestRows {} {
+        call = node: Option<Expr<'p>>;
+    } {
+        set_rows = rows: f64;
+    }
+
     /// A relation that the planner looks for a path to: a table, a join, or what a later step makes of them.
     RelOptInfo of RelOptInfo {
         reloptkind: pg_sys::RelOptKind::Type;

@@ -19,7 +19,7 @@ use super::path::{
 use super::plan::{
     Append, CustomScan, Join, MergeAppend, Plan, PlannedStmt, SubqueryScan, TableScan,
 };
-use super::planner::{RelOptInfo, RestrictInfo};
+use super::planner::{RelOptInfo, RestrictInfo, RowsRequest};
 use super::query::{
     CommonTableExpr, FromExpr, JoinExpr, JoinTree, Name, Query, RangeTblEntry, RangeTblRef,
     SetOperationStmt, SortGroupClause,
@@ -136,7 +136,6 @@ kinds! {
     CaseExpr = T_CaseExpr;
     CaseWhen = T_CaseWhen;
     CoalesceExpr = T_CoalesceExpr;
-    MinMaxExpr = T_MinMaxExpr;
     CommonTableExpr = T_CommonTableExpr;
     Const = T_Const;
     CreateStmt = T_CreateStmt;
@@ -160,6 +159,7 @@ kinds! {
     MergeAppend = T_MergeAppend;
     MergePath = T_MergePath;
     Name = T_String;
+    MinMaxExpr = T_MinMaxExpr;
     NamedArgExpr = T_NamedArgExpr;
     NestPath = T_NestPath;
     NullTest = T_NullTest;
@@ -176,6 +176,7 @@ kinds! {
     RenameStmt = T_RenameStmt;
     RestrictInfo = T_RestrictInfo;
     RowExpr = T_RowExpr;
+    RowsRequest = T_SupportRequestRows;
     ScalarArrayOpExpr = T_ScalarArrayOpExpr;
     SetOperationStmt = T_SetOperationStmt;
     SortGroupClause = T_SortGroupClause;
