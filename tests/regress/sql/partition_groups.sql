@@ -129,7 +129,7 @@ ROLLBACK;
 SELECT same('SELECT k, s, count(*), sum(id) FROM m WHERE f > 50 GROUP BY k, s');
 -- Privileges and row-level security of the parent count, those of partitions do not.
 CREATE ROLE reader;
-SELECT format('GRANT EXECUTE ON FUNCTION %s TO reader', oid::regprocedure) FROM pg_proc WHERE proname IN ('same', 'plan', 'answer') \gexec
+SELECT format('GRANT EXECUTE ON FUNCTION %s TO reader', oid::regprocedure) FROM pg_proc WHERE proname IN ('same', 'plan', 'answer') ORDER BY proname \gexec
 SET ROLE reader;
 SELECT k, count(*) FROM m GROUP BY k;
 RESET ROLE;
