@@ -9,7 +9,7 @@ use super::aggregate_call::{Parts, Shape};
 use super::translate::{Translation, Translator};
 use crate::pg::tree::Expr;
 
-/// What is computed of pairs of `y` and `x`.
+/// An aggregate of PostgreSQL's over pairs of numbers, such as `corr(y, x)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OfPairs {
     /// `regr_sxx`

@@ -56,13 +56,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
                 squares,
             },
             Shape::Moment(Moment::Variance { sample, root }),
-        ) => match sample && count == 1 {
-            true => None,
-            false => {
-                let squares = Numeric::from_integer(squares);
-                Some(exact_variance(count, sum, squares, sample, root))
-            }
-        },
+        ) => exact_variance(count, sum, Numeric::from_integer(squares), sample, root),
         (
             Answer::WideMoments {
                 count,
@@ -70,10 +64,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
                 squares,
             },
             Shape::Moment(Moment::Variance { sample, root }),
-        ) => match sample && count == 1 {
-            true => None,
-            false => Some(exact_variance(count, sum, of_digits(squares), sample, root)),
-        },
+        ) => exact_variance(count, sum, of_digits(squares), sample, root),
         (Answer::PairMoments(moments), Shape::OfPairs(wanted)) => {
             wanted.result(moments).map(double)
         }
@@ -120,20 +111,30 @@ pub fn scalar(answer: Answer, shape: Shape) -> Option<Scalar> {
     }
 }
 
-/// The variance of integers or its root, with the digits that PostgreSQL's own final functions compute.
-fn exact_variance(count: u64, sum: i128, squares: Numeric, sample: bool, root: bool) -> Datum {
+/// The variance of integers or its root, with the digits that PostgreSQL's own final functions compute; `None`, for NULL,
+/// for a sample of one.
+fn exact_variance(
+    count: u64,
+    sum: i128,
+    squares: Numeric,
+    sample: bool,
+    root: bool,
+) -> Option<Datum> {
+    if sample && count == 1 {
+        return None;
+    }
     let number = Numeric::from_integer;
     let (counted, sum) = (number(count.into()), number(sum));
     let above = counted.times(squares).minus(sum.times(sum));
     let below = counted.times(number(i128::from(count) - i128::from(sample)));
     if !above.is_greater(number(0)) {
-        return number(0).datum();
+        return Some(number(0).datum());
     }
     let variance = above.divided_by(below);
-    match root {
+    Some(match root {
         true => exact_root(variance).datum(),
         false => variance.datum(),
-    }
+    })
 }
 
 /// The integer that has these digits to the base of 2^64, from the least one on.

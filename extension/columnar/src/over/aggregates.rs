@@ -129,9 +129,7 @@ impl Run<'_> {
         })?;
         failed.map_or(Ok(()), Err)
     }
-}
 
-impl Run<'_> {
     /// The offsets of the frame's first and last row, if it has a fixed number of rows.
     fn offsets(&self) -> Option<(i64, i64)> {
         match self.call.frame {

@@ -6,7 +6,8 @@
 //! 4 PRECEDING                ^ the first key that is not less than 9 - 4
 //! ```
 //! The keys of a partition never fall, and neither do the bounds, so each bound moves over the partition once. The frame
-//! of a row whose key is NULL has the rows whose key is NULL, and other frames have none of these, as in PostgreSQL.
+//! of a row whose key is NULL has the rows whose key is NULL. Other frames have none of these, unless the frame is open at
+//! the end where the NULLs are. PostgreSQL defines it so.
 
 use std::ops::Range;
 
@@ -100,18 +101,9 @@ impl<'a> Reach<'a> {
         distance: Distance,
     ) -> Evaluation<usize> {
         self.enter(partition);
-        // As in PostgreSQL, the bound does not matter where no row is left to be compared.
-        if self.is_known(peers) && self.first == self.known.end {
-            return Ok(self.first);
-        }
-        let Some((key, bound)) = self.bound(peers, distance)? else {
-            return Ok(peers.start);
-        };
-        let is_before = |position| wide_key_at(self.order, key, position) < Some(bound);
-        while self.first < self.known.end && is_before(self.first) {
-            self.first += 1;
-        }
-        Ok(self.first)
+        let moved = self.moved(self.first, peers, distance, |key, bound| key < bound)?;
+        self.first = moved.unwrap_or(self.first);
+        Ok(moved.unwrap_or(peers.start))
     }
 
     /// The position after the frame of some peers.
@@ -125,17 +117,33 @@ impl<'a> Reach<'a> {
         distance: Distance,
     ) -> Evaluation<usize> {
         self.enter(partition);
-        if self.is_known(peers) && self.end == self.known.end {
-            return Ok(self.end);
+        let moved = self.moved(self.end, peers, distance, |key, bound| key <= bound)?;
+        self.end = moved.unwrap_or(self.end);
+        Ok(moved.unwrap_or(peers.end))
+    }
+
+    /// A position behind `from`: the first whose key does not pass a comparison with the bound of some peers. `None` if
+    /// the peers' key is NULL.
+    fn moved(
+        &self,
+        from: usize,
+        peers: &Range<usize>,
+        distance: Distance,
+        passes: impl Fn(i128, i128) -> bool,
+    ) -> Evaluation<Option<usize>> {
+        // As in PostgreSQL, the bound does not matter where no row is left to be compared.
+        if self.is_known(peers) && from == self.known.end {
+            return Ok(Some(from));
         }
         let Some((key, bound)) = self.bound(peers, distance)? else {
-            return Ok(peers.end);
+            return Ok(None);
         };
-        let is_within = |position| wide_key_at(self.order, key, position) <= Some(bound);
-        while self.end < self.known.end && is_within(self.end) {
-            self.end += 1;
-        }
-        Ok(self.end)
+        let is_passed = |position: &usize| {
+            let of_row = key_at(self.order, key, *position);
+            of_row.is_some_and(|of_row| passes(of_row.into(), bound))
+        };
+        let passed = (from..self.known.end).take_while(is_passed).count();
+        Ok(Some(from + passed))
     }
 
     /// The order key, and the bound of keys, which may be beyond all of them; `None` if the peers' key is NULL.
@@ -201,9 +209,4 @@ impl<'a> Reach<'a> {
 fn key_at(order: &Arrangement, key: &SortKey, position: usize) -> Option<u64> {
     let row = order.rows[position] as usize;
     key.keys.get(row).map(|key| key.0)
-}
-
-#[inline]
-fn wide_key_at(order: &Arrangement, key: &SortKey, position: usize) -> Option<i128> {
-    key_at(order, key, position).map(i128::from)
 }
