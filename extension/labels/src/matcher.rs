@@ -1,5 +1,9 @@
 //! One matcher of a selector: a label, an operator and a value.
 
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
 use regex::Regex;
 use regex_syntax::hir::literal::Extractor;
 
@@ -44,10 +48,20 @@ pub enum Pattern {
 
 /// Bytes that a compiled expression may take.
 const REGEX_BYTES_MAX: usize = 10 << 20;
+/// Compiled expressions that a thread keeps: dashboards send the same ones again and again, and to compile one takes
+/// longer than most look-ups. With what it holds while it matches, each takes [`KEPT_BYTES_MAX`] twice at most.
+const KEPT_MAX: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+/// Bytes that a compiled expression may take to be kept, and bytes that it may take while it matches.
+const KEPT_BYTES_MAX: usize = 128 << 10;
 /// Classes of Unicode, such as `\pL`, that an expression may name. Each takes some 6 KB while it is parsed.
 const UNICODE_CLASSES_MAX: usize = 1000;
 /// Texts into which an alternation is taken apart.
 const ALTERNATIVES_MAX: usize = 4096;
+
+thread_local! {
+    /// The expression and the literal prefix of each match.
+    static KEPT: RefCell<LruCache<String, (Regex, String)>> = RefCell::new(LruCache::new(KEPT_MAX));
+}
 
 impl Matcher {
     /// A matcher.
@@ -79,6 +93,14 @@ impl Matcher {
         }
     }
 
+    /// A matcher for all values but these.
+    pub fn none_of(name: String, values: Vec<String>) -> Matcher {
+        Matcher {
+            is_negated: true,
+            ..Matcher::one_of(name, values)
+        }
+    }
+
     /// The label.
     pub fn name(&self) -> &str {
         &self.name
@@ -106,6 +128,10 @@ impl Pattern {
             ".*" => return Ok(Pattern::Anything),
             ".+" => return Ok(Pattern::NotEmpty),
             _ => {}
+        }
+        if let Some((regex, prefix)) = KEPT.with_borrow_mut(|kept| kept.get(text).cloned()) {
+            let regex = Box::new(regex);
+            return Ok(Pattern::Expression { regex, prefix });
         }
         let unicode_classes = text.matches(r"\p").count() + text.matches(r"\P").count();
         if unicode_classes > UNICODE_CLASSES_MAX {
@@ -147,17 +173,14 @@ impl Pattern {
                 prefix.truncate(cut);
             }
         }
-        // `(?s-u)` and the like may begin the text, but not what stands in a group.
-        let regex = regex::RegexBuilder::new(&format!("^(?:{text})$"))
-            .dot_matches_new_line(true)
-            .size_limit(REGEX_BYTES_MAX)
-            .build()
-            .map_err(|failure| match failure {
-                regex::Error::CompiledTooBig(limit) => {
-                    format!("compiled it would take more than {limit} bytes")
-                }
-                failure => failure.to_string(),
-            })?;
+        let regex = match compile(text, KEPT_BYTES_MAX) {
+            Ok(regex) => {
+                let kept = (regex.clone(), prefix.clone());
+                KEPT.with_borrow_mut(|expressions| expressions.put(text.to_owned(), kept));
+                regex
+            }
+            Err(_) => compile(text, REGEX_BYTES_MAX)?,
+        };
         Ok(Pattern::Expression {
             regex: Box::new(regex),
             prefix,
@@ -179,9 +202,25 @@ impl Pattern {
     }
 }
 
+/// Compiles an expression that has to match a whole value.
+fn compile(text: &str, bytes_max: usize) -> Result<Regex, String> {
+    // `(?s-u)` and the like may begin the text, but not what stands in a group.
+    regex::RegexBuilder::new(&format!("^(?:{text})$"))
+        .dot_matches_new_line(true)
+        .size_limit(bytes_max)
+        .dfa_size_limit(bytes_max)
+        .build()
+        .map_err(|failure| match failure {
+            regex::Error::CompiledTooBig(limit) => {
+                format!("compiled it would take more than {limit} bytes")
+            }
+            failure => failure.to_string(),
+        })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Matcher, Operator, Pattern};
+    use super::{KEPT, Matcher, Operator, Pattern};
     use proptest::prelude::*;
 
     fn expression(text: &str) -> Matcher {
@@ -230,6 +269,26 @@ mod tests {
         assert!(expression(".*").matches("") && expression("a.c").matches("a\nc"));
         assert!(!expression(".+").matches(""));
         assert!(expression("(?i)Up").matches("uP"));
+    }
+
+    #[test]
+    fn small_expressions_are_kept_and_large_ones_are_not() {
+        let is_kept = |text: &str| KEPT.with_borrow(|kept| kept.contains(text));
+        assert!(expression("a.*").matches("ab") && is_kept("a.*"));
+        let again = expression("a.*");
+        assert!(again.matches("ab") && !again.matches("ba"));
+        let Pattern::Expression { prefix, .. } = again.pattern() else {
+            panic!("{again:?}");
+        };
+        assert_eq!(prefix, "a");
+        let large = r"\pL{20}x";
+        assert!(!expression(large).matches("x") && !is_kept(large));
+    }
+
+    #[test]
+    fn values_are_all_but_these() {
+        let matcher = Matcher::none_of("a".to_owned(), vec!["y".to_owned(), "x".to_owned()]);
+        assert!(matcher.matches("") && !matcher.matches("x") && !matcher.matches("y"));
     }
 
     #[test]

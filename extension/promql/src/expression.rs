@@ -4,6 +4,10 @@
 //! before it is compiled: classes such as `\d` mean ASCII, braces that are no repetition are
 //! literal, `\Q…\E` quotes, and the set operators of the crate's classes do not exist.
 
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
 use regex::Regex;
 
 /// Bytes that a compiled expression may take.
@@ -18,18 +22,73 @@ const REPEAT_MAX: u32 = 1000;
 /// Classes of Unicode, such as `\pL`, that an expression may name. Each takes some 6 KB while it is parsed.
 const UNICODE_CLASSES_MAX: usize = 1000;
 
+/// Compiled expressions that a thread keeps: dashboards send the same ones again and again, and to compile one takes
+/// longer than most queries. With what it holds while it matches, each takes [`KEPT_BYTES_MAX`] twice at most.
+const KEPT_MAX: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+
+/// Bytes that a compiled expression may take to be kept, and bytes that it may take while it matches.
+const KEPT_BYTES_MAX: usize = 128 << 10;
+
+/// Texts that an alternation is taken apart into.
+const ALTERNATIVES_MAX: usize = 4096;
+
+thread_local! {
+    static KEPT: RefCell<LruCache<String, Regex>> = RefCell::new(LruCache::new(KEPT_MAX));
+}
+
+/// Returns the texts that an expression matches, sorted and distinct, if it is a plain alternation such as `a|b\.c` or
+/// `(a|b)`. Grafana writes the values of a variable like that.
+pub(crate) fn alternatives(text: &str) -> Option<Vec<String>> {
+    let group = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
+    let group = group.map(|group| group.strip_prefix("?:").unwrap_or(group));
+    let mut texts = vec![String::new()];
+    let mut characters = group.unwrap_or(text).chars();
+    while let Some(character) = characters.next() {
+        let literal = match character {
+            '|' if texts.len() == ALTERNATIVES_MAX => return None,
+            '|' => {
+                texts.push(String::new());
+                continue;
+            }
+            '\\' => characters.next().filter(char::is_ascii_punctuation)?,
+            '.' | '*' | '+' | '?' | '(' | ')' | '[' | '{' | '^' | '$' => return None,
+            other => other,
+        };
+        texts.last_mut()?.push(literal);
+    }
+    texts.sort_unstable();
+    texts.dedup();
+    Some(texts)
+}
+
 /// Compiles an expression that has to match a whole text; `.` matches newlines too.
 ///
 /// # Errors
 /// Why the text is no expression, in Go's words where it has any.
 pub fn compile_anchored(text: &str) -> Result<Regex, String> {
+    if let Some(kept) = KEPT.with_borrow_mut(|kept| kept.get(text).cloned()) {
+        return Ok(kept);
+    }
+    match compile(text, KEPT_BYTES_MAX) {
+        Ok(regex) => {
+            KEPT.with_borrow_mut(|kept| kept.put(text.to_owned(), regex.clone()));
+            Ok(regex)
+        }
+        Err(_) => compile(text, COMPILED_BYTES_MAX),
+    }
+}
+
+fn compile(text: &str, bytes_max: usize) -> Result<Regex, String> {
     let rewritten = rewrite(text).map_err(|fault| format!("error parsing regexp: {fault}"))?;
     let unicode_classes = text.matches(r"\p").count() + text.matches(r"\P").count();
     if unicode_classes > UNICODE_CLASSES_MAX {
         return Err("error parsing regexp: expression too large".to_owned());
     }
     regex::RegexBuilder::new(&format!(r"\A(?s:{rewritten})\z"))
-        .size_limit(COMPILED_BYTES_MAX)
+        .size_limit(bytes_max)
+        .dfa_size_limit(bytes_max)
         .nest_limit(NESTING_MAX)
         .build()
         .map_err(|error| match error {
@@ -354,7 +413,46 @@ fn repeat_len(rest: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::compile_anchored;
+    use super::{KEPT, KEPT_MAX, alternatives, compile_anchored};
+
+    #[test]
+    fn plain_alternations_are_taken_apart() {
+        for (expression, expected) in [
+            ("b|a|b", vec!["a", "b"]),
+            (r"(a\.b:1|c\_)", vec!["a.b:1", "c_"]),
+            ("(?:a|)", vec!["", "a"]),
+            ("é}]", vec!["é}]"]),
+        ] {
+            let found = alternatives(expression).unwrap();
+            assert_eq!(found, expected, "{expression}");
+            let regex = compile_anchored(expression).unwrap();
+            for text in ["", "a", "b", "a.b:1", "axb:1", "c_", "é}]"] {
+                let is_found = found.iter().any(|found| found == text);
+                assert_eq!(is_found, regex.is_match(text), "{expression} on {text}");
+            }
+        }
+        for expression in [
+            "a.", "a*", "(a)|(b)", "a{2}", r"\d", r"(a\)", "(", "((a))", "(?i:a)", "[a]", "^a",
+        ] {
+            assert_eq!(alternatives(expression), None, "{expression}");
+        }
+        assert_eq!(alternatives(&"|".repeat(5000)), None);
+    }
+
+    #[test]
+    fn small_expressions_are_kept_and_large_ones_are_not() {
+        let is_kept = |text: &str| KEPT.with_borrow(|kept| kept.contains(text));
+        for number in 0..=KEPT_MAX.get() {
+            let text = format!("a{number}.*");
+            assert!(compile_anchored(&text).unwrap().is_match(&text));
+        }
+        assert!(!is_kept("a0.*") && is_kept("a1.*") && is_kept("a32.*"));
+        assert!(compile_anchored("a1.*").unwrap().is_match("a1b"));
+        let large = r"\pL{20}x";
+        assert!(!compile_anchored(large).unwrap().is_match("x"));
+        assert!(!is_kept(large));
+        assert!(compile_anchored("(").is_err() && !is_kept("("));
+    }
 
     #[test]
     fn whole_texts_match() {

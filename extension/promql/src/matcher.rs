@@ -1,6 +1,6 @@
 //! Matchers: which values of a label a selector admits.
 
-use crate::expression::{compile_anchored, rewrite};
+use crate::expression::{alternatives, compile_anchored, rewrite};
 use crate::quote::quote;
 use regex::Regex;
 use std::fmt;
@@ -36,7 +36,27 @@ pub struct Matcher {
     name: String,
     operator: MatchOperator,
     value: String,
-    regex: Option<Regex>,
+    pattern: Pattern,
+}
+
+/// What values are compared with.
+#[derive(Debug, Clone)]
+enum Pattern {
+    /// The matcher's text.
+    Text,
+    /// Any of these, which are sorted: an expression that is a plain alternation.
+    OneOf(Vec<String>),
+    /// An expression.
+    Expression(Regex),
+}
+
+impl Pattern {
+    fn of_expression(text: &str) -> Result<Pattern, String> {
+        match alternatives(text) {
+            Some(texts) => Ok(Pattern::OneOf(texts)),
+            None => compile_anchored(text).map(Pattern::Expression),
+        }
+    }
 }
 
 impl Matcher {
@@ -45,15 +65,15 @@ impl Matcher {
     /// # Errors
     /// If the value of a regular expression's operator is no regular expression.
     pub fn new(name: &str, operator: MatchOperator, value: &str) -> Result<Matcher, String> {
-        let regex = match operator {
-            MatchOperator::Matches | MatchOperator::NotMatches => Some(compile_anchored(value)?),
-            MatchOperator::Equal | MatchOperator::NotEqual => None,
+        let pattern = match operator {
+            MatchOperator::Matches | MatchOperator::NotMatches => Pattern::of_expression(value)?,
+            MatchOperator::Equal | MatchOperator::NotEqual => Pattern::Text,
         };
         Ok(Matcher {
             name: name.to_owned(),
             operator,
             value: value.to_owned(),
-            regex,
+            pattern,
         })
     }
 
@@ -63,7 +83,7 @@ impl Matcher {
             name: name.to_owned(),
             operator: MatchOperator::Equal,
             value: value.to_owned(),
-            regex: None,
+            pattern: Pattern::Text,
         }
     }
 
@@ -82,21 +102,35 @@ impl Matcher {
         &self.value
     }
 
+    /// The texts that the regular expression matches, sorted, if it is a plain alternation.
+    pub fn alternatives(&self) -> Option<&[String]> {
+        match &self.pattern {
+            Pattern::OneOf(texts) => Some(texts),
+            Pattern::Text | Pattern::Expression(_) => None,
+        }
+    }
+
     /// The regular expression in the syntax of the crate `regex`, which differs from that of RE2 in
     /// some places; `None` for a text. It is not anchored, and `.` has to match newlines.
     pub fn rust_expression(&self) -> Option<String> {
-        self.regex.as_ref()?;
-        rewrite(&self.value).ok()
+        match self.pattern {
+            Pattern::Text => None,
+            Pattern::OneOf(_) | Pattern::Expression(_) => rewrite(&self.value).ok(),
+        }
     }
 
     /// Whether a value matches.
     pub fn matches(&self, value: &str) -> bool {
-        let is_match = |regex: &Regex| regex.is_match(value);
+        let is_alike = match &self.pattern {
+            Pattern::Text => value == self.value,
+            Pattern::OneOf(texts) => texts
+                .binary_search_by(|text| text.as_str().cmp(value))
+                .is_ok(),
+            Pattern::Expression(regex) => regex.is_match(value),
+        };
         match self.operator {
-            MatchOperator::Equal => value == self.value,
-            MatchOperator::NotEqual => value != self.value,
-            MatchOperator::Matches => self.regex.as_ref().is_some_and(is_match),
-            MatchOperator::NotMatches => !self.regex.as_ref().is_some_and(is_match),
+            MatchOperator::Equal | MatchOperator::Matches => is_alike,
+            MatchOperator::NotEqual | MatchOperator::NotMatches => !is_alike,
         }
     }
 }
@@ -142,6 +176,9 @@ mod tests {
         assert!(of(MatchOperator::Equal, "x").matches("x"));
         assert!(of(MatchOperator::NotEqual, "x").matches(""));
         assert!(of(MatchOperator::Matches, "x|y").matches("y"));
+        assert!(!of(MatchOperator::NotMatches, "x|y").matches("y"));
+        assert!(of(MatchOperator::NotMatches, "x|y").matches(""));
+        assert!(of(MatchOperator::Matches, "x.").matches("xy"));
         assert!(of(MatchOperator::NotMatches, ".+").matches(""));
         assert!(Matcher::new("a", MatchOperator::Matches, "(").is_err());
         assert_eq!(of(MatchOperator::Matches, "x\"").to_string(), r#"a=~"x\"""#);

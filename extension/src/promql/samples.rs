@@ -18,8 +18,8 @@ use crate::pg::exec::child::Child;
 use crate::pg::statement::{OwnedArgument, Statement};
 use crate::vectors::counters::Counters;
 
-/// The samples of single series in a range of times. The plan is made for the ids, so the scan searches sealed rows for
-/// them.
+/// The samples of single series in a range of times. The scan searches sealed rows for the ids when it starts, so its
+/// plan does not depend on them.
 static OF_SERIES: Statement = Statement::reading(
     c"
     SELECT series, ts, value FROM lanes.samples
@@ -27,9 +27,9 @@ static OF_SERIES: Statement = Statement::reading(
        AND ts OPERATOR(pg_catalog.>=) $1 AND ts OPERATOR(pg_catalog.<=) $2",
     &[TIMESTAMPTZOID, TIMESTAMPTZOID, INT4ARRAYOID],
 )
-.planned_with_values();
+.planned_once();
 
-/// The samples of all series between two ids in a range of times. Its plan does not depend on the values.
+/// The samples of all series between two ids in a range of times.
 static OF_RANGE: Statement = Statement::reading(
     c"
     SELECT series, ts, value FROM lanes.samples

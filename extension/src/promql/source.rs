@@ -23,8 +23,8 @@ use crate::vectors::counters::Counters;
 
 /// The number of series whose label sets are held at a time.
 const LABEL_SETS_AT_ONCE: usize = 16_384;
-/// The number of series whose samples are read first; what they have decides on how many follow.
-const SERIES_AT_FIRST: usize = 64;
+/// The least and the largest number of series whose samples are read first; what they have decides on how many follow.
+const SERIES_AT_FIRST: std::ops::RangeInclusive<usize> = 64..=1024;
 /// The largest number of series whose samples are read at a time.
 const SERIES_AT_ONCE: usize = 4096;
 /// The number of samples that a batch of series should have.
@@ -33,7 +33,7 @@ const SAMPLES_WANTED: usize = 1 << 18;
 const SAMPLES_AT_ONCE: usize = 1 << 20;
 
 /// The time between two samples of a series that is assumed where samples are estimated, in milliseconds.
-const SAMPLE_INTERVAL: i64 = 15_000;
+const SAMPLE_INTERVAL: u64 = 15_000;
 
 /// The series and samples of this database, as the calling query sees them.
 pub struct DatabaseSource {
@@ -94,7 +94,7 @@ impl BatchSource for DatabaseSource {
         let mut reading = Reading {
             source: self,
             selection,
-            batch_size: SERIES_AT_FIRST,
+            batch_size: first_batch_size(selection),
             each,
         };
         let batch = match &selected.covered {
@@ -136,8 +136,7 @@ impl DatabaseSource {
     /// If the selection selects too many series.
     pub fn estimate(&self, selection: &Selection<'_>) -> Result<u64, Error> {
         let selected = self.select(selection, text_of(selection))?;
-        let samples = 1 + (selection.end - selection.start).max(0) / SAMPLE_INTERVAL;
-        let estimate = selected.len().saturating_mul(samples as u64);
+        let estimate = selected.len().saturating_mul(samples_assumed(selection));
         self.selected.borrow_mut().push(selected);
         Ok(estimate)
     }
@@ -241,6 +240,18 @@ impl Reading<'_> {
     }
 }
 
+/// The number of samples of a series of a selection that is assumed where samples are estimated.
+fn samples_assumed(selection: &Selection<'_>) -> u64 {
+    1 + (selection.end - selection.start).max(0) as u64 / SAMPLE_INTERVAL
+}
+
+/// The number of series whose samples are read first. They should have a quarter of the wanted number of samples, since
+/// they may have more than is assumed.
+fn first_batch_size(selection: &Selection<'_>) -> usize {
+    let size = (SAMPLES_WANTED as u64 / 4 / samples_assumed(selection)) as usize;
+    size.clamp(*SERIES_AT_FIRST.start(), *SERIES_AT_FIRST.end())
+}
+
 /// The number of series that should have the wanted number of samples.
 fn next_batch_size(series: usize, samples: usize) -> usize {
     let size = series.saturating_mul(SAMPLES_WANTED) / samples.max(1);
@@ -284,6 +295,13 @@ fn index_matcher(matcher: &matcher::Matcher) -> Result<Matcher, Error> {
         MatchOperator::NotMatches => Operator::NotMatches,
     };
     let name = matcher.name().to_owned();
+    if let Some(texts) = matcher.alternatives() {
+        let texts = texts.to_vec();
+        return Ok(match operator {
+            Operator::NotMatches => Matcher::none_of(name, texts),
+            _ => Matcher::one_of(name, texts),
+        });
+    }
     let expression = matcher.rust_expression();
     let value = expression.unwrap_or_else(|| matcher.value().to_owned());
     Matcher::new(name, operator, value).map_err(Error::Execution)

@@ -120,17 +120,24 @@ impl Filter {
         )
     }
 
-    /// A bit for each of the first 64 conditions that are TRUE of each row whose attribute has this value.
-    pub fn passed_by(&self, attribute: usize, value: i64, scalars: &[Option<Scalar>]) -> u64 {
+    /// A bit for each of the first 64 conditions that are TRUE of each row whose attribute has an integer from one to
+    /// another.
+    pub fn passed_by(
+        &self,
+        attribute: usize,
+        (least, greatest): (i64, i64),
+        scalars: &[Option<Scalar>],
+    ) -> u64 {
         let equalities = self.required().filter(|prune| {
             let scalar = || scalars[prune.scalar].and_then(|scalar| prune.bound(scalar).signed());
             prune.attribute == attribute
                 && prune.comparison == Comparison::Equal
-                && scalar() == Some(value)
+                && least == greatest
+                && scalar() == Some(least)
         });
-        let has_value = |list: &&List| list.keys.first_from(value) == Some(value);
+        let has_values = |list: &&List| list.keys.has_all(least, greatest);
         let lists = self.lists.iter().filter(|list| list.attribute == attribute);
-        let lists = lists.filter(has_value).map(|list| list.qual);
+        let lists = lists.filter(has_values).map(|list| list.qual);
         let quals = equalities.map(|prune| prune.qual).chain(lists).flatten();
         quals
             .filter_map(|qual| 1_u64.checked_shl(qual as u32))

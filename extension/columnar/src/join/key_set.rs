@@ -48,6 +48,13 @@ impl KeySet {
         self.places.get(next).copied()
     }
 
+    /// Whether each [`place`] from one to another is that of a key.
+    pub fn has_all(&self, from: i64, until: i64) -> bool {
+        let first = self.places.partition_point(|place| *place < from);
+        let keys = self.places[first..].partition_point(|place| *place <= until);
+        i128::from(until) - i128::from(from) < keys as i128
+    }
+
     /// The [`place`] of the greatest key that is at this place or before it.
     pub fn last_until(&self, until: i64) -> Option<i64> {
         let next = self.places.partition_point(|place| *place <= until);
@@ -76,4 +83,26 @@ pub fn place_of_float(value: f64) -> i64 {
         value.to_bits() as i64
     };
     bits ^ ((bits >> 63) as u64 >> 1) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeySet;
+
+    #[test]
+    fn a_range_is_covered_if_each_of_its_integers_is_a_key() {
+        let keys = KeySet::of_integers([7, 5, 6, 6, 9, i64::MIN, i64::MAX].into_iter());
+        for (from, until, expected) in [
+            (5, 7, true),
+            (6, 6, true),
+            (5, 8, false),
+            (5, 9, false),
+            (8, 8, false),
+            (i64::MIN, i64::MIN, true),
+            (i64::MIN, i64::MAX, false),
+        ] {
+            assert_eq!(keys.has_all(from, until), expected, "{from} to {until}");
+        }
+        assert!(!KeySet::default().has_all(0, 0));
+    }
 }

@@ -83,9 +83,7 @@ impl VectorSource {
         if visible.is_empty() {
             return false;
         }
-        if least == greatest {
-            self.always_true |= filter.passed_by(attribute, least, scalars);
-        }
+        self.always_true |= filter.passed_by(attribute, (least, greatest), scalars);
         let (word, is_narrower) = (
             rows.start / 64,
             rows.end.div_ceil(64) < self.rows.div_ceil(64),
