@@ -12,6 +12,7 @@
 //! | [`form`] | the parameters of a request, from its URL and its body |
 //! | [`parameters`] | times, durations and limits, as Prometheus reads them |
 //! | [`failure`] | why a request has no answer; status codes, kinds and texts |
+//! | [`pool`] | sessions that are kept open, each on the runtime of a worker |
 //! | [`sessions`] | a bounded number of sessions that only read, shared by all workers |
 //! | [`running`] | a statement that runs: its rows, its timeout, its cancellation |
 //! | [`answer`] | rows as the pieces of a body |
@@ -61,6 +62,7 @@ pub mod fuzz;
 pub mod labels;
 pub mod metrics;
 pub mod parameters;
+pub mod pool;
 pub mod remote_read;
 pub mod routes;
 pub mod running;

@@ -183,7 +183,7 @@ fn takes_form(method: &Method) -> bool {
 }
 
 impl QueryApi {
-    /// Creates the API without opening a session. Its sessions live on the current runtime.
+    /// Creates the API without opening a session. Its deletions run on the current runtime.
     ///
     /// # Panics
     /// Panics outside of a runtime.

@@ -16,7 +16,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::Object;
 use futures_util::{StreamExt, TryFutureExt, try_join};
 use tokio::runtime::Handle;
 use tokio::time::{timeout, timeout_at};
@@ -25,6 +24,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
 
 use super::failure::Failure;
+use super::pool::Lease;
 use super::sessions::{Busy, Statement};
 use crate::clock::{self, Instant};
 use crate::deliver::describe::identifier;
@@ -40,7 +40,8 @@ const END: &str = "ROLLBACK";
 /// A session that runs a statement. Dropping it cancels the statement.
 pub(super) struct Running {
     /// `None` once the session is free.
-    session: Option<(Object, Busy)>,
+    session: Option<(Lease, Busy)>,
+    /// The runtime of the session.
     runtime: Handle,
     timeout: Duration,
     started: Instant,
@@ -69,18 +70,12 @@ fn beginning(timeout: Duration, role: Option<&str>, session_timeout: Duration) -
 
 impl Running {
     /// Takes a session for a statement that may take `timeout`, as a role.
-    pub(super) fn new(
-        object: Object,
-        busy: Busy,
-        runtime: Handle,
-        timeout: Duration,
-        role: Option<Arc<str>>,
-    ) -> Self {
+    pub(super) fn new(lease: Lease, busy: Busy, timeout: Duration, role: Option<Arc<str>>) -> Self {
         let beginning = beginning(timeout, role.as_deref(), busy.session_timeout);
         Self {
             beginning,
-            session: Some((object, busy)),
-            runtime,
+            session: Some((lease, busy)),
+            runtime: Handle::current(),
             timeout,
             started: clock::now(),
             role,
@@ -89,21 +84,22 @@ impl Running {
 
     /// Starts the statement, and waits for its first row or its end.
     pub(super) async fn start(mut self, statement: Statement) -> Result<Rows, Failure> {
-        let Some((object, _)) = &self.session else {
+        let Some((lease, _)) = &self.session else {
             return Err(Failure::unavailable("the session has ended"));
         };
+        let session = lease.session();
         let starting = async {
-            let prepared = object.prepare_cached(statement.sql);
+            let prepared = session.prepared(statement.sql);
             let prepared = prepared.await.map_err(|error| self.failure(&error))?;
             let parameters = statement.parameters.iter();
             let parameters = parameters.map(|parameter| &**parameter as &(dyn ToSql + Sync));
-            let rows = object.query_raw(&prepared, parameters);
+            let rows = session.query_raw(&prepared, parameters);
             let rows = rows.map_err(|error| self.failure(&error));
             let Some(beginning) = &self.beginning else {
                 return rows.await;
             };
             // Both are sent at once, in this order.
-            let begun = object.batch_execute(beginning);
+            let begun = session.batch_execute(beginning);
             let begun = begun.map_err(|error| self.failure_of_role(&error));
             try_join!(begun, rows).map(|(_, rows)| rows)
         };
@@ -143,54 +139,54 @@ impl Running {
 
     /// Returns the session, whose statement has ended. If there is a transaction, it is ended first.
     fn free(&mut self) {
-        if let Some((object, busy)) = self.session.take()
+        if let Some((lease, busy)) = self.session.take()
             && self.beginning.is_some()
         {
-            self.runtime.spawn(end(object, busy));
+            self.runtime.spawn(end(lease, busy));
         }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some((object, busy)) = self.session.take() {
+        if let Some((lease, busy)) = self.session.take() {
             busy.metrics.canceled.inc();
             let has_transaction = self.beginning.is_some();
-            self.runtime.spawn(cancel(object, busy, has_transaction));
+            self.runtime.spawn(cancel(lease, busy, has_transaction));
         }
     }
 }
 
 /// Ends the transaction of a session, and so its role, and returns the session.
-async fn end(object: Object, busy: Busy) {
-    let ended = timeout(CANCEL_TIME, object.batch_execute(END));
+async fn end(lease: Lease, busy: Busy) {
+    let ended = timeout(CANCEL_TIME, lease.session().batch_execute(END));
     if !matches!(ended.await, Ok(Ok(()))) {
-        // Dropping the client closes the connection: no other request meets the role.
-        drop(Object::take(object));
+        // No other request may meet the role.
+        lease.close();
     }
     drop(busy);
 }
 
 /// Cancels the statement of a session, and returns the session once it is idle.
-async fn cancel(object: Object, busy: Busy, has_transaction: bool) {
+async fn cancel(lease: Lease, busy: Busy, has_transaction: bool) {
+    let session = lease.session();
     let ended = timeout(CANCEL_TIME, async {
-        busy.connector.cancel(&object.cancel_token()).await?;
+        busy.connector.cancel(&session.cancel_token()).await?;
         // The empty statement is answered after the cancelled one. A request that came too late for
         // that one may have met this one, and then the next is answered.
-        match object.batch_execute("").await {
+        match session.batch_execute("").await {
             Err(error) if error.code() == Some(&SqlState::QUERY_CANCELED) => {
-                object.batch_execute("").await
+                session.batch_execute("").await
             }
             answered => answered,
         }?;
         match has_transaction {
-            true => object.batch_execute(END).await,
+            true => session.batch_execute(END).await,
             false => Ok(()),
         }
     });
     if !matches!(ended.await, Ok(Ok(()))) {
-        // Dropping the client closes the connection.
-        drop(Object::take(object));
+        lease.close();
     }
     drop(busy);
 }

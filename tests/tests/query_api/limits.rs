@@ -6,6 +6,7 @@ use lanes_support::gateway::Settings;
 use lanes_support::provision::DATABASE;
 use lanes_support::remote_write::{Series, body};
 use postgres::Client;
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -26,6 +27,12 @@ pub fn states(stage: &Stage) -> Vec<String> {
     );
     let states = rows.unwrap().into_iter().flatten();
     states.map(Option::unwrap_or_default).collect()
+}
+
+/// Whether sessions are open, all idle. Each worker may have some.
+pub fn are_idle(stage: &Stage) -> bool {
+    let states = states(stage);
+    !states.is_empty() && states.iter().all(|state| state == "idle")
 }
 
 /// Sends a query of samples, and returns its connection without reading the answer.
@@ -86,6 +93,30 @@ fn sessions_are_few_and_clients_that_go_away_free_them() {
 }
 
 #[test]
+fn workers_share_the_number_of_sessions() {
+    let stage = Stage::start(
+        "query_api_workers",
+        &[
+            ("LANES_GATEWAY_QUERY_SESSIONS", "1"),
+            ("LANES_GATEWAY_LISTEN_WORKERS", "2"),
+        ],
+    );
+    let pid = "SELECT pid::text FROM pg_stat_activity WHERE application_name = 'lanes-gateway query' AND usename = 'lanes_reader'";
+    let mut pids = BTreeSet::new();
+    // The workers take connections in turns.
+    for _ in 0..4 {
+        let mut head = [0; 12];
+        ask(&stage).read_exact(&mut head).unwrap();
+        assert_eq!(head, *b"HTTP/1.1 200");
+        until("only one session is open", || states(&stage).len() == 1);
+        let rows = stage.cluster.query("postgres", pid).unwrap();
+        pids.extend(rows.into_iter().flatten().flatten());
+    }
+    // A worker uses its own session only.
+    assert!(pids.len() > 1, "{pids:?}");
+}
+
+#[test]
 fn slow_queries_time_out_and_leave_their_session_idle() {
     let stage = Stage::start(
         "query_api_timeout",
@@ -97,7 +128,7 @@ fn slow_queries_time_out_and_leave_their_session_idle() {
     for timeout in ["", "200ms", "10m"] {
         let answer = stage.get("/api/v1/query", &[("query", "up"), ("timeout", timeout)]);
         assert_eq!((answer.status, answer.body.as_str()), (503, expected));
-        until("the session is idle", || states(&stage) == ["idle"]);
+        until("the sessions are idle", || are_idle(&stage));
     }
     // PostgreSQL itself ended them.
     assert_eq!(stage.metric("queries_canceled_total"), 0.0);
