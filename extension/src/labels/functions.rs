@@ -70,7 +70,7 @@ fn selects_without_labels(selecting: &[u8]) -> bool {
 }
 
 /// The names of the labels of the series that a selector selects and that have samples between two times; without a
-/// selector, of all series.
+/// selector, of all series. Each is returned once, in the order of the bytes in UTF-8.
 #[pg_extern(sql = false)]
 fn label_names(
     selecting: Option<&[u8]>,
@@ -103,7 +103,7 @@ fn label_names(
 }
 
 /// The values of a label of the series that a selector selects and that have samples between two times; without a
-/// selector, of all series.
+/// selector, of all series. Each is returned once, in the order of the bytes in UTF-8.
 #[pg_extern(sql = false)]
 fn label_values(
     name: Option<&[u8]>,

@@ -14,7 +14,11 @@ use super::routes::Served;
 use super::selectors;
 use super::sessions::{Parameter, Statement};
 
-/// A NULL among the selectors selects all series.
+/// Statements for one selector, or for NULL, which selects all series. The functions return their rows in order, each
+/// once.
+const NAMES_OF_ONE: &str = "SELECT lanes.label_names($1, $3, $4) LIMIT $2";
+const VALUES_OF_ONE: &str = "SELECT lanes.label_values($5, $1, $3, $4) LIMIT $2";
+
 const NAMES: &str = "SELECT DISTINCT n.name COLLATE pg_catalog.\"C\" \
      FROM pg_catalog.unnest($1::pg_catalog.text[]) AS s (selector) \
      CROSS JOIN LATERAL lanes.label_names(s.selector, $3, $4) AS n (name) ORDER BY 1 LIMIT $2";
@@ -43,9 +47,10 @@ const SERIES: &str = "SELECT r.metric, r.label_sets[chosen.id - r.first_id + 1] 
 /// Returns a failure if a parameter is wrong, or the labels cannot be read.
 pub async fn names(served: &Served<'_>, form: &Form) -> Result<Answer, Failure> {
     let request = LabelRequest::parse(form)?;
+    let (sql, parameters) = request.statement(NAMES_OF_ONE, NAMES);
     let rows = served.sessions.run(Statement {
-        sql: NAMES,
-        parameters: request.parameters(),
+        sql,
+        parameters,
         timeout: served.settings.timeout,
     });
     Ok(Answer::List(List {
@@ -65,10 +70,10 @@ pub async fn values(served: &Served<'_>, name: &str, form: &Form) -> Result<Answ
         return Err(Failure::bad_data("invalid label name: \"\""));
     }
     let request = LabelRequest::parse(form)?;
-    let mut parameters = request.parameters();
+    let (sql, mut parameters) = request.statement(VALUES_OF_ONE, VALUES);
     parameters.push(Box::new(name));
     let rows = served.sessions.run(Statement {
-        sql: VALUES,
+        sql,
         parameters,
         timeout: served.settings.timeout,
     });
@@ -123,14 +128,6 @@ impl LabelRequest {
         })
     }
 
-    /// The selectors, or NULL, which selects all series.
-    fn selectors_or_all(&self) -> Vec<Option<String>> {
-        match self.selectors.is_empty() {
-            true => vec![None],
-            false => self.selectors.iter().cloned().map(Some).collect(),
-        }
-    }
-
     /// The limit of the statement, which returns one row more to tell that there are more. NULL is
     /// no limit.
     pub(super) fn rows_max(&self) -> Option<i64> {
@@ -140,11 +137,29 @@ impl LabelRequest {
         }
     }
 
-    /// The selectors, the limit, and the first and the last time. A time that PostgreSQL does not
-    /// have is before or after all of its times.
+    /// Returns the statement for at most one selector, or that for several, with its parameters.
+    fn statement(
+        &self,
+        of_one: &'static str,
+        of_several: &'static str,
+    ) -> (&'static str, Vec<Parameter>) {
+        match &self.selectors[..] {
+            [] => (of_one, self.with_times(Box::new(None::<String>))),
+            [selector] => (of_one, self.with_times(Box::new(Some(selector.clone())))),
+            _ => (of_several, self.parameters()),
+        }
+    }
+
+    /// The selectors, the limit, and the first and the last time.
     fn parameters(&self) -> Vec<Parameter> {
+        self.with_times(Box::new(self.selectors.clone()))
+    }
+
+    /// What selects, the limit, and the first and the last time. A time that PostgreSQL does not
+    /// have is before or after all of its times.
+    fn with_times(&self, selecting: Parameter) -> Vec<Parameter> {
         vec![
-            Box::new(self.selectors_or_all()),
+            selecting,
             Box::new(self.rows_max()),
             Box::new(bound(self.start.unwrap_or(Time(i64::MIN)))),
             Box::new(bound(self.end.unwrap_or(Time(i64::MAX)))),
