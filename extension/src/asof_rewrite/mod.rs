@@ -18,6 +18,7 @@
 //! | [`join_tree`] | makes a right side that is a join one sub-select |
 //! | [`lateral`] | builds the sub-select that finds the match |
 //! | [`descend`] | adapts a tree that moves one query level down |
+//! | [`added_joins`] | left joins that are added to FROM |
 //! | [`scalar`] | makes sub-selects of the select list joins |
 //!
 //! The rewrite turns `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` into `t LEFT JOIN
@@ -39,6 +40,7 @@
 //! which does not pass the hook. The marker's body then raises an error. Functions that are
 //! VOLATILE, the default, or written in PL/pgSQL are planned by themselves and have no such gap.
 
+pub mod added_joins;
 mod condition;
 mod descend;
 mod join_tree;

@@ -22,18 +22,15 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, NodeTag};
 
+use super::added_joins::AddedJoins;
 use super::lateral;
 use crate::gucs;
-use crate::pg::outer_joins;
 use crate::pg::table::OpenedTable;
 use crate::pg::tree::{
-    Aggref, Expr, Expression, JoinExpr, JoinKind, JoinTree, Kind, List, Node, Query, RangeTblEntry,
-    SubLink, TargetEntry, make, tag, walk,
+    Aggref, Expr, Expression, JoinKind, JoinTree, Kind, Node, Query, RangeTblEntry, SubLink,
+    TargetEntry, make, walk,
 };
 use crate::planner::{lanes_table, time_match};
-
-/// The most relations of a query that gets joins: the default of `join_collapse_limit`.
-const RELATIONS_MAX: usize = 8;
 
 /// A query in which such sub-selects are joins. It is a copy if there are any. The options are those of a cursor,
 /// `CURSOR_OPT_…`.
@@ -155,23 +152,9 @@ fn readers(query: Query<'_>, name: &CStr) -> usize {
     count
 }
 
-/// How many relations a query has once the queries in its FROM have become parts of it.
-fn relations(query: Query<'_>) -> usize {
-    let entries = query.rtable().iter();
-    let relations = entries.map(|entry| match entry.subquery() {
-        Some(inner) => relations(inner),
-        None => usize::from(entry.rtekind() != pg_sys::RTEKind::RTE_JOIN),
-    });
-    relations.sum()
-}
-
 /// The joins that are added to a query.
 struct Joins<'p> {
-    query: Query<'p>,
-    /// FROM with the joins so far.
-    from: JoinTree<'p>,
-    /// How many relations the query has with the joins so far.
-    relations: usize,
+    joins: AddedJoins<'p>,
     /// The sub-selects that were joined, and the columns that have their values.
     found: Vec<(SubLink<'p>, Expr<'p>)>,
 }
@@ -187,20 +170,14 @@ impl<'p> Joins<'p> {
             && query.rowMarks().is_empty()
             && !query.hasTargetSRFs();
         // PostgreSQL would evaluate a volatile condition without columns above the joins.
-        let from = query.jointree().filter(|from| {
-            is_plain && !from.fromlist().is_empty() && !from.as_node().is_volatile()
-        });
-        let Some(from) = from else {
+        let from = query
+            .jointree()
+            .filter(|from| is_plain && !from.as_node().is_volatile());
+        let (Some(from), Some(joins)) = (from, AddedJoins::of(query)) else {
             return false;
         };
-        let tables: Vec<_> = from.fromlist().iter().collect();
         let mut joins = Joins {
-            query,
-            from: match tables[..] {
-                [only] => only,
-                _ => make::from(&tables, None).as_join_tree(),
-            },
-            relations: relations(query),
+            joins,
             found: Vec::new(),
         };
         for target in query.targetList() {
@@ -211,11 +188,7 @@ impl<'p> Joins<'p> {
         if let Some(having) = query.havingQual() {
             query.set_having(Some(joins.joined(having, false)));
         }
-        if joins.found.is_empty() {
-            return false;
-        }
-        query.set_jointree(Some(make::from(&[joins.from], from.quals())));
-        true
+        joins.joins.finish(from.quals())
     }
 
     /// A copy of an expression in which sub-selects are joined. `is_evaluated` says that the expression is evaluated
@@ -247,7 +220,7 @@ impl<'p> Joins<'p> {
         }
         let is_scalar = link.subLinkType() == pg_sys::SubLinkType::EXPR_SUBLINK;
         let query = link.subselect()?;
-        if !is_scalar || self.relations >= RELATIONS_MAX || !returns_one_row(query) {
+        if !is_scalar || !self.joins.has_room() || !returns_one_row(query) {
             return None;
         }
         // The sub-select becomes a part of the range table, which later changes: the link keeps a copy.
@@ -255,33 +228,11 @@ impl<'p> Joins<'p> {
         let target = query.outputs().next()?;
         let side = lateral::sub_select_entry(query, c"found", lateral::output_names(query));
         side.set_lateral(true);
-        let side = self.enter(side);
-        let names = make::alias(c"unnamed_join", List::EMPTY);
-        let entry: RangeTblEntry<'p> = tag::new();
-        entry.set_kind(pg_sys::RTEKind::RTE_JOIN);
-        entry.set_join_kind(pg_sys::JoinType::JOIN_LEFT);
-        entry.set_names(Some(names));
-        entry.set_in_from(true);
-        let join: JoinExpr<'p> = tag::new();
-        join.set_kind(pg_sys::JoinType::JOIN_LEFT);
-        join.set_left(Some(self.from));
-        join.set_right(Some(make::reference(side)));
-        join.set_quals(Some(make::boolean(true)));
-        join.set_index(self.enter(entry));
-        let found = make::var_of_target(side, target);
-        outer_joins::add(found, join.rtindex());
-        self.from = join.as_join_tree();
-        self.relations += 1;
-        self.found.push((link, found.as_expr()));
-        Some(found.as_expr())
-    }
-
-    /// Adds an entry to the query's range table, and returns its index.
-    fn enter(&self, entry: RangeTblEntry<'p>) -> i32 {
-        let mut entries = self.query.rtable();
-        entries.push(entry);
-        self.query.set_rtable(entries);
-        entries.len() as i32
+        let side = self.joins.enter(side);
+        self.joins.join(side, make::boolean(true));
+        let found = self.joins.column(side, target).as_expr();
+        self.found.push((link, found));
+        Some(found)
     }
 }
 

@@ -7,12 +7,14 @@
 //! | [`SeriesIds`] | `get_relation_stats_hook` | tells that the ids of series are unique |
 //! | `require` | none: `planner` calls it | refuses plans that are not vectorised, under `lanes.vectorize = require` |
 //! | `set_operands` | none: `planner` calls it | makes operands of UNION, INTERSECT and EXCEPT distinct |
+//! | `correlated` | none: `planner` calls it | makes aggregates that depend on the row around them joins with groups |
 //! | `executor` | `ExecutorRun_hook` | begins and ends an execution, for gathered rows and spare memory |
 //! | `utility` | `ProcessUtility_hook` | hides parameters of tables from PostgreSQL, refuses indexes |
 //!
 //! A query passes `planner`, within it `paths`, and then `executor`. A statement that needs no plan
 //! passes `utility`. Each hook calls the one that was installed before it.
 
+mod correlated;
 pub mod executor;
 mod paths;
 mod planner;

@@ -1,15 +1,15 @@
 //! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
-//! joins, queries with filled gaps, sub-selects that find rows by time, and operands of set operations. Around planning
-//! it collects reasons, which `lanes.vectorize = require` then [checks](super::require). After planning it makes window
+//! joins, queries with filled gaps, sub-selects that find rows by time, and operands of set operations. A query with
+//! [aggregates that depend on its rows](super::correlated) is planned in two ways. Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require). After planning it makes window
 //! functions [printable](crate::nodes::window::finished).
 
-use super::{require, set_operands};
+use super::{correlated, require, set_operands};
 use crate::asof_rewrite::{marker, rewrite, scalar};
 use crate::gapfill_rewrite;
 use crate::nodes::window::finished;
-use crate::pg::hooks::{self, PlannerHook};
+use crate::pg::hooks::{self, PlannerHook, ToPlan};
 use crate::pg::transaction;
-use crate::pg::tree::{PlannedStmt, Query};
+use crate::pg::tree::{Plan, PlannedStmt, Query};
 use crate::planner::reasons;
 
 /// Installs the hook and the callback of aborts. Called from `_PG_init`.
@@ -23,11 +23,21 @@ pub fn register() {
 struct Planning;
 
 impl PlannerHook for Planning {
-    fn before(query: Query<'_>, options: u32) -> Query<'_> {
+    fn before(query: Query<'_>, options: u32) -> ToPlan<'_> {
         let query = without_gaps(without_markers(query));
-        let query = set_operands::rewritten(scalar::rewritten(query, options));
+        let last = |query| set_operands::rewritten(scalar::rewritten(query, options));
+        let alternative = correlated::joined(query, options).map(last);
+        let query = last(query);
         reasons::begin(options, transaction::nest_level());
-        query
+        ToPlan { query, alternative }
+    }
+
+    fn has_low_cost(planned: Option<PlannedStmt<'_>>) -> bool {
+        cost(planned) < correlated::COST_MIN
+    }
+
+    fn is_cheaper(planned: Option<PlannedStmt<'_>>, than: Option<PlannedStmt<'_>>) -> bool {
+        cost(planned) < cost(than)
     }
 
     fn after(planned: Option<PlannedStmt<'_>>) {
@@ -37,6 +47,12 @@ impl PlannerHook for Planning {
         }
         reasons::end();
     }
+}
+
+/// The expected cost of a statement.
+fn cost(planned: Option<PlannedStmt<'_>>) -> f64 {
+    let plan = planned.and_then(PlannedStmt::planTree);
+    plan.map_or(0.0, Plan::total_cost)
 }
 
 fn without_gaps(query: Query<'_>) -> Query<'_> {

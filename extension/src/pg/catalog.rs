@@ -91,6 +91,16 @@ pub fn sort_operators(type_of: Oid) -> (Oid, Oid, Oid) {
     (less, equal, greater)
 }
 
+/// Whether a function reveals nothing of its arguments, not even by an error.
+pub fn is_leakproof(function: Oid) -> bool {
+    functions::get_func_leakproof(function)
+}
+
+/// Whether a function is NULL if one of its arguments is.
+pub fn is_strict(function: Oid) -> bool {
+    functions::func_strict(function)
+}
+
 /// Whether values of a type have collations.
 pub fn is_collatable(type_of: Oid) -> bool {
     functions::type_is_collatable(type_of)

@@ -194,11 +194,25 @@ unsafe extern "C-unwind" fn column_statistics<H: ColumnHook>(
     }
 }
 
+/// A query that is planned.
+pub struct ToPlan<'p> {
+    /// The query.
+    pub query: Query<'p>,
+    /// Another query with the same rows, whose plan may have a lower cost. The two share nothing.
+    pub alternative: Option<Query<'p>>,
+}
+
 /// A hook that runs before and after the planning of a query.
 pub trait PlannerHook {
-    /// Before: returns the query to plan, which is the given one or a copy of it. The options are those of a cursor,
-    /// `CURSOR_OPT_…`.
-    fn before(query: Query<'_>, options: u32) -> Query<'_>;
+    /// Before: returns what to plan, which is the given query or a copy of it, and perhaps an alternative. The options
+    /// are those of a cursor, `CURSOR_OPT_…`.
+    fn before(query: Query<'_>, options: u32) -> ToPlan<'_>;
+
+    /// Whether the cost of a plan is so low that its alternative is not planned.
+    fn has_low_cost(planned: Option<PlannedStmt<'_>>) -> bool;
+
+    /// Whether a plan has a lower cost than another one.
+    fn is_cheaper(planned: Option<PlannedStmt<'_>>, than: Option<PlannedStmt<'_>>) -> bool;
 
     /// After, unless planning failed.
     fn after(planned: Option<PlannedStmt<'_>>);
@@ -215,11 +229,23 @@ unsafe extern "C-unwind" fn planner<H: PlannerHook>(
     options: i32,
     parameters: pg_sys::ParamListInfo,
 ) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: PostgreSQL calls with live arguments, which are passed on, but for the query: it or a copy of it.
+    // SAFETY: PostgreSQL calls with live arguments, which are passed on, but for the query: it or copies of it.
     unsafe {
-        let query = guard(|| H::before(plan_node(query), options as u32).as_ptr());
+        let (query, alternative) = guard(|| {
+            let to_plan = H::before(plan_node(query), options as u32);
+            let alternative = to_plan.alternative.map(View::as_ptr);
+            (to_plan.query.as_ptr(), alternative)
+        });
         let next = PREVIOUS_PLANNER.unwrap_or(standard_planner);
-        let planned = next(query, text, options, parameters);
+        let mut planned = next(query, text, options, parameters);
+        if let Some(alternative) = alternative
+            && guard(|| !H::has_low_cost(plan_field(planned)))
+        {
+            let other = next(alternative, text, options, parameters);
+            if guard(|| H::is_cheaper(plan_field(other), plan_field(planned))) {
+                planned = other;
+            }
+        }
         guard(|| H::after(plan_field(planned)));
         planned
     }

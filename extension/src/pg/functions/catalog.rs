@@ -86,6 +86,9 @@ functions! {
     /// The type of an array's elements.
     fn get_element_type(array: Oid) -> Oid;
 
+    /// Whether a function reveals nothing of its arguments, not even by an error.
+    fn get_func_leakproof(function: Oid) -> bool;
+
     /// The name of a function.
     fn get_func_name(function: Oid) -> Option<&'p CStr>;
 
@@ -97,6 +100,9 @@ functions! {
 
     /// The type of a function's result.
     fn get_func_rettype(function: Oid) -> Oid;
+
+    /// Whether a function is NULL if one of its arguments is.
+    fn func_strict(function: Oid) -> bool;
 
     /// A schema by its name.
     fn get_namespace_oid(name: &CStr, missing_ok: bool) -> Oid;

@@ -209,7 +209,12 @@ views! {
         coalescetype: Oid;
     } {
         args: List<'p, Expr<'p>>;
-    } {}
+    } {
+        set_type = coalescetype: Oid;
+        set_location = location: i32;
+    } {
+        set_operands = args: List<'p, Expr<'p>>;
+    }
 
     /// `GREATEST` or `LEAST`.
     MinMaxExpr of MinMaxExpr {

@@ -48,6 +48,8 @@ views! {
     Plan of Plan {
         /// The expected bytes of a result row.
         plan_width: i32;
+        /// The expected cost of all rows.
+        total_cost: f64;
     } {
         targetlist: List<'p, TargetEntry<'p>>;
         qual: List<'p, Expr<'p>>;

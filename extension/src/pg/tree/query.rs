@@ -209,6 +209,7 @@ views! {
         set_equality = eqop: Oid;
         set_order = sortop: Oid;
         set_nulls_first = nulls_first: bool;
+        set_hashable = hashable: bool;
         // Whether the ordering operator is descending, which older versions look up.
         #[cfg(feature = "pg18")]
         set_descending = reverse_sort: bool;
