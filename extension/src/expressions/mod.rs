@@ -19,7 +19,7 @@
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
 //! | [`aggregate_call`] | calls of aggregates, and keys of groups |
 //! | [`lanes_aggregate`], [`over_time`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
-//! | [`regression`], [`bit_call`] | calls of aggregates of pairs, and of bits |
+//! | [`regression`], [`bit_call`], [`text_extreme`] | calls of aggregates of pairs, of bits, and of `min` and `max` of texts |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
 //! | [`choices`] | `CASE` and `COALESCE` |
 //! | [`decimals`] | expressions of `numeric`, computed with integers |
@@ -56,6 +56,7 @@ pub mod result_datum;
 pub mod row_function;
 pub mod scalar;
 pub mod sort_key;
+pub mod text_extreme;
 pub mod text_quals;
 pub mod time_sort;
 pub mod transition_state;

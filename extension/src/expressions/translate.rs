@@ -175,6 +175,24 @@ impl Translator {
         Some(joined.joined_before - joined.coded.values.len() + value)
     }
 
+    /// The number of operands that a frame holds before the join's columns.
+    pub fn codes_before(&self) -> usize {
+        self.joined
+            .as_ref()
+            .map_or(0, |joined| joined.joined_before)
+    }
+
+    /// The places in a frame of the codes of those conditions on the small sides of a hash join that `is_part` chooses.
+    pub fn codes_in(&self, is_part: impl Fn(Expr<'_>) -> bool) -> Vec<usize> {
+        let Some(joined) = &self.joined else {
+            return Vec::new();
+        };
+        let first = joined.joined_before - joined.coded.len();
+        let conditions = joined.coded.conditions.iter().enumerate();
+        let parts = conditions.filter(|(_, condition)| is_part(plan_node(**condition)));
+        parts.map(|(index, _)| first + index).collect()
+    }
+
     /// The predicate of a condition on the small sides of a hash join; `None` for any other expression.
     pub fn given_condition(&mut self, expr: Expr<'_>) -> Option<Predicate> {
         let joined = self.joined.as_ref()?;
@@ -222,6 +240,16 @@ impl Translator {
             ));
         }
         let attribute = attribute(column)?;
+        *self.asked.borrow_mut().0.entry(attribute).or_default() += 1;
+        Ok(attribute)
+    }
+
+    /// As [`attribute`](Self::attribute), of a column of the table with this number.
+    ///
+    /// # Errors
+    /// If it is a system column or a whole row.
+    pub fn numbered_attribute(&self, number: i16) -> Translation<usize> {
+        let attribute = numbered(number)?;
         *self.asked.borrow_mut().0.entry(attribute).or_default() += 1;
         Ok(attribute)
     }
@@ -492,7 +520,12 @@ pub fn to_datum(number: NumberType, scalar: Scalar) -> Datum {
 
 /// The attribute that a column stands for, counted from 0.
 fn attribute(column: Var<'_>) -> Translation<usize> {
-    match column.varattno() {
+    numbered(column.varattno())
+}
+
+/// The attribute with a column's number, counted from 0.
+fn numbered(number: i16) -> Translation<usize> {
+    match number {
         ..=0 => Err("a system column or whole row".into()),
         number => Ok(number as usize - 1),
     }
