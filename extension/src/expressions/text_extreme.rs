@@ -40,11 +40,11 @@ pub fn parts(
         ItemFamily::Padded => padded_column(argument),
         _ => text_column(argument),
     };
-    let column = column.ok_or("an extreme of texts that are no column")?;
+    let column = column.ok_or("min or max of a text that is no column")?;
     // PostgreSQL raises an error if there is no collation. If different texts may be equal, it returns a certain one.
     let collation = call.inputcollid();
     if collation == pg_sys::InvalidOid || !catalog::is_deterministic(collation) {
-        return Err("an extreme under this collation".into());
+        return Err("min or max without a deterministic collation".into());
     }
     let attribute = translator.attribute(column)?;
     let sort = ItemsBy { family, collation }.sort();
