@@ -26,7 +26,7 @@
 //! | [`row_function`], [`date_parts`] | expressions and aggregates that PostgreSQL evaluates for rows; fields of times |
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
 //! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
-//! | [`joined_columns`], [`condition_code`], [`coded_count`] | columns and codes that a join adds; counts of codes |
+//! | [`joined_columns`], [`joined_codes`], [`condition_code`], [`coded_count`] | columns and codes that a join adds; counts of codes |
 //!
 //! Invariants:
 //! - What is translated has exactly the result that PostgreSQL computes, errors included.
@@ -44,6 +44,7 @@ pub mod constant_case;
 pub mod date_parts;
 pub mod decimals;
 pub mod epoch_bucket;
+pub mod joined_codes;
 pub mod joined_columns;
 pub mod lanes_aggregate;
 pub mod like_test;

@@ -15,14 +15,11 @@ use std::collections::BTreeMap;
 use lanes_columnar::vector::decimal::column::SharedColumn;
 use lanes_columnar::vector::external_value::ExternalValue;
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
-use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::text_length::TextLength;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::with_number;
-use lanes_simd::Comparison;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::condition_code;
 use super::joined_columns::CodedExpressions;
 use super::joined_columns::{Computed, JoinedColumns};
 use super::number_functions::{
@@ -62,7 +59,7 @@ pub struct Translator {
     scalars_from: Scalars,
     /// The scalars of all translated expressions.
     pub scalars: Vec<Option<Scalar>>,
-    joined: Option<Joined>,
+    pub(super) joined: Option<Joined>,
     /// The attributes of the table that translated expressions use.
     pub asked: RefCell<Asked>,
     /// Whether PostgreSQL may evaluate [conditions on one column](super::value_quals).
@@ -98,7 +95,7 @@ impl Asked {
 }
 
 /// The columns that a join adds.
-struct Joined {
+pub(super) struct Joined {
     /// The range-table index of the table. Columns of any other index are the join's.
     table: u32,
     /// The types of the join's columns, where they are numbers.
@@ -110,10 +107,10 @@ struct Joined {
     /// The range-table index and number of each of the join's columns; `None` if all are of one sub-select.
     variables: Option<Vec<(i32, i16)>>,
     /// The number of operands that a frame holds before the join's columns.
-    joined_before: usize,
+    pub(super) joined_before: usize,
     /// The [expressions](crate::joins::by_key::coded) whose codes are the last of those operands. They are compared by
     /// address only.
-    coded: CodedExpressions,
+    pub(super) coded: CodedExpressions,
 }
 
 /// The value of a constant or a parameter; `None` is NULL.
@@ -151,68 +148,6 @@ impl Translator {
             }),
             ..Translator::new(scalars_from)
         }
-    }
-
-    /// Adds expressions over the small sides of a hash join. A frame holds their codes after the codes of groups.
-    pub fn with_coded(mut self, coded: CodedExpressions) -> Translator {
-        if let Some(joined) = &mut self.joined {
-            joined.joined_before += coded.len();
-            joined.coded = coded;
-        }
-        self
-    }
-
-    /// The expressions over the small sides of a hash join whose codes a frame holds.
-    pub fn coded(&self) -> Option<&CodedExpressions> {
-        self.joined.as_ref().map(|joined| &joined.coded)
-    }
-
-    /// The place in a frame of the code of a value over the small sides of a hash join; `None` for any other expression.
-    pub fn given_code(&self, expr: Expr<'_>) -> Option<usize> {
-        let joined = self.joined.as_ref()?;
-        let mut values = joined.coded.values.iter();
-        let value = values.position(|value| expr.is_at(*value))?;
-        Some(joined.joined_before - joined.coded.values.len() + value)
-    }
-
-    /// The number of operands that a frame holds before the join's columns.
-    pub fn codes_before(&self) -> usize {
-        self.joined
-            .as_ref()
-            .map_or(0, |joined| joined.joined_before)
-    }
-
-    /// The places in a frame of the codes of those conditions on the small sides of a hash join that `is_part` chooses.
-    pub fn codes_in(&self, is_part: impl Fn(Expr<'_>) -> bool) -> Vec<usize> {
-        let Some(joined) = &self.joined else {
-            return Vec::new();
-        };
-        let first = joined.joined_before - joined.coded.len();
-        let conditions = joined.coded.conditions.iter().enumerate();
-        let parts = conditions.filter(|(_, condition)| is_part(plan_node(**condition)));
-        parts.map(|(index, _)| first + index).collect()
-    }
-
-    /// The predicate of a condition on the small sides of a hash join; `None` for any other expression.
-    pub fn given_condition(&mut self, expr: Expr<'_>) -> Option<Predicate> {
-        let joined = self.joined.as_ref()?;
-        let mut conditions = joined.coded.conditions.iter();
-        let condition = conditions.position(|condition| expr.is_at(*condition))?;
-        let place = joined.joined_before - joined.coded.len() + condition;
-        let mut is = |code| {
-            let code = self.scalar(Some(Scalar(code)));
-            let (given, code) = (
-                Value::Joined(NumberType::I64, place),
-                Value::Scalar(NumberType::I64, code),
-            );
-            Predicate::Compare(Comparison::Equal, given, code)
-        };
-        let (holds, is_null) = (is(condition_code::TRUE), is(condition_code::NULL));
-        let null = Predicate::Scalar(self.scalar(None));
-        Some(Predicate::Or(vec![
-            holds,
-            Predicate::And(vec![is_null, null]),
-        ]))
     }
 
     /// The join's columns that expressions use, in the order in which a frame must hold them.
