@@ -114,6 +114,10 @@ fn scans(run: &Run, definition: &Definition, findings: &mut Findings) {
 
 fn report_scan(definition: &Definition, compared: &Compared, findings: &mut Findings) {
     const UNIT: &str = "x open";
+    if let (Err(reason), true) = (&compared.open, compared.sealed.is_empty()) {
+        let record = Record::failed(format!("scan: {}", compared.row), NAME, UNIT, reason);
+        findings.add(record.bar(Some(definition.bars.scan)));
+    }
     for (form, sealed) in &compared.sealed {
         let row = format!("scan: {}, rows {form}", compared.row);
         let record = match (&compared.open, sealed) {
@@ -392,5 +396,23 @@ mod tests {
         };
         assert_eq!((faster.value, faster.met), (Some(2.0), Some(true)));
         assert_eq!((failed.value, failed.met), (None, Some(false)));
+    }
+
+    #[test]
+    fn a_scan_without_an_expected_answer_has_failed() {
+        let options = Options::default();
+        let run = Run::read("sealed", &options).unwrap();
+        let definition: Definition = run.definition().unwrap();
+        let mut findings = Findings::default();
+        let compared = Compared {
+            row: "x".to_owned(),
+            open: Err("no such table".to_owned()),
+            sealed: Vec::new(),
+        };
+        report_scan(&definition, &compared, &mut findings);
+        let [failed] = &findings.records[..] else {
+            panic!("{:?}", findings.records);
+        };
+        assert_eq!((failed.row.as_str(), failed.met), ("scan: x", Some(false)));
     }
 }

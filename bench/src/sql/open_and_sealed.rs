@@ -15,7 +15,7 @@ use super::options::{Options, command};
 use super::postgres_run::{self, Question, System};
 use super::reference;
 use lanes_support::cluster::Cluster;
-use lanes_support::error::Result;
+use lanes_support::error::{Error, Result};
 use postgres::Client;
 use std::time::Duration;
 
@@ -86,6 +86,18 @@ pub struct Compared {
     pub open: std::result::Result<f64, String>,
     /// Milliseconds on sealed rows, by the form in which they are sealed.
     pub sealed: Vec<(&'static str, std::result::Result<f64, String>)>,
+}
+
+impl Compared {
+    /// A query without an expected answer, with which nothing can be compared.
+    fn failed(definition: &Definition, error: &Error) -> Compared {
+        let reason = postgres_run::first_line(&error.to_string());
+        Compared {
+            row: definition.row.clone(),
+            open: Err(reason),
+            sealed: Vec::new(),
+        }
+    }
 }
 
 /// Loads and seals the tables and compares the queries. Each answer is verified.
@@ -171,7 +183,10 @@ fn one(
         Some(answer) => reference::answer(answer, data)?,
         // Without a reference, sealed rows have to give the answer of open ones.
         None => {
-            postgres_run::answer(cluster, DATABASE, FORMS[0].schema, query, &parameters).ok()?
+            match postgres_run::answer(cluster, DATABASE, FORMS[0].schema, query, &parameters) {
+                Ok(answer) => answer,
+                Err(error) => return Some(Compared::failed(definition, &error)),
+            }
         }
     };
     let question = Question {

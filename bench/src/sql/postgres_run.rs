@@ -108,8 +108,11 @@ struct Session {
     client: Client,
     backend: i32,
     statement: Statement,
-    parameters: Vec<Box<dyn ToSql + Sync>>,
+    parameters: Vec<SqlValue>,
 }
+
+/// The value of a parameter.
+type SqlValue = Box<dyn ToSql + Sync>;
 
 impl Session {
     fn open(
@@ -138,27 +141,16 @@ impl Session {
         }
         let backend = client.query_one("SELECT pg_backend_pid()", &[])?.get(0);
         let statement = client.prepare(&question.query.text)?;
-        if statement.params().len() != question.parameters.len() {
-            return Err(Error::Other(
-                "the definition's parameters are not those of the query".to_owned(),
-            ));
-        }
-        let pairs = question.parameters.iter().zip(statement.params());
-        let parameters = pairs
-            .map(|(parameter, kind)| to_sql(parameter, kind))
-            .collect::<std::result::Result<Vec<_>, _>>();
         Ok(Session {
             client,
             backend,
-            parameters: parameters.map_err(Error::Other)?,
+            parameters: values_for(&statement, question.parameters)?,
             statement,
         })
     }
 
     fn execute(&mut self) -> Result<Vec<Row>> {
-        let parameters: Vec<&(dyn ToSql + Sync)> =
-            self.parameters.iter().map(AsRef::as_ref).collect();
-        Ok(self.client.query(&self.statement, &parameters)?)
+        execute(&mut self.client, &self.statement, &self.parameters)
     }
 
     fn round_trips(
@@ -246,17 +238,30 @@ pub fn answer(
     let mut client = connect(cluster, database)?;
     client.batch_execute(&format!("SET search_path = {schema}, public"))?;
     let statement = client.prepare(&query.text)?;
+    let values = values_for(&statement, parameters)?;
+    answer_of(&execute(&mut client, &statement, &values)?).map_err(Error::Other)
+}
+
+/// The values of a statement's parameters.
+fn values_for(statement: &Statement, parameters: &[Parameter]) -> Result<Vec<SqlValue>> {
+    if statement.params().len() != parameters.len() {
+        return Err(Error::Other(
+            "the definition's parameters are not those of the query".to_owned(),
+        ));
+    }
     let pairs = parameters.iter().zip(statement.params());
-    let values = pairs
-        .map(|(parameter, kind)| to_sql(parameter, kind))
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .map_err(Error::Other)?;
+    let values = pairs.map(|(parameter, kind)| to_sql(parameter, kind));
+    let values: std::result::Result<_, String> = values.collect();
+    values.map_err(Error::Other)
+}
+
+fn execute(client: &mut Client, statement: &Statement, values: &[SqlValue]) -> Result<Vec<Row>> {
     let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(AsRef::as_ref).collect();
-    let rows = client.query(&statement, &values)?;
-    let answer = rows.iter().map(row_values);
-    answer
-        .collect::<std::result::Result<_, String>>()
-        .map_err(Error::Other)
+    Ok(client.query(statement, &values)?)
+}
+
+fn answer_of(rows: &[Row]) -> std::result::Result<Answer, String> {
+    rows.iter().map(row_values).collect()
 }
 
 /// Connects. If an earlier query has crashed its backend, waits until the cluster has recovered.
@@ -295,11 +300,7 @@ fn repeat(
 }
 
 fn check(rows: &[Row], expected: &Answer) -> Result<()> {
-    let answer = rows
-        .iter()
-        .map(row_values)
-        .collect::<std::result::Result<Answer, String>>();
-    answer
+    answer_of(rows)
         .and_then(|answer| verify(expected, &answer))
         .map_err(|reason| Error::Other(format!("wrong answer: {reason}")))
 }

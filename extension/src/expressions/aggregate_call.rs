@@ -17,7 +17,7 @@ use super::regression::{self, OfPairs};
 use super::transition_state::TransitionState;
 use super::translate::{Translation, Translator, number_type, text_column};
 use super::uuid_quals::uuid_column;
-use super::{bit_call, bucket_call, coded_count, epoch_bucket, percentile};
+use super::{bit_call, bucket_call, coded_count, epoch_bucket, percentile, text_extreme};
 use crate::pg::catalog;
 use crate::pg::names::{describe, function_name, type_name};
 use crate::pg::numeric::Numeric;
@@ -270,7 +270,10 @@ fn builtin(
         _ => match (end_of(function), spread_of(function)) {
             (Some(end), _) => extreme(translator, argument, end),
             (None, Some((number, spread))) => variance(translator, argument, number, spread),
-            (None, None) => lanes_aggregate::parts(translator, call, arguments, ordered),
+            (None, None) => match text_extreme::parts(translator, call, argument)? {
+                Some(parts) => Ok(parts),
+                None => lanes_aggregate::parts(translator, call, arguments, ordered),
+            },
         },
     }
 }

@@ -19,14 +19,14 @@
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
 //! | [`aggregate_call`] | calls of aggregates, and keys of groups |
 //! | [`lanes_aggregate`], [`over_time`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
-//! | [`regression`], [`bit_call`] | calls of aggregates of pairs, and of bits |
+//! | [`regression`], [`bit_call`], [`text_extreme`] | calls of aggregates of pairs, of bits, and of `min` and `max` of texts |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
 //! | [`choices`] | `CASE` and `COALESCE` |
 //! | [`decimals`] | expressions of `numeric`, computed with integers |
 //! | [`row_function`], [`date_parts`] | expressions and aggregates that PostgreSQL evaluates for rows; fields of times |
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
 //! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
-//! | [`joined_columns`], [`condition_code`], [`coded_count`] | columns and codes that a join adds; counts of codes |
+//! | [`joined_columns`], [`joined_codes`], [`condition_code`], [`coded_count`] | columns and codes that a join adds; counts of codes |
 //!
 //! Invariants:
 //! - What is translated has exactly the result that PostgreSQL computes, errors included.
@@ -44,6 +44,7 @@ pub mod constant_case;
 pub mod date_parts;
 pub mod decimals;
 pub mod epoch_bucket;
+pub mod joined_codes;
 pub mod joined_columns;
 pub mod lanes_aggregate;
 pub mod like_test;
@@ -56,6 +57,7 @@ pub mod result_datum;
 pub mod row_function;
 pub mod scalar;
 pub mod sort_key;
+pub mod text_extreme;
 pub mod text_quals;
 pub mod time_sort;
 pub mod transition_state;

@@ -64,6 +64,7 @@ impl Translator {
             Kind::NullTest(test) => self.null_test(test),
             Kind::BooleanTest(test) => self.boolean_test(test),
             Kind::OpExpr(operation) => self.comparison(operation),
+            Kind::DistinctExpr(operation) => self.distinction(operation),
             Kind::ScalarArrayOpExpr(operation) => self.member(operation),
             _ => Err(describe(expr)),
         }
@@ -155,6 +156,23 @@ impl Translator {
             widened(number, a),
             widened(number, b),
         ))
+    }
+
+    /// `IS DISTINCT FROM`, of numbers: NULL is distinct from each number, and not from NULL.
+    fn distinction(&mut self, operation: OpExpr<'_>) -> Translation<Predicate> {
+        let equal = self.comparison(operation)?;
+        if !matches!(equal, Predicate::Compare(Comparison::Equal, ..)) {
+            return Err("IS DISTINCT FROM with this operator".into());
+        }
+        let mut is_null = |operand: Option<Expr<'_>>| -> Translation<Predicate> {
+            let operand = operand.ok_or("a comparison of nothing")?;
+            Ok(Predicate::IsNull(self.value(operand)?))
+        };
+        let operands = operation.args();
+        let nulls = vec![is_null(operands.get(0))?, is_null(operands.get(1))?];
+        let are_equal = Predicate::IsTrue(Box::new(equal));
+        let are_same = Predicate::Or(vec![are_equal, Predicate::And(nulls)]);
+        Ok(Predicate::Not(Box::new(are_same)))
     }
 
     /// `float8send(column)` compared with bytes for equality. `lanes.is_stale_marker` distinguishes NaNs in this way.

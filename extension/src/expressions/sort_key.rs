@@ -35,7 +35,7 @@ pub struct ItemsBy {
 
 impl ItemsBy {
     /// As the engine does it.
-    fn sort(self) -> ItemSort {
+    pub(super) fn sort(self) -> ItemSort {
         let by_bytes = || collation::is_of_bytes(self.collation);
         let collated = || match by_bytes() {
             true => ItemOrder::Bytes,

@@ -15,14 +15,11 @@ use std::collections::BTreeMap;
 use lanes_columnar::vector::decimal::column::SharedColumn;
 use lanes_columnar::vector::external_value::ExternalValue;
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
-use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::text_length::TextLength;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::with_number;
-use lanes_simd::Comparison;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::condition_code;
 use super::joined_columns::CodedExpressions;
 use super::joined_columns::{Computed, JoinedColumns};
 use super::number_functions::{
@@ -62,7 +59,7 @@ pub struct Translator {
     scalars_from: Scalars,
     /// The scalars of all translated expressions.
     pub scalars: Vec<Option<Scalar>>,
-    joined: Option<Joined>,
+    pub(super) joined: Option<Joined>,
     /// The attributes of the table that translated expressions use.
     pub asked: RefCell<Asked>,
     /// Whether PostgreSQL may evaluate [conditions on one column](super::value_quals).
@@ -98,7 +95,7 @@ impl Asked {
 }
 
 /// The columns that a join adds.
-struct Joined {
+pub(super) struct Joined {
     /// The range-table index of the table. Columns of any other index are the join's.
     table: u32,
     /// The types of the join's columns, where they are numbers.
@@ -110,10 +107,10 @@ struct Joined {
     /// The range-table index and number of each of the join's columns; `None` if all are of one sub-select.
     variables: Option<Vec<(i32, i16)>>,
     /// The number of operands that a frame holds before the join's columns.
-    joined_before: usize,
+    pub(super) joined_before: usize,
     /// The [expressions](crate::joins::by_key::coded) whose codes are the last of those operands. They are compared by
     /// address only.
-    coded: CodedExpressions,
+    pub(super) coded: CodedExpressions,
 }
 
 /// The value of a constant or a parameter; `None` is NULL.
@@ -153,50 +150,6 @@ impl Translator {
         }
     }
 
-    /// Adds expressions over the small sides of a hash join. A frame holds their codes after the codes of groups.
-    pub fn with_coded(mut self, coded: CodedExpressions) -> Translator {
-        if let Some(joined) = &mut self.joined {
-            joined.joined_before += coded.len();
-            joined.coded = coded;
-        }
-        self
-    }
-
-    /// The expressions over the small sides of a hash join whose codes a frame holds.
-    pub fn coded(&self) -> Option<&CodedExpressions> {
-        self.joined.as_ref().map(|joined| &joined.coded)
-    }
-
-    /// The place in a frame of the code of a value over the small sides of a hash join; `None` for any other expression.
-    pub fn given_code(&self, expr: Expr<'_>) -> Option<usize> {
-        let joined = self.joined.as_ref()?;
-        let mut values = joined.coded.values.iter();
-        let value = values.position(|value| expr.is_at(*value))?;
-        Some(joined.joined_before - joined.coded.values.len() + value)
-    }
-
-    /// The predicate of a condition on the small sides of a hash join; `None` for any other expression.
-    pub fn given_condition(&mut self, expr: Expr<'_>) -> Option<Predicate> {
-        let joined = self.joined.as_ref()?;
-        let mut conditions = joined.coded.conditions.iter();
-        let condition = conditions.position(|condition| expr.is_at(*condition))?;
-        let place = joined.joined_before - joined.coded.len() + condition;
-        let mut is = |code| {
-            let code = self.scalar(Some(Scalar(code)));
-            let (given, code) = (
-                Value::Joined(NumberType::I64, place),
-                Value::Scalar(NumberType::I64, code),
-            );
-            Predicate::Compare(Comparison::Equal, given, code)
-        };
-        let (holds, is_null) = (is(condition_code::TRUE), is(condition_code::NULL));
-        let null = Predicate::Scalar(self.scalar(None));
-        Some(Predicate::Or(vec![
-            holds,
-            Predicate::And(vec![is_null, null]),
-        ]))
-    }
-
     /// The join's columns that expressions use, in the order in which a frame must hold them.
     pub fn given(&self) -> &[usize] {
         self.joined.as_ref().map_or(&[], |joined| &joined.wanted)
@@ -222,6 +175,16 @@ impl Translator {
             ));
         }
         let attribute = attribute(column)?;
+        *self.asked.borrow_mut().0.entry(attribute).or_default() += 1;
+        Ok(attribute)
+    }
+
+    /// As [`attribute`](Self::attribute), of a column of the table with this number.
+    ///
+    /// # Errors
+    /// If it is a system column or a whole row.
+    pub fn numbered_attribute(&self, number: i16) -> Translation<usize> {
+        let attribute = numbered(number)?;
         *self.asked.borrow_mut().0.entry(attribute).or_default() += 1;
         Ok(attribute)
     }
@@ -492,7 +455,12 @@ pub fn to_datum(number: NumberType, scalar: Scalar) -> Datum {
 
 /// The attribute that a column stands for, counted from 0.
 fn attribute(column: Var<'_>) -> Translation<usize> {
-    match column.varattno() {
+    numbered(column.varattno())
+}
+
+/// The attribute with a column's number, counted from 0.
+fn numbered(number: i16) -> Translation<usize> {
+    match number {
         ..=0 => Err("a system column or whole row".into()),
         number => Ok(number as usize - 1),
     }

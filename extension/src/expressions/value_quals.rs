@@ -58,6 +58,15 @@ impl Translator {
         found.map(|general| self.decimal_comparison(expr, general))
     }
 
+    /// As [`predicate`](Self::predicate), without a trace of what was translated if it fails.
+    ///
+    /// # Errors
+    /// As for [`predicate`](Self::predicate).
+    pub fn predicate_if_any(&mut self, expr: Expr<'_>) -> Translation<Predicate> {
+        let before = self.progress();
+        self.predicate(expr).inspect_err(|_| self.go_back(before))
+    }
+
     /// The attributes used, and the numbers of scalars and of expressions by row, so far.
     pub(super) fn progress(&self) -> (Asked, usize, usize) {
         (self.asked(), self.scalars.len(), self.by_row)

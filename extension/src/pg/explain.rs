@@ -132,6 +132,11 @@ impl<'a> Explain<'a> {
         self.joined_by(", ", label, expressions);
     }
 
+    /// Writes a list of the plan's conditions, all of which must hold.
+    pub fn conditions(&self, label: &CStr, conditions: &[*mut pg_sys::Node]) {
+        self.joined_by(" AND ", label, conditions);
+    }
+
     fn joined_by(&self, separator: &str, label: &CStr, expressions: &[*mut pg_sys::Node]) {
         if !expressions.is_empty() {
             self.text(label, &self.deparse(expressions).join(separator));

@@ -26,6 +26,8 @@ SET parallel_tuple_cost = 0;
 SET max_parallel_workers_per_gather = 2;
 
 EXPLAIN (COSTS OFF, VERBOSE) SELECT s, count(*), avg(f), sum(i8) FROM l WHERE f > 50 GROUP BY s HAVING max(f) < 200;
+-- Extremes of texts.
+SELECT same('SELECT k, min(s), max(s), max(s COLLATE "C") FROM l GROUP BY k');
 -- Every transition state, also of groups without numbers.
 SELECT same('SELECT k, count(*), count(f), sum(i2), sum(id), sum(i8), sum(f4), sum(f) FROM l GROUP BY k');
 SELECT same('SELECT k, avg(i2), avg(id), avg(i8), avg(f4), avg(f)::numeric(20, 9) FROM l GROUP BY k');

@@ -45,6 +45,9 @@ SELECT same('SELECT count(*), sum(l.f), sum(d.level), min(d.level + l.f) FROM l 
 SELECT same('SELECT d.region, l.s, count(*), sum(l.f + d.level) FROM l JOIN d ON d.level = l.k GROUP BY 1, 2');
 SELECT same('SELECT kind.name, count(*), avg(f)::numeric(20, 9) FROM l JOIN kind ON kind.s = l.s GROUP BY 1');
 SELECT same('SELECT d.region, count(*) FILTER (WHERE d.active), sum(f) FILTER (WHERE l.s = ''s3'') FROM l JOIN d ON d.id = l.k AND d.level = l.k % 13 GROUP BY 1');
+-- Further conditions between the sides, by vectors and by PostgreSQL.
+SELECT same('SELECT d.region, count(*), sum(l.id) FROM l JOIN d ON d.level = l.k AND l.f > d.id * 0.3 GROUP BY 1');
+SELECT same('SELECT d.region, count(*), count(d.id) FROM l LEFT JOIN d ON d.level = l.k AND l.f > d.id * 0.3 AND l.s <> d.region GROUP BY 1');
 -- Stars and snowflakes.
 SELECT same('SELECT d.region, kind.name, count(*), sum(l.id) FROM l JOIN d ON d.id = l.k JOIN kind ON kind.s = l.s GROUP BY 1, 2');
 SELECT same('SELECT d.level, kind.name, count(*), sum(l.id) FROM l JOIN d ON d.id = l.k LEFT JOIN kind ON kind.s = l.s GROUP BY 1, 2');

@@ -168,6 +168,30 @@ pub fn equalities(w: &mut Writer<'_>) -> String {
     }
 }
 
+/// Returns a further condition between `t` and `u` that is no equality of columns, and that never fails; or none.
+pub fn further(w: &mut Writer<'_>) -> String {
+    if w.random.random_bool(0.6) {
+        return String::new();
+    }
+    let condition = w.one(&[
+        "t.i4 > u.i4",
+        "t.f8 <= u.f4",
+        "t.i2 <> u.i2",
+        "t.i8 IS DISTINCT FROM u.i8",
+        "coalesce(t.f4, u.f4) > 0",
+        "t.id % 3 = u.id % 3",
+        "t.tz BETWEEN u.tz AND u.ts::timestamptz",
+        "CASE WHEN u.i2 > 20 THEN t.d < u.d ELSE t.b END",
+        "(t.i2 > 30 OR u.s IS NULL)",
+        "(u.b OR t.i4 > u.i2)",
+        "t.s <> u.s",
+        "t.v::text || 'a' < u.v",
+        "t.n > u.n",
+        "u.v LIKE 'a%'",
+    ]);
+    format!(" AND {condition}")
+}
+
 pub fn condition_or_none(w: &mut Writer<'_>) -> String {
     match w.random.random_bool(0.6) {
         true => format!(" WHERE {}", w.condition(2)),

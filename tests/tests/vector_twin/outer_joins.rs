@@ -1,7 +1,7 @@
 //! The generator of joins with `t` on the null side, or with several smaller relations.
 
 use super::conditions::Writer;
-use super::expressions::{calls, equalities, key};
+use super::expressions::{calls, equalities, further, key};
 use super::values::Column;
 use rand::RngExt;
 
@@ -20,8 +20,7 @@ fn of_small(w: &mut Writer<'_>, alias: &str) -> String {
 /// Returns an outer join with `t` on the null side and `u`: rows, and groups by expressions over
 /// both.
 pub fn null_side(w: &mut Writer<'_>) -> String {
-    let on = equalities(w);
-    // A FULL JOIN has only equalities.
+    let on = equalities(w) + &further(w);
     let join = match w.random.random_ratio(1, 4) {
         true => format!("u FULL JOIN t ON {on}"),
         false => format!("u LEFT JOIN t ON {on} AND {}", w.condition(1)),
@@ -94,7 +93,7 @@ pub fn star(w: &mut Writer<'_>) -> String {
                 let earlier = w.one(&names[..place]);
                 over_earlier(w, name, earlier)
             }
-            false => equalities(w).replace("u.", &format!("{name}.")),
+            false => (equalities(w) + &further(w)).replace("u.", &format!("{name}.")),
         };
         let small = match place {
             0 => "u".to_owned(),

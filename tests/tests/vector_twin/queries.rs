@@ -2,7 +2,7 @@
 //! rows, unless [`Query`] says that rows are ordered.
 
 use super::conditions::Writer;
-use super::expressions::{call, calls, condition_or_none, equalities, key};
+use super::expressions::{call, calls, condition_or_none, equalities, further, key};
 use super::nested;
 use super::outer_joins;
 use super::shapes;
@@ -165,7 +165,8 @@ fn ordered(w: &mut Writer<'_>) -> String {
 /// Returns a join of `t` by equality with the smaller `u`: rows, and groups by expressions over
 /// both.
 fn joined_by_key(w: &mut Writer<'_>) -> String {
-    let (on, condition) = (equalities(w), condition_or_none(w));
+    let on = equalities(w) + &further(w);
+    let condition = condition_or_none(w);
     let kind = w.one(&["JOIN", "JOIN", "LEFT JOIN"]);
     let of_small = w.one(&[
         "u.s",

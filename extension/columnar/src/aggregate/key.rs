@@ -359,6 +359,7 @@ impl KeyReader {
             }
         }
         let ids = &mut self.ids;
+        let valid = known_integers::<T>(values, &operand, &valid, rows, ids);
         let mut last = (0, UNKNOWN);
         valid.for_each(|row| {
             // SAFETY: the operand has a `T` for each row of the vector.
@@ -373,6 +374,37 @@ impl KeyReader {
         });
         Ids::Each(&*self.ids)
     }
+}
+
+/// Writes the ids of integers that are in the array of known ones, and returns the other rows. All are other rows if
+/// there is no such array.
+fn known_integers<T: Number>(
+    values: &KeyValues,
+    operand: &Operand,
+    valid: &Selection,
+    rows: usize,
+    ids: &mut [u32; VECTOR_ROWS],
+) -> Selection {
+    let array = values.integer_array().filter(|_| !T::TYPE.is_float());
+    let Some((first, array)) = array else {
+        return *valid;
+    };
+    let mut are_all_known = true;
+    valid.for_each_of(rows, |row| {
+        // SAFETY: the operand has a `T` for each row of the vector.
+        let integer = unsafe { operand.get::<T>(row) }.to_scalar().0;
+        let cell = integer.wrapping_sub(first as u64) as usize;
+        let id = array.get(cell).copied().unwrap_or(UNKNOWN);
+        ids[row] = id;
+        are_all_known &= id != UNKNOWN;
+    });
+    let mut others = Selection::NONE;
+    if !are_all_known {
+        valid.for_each(|row| {
+            others.words[row / 64] |= u64::from(ids[row] == UNKNOWN) << (row % 64);
+        });
+    }
+    others
 }
 
 /// Equal numbers, equal bits.

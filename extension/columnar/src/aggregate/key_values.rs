@@ -142,6 +142,11 @@ impl KeyValues {
         }
     }
 
+    /// The ids of integers that lie close together: see [`NumberIds::array`].
+    pub(super) fn integer_array(&self) -> Option<(i64, &[u32])> {
+        self.numbers.array()
+    }
+
     /// The id of a truth.
     pub(crate) fn truth(&mut self, truth: bool) -> u32 {
         match self.numbers.get(truth.into()) {

@@ -24,6 +24,7 @@
 //! - [`accumulator`]: the trait of the states of one aggregate. [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`] and [`percentile`]
 //!   implement it, with one element for each group.
+//! - [`item_extreme`]: extremes of texts, by their ranks in an order (`item_ranks`).
 //! - [`decimal`]: sums and extremes of `numeric`, where they fit integers.
 //! - `zone_answer`: whole vectors, and whole sealed runs, are added by their zones, without
 //!   reading a row.
@@ -64,6 +65,8 @@ pub mod ema;
 pub mod extreme;
 pub mod group;
 pub mod histogram;
+pub mod item_extreme;
+mod item_ranks;
 pub mod key;
 mod key_hash;
 pub(crate) mod key_table;

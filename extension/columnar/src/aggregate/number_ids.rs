@@ -37,6 +37,13 @@ impl NumberIds {
         }
     }
 
+    /// The array's first integer, and the ids of its integers: [`UNKNOWN`](super::key_values::UNKNOWN) of those that have
+    /// none. `None` if most numbers are in the hash table.
+    pub(crate) fn array(&self) -> Option<(i64, &[u32])> {
+        let is_used = !self.cells.is_empty() && !self.are_scattered();
+        is_used.then_some((self.first, &self.cells[..]))
+    }
+
     /// Gives an id to a number that has none.
     pub(crate) fn insert(&mut self, bits: u64, id: u32) {
         if self.covers(bits as i64) {

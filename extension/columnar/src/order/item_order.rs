@@ -34,7 +34,7 @@ pub struct ItemSort {
 impl ItemSort {
     /// What of a payload counts.
     #[inline]
-    pub(super) fn counted(self, payload: &[u8]) -> &[u8] {
+    pub(crate) fn counted(self, payload: &[u8]) -> &[u8] {
         if !self.is_padded {
             return payload;
         }
@@ -61,7 +61,7 @@ impl ItemSort {
 
     /// Compares what counts of two payloads.
     #[inline]
-    pub(super) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self.order {
             ItemOrder::Bytes => a.cmp(b),
             ItemOrder::Numeric => numeric_order::compare(a, b),

@@ -14,8 +14,8 @@
 //!   scan.
 //! - [`value`]: expressions with a number for each row: columns, constants, arithmetic,
 //!   conversions.
-//! - `conversion`: conversions between number types. [`choice`]: `CASE` and `COALESCE`. `row_numbers`: results that
-//!   are written row by row.
+//! - `conversion`: conversions between number types. `divisor`: remainders by one divisor. [`choice`]: `CASE` and
+//!   `COALESCE`. `row_numbers`: results that are written row by row.
 //! - [`operands`]: numbers of operands, row by row.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
 //! - [`decimal`]: expressions of `numeric`, computed with integers.
@@ -40,6 +40,7 @@ mod bytes16_predicate;
 pub mod choice;
 mod conversion;
 pub mod decimal;
+mod divisor;
 pub mod external_predicate;
 pub mod external_value;
 pub mod frame;

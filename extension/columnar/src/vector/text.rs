@@ -175,6 +175,17 @@ impl<T: Copy> CodeMemo<T> {
         self.known.capacity() * size_of::<Option<T>>()
     }
 
+    /// The codes without a result.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = u32> + '_ {
+        let known = self.known.iter().enumerate();
+        known.filter_map(|(code, known)| known.is_none().then_some(code as u32))
+    }
+
+    /// The number of codes without a result.
+    pub(crate) fn count_unknown(&self) -> usize {
+        self.unknown
+    }
+
     /// The results of all codes, if every code has one.
     pub fn complete(&self) -> Option<&[Option<T>]> {
         (self.unknown == 0).then_some(&self.known[..])

@@ -2,6 +2,7 @@
 
 use super::choice::Choice;
 use super::conversion::convert;
+use super::divisor::Divisor;
 use super::external_value::ExternalValue;
 use super::frame::Frame;
 use super::number::{Number, NumberType, Operation, Scalar};
@@ -280,6 +281,15 @@ fn arithmetic<T: Number>(
             Operation::Divide => fill(left, right, rows, out, |a: T, b| {
                 a.apply_fast(Operation::Divide, b)
             }),
+            Operation::Modulo
+                if let (NumberType::I32, Operand::Same(Scalar(bits))) = (T::TYPE, right)
+                    && let Some(divisor) = Divisor::new(bits as i32) =>
+            {
+                fill(left, right, rows, out, |a: T, _| {
+                    let rest = divisor.remainder(a.to_scalar().0 as i32);
+                    (T::of_scalar(rest.to_scalar()), false)
+                })
+            }
             Operation::Modulo => fill(left, right, rows, out, |a: T, b| {
                 a.apply_fast(Operation::Modulo, b)
             }),

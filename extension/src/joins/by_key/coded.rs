@@ -1,5 +1,5 @@
 //! Conditions and counted values over one small side in the calls of aggregates, such as `FILTER (WHERE mode = 'idle')`
-//! and `count(DISTINCT labels->>'instance')`.
+//! and `count(DISTINCT labels->>'instance')`, and in the [conditions](super::match_condition) of a join.
 //!
 //! PostgreSQL evaluates such an expression once for each small row that finds a left row, as it evaluates [grouping
 //! expressions](super::group_codes). Each row of a vector then has a code.
@@ -17,25 +17,46 @@ use crate::expressions::joined_columns::CodedExpressions;
 use crate::expressions::translate::number_type;
 use crate::pg::catalog;
 use crate::pg::columns::is_volatile_or_subquery;
-use crate::pg::tree::{Aggref, Expr, Kind, TargetEntry, View, walk};
+use crate::pg::tree::{Aggref, Expr, Kind, TargetEntry, View, plan_node, walk};
 
 /// The conditions and counted values of these calls that the engine cannot evaluate, because they have columns that are
 /// not numbers.
-pub fn of_calls<'p>(
-    plan: &HashJoinPlan,
-    calls: impl Iterator<Item = Aggref<'p>>,
-) -> CodedExpressions {
+fn of_calls<'p>(plan: &HashJoinPlan, calls: impl Iterator<Item = Aggref<'p>>) -> CodedExpressions {
     let mut coded = CodedExpressions::default();
     for call in calls {
         if let Some(filter) = call.aggfilter() {
-            match is_coded(plan, filter) {
-                true => coded.conditions.push(filter.as_ptr()),
-                false => add_parts(plan, filter, &mut coded.conditions),
-            }
+            add(plan, filter, &mut coded.conditions);
         }
         coded.values.extend(counted(plan, call).map(View::as_ptr));
     }
     coded
+}
+
+/// The conditions of the join, or parts of them, that are over one small side alone.
+pub fn of_conditions(plan: &HashJoinPlan) -> CodedExpressions {
+    let mut coded = CodedExpressions::default();
+    for condition in plan.conditions() {
+        add(plan, plan_node(condition), &mut coded.conditions);
+    }
+    coded
+}
+
+/// The expressions of these calls and of the conditions of the join.
+pub fn of_all<'p>(
+    plan: &HashJoinPlan,
+    calls: impl Iterator<Item = Aggref<'p>>,
+) -> CodedExpressions {
+    let mut coded = of_calls(plan, calls);
+    coded.conditions.extend(of_conditions(plan).conditions);
+    coded
+}
+
+/// Adds a condition, or its parts, if its values can be coded.
+fn add(plan: &HashJoinPlan, condition: Expr<'_>, conditions: &mut Vec<*mut pg_sys::Node>) {
+    match is_coded(plan, condition) {
+        true => conditions.push(condition.as_ptr()),
+        false => add_parts(plan, condition, conditions),
+    }
 }
 
 /// The argument of `count(x)` or `count(DISTINCT x)`, if its values can be coded.

@@ -57,11 +57,10 @@ impl GivenKey {
         if of >= before.len() {
             return Err("a key over a side that is joined later".into());
         }
-        let keys = plan.dimensions[of].left_keys.len();
         Ok(GivenKey {
             of,
             key,
-            expression: SmallExpression::of(expression, plan, keys, node),
+            expression: SmallExpression::of(expression, plan, node),
             column: Column::of(type_of(expression)),
             codes: SeriesColumn::new(NumberType::I64),
             joined: JoinedColumn::new(NumberType::I64),

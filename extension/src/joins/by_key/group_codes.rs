@@ -1,4 +1,5 @@
-//! Codes of an expression over a small side that is grouped by. Equal values have the same code.
+//! Codes of an expression over a small side: one that is grouped by, a condition, or a value that is counted. Equal
+//! values have the same code.
 //!
 //! The expression is evaluated at most once for each small row, when that row first finds a left
 //! row. The engine groups by the codes, and the values are looked up when the groups are
@@ -61,6 +62,32 @@ impl Alike {
     }
 }
 
+/// What the codes are for, and so which values have certain codes.
+#[derive(Clone, Copy)]
+pub enum CodesOf {
+    /// A grouping expression.
+    Groups,
+    /// A condition: [`condition_code`] defines the codes.
+    Condition,
+    /// A value that is counted: NULL has the code [`condition_code::NULL_VALUE`].
+    Value,
+}
+
+impl CodesOf {
+    /// The values that have certain codes, in the order of these.
+    fn given(self) -> Vec<(u64, Option<pg_sys::Datum>)> {
+        match self {
+            CodesOf::Groups => Vec::new(),
+            CodesOf::Condition => vec![
+                (condition_code::FALSE, Some(pg_sys::Datum::from(false))),
+                (condition_code::TRUE, Some(pg_sys::Datum::from(true))),
+                (condition_code::NULL, None),
+            ],
+            CodesOf::Value => vec![(condition_code::NULL_VALUE, None)],
+        }
+    }
+}
+
 /// The codes of one expression.
 pub struct GroupCodes {
     expression: SmallExpression,
@@ -80,16 +107,21 @@ pub struct GroupCodes {
 }
 
 impl GroupCodes {
-    /// Prepares the codes of an expression. No row has a code yet.
-    pub fn of(
+    /// Prepares the codes of an expression over one side. No row has a code yet.
+    pub fn new(
         expression: *mut pg_sys::Node,
         plan: &HashJoinPlan,
-        keys: usize,
         node: ExecNode<'_>,
+        of: CodesOf,
     ) -> GroupCodes {
+        let mut of_values = ValueCodes::new(expression, node.lasting_memory());
+        for (code, value) in of.given() {
+            let given = u64::from(of_values.code(value));
+            debug_assert_eq!(given, code);
+        }
         GroupCodes {
-            expression: SmallExpression::of(expression, plan, keys, node),
-            of_values: ValueCodes::new(expression, node.lasting_memory()),
+            expression: SmallExpression::of(expression, plan, node),
+            of_values,
             codes: SeriesColumn::new(NumberType::I64),
             unknown: 0,
             never: None,
@@ -97,39 +129,6 @@ impl GroupCodes {
             alike: Alike::No,
             by_number: Vec::new(),
         }
-    }
-
-    /// Prepares the codes of a condition, as [`condition_code`] defines them.
-    pub fn of_condition(
-        condition: *mut pg_sys::Node,
-        plan: &HashJoinPlan,
-        keys: usize,
-        node: ExecNode<'_>,
-    ) -> GroupCodes {
-        let mut codes = GroupCodes::of(condition, plan, keys, node);
-        let values = [
-            (condition_code::FALSE, Some(pg_sys::Datum::from(false))),
-            (condition_code::TRUE, Some(pg_sys::Datum::from(true))),
-            (condition_code::NULL, None),
-        ];
-        for (code, value) in values {
-            let given = u64::from(codes.of_values.code(value));
-            debug_assert_eq!(given, code);
-        }
-        codes
-    }
-
-    /// Prepares the codes of a value that is counted. NULL has the code [`condition_code::NULL_VALUE`].
-    pub fn of_value(
-        value: *mut pg_sys::Node,
-        plan: &HashJoinPlan,
-        keys: usize,
-        node: ExecNode<'_>,
-    ) -> GroupCodes {
-        let mut codes = GroupCodes::of(value, plan, keys, node);
-        let given = u64::from(codes.of_values.code(None));
-        debug_assert_eq!(given, condition_code::NULL_VALUE);
-        codes
     }
 
     /// Starts a batch of `rows` small rows, none of which has a code. One more row stands for a

@@ -12,7 +12,9 @@ use lanes_columnar::vector::value::{Operand, Value};
 
 use super::given_key::GivenKey;
 use super::key_types;
+use super::match_condition::MatchCondition;
 use super::plan::{HashJoinPlan, JoinKind};
+use super::small_columns::SmallColumns;
 use super::small_side::SmallSide;
 use super::stage::Batch;
 use super::unmatched::UnmatchedRows;
@@ -20,6 +22,7 @@ use super::vector_child::OpenVectors;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Translation, Translator};
 use crate::pg::exec::node::ExecNode;
+use crate::pg::ports;
 
 /// A small side, its keys, and the small rows that the rows of the current vector have found.
 pub struct JoinedSide {
@@ -35,6 +38,8 @@ pub struct JoinedSide {
     /// The keys over earlier sides, and the operands that hold their codes.
     given_keys: Vec<GivenKey>,
     operands: Vec<Operand>,
+    /// What else a small row has to meet to be a match.
+    conditions: Vec<MatchCondition>,
 }
 
 impl JoinedSide {
@@ -77,7 +82,11 @@ impl JoinedSide {
                 false => key_types::widened(key, small.key_number(index)),
             })
             .collect();
+        let conditions = dimension.conditions.iter();
+        let conditions =
+            conditions.map(|condition| MatchCondition::of(*condition, plan, node, translator));
         Ok(JoinedSide {
+            conditions: conditions.collect::<Translation<_>>()?,
             small,
             join: EqualJoin::new(keys),
             kind: dimension.kind,
@@ -89,9 +98,11 @@ impl JoinedSide {
         })
     }
 
-    /// Whether it has a key over an earlier side.
-    pub fn has_given_keys(&self) -> bool {
-        !self.given_keys.is_empty()
+    /// Whether its matches depend on the rows that earlier sides have found. Its place among the sides is given.
+    pub fn depends_on_others(&self, place: usize, columns: &SmallColumns) -> bool {
+        let mut conditions = self.conditions.iter();
+        let reads_before = conditions.any(|condition| condition.reads_before(place, columns));
+        !self.given_keys.is_empty() || reads_before
     }
 
     /// Prepares the keys over earlier sides, once all sides have started a batch.
@@ -142,18 +153,19 @@ impl JoinedSide {
     pub fn find(
         &mut self,
         before: &[JoinedSide],
-        frame: &Frame<'_>,
+        (frame, columns): (&Frame<'_>, &mut SmallColumns),
         selection: &mut Selection,
     ) -> Evaluation<()> {
         self.matched = *selection;
         for key in &mut self.given_keys {
             key.gather(before, &mut self.small, selection);
         }
-        let frame = Frame {
+        let of_keys = Frame {
             joined: &self.operands,
             ..*frame
         };
-        self.join.find(&frame, &mut self.matched)?;
+        self.join.find(&of_keys, &mut self.matched)?;
+        self.meet_conditions(before, frame, columns)?;
         self.note_matches();
         match self.kind {
             JoinKind::Inner | JoinKind::Semi | JoinKind::Right => *selection = self.matched,
@@ -171,15 +183,59 @@ impl JoinedSide {
     }
 
     /// Moves each row that has another small row on to it, and deselects the other rows.
-    pub fn find_next(&mut self, selection: &mut Selection) {
+    ///
+    /// # Errors
+    /// The first error that a condition raises.
+    pub fn find_next(
+        &mut self,
+        before: &[JoinedSide],
+        (frame, columns): (&Frame<'_>, &mut SmallColumns),
+        selection: &mut Selection,
+    ) -> Evaluation<()> {
         match self.kind.wants_keys_alone() {
             true => self.matched = Selection::NONE,
             false => {
                 self.join.find_next(&mut self.matched);
+                self.meet_conditions(before, frame, columns)?;
                 self.note_matches();
             }
         }
         *selection = self.matched;
+        Ok(())
+    }
+
+    /// Moves the matched rows on until their small rows meet the conditions. Rows without such a small row are no
+    /// longer matched.
+    fn meet_conditions(
+        &mut self,
+        before: &[JoinedSide],
+        frame: &Frame<'_>,
+        columns: &mut SmallColumns,
+    ) -> Evaluation<()> {
+        if self.conditions.is_empty() {
+            return Ok(());
+        }
+        let mut conditions = std::mem::take(&mut self.conditions);
+        let (mut asked, mut met) = (self.matched, Selection::NONE);
+        let mut result = Ok(());
+        while !asked.is_empty() && result.is_ok() {
+            let own = &*self;
+            let side = |index: usize| before.get(index).unwrap_or(own);
+            let mut meeting = asked;
+            result = conditions
+                .iter_mut()
+                .try_for_each(|condition| match meeting.is_empty() {
+                    true => Ok(()),
+                    false => condition.narrow(side, frame, columns, &mut meeting),
+                });
+            met = met.or(&meeting);
+            asked = asked.and_not(&meeting);
+            self.join.find_next(&mut asked);
+            ports::CHECK_FOR_INTERRUPTS();
+        }
+        self.conditions = conditions;
+        self.matched = met;
+        result
     }
 
     fn note_matches(&mut self) {
@@ -195,6 +251,14 @@ impl JoinedSide {
         let rows = self.unmatched.next(VECTOR_ROWS);
         self.join.give(rows.iter().copied());
         rows.len()
+    }
+
+    /// Gives the first rows of the vector the small rows of the selected rows.
+    pub fn give_selected(&mut self, selection: &Selection) {
+        let mut rows = Vec::with_capacity(VECTOR_ROWS);
+        let found = self.join.found().rows();
+        selection.for_each(|row| rows.push(found[row]));
+        self.join.give(rows.into_iter());
     }
 
     /// Bytes of memory that the batch takes.

@@ -20,9 +20,11 @@
 //! | [`shared_rows`] | rows of the child's own small sides, each of which many of its rows share |
 //! | [`small_row`], [`small_column`] | one row, and one column, of a small side |
 //! | [`small_expression`] | an expression over the rows of a small side |
-//! | [`group_codes`], [`coded`] | grouping expressions, FILTER conditions and counted values over a small side: a code for each small row |
+//! | [`group_codes`], [`coded`] | grouping expressions, conditions and counted values over a small side: a code for each small row |
 //! | [`stage`], [`joined_side`] | the join under execution, and one of its sides |
 //! | [`given_key`] | a key over the columns of an earlier side |
+//! | [`match_condition`] | conditions between the sides that are no keys |
+//! | [`small_columns`] | the columns of small sides that the engine reads, for the rows of a vector |
 //! | [`unmatched`] | small rows that no left row has found |
 //! | [`output`] | the sources of the columns of joined rows |
 //!
@@ -51,6 +53,9 @@
 //! - Several processes may join, each the rows of the segments that it takes with all rows of the small sides. No other
 //!   plan can take over from a worker. So the sides that are not read in batches are tables that fit in memory as a
 //!   whole, and the join returns no small rows without a match, which each process would return.
+//! - Further conditions between the sides decide about a match, in outer joins too: a left row moves on to its next small
+//!   row until one meets them. Conditions on the rows that an outer join returns are evaluated on joined rows. SEMI and
+//!   ANTI joins keep rows instead of keys if a condition reads them.
 //! - A grouping expression over a small side is evaluated when a small row first finds a left row. So
 //!   it fails only where PostgreSQL would evaluate it too.
 //! - Conditions on the lanes table are evaluated before its rows are joined, in PostgreSQL's order.
@@ -61,8 +66,10 @@
 
 mod given_key;
 mod joined_side;
+mod match_condition;
 mod side_order;
 mod small_column;
+mod small_columns;
 mod small_row;
 mod small_vectors;
 mod unmatched;

@@ -5,6 +5,7 @@ use pgrx::pg_sys;
 use crate::expressions::joined_columns::JoinedColumns;
 use crate::expressions::translate::number_type;
 use crate::pg::columns::{self, Column};
+use crate::pg::explain::Explain;
 use crate::pg::tree::Relids;
 
 /// The kind of a join, in which the lanes table is the left side.
@@ -106,6 +107,8 @@ pub struct Dimension {
     pub kind: JoinKind,
     /// The keys over the lanes table, or over the columns of one earlier dimension.
     pub left_keys: Vec<*mut pg_sys::Node>,
+    /// Further conditions that a row of this side has to meet to be a match of a left row.
+    pub conditions: Vec<*mut pg_sys::Node>,
 }
 
 /// A column of a small side that the query needs.
@@ -127,6 +130,8 @@ pub struct HashJoinPlan {
     /// The small sides in the order in which they are joined. The plan of each returns its keys,
     /// then its outputs in their order.
     pub dimensions: Vec<Dimension>,
+    /// Conditions on the rows that outer joins return.
+    pub filters: Vec<*mut pg_sys::Node>,
     /// The columns of small sides that the query needs.
     pub outputs: Vec<SmallColumn>,
     /// The dimension that may be read in batches, with one scan of the lanes table for each. The
@@ -142,6 +147,35 @@ impl HashJoinPlan {
             .flat_map(|dimension| &dimension.left_keys)
             .copied()
             .collect()
+    }
+
+    /// The conditions of all dimensions.
+    pub fn match_conditions(&self) -> Vec<*mut pg_sys::Node> {
+        let dimensions = self.dimensions.iter();
+        let conditions = dimensions.flat_map(|dimension| &dimension.conditions);
+        conditions.copied().collect()
+    }
+
+    /// The conditions of all dimensions, and those on the rows that outer joins return.
+    pub fn conditions(&self) -> Vec<*mut pg_sys::Node> {
+        let mut conditions = self.match_conditions();
+        conditions.extend(&self.filters);
+        conditions
+    }
+
+    /// Writes the join's properties for EXPLAIN.
+    pub fn explain(&self, explain: &Explain) {
+        explain.text(c"Hash Join", &self.kinds());
+        explain.expressions(c"Join Key", &self.left_keys());
+        explain.conditions(c"Join Filter", &self.match_conditions());
+        explain.conditions(c"Joined Row Filter", &self.filters);
+    }
+
+    /// The keys and the conditions, as a plan stores them.
+    pub fn expressions(&self) -> Vec<*mut pg_sys::Node> {
+        let mut expressions = self.left_keys();
+        expressions.extend(self.conditions());
+        expressions
     }
 
     /// The outputs as expressions.
@@ -166,37 +200,45 @@ impl HashJoinPlan {
         kinds.join(", ")
     }
 
-    /// The numbers that a plan stores beside the keys and outputs: the number of dimensions, the
-    /// divided one, the kind and number of keys of each, and the dimension of each output.
+    /// The numbers that a plan stores beside the expressions and outputs: the number of dimensions, the divided one,
+    /// the kind and the numbers of keys and conditions of each, and the dimension of each output.
     pub fn numbers(&self) -> Vec<i32> {
         let divided = self.divided.map_or(-1, |divided| divided as i32);
         let mut numbers = vec![self.dimensions.len() as i32, divided];
         for dimension in &self.dimensions {
-            numbers.extend([dimension.kind.number(), dimension.left_keys.len() as i32]);
+            let counts = [dimension.left_keys.len(), dimension.conditions.len()];
+            numbers.push(dimension.kind.number());
+            numbers.extend(counts.map(|count| count as i32));
         }
         numbers.extend(self.outputs.iter().map(|output| output.dimension as i32));
         numbers
     }
 
-    /// Restores the join from its keys, columns and [numbers](Self::numbers); `None` if it has
-    /// no dimension.
+    /// Restores the join from its [expressions](Self::expressions), columns and [numbers](Self::numbers); `None` if it
+    /// has no dimension.
     pub fn of_numbers(
         table: u32,
-        left_keys: Vec<*mut pg_sys::Node>,
+        expressions: Vec<*mut pg_sys::Node>,
         columns: Vec<*mut pg_sys::Node>,
         numbers: &[i32],
     ) -> Option<HashJoinPlan> {
         let (&count, numbers) = numbers.split_first().filter(|(count, _)| **count > 0)?;
         let (&divided, numbers) = numbers.split_first()?;
-        let (dimensions, numbers) = numbers.split_at_checked(2 * count as usize)?;
-        let mut left_keys = left_keys.into_iter();
+        let (of_dimensions, numbers) = numbers.split_at_checked(3 * count as usize)?;
+        let mut expressions = expressions.into_iter();
         let dimension = |numbers: &[i32]| {
             Some(Dimension {
                 kind: JoinKind::from_number(numbers[0])?,
-                left_keys: left_keys.by_ref().take(numbers[1] as usize).collect(),
+                left_keys: expressions.by_ref().take(numbers[1] as usize).collect(),
+                conditions: Vec::new(),
             })
         };
-        let dimensions = dimensions.chunks(2).map(dimension).collect::<Option<_>>()?;
+        let dimensions = of_dimensions.chunks(3).map(dimension);
+        let mut dimensions = dimensions.collect::<Option<Vec<_>>>()?;
+        for (dimension, numbers) in dimensions.iter_mut().zip(of_dimensions.chunks(3)) {
+            let conditions = expressions.by_ref().take(numbers[2] as usize);
+            dimension.conditions = conditions.collect();
+        }
         let output = |(column, &dimension): (*mut pg_sys::Node, &i32)| SmallColumn {
             column,
             dimension: dimension as usize,
@@ -204,6 +246,7 @@ impl HashJoinPlan {
         Some(HashJoinPlan {
             table,
             dimensions,
+            filters: expressions.collect(),
             outputs: columns.into_iter().zip(numbers).map(output).collect(),
             divided: usize::try_from(divided).ok(),
         })
@@ -243,6 +286,19 @@ impl HashJoinPlan {
         before.filter(|other| other.dimension == dimension).count()
     }
 
+    /// A copy of an expression whose columns of a small side are those of the outer row. Each row of a small side has
+    /// its keys before its outputs.
+    pub fn over_slots(&self, expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
+        columns::renumbered(expression, |column| {
+            let Some(place) = self.place_of(column).filter(|_| !self.is_left(&column)) else {
+                return (column.table, column.number);
+            };
+            let keys = &self.dimensions[self.outputs[place].dimension].left_keys;
+            let number = (keys.len() + self.place_in_dimension(place)) as i16 + 1;
+            (pg_sys::OUTER_VAR, number)
+        })
+    }
+
     fn is_left(&self, column: &Column) -> bool {
         column.table as u32 == self.table
     }
@@ -260,7 +316,7 @@ impl HashJoinPlan {
     }
 
     /// The indexes among all outputs of the columns in an expression.
-    fn places(&self, expression: *mut pg_sys::Node) -> impl Iterator<Item = usize> {
+    pub fn places(&self, expression: *mut pg_sys::Node) -> impl Iterator<Item = usize> {
         let columns = columns::columns(expression).into_iter();
         columns.filter_map(|column| self.place_of(column))
     }

@@ -4,6 +4,7 @@ use lanes_columnar::aggregate::Key;
 use pgrx::pg_sys;
 
 use super::key_types;
+use super::match_condition;
 use super::plan::{Dimension, HashJoinPlan, JoinKind};
 use super::small_side::ROW_BYTES;
 use crate::custom_scan::names;
@@ -216,18 +217,22 @@ impl<'p> Sides<'p> {
     pub fn join(self, root: PlannerInfo<'p>) -> Translation<HashJoin<'p>> {
         let mut translator = Translator::new(Scalars::Unknown);
         let (mut dimensions, mut small_keys) = (Vec::new(), Vec::new());
+        let mut filters = Vec::new();
         for (index, side) in self.dimensions.iter().enumerate() {
             let before = &self.dimensions[..index];
-            let (left, small) = side.keys(root, self.lanes, before, &mut translator)?;
+            let compared = side.compared(root, self.lanes, before, &mut translator)?;
             dimensions.push(Dimension {
                 kind: side.kind,
-                left_keys: left,
+                left_keys: compared.left_keys,
+                conditions: compared.conditions,
             });
-            small_keys.push(small);
+            small_keys.push(compared.small_keys);
+            filters.extend(compared.filters);
         }
         let plan = HashJoinPlan {
             table: self.lanes.relid(),
             dimensions,
+            filters,
             outputs: Vec::new(),
             divided: self.divided(),
         };
@@ -244,9 +249,10 @@ impl<'p> Sides<'p> {
             plan,
             small_keys,
         };
-        for key in join.plan.left_keys() {
-            join.want(key)?;
+        for expression in join.plan.expressions() {
+            join.want(expression)?;
         }
+        match_condition::check(&join.plan)?;
         Ok(join)
     }
 
@@ -264,9 +270,18 @@ impl<'p> Sides<'p> {
     }
 }
 
-/// The keys of a join: those over the lanes table or an earlier side, and those over the small
-/// side.
-type Keys = (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>);
+/// The conditions of a join with a small side.
+#[derive(Default)]
+struct Compared {
+    /// The keys over the lanes table or an earlier side.
+    left_keys: Vec<*mut pg_sys::Node>,
+    /// The keys over the small side.
+    small_keys: Vec<*mut pg_sys::Node>,
+    /// Further conditions on a match.
+    conditions: Vec<*mut pg_sys::Node>,
+    /// Conditions on the rows that an outer join returns.
+    filters: Vec<*mut pg_sys::Node>,
+}
 
 impl<'p> Side<'p> {
     /// Whether it is a table, or the series of a metric, all of whose rows fit in memory, with and without conditions on
@@ -291,57 +306,86 @@ impl<'p> Side<'p> {
         f64::from(width) + ROW_BYTES as f64
     }
 
-    /// The keys of the join with this side, which follows the sides `before`.
+    /// The conditions of the join with this side, which follows the sides `before`, in PostgreSQL's order.
     ///
     /// # Errors
     /// Why the join cannot be vectorised.
-    fn keys(
+    fn compared(
         &self,
         root: PlannerInfo<'p>,
         lanes: RelOptInfo<'p>,
         before: &[Side<'p>],
         translator: &mut Translator,
-    ) -> Translation<Keys> {
-        let (mut left_keys, mut small_keys) = (Vec::new(), Vec::new());
-        for condition in self.conditions {
-            let is_outer = !matches!(self.kind, JoinKind::Inner | JoinKind::Semi);
-            if is_outer && condition.is_pushed_down() {
-                return Err("a condition on the result of an outer join".into());
-            }
+    ) -> Translation<Compared> {
+        let mut compared = Compared::default();
+        let mut no_key = None;
+        let mut conditions: Vec<_> = self.conditions.iter().collect();
+        let cost = |condition: &RestrictInfo<'p>| root.qual_cost(*condition).per_tuple;
+        conditions.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+        for condition in conditions {
             if condition.security_level() > 0 {
                 return Err("a join behind a security barrier".into());
             }
-            let comparison = condition
-                .comparison()
-                .filter(|_| !condition.pseudoconstant());
-            let Some((clause, operands)) = comparison else {
-                return Err("a condition of the join that is no equality".into());
-            };
-            let relations = operands.map(|operand| outer_joins::tables_of(root, operand));
-            let is_of = |tables: Relids<'_>, side: &Side<'_>| {
-                !tables.is_empty() && tables.is_subset_of(side.small.relids())
-            };
-            let is_lane = |tables: Relids<'_>| tables.equals(lanes.relids());
-            let is_before = |tables| before.iter().any(|side| is_of(tables, side));
-            let is_left = |tables| is_lane(tables) || is_before(tables);
-            let (left, small) = match relations.map(|tables| is_of(tables, self)) {
-                [false, true] if is_left(relations[0]) => (0, 1),
-                [true, false] if is_left(relations[1]) => (1, 0),
-                _ => return Err("a condition of the join that mixes its sides".into()),
-            };
-            let is_lane = is_lane(relations[left]);
-            let (left, small) = (operands[left], operands[small]);
-            match is_lane {
-                true => key(translator, clause, left, small)?,
-                false => key_types::check_given(clause, left, small)?,
+            if condition.pseudoconstant() {
+                return Err("a condition of the join without columns".into());
             }
-            left_keys.push(left.as_ptr());
-            small_keys.push(small.as_ptr());
+            let clause = condition.clause();
+            let is_outer = !matches!(self.kind, JoinKind::Inner | JoinKind::Semi);
+            if is_outer && condition.is_pushed_down() {
+                compared.filters.push(clause.as_ptr());
+                continue;
+            }
+            match self.key(root, lanes, before, translator, condition) {
+                Ok([left, small]) => {
+                    compared.left_keys.push(left.as_ptr());
+                    compared.small_keys.push(small.as_ptr());
+                }
+                Err(reason) => {
+                    compared.conditions.push(clause.as_ptr());
+                    no_key.get_or_insert(reason);
+                }
+            }
         }
-        match left_keys.is_empty() {
-            true => Err("a join without an equality".into()),
-            false => Ok((left_keys, small_keys)),
+        match compared.left_keys.is_empty() {
+            true => Err(no_key.unwrap_or_else(|| "a join without an equality".into())),
+            false => Ok(compared),
         }
+    }
+
+    /// The two sides of a key: over the lanes table or one of the sides `before`, and over this side.
+    ///
+    /// # Errors
+    /// Why a condition is no key.
+    fn key(
+        &self,
+        root: PlannerInfo<'p>,
+        lanes: RelOptInfo<'p>,
+        before: &[Side<'p>],
+        translator: &mut Translator,
+        condition: RestrictInfo<'p>,
+    ) -> Translation<[Expr<'p>; 2]> {
+        let Some((clause, operands)) = condition.comparison() else {
+            return Err("a condition of the join that is no equality".into());
+        };
+        let relations = operands.map(|operand| outer_joins::tables_of(root, operand));
+        let is_of = |tables: Relids<'_>, side: &Side<'_>| {
+            !tables.is_empty() && tables.is_subset_of(side.small.relids())
+        };
+        let is_lane = |tables: Relids<'_>| tables.equals(lanes.relids());
+        let is_before = |tables| before.iter().any(|side| is_of(tables, side));
+        let is_left = |tables| is_lane(tables) || is_before(tables);
+        let (left, small) = match relations.map(|tables| is_of(tables, self)) {
+            [false, true] if is_left(relations[0]) => (0, 1),
+            [true, false] if is_left(relations[1]) => (1, 0),
+            _ => return Err("a condition of the join that mixes its sides".into()),
+        };
+        let is_lane = is_lane(relations[left]);
+        let (left, small) = (operands[left], operands[small]);
+        match is_lane {
+            true => key(translator, clause, left, small)?,
+            false => key_types::check_given(clause, left, small)?,
+        }
+        Ok([left, small])
     }
 }
 

@@ -4,7 +4,6 @@ use pgrx::pg_sys;
 
 use super::plan::HashJoinPlan;
 use super::small_side::SmallSide;
-use crate::pg::columns;
 use crate::pg::exec::expression::{RowContext, RowExpression};
 use crate::pg::exec::node::ExecNode;
 
@@ -16,20 +15,13 @@ pub struct SmallExpression {
 }
 
 impl SmallExpression {
-    /// Prepares an expression of the node's plan. It is over one small side, whose plan returns
-    /// `keys` keys before its outputs.
+    /// Prepares an expression of the node's plan, which is over one small side.
     pub fn of(
         expression: *mut pg_sys::Node,
         plan: &HashJoinPlan,
-        keys: usize,
         node: ExecNode<'_>,
     ) -> SmallExpression {
-        let number = |column: columns::Column| {
-            let place = plan.place_of(column).unwrap_or_default();
-            let number = (keys + plan.place_in_dimension(place)) as i16 + 1;
-            (pg_sys::OUTER_VAR, number)
-        };
-        let of_slot = columns::renumbered(expression, number);
+        let of_slot = plan.over_slots(expression);
         let memory = node.lasting_memory();
         SmallExpression {
             expression: memory.enter(|| node.initialise_uncompiled(of_slot)),

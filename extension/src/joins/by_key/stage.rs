@@ -8,21 +8,21 @@
 //! So each left row meets each combination of its small rows once. A left row for which some
 //! side finds nothing is dropped from all sides at once, so a side that starts anew always finds
 //! the same rows again. The exception is a side with a key over an earlier side: its rows depend
-//! on the small row found there. Then the earlier side moves on until all later sides find a
-//! row.
+//! on the small row found there. So do the rows of a side with a condition that reads an earlier
+//! one. Then the earlier side moves on until all later sides find a row.
 
-use lanes_columnar::join::joined_column::JoinedColumn;
 use lanes_columnar::join::key_set::KeySet;
-use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Operand;
 use pgrx::pg_sys;
 
-use super::group_codes::GroupCodes;
 use super::joined_side::JoinedSide;
+use super::match_condition::MatchCondition;
 use super::plan::HashJoinPlan;
+use super::small_columns::{Place, SmallColumns};
 use super::small_side::SmallSide;
 use super::vector_child::OpenVectors;
 use crate::expressions::translate::{Translation, Translator};
@@ -75,31 +75,17 @@ pub enum Batch {
 /// A hash join under execution.
 pub struct HashStage {
     sides: Vec<JoinedSide>,
-    has_given_keys: bool,
+    /// Whether the matches of some side depend on the small rows that earlier sides have found.
+    has_dependent_sides: bool,
+    /// Conditions on the rows that outer joins return.
+    filters: Vec<MatchCondition>,
     /// The side that may be read in batches.
     divided: Option<usize>,
-    /// The attributes that the keys need.
+    /// The attributes that the keys and the conditions need.
     looked_at: Vec<usize>,
-    /// The codes of grouping expressions, then those of conditions and counted values, each with its side.
-    codes: Vec<(usize, GroupCodes)>,
+    columns: SmallColumns,
     outputs: Vec<Place>,
-    /// Outputs that the engine needs as numbers. The numbers of this batch are here if the side
-    /// does not keep them itself.
-    wanted: Vec<(Place, Option<SeriesColumn>)>,
-    joined: Vec<JoinedColumn>,
-    operands: Vec<Operand>,
     counters: JoinCounters,
-}
-
-/// Makes the codes of an expression.
-type NewCodes = fn(*mut pg_sys::Node, &HashJoinPlan, usize, ExecNode<'_>) -> GroupCodes;
-
-/// The side and index of an output.
-#[derive(Clone, Copy)]
-struct Place {
-    side: usize,
-    /// The index among the outputs of its side.
-    output: usize,
 }
 
 impl HashStage {
@@ -118,51 +104,26 @@ impl HashStage {
     ) -> Translation<HashStage> {
         pg::malloc::keep_memory_of_queries();
         let before = translator.asked();
-        let outputs: Vec<Place> = (0..plan.outputs.len())
-            .map(|output| Place {
-                side: plan.outputs[output].dimension,
-                output: plan.place_in_dimension(output),
-            })
-            .collect();
-        let wanted: Vec<Place> = translator.given().iter().map(|&of| outputs[of]).collect();
+        let of_results = translator.given().len();
         let mut sides: Vec<JoinedSide> = Vec::new();
         for _ in &plan.dimensions {
             let side = JoinedSide::begin(plan, node, open, &sides, translator)?;
             sides.push(side);
         }
-        let mut codes = Vec::new();
-        let mut add = |expressions: &[*mut pg_sys::Node], of: NewCodes| -> Translation<()> {
-            for expression in expressions {
-                let side = plan.dimension_of(*expression)?;
-                let keys = plan.dimensions[side].left_keys.len();
-                codes.push((side, of(*expression, plan, keys, node)));
-            }
-            Ok(())
-        };
-        add(grouped, GroupCodes::of)?;
-        if let Some(coded) = translator.coded() {
-            add(&coded.conditions, GroupCodes::of_condition)?;
-            add(&coded.values, GroupCodes::of_value)?;
-        }
-        let numbers = codes.iter().map(|(_, codes)| Some(codes.codes().number));
-        let of_outputs = wanted
-            .iter()
-            .map(|place| sides[place.side].small.number(place.output));
-        let joined: Option<Vec<JoinedColumn>> = numbers
-            .chain(of_outputs)
-            .map(|number| number.map(JoinedColumn::new))
-            .collect();
-        let joined = joined.ok_or("a joined column that is no number")?;
+        let filters = plan.filters.iter();
+        let filters = filters.map(|filter| MatchCondition::of(*filter, plan, node, translator));
+        let filters = filters.collect::<Translation<_>>()?;
+        let columns = SmallColumns::of(plan, &sides, node, translator, (grouped, of_results))?;
+        let mut with_places = sides.iter().enumerate();
         Ok(HashStage {
-            has_given_keys: sides.iter().any(JoinedSide::has_given_keys),
+            has_dependent_sides: with_places
+                .any(|(place, side)| side.depends_on_others(place, &columns)),
             sides,
+            filters,
             divided: plan.divided,
             looked_at: translator.asked_since(&before).attributes(),
-            codes,
-            outputs,
-            wanted: wanted.into_iter().map(|place| (place, None)).collect(),
-            operands: joined.iter().map(JoinedColumn::operand).collect(),
-            joined,
+            columns,
+            outputs: Place::of_outputs(plan),
             counters: JoinCounters::default(),
         })
     }
@@ -189,13 +150,7 @@ impl HashStage {
             let (before, rest) = self.sides.split_at_mut(index);
             rest[0].begin_keys(before);
         }
-        for (side, codes) in &mut self.codes {
-            let side = &self.sides[*side];
-            codes.begin(side.join.rows(), side.needs_match(), &side.small);
-        }
-        for (place, numbers) in &mut self.wanted {
-            *numbers = self.sides[place.side].small.numbers(place.output);
-        }
+        self.columns.begin(&self.sides);
         let sides = self.sides.iter();
         self.counters = JoinCounters {
             rows: sides.clone().map(|side| side.small.rows()).sum(),
@@ -219,7 +174,7 @@ impl HashStage {
         self.sides.iter().flat_map(JoinedSide::key_sets).collect()
     }
 
-    /// The attributes that the keys need.
+    /// The attributes that the keys and the conditions need.
     pub fn looked_at(&self) -> &[usize] {
         &self.looked_at
     }
@@ -228,21 +183,19 @@ impl HashStage {
     /// does not return.
     ///
     /// # Errors
-    /// The first error that evaluating a key of a selected row raises.
+    /// The first error that evaluating a key or a condition for a selected row raises.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         self.find_from(0, frame, selection)?;
-        if self.has_given_keys {
-            return match selection.is_empty() {
-                true => self.find_next(frame, selection),
-                false => Ok(()),
-            };
-        }
-        if self.sides.len() > 1 {
+        if self.has_dependent_sides {
+            if selection.is_empty() {
+                self.move_on(frame, selection)?;
+            }
+        } else if self.sides.len() > 1 {
             for side in &mut self.sides {
                 side.matched.keep(selection);
             }
         }
-        Ok(())
+        self.filter(frame, selection)
     }
 
     fn find_from(
@@ -255,22 +208,28 @@ impl HashStage {
             let (before, rest) = self.sides.split_at_mut(index);
             match selection.is_empty() {
                 true => rest[0].matched = Selection::NONE,
-                false => rest[0].find(before, frame, selection)?,
+                false => rest[0].find(before, (frame, &mut self.columns), selection)?,
             }
         }
         Ok(())
     }
 
-    /// Moves each selected row on to its next small rows, and deselects the rows that have no
+    /// Moves each row that was found on to its next small rows, and selects the rows that have
     /// more.
     ///
     /// # Errors
     /// As for [`Self::find`].
     pub fn find_next(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        self.move_on(frame, selection)?;
+        self.filter(frame, selection)
+    }
+
+    fn move_on(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         let last = self.sides.len() - 1;
         let mut side = last;
         loop {
-            self.sides[side].find_next(selection);
+            let (before, rest) = self.sides.split_at_mut(side);
+            rest[0].find_next(before, (frame, &mut self.columns), selection)?;
             if !selection.is_empty() {
                 self.find_from(side + 1, frame, selection)?;
                 if !selection.is_empty() {
@@ -287,42 +246,63 @@ impl HashStage {
         }
     }
 
-    /// Moves on to the next small rows of the batch that no left row has found; returns their
-    /// number, 0 at the end. They become the first rows of a vector whose lanes are all NULL.
+    /// Deselects the joined rows that the conditions on them reject, and moves on if none is left.
+    fn filter(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        while !self.filters.is_empty() && !selection.is_empty() {
+            self.narrow(frame, selection)?;
+            if !selection.is_empty() {
+                return Ok(());
+            }
+            self.move_on(frame, selection)?;
+        }
+        Ok(())
+    }
+
+    /// Deselects the joined rows that the conditions on them reject.
+    fn narrow(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        let sides = &self.sides;
+        for filter in &mut self.filters {
+            if !selection.is_empty() {
+                let side = |index: usize| &sides[index];
+                filter.narrow(side, frame, &mut self.columns, selection)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves on to the next small rows of the batch that no left row has found, and that the conditions on joined rows do
+    /// not reject; returns their number, 0 at the end. They become the first rows of a vector whose lanes are all NULL.
     /// All left rows have found their rows already.
-    pub fn next_unmatched(&mut self) -> usize {
-        match &mut self.sides[..] {
-            [side] => side.next_unmatched(),
-            _ => 0,
+    ///
+    /// # Errors
+    /// The first error that a condition raises.
+    pub fn next_unmatched(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
+        loop {
+            let [side] = &mut self.sides[..] else {
+                return Ok(0);
+            };
+            let rows = side.next_unmatched();
+            if rows == 0 || self.filters.is_empty() {
+                return Ok(rows);
+            }
+            let mut selection = Selection::first(rows);
+            self.narrow(&Frame::of_nulls(rows, scalars), &mut selection)?;
+            if !selection.is_empty() {
+                self.sides[0].give_selected(&selection);
+                return Ok(selection.count());
+            }
+            ports::CHECK_FOR_INTERRUPTS();
         }
     }
 
     /// Looks up the codes and numbers of the small rows that were found.
     pub fn gather(&mut self, selection: &Selection) {
-        for (side, codes) in &mut self.codes {
-            if codes.are_known() {
-                continue;
-            }
-            let side = &self.sides[*side];
-            let evaluate = |small_row| codes.evaluate(small_row, &side.small);
-            side.join.found().each(selection, evaluate);
-        }
-        let codes = self.codes.iter();
-        let codes = codes.map(|(side, codes)| (*side, Some(codes.codes())));
-        let numbers = self.wanted.iter().map(|(place, numbers)| {
-            let kept = || self.sides[place.side].small.kept_numbers(place.output);
-            (place.side, numbers.as_ref().or_else(kept))
-        });
-        for (joined, (side, column)) in self.joined.iter_mut().zip(codes.chain(numbers)) {
-            if let Some(column) = column {
-                joined.gather_found(column, self.sides[side].join.found(), selection);
-            }
-        }
+        self.columns.gather_results(&self.sides, selection);
     }
 
     /// The operands for the rows of the vector: codes, then numbers.
     pub fn operands(&self) -> &[Operand] {
-        &self.operands
+        self.columns.operands()
     }
 
     /// The number of the row of the first small side that a row of the vector has found.
@@ -360,7 +340,6 @@ impl HashStage {
 
     /// The values of the grouping expressions by code, followed by those of the conditions.
     pub fn values(&self) -> Vec<Vec<Option<pg_sys::Datum>>> {
-        let codes = self.codes.iter();
-        codes.map(|(_, codes)| codes.values().to_vec()).collect()
+        self.columns.values()
     }
 }

@@ -373,7 +373,7 @@ impl Program {
         };
         let mut passed = 0;
         loop {
-            let rows = stage.next_unmatched();
+            let rows = stage.next_unmatched(scalars)?;
             if rows == 0 {
                 return Ok(passed);
             }
@@ -420,7 +420,7 @@ fn translator(plan: &EnginePlan, scalars: Scalars, codes: usize) -> Translator {
     let translator = match (&plan.join, &plan.hash_join) {
         (Some(join), _) => Translator::of_joined(scalars, join.joined_columns(plan.index)),
         (None, Some(join)) => {
-            let coded = coded::of_calls(join, plan.calls.iter().copied());
+            let coded = coded::of_all(join, plan.calls.iter().copied());
             Translator::of_joined(scalars, join.joined_columns(codes)).with_coded(coded)
         }
         (None, None) => Translator::new(scalars),

@@ -179,7 +179,7 @@ pub(super) fn translator<'p>(
         }
         (None, Some(join)) => {
             let calls = leaves.iter().filter_map(|leaf| leaf.downcast());
-            let coded = coded::of_calls(&join.plan, calls);
+            let coded = coded::of_all(&join.plan, calls);
             Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes))
                 .with_coded(coded)
         }

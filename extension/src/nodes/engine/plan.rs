@@ -5,7 +5,7 @@
 //! | numbers | counts of the ten parts of `custom_scan_tlist`; flags; the [order](GroupOrder) of groups; the [limit](RowLimit) of joined rows; two numbers for each absent column; the [limit](GroupLimit) of groups; the [numbers](HashJoinPlan::numbers) of a hash join |
 //! | nodes | the join by time |
 //! | `custom_exprs` | parameters of all expressions, as PostgreSQL looks only there for what makes a node run again |
-//! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping expressions that replace keys; the sort key of a limit of joined rows; a column of the table |
+//! | `custom_scan_tlist` | keys, or the columns that a join returns; aggregates; [absent](Absent) columns; conditions; conditions above a join by time; its expressions; a hash join's keys and conditions; its outputs; grouping expressions that replace keys; the sort key of a limit of joined rows; a column of the table |
 //!
 //! Conditions are in the target list, [hidden](Targets::push_hidden), because PostgreSQL adjusts
 //! their columns there when it combines plans. The node never returns them. The column at the end
@@ -66,7 +66,7 @@ pub enum Joined<'a, 'p> {
 
 /// The parts of a join in a stored plan.
 struct JoinParts<'p> {
-    /// Conditions above a join by time; its expressions; a hash join's keys; its outputs; grouping
+    /// Conditions above a join by time; its expressions; a hash join's keys and conditions; its outputs; grouping
     /// expressions that replace keys.
     hidden: [List<'p, Expr<'p>>; 5],
     /// The join by time.
@@ -95,9 +95,9 @@ impl<'p> Joined<'_, 'p> {
                 }
             }
             Joined::ByHash(plan, grouped) => {
-                let (left_keys, outputs) = (views(plan.left_keys()), views(plan.columns()));
+                let (compared, outputs) = (views(plan.expressions()), views(plan.columns()));
                 JoinParts {
-                    hidden: [none, none, left_keys, outputs, grouped],
+                    hidden: [none, none, compared, outputs, grouped],
                     nodes: none,
                     numbers: plan.numbers(),
                 }
@@ -162,7 +162,7 @@ impl<'p> Engine<'_, 'p> {
     /// The list that a path of the node stores.
     pub fn stored(&self) -> List<'p, Expr<'p>> {
         let JoinParts {
-            hidden: [above, expressions, left_keys, outputs, grouped],
+            hidden: [above, expressions, compared, outputs, grouped],
             nodes,
             numbers: of_join,
         } = self.join.parts();
@@ -179,7 +179,7 @@ impl<'p> Engine<'_, 'p> {
             self.quals,
             above,
             expressions,
-            left_keys,
+            compared,
             outputs,
             grouped,
             sorted,
@@ -272,7 +272,7 @@ impl EnginePlan {
         let mut all: Vec<*mut pg_sys::Node> = parts.into_iter().flatten().copied().collect();
         all.extend(self.calls.iter().map(|call| call.as_expr().as_ptr()));
         if let Some(join) = &self.hash_join {
-            all.extend(join.left_keys());
+            all.extend(join.expressions());
         }
         if let Some(join) = &self.join {
             all.extend(join.left_expressions());
@@ -310,14 +310,14 @@ impl EnginePlan {
         let (quals, quals_above, of_join) = (hidden(3), hidden(4), hidden(5));
         let join = private_data::nodes(plan);
         let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
-        let (left_keys, outputs, grouped) = (hidden(6), hidden(7), hidden(8));
+        let (compared, outputs, grouped) = (hidden(6), hidden(7), hidden(8));
         let sorted = hidden(9).first().map(|key| plan_node((*key).cast()));
         let table = expressions.next().expect("the table's column is last");
         let index = table_of(table);
         let after = &numbers[of_absent.end..];
         let (limit, of_limit) = GroupLimit::of_numbers(after);
         let of_join = &after[of_limit..];
-        let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, of_join);
+        let hash_join = HashJoinPlan::of_numbers(index, compared, outputs, of_join);
         EnginePlan {
             keys: if grouped.is_empty() { keys } else { grouped },
             calls,
@@ -342,8 +342,7 @@ impl EnginePlan {
             explain.text(c"Time Join", &join.describe());
         }
         if let Some(join) = &self.hash_join {
-            explain.text(c"Hash Join", &join.kinds());
-            explain.expressions(c"Join Key", &join.left_keys());
+            join.explain(explain);
         }
         if let Some(limit) = &self.row_limit {
             limit.explain(explain);

@@ -240,8 +240,7 @@ fn join_sources(
             shared.push(SharedRows::of(dimension));
             shared.len() - 1
         });
-        let keys = join.dimensions[dimension].left_keys.len();
-        let evaluated = SmallExpression::of(expression, join, keys, node);
+        let evaluated = SmallExpression::of(expression, join, node);
         let column = shared[of].add(evaluated, columns::type_of(expression));
         sources.push(ColumnSource::Shared { of, column });
     }

@@ -3,7 +3,7 @@
 //!
 //! | numbers | custom_exprs | custom_scan_tlist |
 //! |---|---|---|
-//! | counts of the six parts; flags of each sort key; the numbers of the join | parameters of all expressions | columns that the node returns, conditions, grouping expressions, sort keys, the join's keys, its outputs; a column of the table |
+//! | counts of the six parts; flags of each sort key; the numbers of the join | parameters of all expressions | columns that the node returns, conditions, grouping expressions, sort keys, the join's keys and conditions, its outputs; a column of the table |
 //!
 //! The last child is PostgreSQL's own plan, which [takes over](stand_in) if the small side or the groups exceed their
 //! memory limit.
@@ -201,7 +201,7 @@ impl<'p> LatestJoinPlan<'p> {
     pub fn expressions(&self) -> impl Iterator<Item = *mut pg_sys::Node> {
         let keys = self.keys.iter().map(|key| key.expression.as_ptr());
         let others = [&self.quals, &self.groups].into_iter().flatten().copied();
-        others.chain(self.join.left_keys()).chain(keys)
+        others.chain(self.join.expressions()).chain(keys)
     }
 
     /// The data that a path stores.
@@ -211,13 +211,13 @@ impl<'p> LatestJoinPlan<'p> {
             .iter()
             .map(|key| key.expression.as_ptr())
             .collect();
-        let (left_keys, outputs) = (self.join.left_keys(), self.join.columns());
+        let (compared, outputs) = (self.join.expressions(), self.join.columns());
         let parts: [&[*mut pg_sys::Node]; 6] = [
             &self.columns,
             &self.quals,
             &self.groups,
             &keys,
-            &left_keys,
+            &compared,
             &outputs,
         ];
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
@@ -252,7 +252,7 @@ impl<'p> LatestJoinPlan<'p> {
             entries.map(hidden).collect()
         };
         let (quals, groups, ordered_by) = (hidden(1), hidden(2), hidden(3));
-        let (left_keys, outputs) = (hidden(4), hidden(5));
+        let (compared, outputs) = (hidden(4), hidden(5));
         let table = expressions.next().expect("the table's column is last");
         let (orders, of_join) = numbers[6..].split_at(ordered_by.len());
         let key = |(expression, flags): (*mut pg_sys::Node, &i32)| OrderedBy {
@@ -265,7 +265,7 @@ impl<'p> LatestJoinPlan<'p> {
             quals,
             groups,
             keys: ordered_by.into_iter().zip(orders).map(key).collect(),
-            join: HashJoinPlan::of_numbers(table_of(table), left_keys, outputs, of_join)
+            join: HashJoinPlan::of_numbers(table_of(table), compared, outputs, of_join)
                 .expect("the plan of a join stores it"),
             reasons: private_data::reasons(plan),
         }
@@ -276,8 +276,7 @@ impl<'p> LatestJoinPlan<'p> {
         explain.table(self.join.table);
         explain.expressions(c"Group Key", &self.groups);
         sort_key::explain_order(explain, &self.keys);
-        explain.text(c"Hash Join", &self.join.kinds());
-        explain.expressions(c"Join Key", &self.join.left_keys());
+        self.join.explain(explain);
         explain.quals(&self.quals);
         explain.reasons(self.reasons);
     }

@@ -24,6 +24,7 @@ use crate::custom_scan::{privilege, stand_in};
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, sort_key};
+use crate::joins::by_key::coded;
 use crate::joins::by_key::output::Output;
 use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
 use crate::pg::exec::child::Child;
@@ -213,7 +214,8 @@ impl Pass {
         let grouped: Vec<_> = plan.groups.iter().copied().filter(is_joined).collect();
         let scalars = Scalars::of(node);
         let joined = plan.join.joined_columns(grouped.len());
-        let mut translator = Translator::of_joined(scalars, joined);
+        let mut translator =
+            Translator::of_joined(scalars, joined).with_coded(coded::of_conditions(&plan.join));
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();
         let (mut groups, mut codes) = (Vec::new(), 0);

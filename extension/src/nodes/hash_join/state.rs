@@ -11,6 +11,7 @@ use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::{names, privilege, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::joins::by_key::coded;
 use crate::joins::by_key::output::Output;
 use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
 use crate::nodes::engine::plan::{self, EnginePlan};
@@ -88,7 +89,8 @@ impl Node for HashJoinState {
             return Err("no join".into());
         };
         let scalars = Scalars::of(node);
-        let mut translator = Translator::of_joined(scalars, join.joined_columns(0));
+        let mut translator = Translator::of_joined(scalars, join.joined_columns(0))
+            .with_coded(coded::of_conditions(join));
         let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.attributes();
         let bound = plan.row_limit.as_ref();
@@ -210,7 +212,7 @@ impl RunningHashJoin {
                 }
                 continue;
             }
-            let unmatched = self.stage.next_unmatched();
+            let unmatched = self.stage.next_unmatched(scalars)?;
             self.has_no_left = unmatched > 0;
             if self.has_no_left {
                 self.selection = Selection::first(unmatched);

@@ -26,7 +26,7 @@
 //! | | **Evaluation for rows** |
 //! | [`expression`] | PostgreSQL's expressions |
 //! | [`scalar`] | expressions without columns, and their values until the node starts again |
-//! | [`row_evaluator`] | expressions for the selected rows of a vector |
+//! | [`row_evaluator`], [`pair_evaluator`] | expressions for the selected rows of a vector; conditions over them and rows of another relation |
 //! | [`transition`] | aggregates, by PostgreSQL's own transition functions |
 //! | [`decimal_aggregate`] | aggregates of `numeric`, with integers where the values fit |
 //! | `aggregate_functions` | the functions of an aggregate |
@@ -59,6 +59,7 @@ pub mod hashed_type;
 pub mod index_scans;
 pub mod memory;
 pub mod node;
+pub mod pair_evaluator;
 pub mod parallel;
 pub mod row_evaluator;
 pub mod row_store;

@@ -4,6 +4,7 @@
 //! - [`queries`]: random keys and aggregates over random lanes.
 //! - [`keys`]: text from segment to segment, buckets of sorted times.
 //! - [`extremes`]: ties between floats that differ in their bits.
+//! - [`items`]: extremes of texts.
 //! - [`averages`]: moving averages of rows in the order of their times, or out of order.
 //! - [`float_order`]: the order of addition of floats.
 //! - [`overflow`]: sums at the limits of their types.
@@ -12,6 +13,7 @@
 mod averages;
 mod extremes;
 mod float_order;
+mod items;
 mod keys;
 mod overflow;
 mod queries;
