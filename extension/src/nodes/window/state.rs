@@ -32,6 +32,8 @@ static CALLBACKS: Callbacks = Callbacks::of::<WindowState>();
 #[derive(Default)]
 pub struct WindowState {
     reading: Reading,
+    /// The entries that another node reads, if it does not take the rows one by one.
+    pub wanted: Option<Vec<usize>>,
 }
 
 /// The rows, or the plan that returns them instead.
@@ -80,7 +82,8 @@ impl Node for WindowState {
             return Ok(Rows::ByTime(Box::new(RowOrder::begin(node)?)));
         }
         if !self.reading.has_handed_over
-            && let Some(rows) = PartitionedRows::begin(node, &mut self.reading)?
+            && let Some(rows) =
+                PartitionedRows::begin(node, self.wanted.as_deref(), &mut self.reading)?
         {
             return Ok(Rows::Partitioned(Box::new(rows)));
         }

@@ -35,6 +35,11 @@ impl Finished for PartitionedRows {
         {
             return text.values.clone();
         }
+        if let Some(text) = self.by_code(key) {
+            let values = text.values.clone();
+            self.texts[key] = text;
+            return values;
+        }
         let mut known: HashMap<Option<&[u8]>, u32> = HashMap::new();
         let (mut datums, mut numbers) = (Vec::new(), Vec::with_capacity(self.count()));
         let steps = Steps::default();
@@ -58,6 +63,10 @@ impl Finished for PartitionedRows {
 
     fn numbers(&self, result: usize, rows: Range<usize>, out: &mut Numbers<'_>) -> bool {
         let entry = self.texts.len() + result;
+        if let Some(numbers) = self.stored_numbers(entry) {
+            numbers.copy(rows, out.values, out.validity);
+            return true;
+        }
         for (place, position) in rows.enumerate() {
             if let Some(value) = self.entry(position, entry) {
                 out.values[place] = value.value() as u64;
@@ -75,5 +84,32 @@ impl Finished for PartitionedRows {
             // `Outputs::check` admits no other type without a number.
             None => Scalar(datum.value() as u64 & 1),
         })
+    }
+}
+
+impl PartitionedRows {
+    /// The values of a text column that has a dictionary.
+    fn by_code(&self, key: usize) -> Option<NumberedText> {
+        /// A code that no row has had yet.
+        const NEW: u32 = u32::MAX;
+        let (codes, count) = self.codes(key)?;
+        // The last number is that of NULL.
+        let mut numbers_of = vec![NEW; count + 1];
+        let mut text = NumberedText::default();
+        let steps = Steps::default();
+        for (position, code) in codes.iter().enumerate() {
+            steps.step();
+            let code = match self.is_null(position, key) {
+                true => count,
+                false => *code as usize,
+            };
+            let number = &mut numbers_of[code];
+            if *number == NEW {
+                *number = text.values.len() as u32;
+                text.values.push(self.entry(position, key));
+            }
+            text.numbers.push(*number);
+        }
+        Some(text)
     }
 }

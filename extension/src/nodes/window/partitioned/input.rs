@@ -2,7 +2,8 @@
 
 use lanes_columnar::aggregate::{Aggregation, Grouping};
 use lanes_columnar::limits::VECTOR_ROWS;
-use lanes_columnar::over::arrange::{Arrangement, SortKey};
+use lanes_columnar::over::arrange::{self, Arrangement, SortKey};
+use lanes_columnar::over::first_rows::FirstRows;
 use lanes_columnar::over::numbers::NumberColumn;
 use lanes_columnar::over::{self, Call, Output};
 use lanes_columnar::rows_aside::RowsKept;
@@ -14,6 +15,7 @@ use lanes_columnar::vector::value::Value;
 use lanes_columnar::vector::{Evaluation, narrow};
 
 use super::calls::{self, Wanted};
+use super::conditions::First;
 use super::group_ranks::{self, KeyOrder};
 use super::plan::PartitionedPlan;
 use crate::expressions::aggregate_call;
@@ -53,6 +55,9 @@ pub struct PartitionedInput {
     groups: Aggregation,
     key_orders: Vec<KeyOrder>,
     ids: Vec<u32>,
+    /// Drops rows that are not wanted.
+    first: Option<FirstRows>,
+    passed: u64,
     /// The partition of each row.
     partitions: Vec<u32>,
     orders: Vec<(Value, bool, SortKey)>,
@@ -76,7 +81,8 @@ pub struct Arranged {
 }
 
 impl PartitionedInput {
-    /// The input before its first row. `kept` are the attributes of columns that are returned.
+    /// The input before its first row. `kept` are the attributes of columns that are returned. If only the `first` rows
+    /// of each partition are wanted, others may be missing.
     ///
     /// # Errors
     /// The reason why the engine cannot evaluate an expression.
@@ -84,6 +90,7 @@ impl PartitionedInput {
         plan: &PartitionedPlan<'_>,
         node: ExecNode<'_>,
         kept: &[usize],
+        first: Option<First>,
     ) -> Translation<PartitionedInput> {
         let table = node.open_table(plan.index);
         let mut translator = Translator::new(Scalars::of(node));
@@ -121,6 +128,8 @@ impl PartitionedInput {
             groups,
             key_orders,
             ids: vec![0; VECTOR_ROWS],
+            first: first.and_then(|first| first_rows(plan, first)),
+            passed: 0,
             partitions: Vec::new(),
             orders,
             calls,
@@ -150,13 +159,23 @@ impl PartitionedInput {
     /// Adds the rows of a vector; false if they are too large.
     fn add(&mut self, rows: &Selection) -> Evaluation<bool> {
         let frame = self.source.frame(&self.translator.scalars);
-        let (grouping, _) = self.groups.grouping(&frame, rows)?;
+        self.passed += rows.count() as u64;
+        let (grouping, partitions) = self.groups.grouping(&frame, rows)?;
         match grouping {
             Grouping::One(one) => self.ids[..frame.rows].fill(one),
             Grouping::Stretches(stretches) => stretches.spread(&mut self.ids[..]),
             Grouping::Each(ids) => self.ids[..frame.rows].copy_from_slice(&ids[..frame.rows]),
         }
-        rows.for_each(|row| self.partitions.push(self.ids[row]));
+        let mut rows = *rows;
+        if let Some(first) = &mut self.first {
+            let key = match self.orders.first_mut() {
+                Some((value, ..)) => Some((value.number(), value.evaluate(&frame, &rows)?)),
+                None => None,
+            };
+            first.narrow((&self.ids, partitions), key, &mut rows);
+        }
+        let rows = &rows;
+        arrange::append_partitions(rows, &self.ids, &mut self.partitions);
         for (value, is_descending, key) in &mut self.orders {
             let operand = value.evaluate(&frame, rows)?;
             let number = value.number();
@@ -188,7 +207,9 @@ impl PartitionedInput {
         let orders = self.orders.iter().map(|(_, _, key)| key.keys.bytes());
         let arguments = self.arguments.iter().flatten();
         let arguments = arguments.map(|argument| argument.column.bytes());
+        let first = self.first.as_ref().map_or(0, FirstRows::bytes);
         self.groups.bytes()
+            + first
             + self.partitions.capacity() * size_of::<u32>()
             + rows * self.row_bytes
             + orders.sum::<usize>()
@@ -199,7 +220,7 @@ impl PartitionedInput {
 
     /// How many rows have passed the conditions.
     pub fn passed(&self) -> u64 {
-        self.partitions.len() as u64
+        self.passed
     }
 
     /// The rows that were read.
@@ -216,7 +237,7 @@ impl PartitionedInput {
     ///
     /// # Errors
     /// A result is out of range.
-    pub fn arrange(self, first: Option<usize>) -> Evaluation<Arranged> {
+    pub fn arrange(self, first: Option<First>) -> Evaluation<Arranged> {
         self.source.end();
         let ranks = match self.key_orders.is_empty() {
             // Without a row there is no group.
@@ -227,8 +248,11 @@ impl PartitionedInput {
         drop(self.groups);
         let keys: Vec<SortKey> = self.orders.into_iter().map(|(_, _, key)| key).collect();
         let order = match first {
-            Some(first) => Arrangement::first_of_each(&self.partitions, &ranks, &keys, first),
-            None => Arrangement::new(&self.partitions, &ranks, &keys),
+            Some(First {
+                rows,
+                with_peers: false,
+            }) => Arrangement::first_of_each(&self.partitions, &ranks, &keys, rows),
+            _ => Arrangement::new(&self.partitions, &ranks, &keys),
         };
         drop(self.partitions);
         let (mut outputs, mut values) = (Vec::new(), Vec::new());
@@ -252,6 +276,14 @@ impl PartitionedInput {
     }
 }
 
+/// Drops all but the first rows of each partition, if that pays.
+fn first_rows(plan: &PartitionedPlan<'_>, first: First) -> Option<FirstRows> {
+    let key = plan.orders.first();
+    let directions = key.map_or((false, false), |key| (key.nulls_first, key.is_descending));
+    let breaks_ties = plan.orders.len() <= 1 && !first.with_peers;
+    FirstRows::new(first.rows, directions, breaks_ties)
+}
+
 /// The partitions, and the orders of their keys.
 fn groups(
     plan: &PartitionedPlan<'_>,
@@ -270,7 +302,7 @@ fn groups(
     }
     let mut groups = Aggregation::new(keys, Vec::new());
     // Partitions are ordered by the numbers of their keys' values.
-    groups.share_key_numbers();
+    groups.share_key_numbers(0..plan.keys.len());
     Ok((groups, key_orders))
 }
 

@@ -13,6 +13,7 @@
 //! | [`input`] | reads the table into columns |
 //! | [`group_ranks`] | the partitions in the order of their keys |
 //! | [`conditions`] | conditions on ranks that PostgreSQL leaves to the node |
+//! | `wanted` | the columns that somebody reads |
 //! | [`results`] | computes the functions, and returns the rows |
 //! | [`finished`] | the rows as an aggregation above reads them, without a slot for each |
 //!
@@ -33,3 +34,4 @@ pub mod offer;
 pub mod plan;
 mod range;
 pub mod results;
+mod wanted;

@@ -2,8 +2,8 @@
 
 use lanes_columnar::over::{Call, Function};
 
-use super::calls;
 use super::plan::{self, DirectedKey};
+use super::{calls, conditions as of_ranks};
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::PrivateData;
 use crate::custom_scan::{callbacks, stand_in};
@@ -56,7 +56,8 @@ pub fn offer<'p>(
     }
     let values = leaves.columns.len() + leaves.calls.len() + windows.orders.len();
     let bytes = input.rows() * (ROW_BYTES + VALUE_BYTES * values as f64);
-    if bytes > stand_in::memory_limit() as f64 {
+    let keeps_few = of_ranks::keep_few(windows.conditions, &specified);
+    if bytes > stand_in::memory_limit() as f64 && !keeps_few {
         return Err("its rows would not fit in memory (see work_mem)".into());
     }
 

@@ -1,5 +1,6 @@
 //! The rows with the results of their functions.
 
+use lanes_columnar::over::numbers::NumberColumn;
 use lanes_columnar::over::{Call, Function, NO_ROW, Output};
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys::Datum;
@@ -8,6 +9,7 @@ use super::calls::{self, Wanted};
 use super::conditions::RankCondition;
 use super::input::{Arranged, PartitionedInput};
 use super::plan::PartitionedPlan;
+use super::wanted;
 use crate::custom_scan::stand_in;
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator, number_type, to_datum};
@@ -49,8 +51,8 @@ pub struct NumberedText {
 pub struct PartitionedRows {
     arranged: Arranged,
     outlet: RowOutlet,
-    /// How many of the kept columns are returned.
-    columns: usize,
+    /// For each column that is returned its place among the kept ones; `None` if nobody reads it.
+    columns: Vec<Option<usize>>,
     shapes: Vec<Shape>,
     /// The types of the columns that are returned, if they are numbers.
     column_numbers: Vec<Option<NumberType>>,
@@ -74,17 +76,29 @@ pub struct Reading {
 }
 
 impl PartitionedRows {
-    /// Reads the table, and computes the functions. `None`: the rows do not fit into memory.
+    /// Reads the table, and computes the functions. `None`: the rows do not fit into memory. Of the entries only the
+    /// `wanted` ones are read, if some node above says so.
     ///
     /// # Errors
     /// The reason why the plan cannot be executed.
     pub fn begin(
         node: ExecNode<'_>,
+        wanted: Option<&[usize]>,
         reading: &mut Reading,
     ) -> Translation<Option<PartitionedRows>> {
         let plan = PartitionedPlan::of(node.plan());
-        let (kept, shapes) = kept(&plan)?;
-        let mut input = PartitionedInput::begin(&plan, node, &kept)?;
+        let is_wanted = wanted::columns(node.plan(), plan.columns.len(), wanted);
+        let Kept {
+            attributes: kept,
+            columns,
+            shapes,
+        } = kept(&plan, &is_wanted)?;
+        let conditions = RankCondition::of_plan(node.plan(), plan.columns.len());
+        let computed: Vec<Call> = (0..plan.calls.len())
+            .map(|index| Ok(plan.call(index)?.1))
+            .collect::<Translation<_>>()?;
+        let first = RankCondition::first_rows(&conditions, &computed, plan.orders.len());
+        let mut input = PartitionedInput::begin(&plan, node, &kept, first)?;
         let limit = stand_in::memory_limit().min(BYTES_MAX);
         let fits = input
             .read(limit)
@@ -97,12 +111,8 @@ impl PartitionedRows {
             return Ok(None);
         }
         let table = node.range_table(plan.index);
-        let conditions = RankCondition::of_plan(node.plan(), plan.columns.len());
-        let functions: Vec<Function> = (0..plan.calls.len())
-            .map(|index| Ok(plan.call(index)?.1.function))
-            .collect::<Translation<_>>()?;
         let arranged = input
-            .arrange(RankCondition::first_rows(&conditions, &functions))
+            .arrange(first)
             .unwrap_or_else(|failure| error::evaluation(failure));
         reading.partitions = arranged.partitions;
         reading.is_sorted = arranged.is_sorted;
@@ -111,7 +121,7 @@ impl PartitionedRows {
         let is_numeric = |shape: &Shape| matches!(shape, Shape::Sum | Shape::Average);
         Ok(Some(PartitionedRows {
             outlet: RowOutlet::new(&outlets, arranged.kept.lanes()),
-            columns: plan.columns.len(),
+            columns,
             column_numbers: column_numbers(&plan),
             has_numerics: shapes.iter().any(is_numeric),
             shapes,
@@ -134,18 +144,20 @@ impl PartitionedRows {
         if self.next == self.arranged.rows {
             return false;
         }
-        for column in 0..self.columns {
-            target.set_pair(column, self.outlet.value(self.next, column));
+        for (column, kept) in self.columns.iter().enumerate() {
+            let value = kept.map(|kept| self.outlet.value(self.next, kept));
+            target.set_pair(column, value.unwrap_or((Datum::null(), true)));
         }
+        let columns = self.columns.len();
         let memory: Option<Memory> = self.has_numerics.then(|| node.context().memory());
         for index in 0..self.shapes.len() {
             let value = match memory {
                 Some(memory) => memory.enter(|| self.datum(self.next, index)),
                 None => self.datum(self.next, index),
             };
-            target.set(self.columns + index, value);
+            target.set(columns + index, value);
         }
-        target.clear_from(self.columns + self.shapes.len());
+        target.clear_from(columns + self.shapes.len());
         self.next += 1;
         true
     }
@@ -170,20 +182,41 @@ impl PartitionedRows {
     /// An entry at a position: a column, or a result; `None` is NULL.
     #[inline]
     pub fn entry(&self, position: usize, entry: usize) -> Option<Datum> {
-        match entry.checked_sub(self.columns) {
+        match entry.checked_sub(self.columns.len()) {
             None => {
-                let (value, is_null) = self.outlet.value(position, entry);
+                let (value, is_null) = self.outlet.value(position, self.columns[entry]?);
                 (!is_null).then_some(value)
             }
             Some(index) => self.datum(position, index),
         }
     }
 
+    /// The codes of a column's values, and how many codes there are, if it has a dictionary.
+    pub fn codes(&self, column: usize) -> Option<(&[u32], usize)> {
+        self.arranged.kept.codes(self.columns[column]?)
+    }
+
+    /// Whether a column that is read is NULL at a position.
+    #[inline]
+    pub fn is_null(&self, position: usize, column: usize) -> bool {
+        let kept = self.columns[column];
+        kept.is_none_or(|kept| self.arranged.kept.is_null(kept, position))
+    }
+
     /// The type of an entry, if it is a number.
     pub fn entry_number(&self, entry: usize) -> Option<NumberType> {
-        match entry.checked_sub(self.columns) {
+        match entry.checked_sub(self.columns.len()) {
             None => self.column_numbers[entry],
             Some(index) => self.number_of(index),
+        }
+    }
+
+    /// The results of a call, if they are stored as its numbers.
+    pub fn stored_numbers(&self, entry: usize) -> Option<&NumberColumn> {
+        let index = entry.checked_sub(self.columns.len())?;
+        match (&self.arranged.outputs[index], &self.shapes[index]) {
+            (Output::Numbers(numbers), Shape::Number(_)) => Some(numbers),
+            _ => None,
         }
     }
 
@@ -249,11 +282,39 @@ fn column_numbers(plan: &PartitionedPlan<'_>) -> Vec<Option<NumberType>> {
         .collect()
 }
 
-/// The attributes that are kept by rows, those that are returned first, and the shapes of the results.
-fn kept(plan: &PartitionedPlan<'_>) -> Translation<(Vec<usize>, Vec<Shape>)> {
-    let mut kept: Vec<usize> = plan.columns.iter().copied().map(attribute).collect();
+/// What is kept of the rows.
+struct Kept {
+    attributes: Vec<usize>,
+    /// For each column that is returned its place among the attributes, if it is read.
+    columns: Vec<Option<usize>>,
+    /// The shapes of the results.
+    shapes: Vec<Shape>,
+}
+
+impl Kept {
+    /// The place of an attribute.
+    fn place(&mut self, attribute: usize) -> usize {
+        let mut known = self.attributes.iter();
+        let known = known.position(|known| *known == attribute);
+        known.unwrap_or_else(|| {
+            self.attributes.push(attribute);
+            self.attributes.len() - 1
+        })
+    }
+}
+
+/// What is kept of the rows of a plan, of whose columns some are wanted.
+fn kept(plan: &PartitionedPlan<'_>, is_wanted: &[bool]) -> Translation<Kept> {
+    let mut kept = Kept {
+        attributes: Vec::new(),
+        columns: Vec::new(),
+        shapes: Vec::new(),
+    };
+    for (column, is_wanted) in plan.columns.iter().zip(is_wanted) {
+        let place = is_wanted.then(|| kept.place(attribute(*column)));
+        kept.columns.push(place);
+    }
     let mut translator = Translator::new(Scalars::Unknown);
-    let mut shapes = Vec::new();
     for index in 0..plan.calls.len() {
         let (expression, call) = plan.call(index)?;
         let wanted = calls::wanted(&mut translator, expression, call.function)?;
@@ -261,21 +322,17 @@ fn kept(plan: &PartitionedPlan<'_>) -> Translation<(Vec<usize>, Vec<Shape>)> {
             Function::Offset(_) => calls::default_of(expression).flatten(),
             _ => None,
         };
-        shapes.push(match wanted {
+        let shape = match wanted {
             Wanted::Column(attribute) => {
-                let known = kept.iter().position(|known| *known == attribute);
-                let column = known.unwrap_or_else(|| {
-                    kept.push(attribute);
-                    kept.len() - 1
-                });
                 let number = number_type(expression.wintype());
-                Shape::Column(column, default(), number)
+                Shape::Column(kept.place(attribute), default(), number)
             }
             Wanted::Number(number) => of_number(&call, number, default()),
             Wanted::Presence(_) | Wanted::Nothing => Shape::Number(rank_type(call.function)),
-        });
+        };
+        kept.shapes.push(shape);
     }
-    Ok((kept, shapes))
+    Ok(kept)
 }
 
 /// The shape of the result of a function of a number.
