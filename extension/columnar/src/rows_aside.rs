@@ -233,6 +233,11 @@ impl RowsKept {
         self.columns.get(column)?.codes()
     }
 
+    /// The values of a column of 8 bytes without padding, if none is NULL.
+    pub fn words(&self, column: usize) -> Option<&[[u8; 8]]> {
+        self.columns.get(column)?.words()
+    }
+
     /// Whether a row is NULL in a column.
     pub fn is_null(&self, column: usize, row: usize) -> bool {
         !self.columns[column].is_valid(row)

@@ -146,13 +146,13 @@ BEGIN
   END LOOP;
   RETURN found;
 END $$;
-SELECT handed_over('SELECT id, lag(id) OVER (PARTITION BY k ORDER BY id) FROM grown');
-SELECT handed_over('SELECT max(d) FROM (SELECT id - lag(id) OVER (PARTITION BY k ORDER BY id) AS d FROM grown) s');
+SELECT handed_over('SELECT id, lag(id) OVER (ORDER BY id) FROM grown');
+SELECT handed_over('SELECT max(d) FROM (SELECT id - lag(id) OVER (ORDER BY id) AS d FROM grown) s');
 SELECT count(*), min(d), max(d), sum(d) FROM (SELECT id - lag(id) OVER (PARTITION BY k ORDER BY id) AS d FROM grown WHERE id > 10 OFFSET 0) s;
 SELECT count(*), min(d), max(d), sum(d) FROM (SELECT id - lag(id) OVER (PARTITION BY k ORDER BY id) AS d FROM grown WHERE id > 10) s;
 SELECT a, (SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY k ORDER BY id) FROM grown WHERE id > a OFFSET 0) s) FROM unnest(array[50000, 99990]) a;
 ANALYZE grown;
-EXPLAIN (COSTS OFF) SELECT id, lag(id) OVER (PARTITION BY k ORDER BY id) FROM grown;
+EXPLAIN (COSTS OFF) SELECT id, lag(id) OVER (ORDER BY id) FROM grown;
 RESET work_mem; RESET hash_mem_multiplier;
 DROP TABLE l, h, nothing, grown, windows CASCADE;
 DROP FUNCTION differing, ranks, frame_values, floats, bits, handed_over;

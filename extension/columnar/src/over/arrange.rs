@@ -235,6 +235,16 @@ pub fn append_partitions(rows: &Selection, ids: &[u32], partitions: &mut Vec<u32
     }
 }
 
+/// The rows whose partitions have their places in a range of ranks.
+pub fn rows_between(rows: &Selection, ids: &[u32], ranks: &[u32], range: &Range<u32>) -> Selection {
+    let mut found = Selection::NONE;
+    rows.for_each(|row| {
+        let is_in = range.contains(&ranks[ids[row] as usize]);
+        found.words[row / 64] |= u64::from(is_in) << (row % 64);
+    });
+    found
+}
+
 /// Whether rows are in the order of the keys.
 fn is_in_order(rows: impl Iterator<Item = usize> + Clone, keys: &[SortKey]) -> bool {
     if let [key] = keys

@@ -89,22 +89,27 @@ fn sort_words(
 /// their order.
 fn sort_by_digits(words: &mut [u64], digits: u32, room: &mut Vec<u64>) {
     room.resize(words.len().max(room.len()), 0);
+    // Each pass moves the words to the other place.
     let room = &mut room[..words.len()];
+    let (mut from, mut to) = (words, room);
     for digit in 0..digits {
         let shift = 32 + digit * DIGIT_BITS;
         let of = |word: u64| (word >> shift) as usize & (DIGITS - 1);
         let mut places = [0_u32; DIGITS];
-        words.iter().for_each(|word| places[of(*word)] += 1);
+        from.iter().for_each(|word| places[of(*word)] += 1);
         let mut place = 0;
         for count in &mut places {
             place += std::mem::replace(count, place);
         }
-        for word in words.iter() {
+        for word in from.iter() {
             let place = &mut places[of(*word)];
-            room[*place as usize] = *word;
+            to[*place as usize] = *word;
             *place += 1;
         }
-        words.copy_from_slice(room);
+        (from, to) = (to, from);
+    }
+    if digits % 2 == 1 {
+        to.copy_from_slice(from);
     }
 }
 

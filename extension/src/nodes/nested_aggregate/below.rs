@@ -7,6 +7,7 @@ use crate::custom_scan::callbacks::{node_of, running_of, state_of};
 use crate::nodes::aggregate::state::{AggregateState, GroupReader};
 use crate::nodes::engine::plan::EnginePlan;
 use crate::nodes::window::partitioned::plan::PartitionedPlan;
+use crate::nodes::window::partitioned::results::RowReader;
 use crate::nodes::window::state::WindowState;
 use crate::pg::exec::child::{Child, Instrument};
 use crate::pg::exec::node::{CustomPlan, ExecNode};
@@ -58,7 +59,10 @@ impl<'a> Below<'a> {
             });
         }
         if let Some(state) = state_of::<WindowState>(self.aggregation) {
-            state.wanted = Some(program.wanted_entries());
+            state.reader = Some(RowReader {
+                wanted: program.wanted_entries(),
+                takes_parts,
+            });
         }
         for state in [self.child, self.aggregation] {
             state.rescan_if_changed();

@@ -6,7 +6,7 @@ use lanes_columnar::over::arrange::{self, Arrangement, SortKey};
 use lanes_columnar::over::first_rows::FirstRows;
 use lanes_columnar::over::numbers::NumberColumn;
 use lanes_columnar::over::{self, Call, Output};
-use lanes_columnar::rows_aside::RowsKept;
+use lanes_columnar::rows_aside::{Aside, RowsKept};
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::operands;
 use lanes_columnar::vector::predicate::Predicate;
@@ -17,7 +17,9 @@ use lanes_columnar::vector::{Evaluation, narrow};
 use super::calls::{self, Wanted};
 use super::conditions::First;
 use super::group_ranks::{self, KeyOrder};
+use super::parts::Parts;
 use super::plan::PartitionedPlan;
+use crate::error;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::window::plan;
@@ -64,7 +66,9 @@ pub struct PartitionedInput {
     calls: Vec<Call>,
     /// By call.
     arguments: Vec<Option<Argument>>,
+    aside: Vec<Aside>,
     kept: RowsKept,
+    parts: Option<Parts>,
     /// Bytes that a row takes once the functions are computed, beside what is counted as it grows.
     row_bytes: usize,
 }
@@ -135,15 +139,18 @@ impl PartitionedInput {
             calls,
             arguments,
             kept: RowsKept::new(&aside),
+            aside,
+            parts: None,
             row_bytes,
         })
     }
 
-    /// Reads all rows; false if they and the results would take more than so many bytes.
+    /// Reads all rows, or if `can_divide` and they and the results would take more than so many bytes, those of a first
+    /// part of the partitions; false if even these would.
     ///
     /// # Errors
     /// The error that an expression raises.
-    pub fn read(&mut self, limit: usize) -> Evaluation<bool> {
+    pub fn read(&mut self, limit: usize, can_divide: bool) -> Evaluation<bool> {
         loop {
             ports::CHECK_FOR_INTERRUPTS();
             let scalars = &self.translator.scalars;
@@ -151,22 +158,93 @@ impl PartitionedInput {
                 return Ok(true);
             };
             if !self.add(&rows)? || self.bytes() > limit {
-                return Ok(false);
+                break;
+            }
+        }
+        let can_divide = can_divide && self.first.is_none() && !self.key_orders.is_empty();
+        Ok(can_divide && self.divide(limit)? && self.read_part()?)
+    }
+
+    /// Counts the rows of all partitions, and cuts these into parts; false if one of them would take more than so many
+    /// bytes.
+    fn divide(&mut self, limit: usize) -> Evaluation<bool> {
+        let of_groups = self.groups.bytes();
+        let row_bytes = (self.bytes() - of_groups).div_ceil(self.partitions.len().max(1));
+        let mut counts: Vec<u32> = Vec::new();
+        self.take_rows()
+            .partitions
+            .iter()
+            .for_each(|id| count(*id, &mut counts));
+        loop {
+            ports::CHECK_FOR_INTERRUPTS();
+            let scalars = &self.translator.scalars;
+            let Some(rows) = self.source.next(&mut self.filter, scalars)? else {
+                break;
+            };
+            self.passed += rows.count() as u64;
+            self.group(&rows)?;
+            rows.for_each(|row| count(self.ids[row], &mut counts));
+        }
+        let of_groups = self.groups.bytes() + 3 * size_of_val(&counts[..]);
+        let room = limit.saturating_sub(of_groups);
+        let ranks = group_ranks::ranks(&self.groups, &self.key_orders);
+        // Columns grow to at most twice what they need.
+        self.parts = Parts::of(ranks, &counts, room / row_bytes.max(1) / 2);
+        Ok(self.parts.is_some())
+    }
+
+    /// Reads the rows of the next part; false if there is none.
+    ///
+    /// # Errors
+    /// The error that an expression raises.
+    pub fn read_part(&mut self) -> Evaluation<bool> {
+        if !self.parts.as_mut().is_some_and(Parts::advance) {
+            return Ok(false);
+        }
+        self.source.read_again();
+        loop {
+            ports::CHECK_FOR_INTERRUPTS();
+            let scalars = &self.translator.scalars;
+            let Some(rows) = self.source.next(&mut self.filter, scalars)? else {
+                return Ok(true);
+            };
+            if !self.add(&rows)? {
+                error::too_large(
+                    "the rows of a window's partitions do not fit into memory",
+                    "SET lanes.vectorize = off for this query.",
+                );
             }
         }
     }
 
-    /// Adds the rows of a vector; false if they are too large.
-    fn add(&mut self, rows: &Selection) -> Evaluation<bool> {
+    /// How many parts there are, if all rows do not fit into memory.
+    pub fn parts(&self) -> Option<usize> {
+        self.parts.as_ref().map(Parts::count)
+    }
+
+    /// Writes the partitions of the rows of a vector, and returns how many partitions there are so far.
+    fn group(&mut self, rows: &Selection) -> Evaluation<usize> {
         let frame = self.source.frame(&self.translator.scalars);
-        self.passed += rows.count() as u64;
         let (grouping, partitions) = self.groups.grouping(&frame, rows)?;
         match grouping {
             Grouping::One(one) => self.ids[..frame.rows].fill(one),
             Grouping::Stretches(stretches) => stretches.spread(&mut self.ids[..]),
             Grouping::Each(ids) => self.ids[..frame.rows].copy_from_slice(&ids[..frame.rows]),
         }
+        Ok(partitions)
+    }
+
+    /// Adds the rows of a vector; false if they are too large.
+    fn add(&mut self, rows: &Selection) -> Evaluation<bool> {
+        let partitions = self.group(rows)?;
+        let frame = self.source.frame(&self.translator.scalars);
         let mut rows = *rows;
+        match &self.parts {
+            Some(parts) => {
+                rows = arrange::rows_between(&rows, &self.ids, &parts.ranks, &parts.range());
+            }
+            None => self.passed += rows.count() as u64,
+        }
         if let Some(first) = &mut self.first {
             let key = match self.orders.first_mut() {
                 Some((value, ..)) => Some((value.number(), value.evaluate(&frame, &rows)?)),
@@ -233,35 +311,57 @@ impl PartitionedInput {
         self.source.end();
     }
 
-    /// Ends the scan, and computes the functions, for so many `first` rows of each partition if not for all.
+    /// Takes the rows that were read.
+    fn take_rows(&mut self) -> Rows {
+        let take_key = |(_, is_descending, key): &mut (Value, bool, SortKey)| {
+            let empty = SortKey::new(key.nulls_first, *is_descending);
+            std::mem::replace(key, empty)
+        };
+        let take_argument = |argument: &mut Option<Argument>| {
+            let argument = argument.as_mut()?;
+            Some((std::mem::take(&mut argument.column), argument.number))
+        };
+        Rows {
+            partitions: std::mem::take(&mut self.partitions),
+            keys: self.orders.iter_mut().map(take_key).collect(),
+            arguments: self.arguments.iter_mut().map(take_argument).collect(),
+            kept: std::mem::replace(&mut self.kept, RowsKept::new(&self.aside)),
+        }
+    }
+
+    /// Computes the functions for the rows that were read, for so many `first` rows of each partition if not for all.
     ///
     /// # Errors
     /// A result is out of range.
-    pub fn arrange(self, first: Option<First>) -> Evaluation<Arranged> {
-        self.source.end();
-        let ranks = match self.key_orders.is_empty() {
-            // Without a row there is no group.
-            true => vec![0],
-            false => group_ranks::ranks(&self.groups, &self.key_orders),
+    pub fn arrange(&mut self, first: Option<First>) -> Evaluation<Arranged> {
+        let rows = self.take_rows();
+        let own_ranks;
+        let ranks = match &self.parts {
+            Some(parts) => &parts.ranks,
+            None => {
+                own_ranks = match self.key_orders.is_empty() {
+                    // Without a row there is no group.
+                    true => vec![0],
+                    false => group_ranks::ranks(&self.groups, &self.key_orders),
+                };
+                &own_ranks
+            }
         };
-        let partitions = self.groups.groups();
-        drop(self.groups);
-        let keys: Vec<SortKey> = self.orders.into_iter().map(|(_, _, key)| key).collect();
         let order = match first {
             Some(First {
-                rows,
+                rows: count,
                 with_peers: false,
-            }) => Arrangement::first_of_each(&self.partitions, &ranks, &keys, rows),
-            _ => Arrangement::new(&self.partitions, &ranks, &keys),
+            }) => Arrangement::first_of_each(&rows.partitions, ranks, &rows.keys, count),
+            _ => Arrangement::new(&rows.partitions, ranks, &rows.keys),
         };
-        drop(self.partitions);
+        drop(rows.partitions);
         let (mut outputs, mut values) = (Vec::new(), Vec::new());
-        for (call, argument) in self.calls.iter().zip(self.arguments) {
-            let column = argument.as_ref().map(|a| (&a.column, a.number));
-            let output = over::compute(call, &order, &keys, column)?;
+        for (call, argument) in self.calls.iter().zip(rows.arguments) {
+            let column = argument.as_ref().map(|(column, number)| (column, *number));
+            let output = over::compute(call, &order, &rows.keys, column)?;
             let is_of_row = matches!(output, Output::Positions(_));
             let argument = argument.filter(|_| is_of_row);
-            values.push(argument.map(|a| (a.column.gather(&order.rows), a.number)));
+            values.push(argument.map(|(column, number)| (column.gather(&order.rows), number)));
             outputs.push(output);
         }
         Ok(Arranged {
@@ -270,10 +370,27 @@ impl PartitionedInput {
             outputs,
             values,
             // Rows are returned one after the other, so they are brought into their order only once.
-            kept: self.kept.gather(&order.rows),
-            partitions,
+            kept: rows.kept.gather(&order.rows),
+            partitions: self.groups.groups(),
         })
     }
+}
+
+/// Rows that were read: their partitions, their keys, and by call the arguments.
+struct Rows {
+    partitions: Vec<u32>,
+    keys: Vec<SortKey>,
+    arguments: Vec<Option<(NumberColumn, NumberType)>>,
+    kept: RowsKept,
+}
+
+/// Counts a row of a partition.
+fn count(partition: u32, counts: &mut Vec<u32>) {
+    let place = partition as usize;
+    if place >= counts.len() {
+        counts.resize(place + 1, 0);
+    }
+    counts[place] += 1;
 }
 
 /// Drops all but the first rows of each partition, if that pays.

@@ -24,6 +24,10 @@ const SORT_SHARE: f64 = 0.1;
 const ROW_BYTES: f64 = 60.0;
 const VALUE_BYTES: f64 = 12.0;
 
+/// The table is read for so many parts of the partitions at most, each of which has so many partitions at least.
+const PARTS_MAX: f64 = 100.0;
+const PARTITIONS_A_PART: f64 = 4.0;
+
 /// The windows of a query, all of which one order of rows serves.
 struct Windows<'p> {
     keys: Vec<DirectedKey<'p>>,
@@ -57,9 +61,13 @@ pub fn offer<'p>(
     let values = leaves.columns.len() + leaves.calls.len() + windows.orders.len();
     let bytes = input.rows() * (ROW_BYTES + VALUE_BYTES * values as f64);
     let keeps_few = of_ranks::keep_few(windows.conditions, &specified);
-    if bytes > stand_in::memory_limit() as f64 && !keeps_few {
+    let passes = match keeps_few {
+        true => Some(1.0),
+        false => passes(root, input.rows(), bytes, &windows.keys),
+    };
+    let Some(passes) = passes else {
         return Err("its rows would not fit in memory (see work_mem)".into());
-    }
+    };
 
     let path = callbacks::new_path::<WindowState>(output, Some(target));
     let base = path.as_path();
@@ -69,12 +77,24 @@ pub fn offer<'p>(
     let instead = stand_in::path(output).ok_or("no other plan")?;
     path.set_children(List::new([root.sorted(instead, order)]));
     let counts = (filters.len(), leaves.calls.len());
-    estimate(base, input, target, &windows, counts);
+    estimate(base, input, target, &windows, counts, passes);
 
     let stored = stored(input.relid(), &leaves, &filters, &windows, &specified);
     path.set_private(plan_field(stored.to_path_list()));
     output.add_path(path);
     Ok(())
+}
+
+/// How often the table is read for so many rows of so many bytes in all; `None` if its partitions do not fit.
+fn passes(root: PlannerInfo<'_>, rows: f64, bytes: f64, keys: &[DirectedKey<'_>]) -> Option<f64> {
+    // Parts are cut so that columns may grow to twice what they need.
+    let parts = (2.0 * bytes / stand_in::memory_limit() as f64).ceil();
+    if parts <= 2.0 && bytes <= stand_in::memory_limit() as f64 {
+        return Some(1.0);
+    }
+    let keys = List::new(keys.iter().map(|key| key.expression));
+    let partitions = root.groups_of(keys, rows);
+    (parts <= PARTS_MAX && partitions >= PARTITIONS_A_PART * parts).then_some(parts + 1.0)
 }
 
 /// The calls of a target list and of conditions on results, each once.
@@ -126,6 +146,7 @@ fn estimate(
     target: PathTarget<'_>,
     windows: &Windows<'_>,
     (filters, calls): (usize, usize),
+    passes: f64,
 ) {
     let (rows, cost) = (input.rows(), target.cost());
     base.set_rows(rows);
@@ -137,7 +158,7 @@ fn estimate(
     };
     let startup = cost.startup
         + f64::from(input.pages()) * server::seq_page_cost() * 0.1
-        + input.tuples() * (1.0 + filters as f64) * operator * VECTOR_SHARE
+        + passes * input.tuples() * (1.0 + filters as f64) * operator * VECTOR_SHARE
         + rows * (terms * operator * SORT_SHARE + sorted);
     let each = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
     base.set_startup_cost(startup);

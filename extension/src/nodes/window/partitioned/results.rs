@@ -6,7 +6,7 @@ use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys::Datum;
 
 use super::calls::{self, Wanted};
-use super::conditions::RankCondition;
+use super::conditions::{First, RankCondition};
 use super::input::{Arranged, PartitionedInput};
 use super::plan::PartitionedPlan;
 use super::wanted;
@@ -14,7 +14,7 @@ use crate::custom_scan::stand_in;
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator, number_type, to_datum};
 use crate::nodes::window::plan::attribute;
-use crate::pg::datum::RowOutlet;
+use crate::pg::datum::{Outlet, RowOutlet};
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::exec::slot::SlotWriter;
@@ -47,9 +47,26 @@ pub struct NumberedText {
     pub values: Vec<Option<Datum>>,
 }
 
+/// How another node reads the rows.
+pub struct RowReader {
+    /// The entries that it reads.
+    pub wanted: Vec<usize>,
+    /// Whether it reads rows that are in memory one part after the other. Otherwise all have to be there at once.
+    pub takes_parts: bool,
+}
+
+/// Positions of other rows, and what stands for none.
+pub type Moved<'a> = (&'a [u32], Option<Datum>);
+
 /// The rows.
 pub struct PartitionedRows {
     arranged: Arranged,
+    /// What is not read yet, if all rows do not fit into memory.
+    input: Option<PartitionedInput>,
+    first: Option<First>,
+    /// Where these are read.
+    memory: Memory,
+    outlets: Vec<Outlet>,
     outlet: RowOutlet,
     /// For each column that is returned its place among the kept ones; `None` if nobody reads it.
     columns: Vec<Option<usize>>,
@@ -70,23 +87,26 @@ pub struct Reading {
     pub counters: Counters,
     pub passed: u64,
     pub partitions: usize,
+    /// How many parts the partitions are computed in.
+    pub parts: usize,
     pub bytes: usize,
     pub is_sorted: bool,
     pub has_handed_over: bool,
 }
 
 impl PartitionedRows {
-    /// Reads the table, and computes the functions. `None`: the rows do not fit into memory. Of the entries only the
-    /// `wanted` ones are read, if some node above says so.
+    /// Reads the table, and computes the functions for the first part of the partitions at least. `None`: the rows do not
+    /// fit into memory. If another node is the reader, only what it wants is kept.
     ///
     /// # Errors
     /// The reason why the plan cannot be executed.
     pub fn begin(
         node: ExecNode<'_>,
-        wanted: Option<&[usize]>,
+        reader: Option<&RowReader>,
         reading: &mut Reading,
     ) -> Translation<Option<PartitionedRows>> {
         let plan = PartitionedPlan::of(node.plan());
+        let wanted = reader.map(|reader| &reader.wanted[..]);
         let is_wanted = wanted::columns(node.plan(), plan.columns.len(), wanted);
         let Kept {
             attributes: kept,
@@ -101,7 +121,7 @@ impl PartitionedRows {
         let mut input = PartitionedInput::begin(&plan, node, &kept, first)?;
         let limit = stand_in::memory_limit().min(BYTES_MAX);
         let fits = input
-            .read(limit)
+            .read(limit, reader.is_none_or(|reader| reader.takes_parts))
             .unwrap_or_else(|failure| error::evaluation(failure));
         reading.counters = input.counters();
         reading.passed = input.passed();
@@ -115,12 +135,24 @@ impl PartitionedRows {
             .arrange(first)
             .unwrap_or_else(|failure| error::evaluation(failure));
         reading.partitions = arranged.partitions;
+        reading.parts = input.parts().unwrap_or(1);
+        let input = match reading.parts {
+            1 => {
+                input.stop();
+                None
+            }
+            _ => Some(input),
+        };
         reading.is_sorted = arranged.is_sorted;
         let outlets = table.outlets();
         let outlets: Vec<_> = kept.iter().map(|&kept| outlets[kept]).collect();
         let is_numeric = |shape: &Shape| matches!(shape, Shape::Sum | Shape::Average);
         Ok(Some(PartitionedRows {
+            input,
+            first,
+            memory: node.lasting_memory(),
             outlet: RowOutlet::new(&outlets, arranged.kept.lanes()),
+            outlets,
             columns,
             column_numbers: column_numbers(&plan),
             has_numerics: shapes.iter().any(is_numeric),
@@ -132,17 +164,53 @@ impl PartitionedRows {
         }))
     }
 
-    /// Returns to the first row.
-    pub fn rewind(&mut self) {
+    /// Returns to the first row; false if it is not in memory any more.
+    pub fn rewind(&mut self) -> bool {
         self.next = 0;
+        self.input.is_none()
+    }
+
+    /// Ends the scan, if more rows were to be read.
+    pub fn stop(self) {
+        self.input.into_iter().for_each(PartitionedInput::stop);
+    }
+
+    /// Whether there are partitions that were not read yet.
+    pub fn has_more(&self) -> bool {
+        self.input.is_some()
+    }
+
+    /// Replaces the rows by those of the next part of the partitions; false if there is none.
+    pub fn replace(&mut self) -> bool {
+        let Some(input) = &mut self.input else {
+            return false;
+        };
+        let (input, first) = (input, self.first);
+        let next = || match input.read_part()? {
+            true => input.arrange(first).map(Some),
+            false => Ok(None),
+        };
+        let next = self.memory.enter(next);
+        let next = next.unwrap_or_else(|failure| error::evaluation(failure));
+        let Some(arranged) = next else {
+            return false;
+        };
+        self.outlet = RowOutlet::new(&self.outlets, arranged.kept.lanes());
+        self.arranged = arranged;
+        self.texts.fill(NumberedText::default());
+        self.next = 0;
+        true
     }
 
     /// Writes the next row, with values that live as long as the row; false at the end. Columns that the node never
     /// returns are NULL.
     pub fn write_next(&mut self, node: ExecNode<'_>, target: &mut SlotWriter<'_>) -> bool {
         self.skip_failing();
-        if self.next == self.arranged.rows {
-            return false;
+        while self.next == self.arranged.rows {
+            if !self.replace() {
+                return false;
+            }
+            self.skip_failing();
         }
         for (column, kept) in self.columns.iter().enumerate() {
             let value = kept.map(|kept| self.outlet.value(self.next, kept));
@@ -216,6 +284,21 @@ impl PartitionedRows {
         let index = entry.checked_sub(self.columns.len())?;
         match (&self.arranged.outputs[index], &self.shapes[index]) {
             (Output::Numbers(numbers), Shape::Number(_)) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// The values of a column that is returned, or of which a call returns values of other rows, as words without NULL;
+    /// with the positions and the default of the call.
+    pub fn stored_words(&self, entry: usize) -> Option<(&[[u8; 8]], Option<Moved<'_>>)> {
+        let Some(index) = entry.checked_sub(self.columns.len()) else {
+            return Some((self.arranged.kept.words(self.columns[entry]?)?, None));
+        };
+        match (&self.arranged.outputs[index], &self.shapes[index]) {
+            (Output::Positions(positions), Shape::Column(column, default, _)) => {
+                let words = self.arranged.kept.words(*column)?;
+                Some((words, Some((positions, *default))))
+            }
             _ => None,
         }
     }
