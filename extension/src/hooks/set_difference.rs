@@ -23,7 +23,7 @@
 use pgrx::pg_sys::{self, Oid};
 
 use super::set_operands::{is_shortened, set_distinct};
-use crate::custom_scan::stand_in;
+use crate::joins::by_key::plan::JoinKind;
 use crate::pg::catalog;
 use crate::pg::table::OpenedTable;
 use crate::pg::tree::{
@@ -48,7 +48,7 @@ const TYPES: [Oid; 11] = [
 ];
 
 /// Approximate bytes that a row takes in a join, and the share of rows that is assumed to pass conditions.
-const ROW_BYTES: f64 = 110.0;
+const ROW_BYTES: f64 = 60.0;
 const CONDITION_SHARE: f64 = 0.3;
 
 /// Replaces operations in the tree of a query. Returns whether there was one.
@@ -91,6 +91,8 @@ struct Operands<'p> {
     left: Operand<'p>,
     right: Operand<'p>,
     kind: pg_sys::SetOperation::Type,
+    /// Whether the rows of the left one are looked up.
+    is_left_found: bool,
     /// The columns that may be NULL in rows that are returned.
     nullable: Vec<usize>,
 }
@@ -110,17 +112,18 @@ impl<'p> Operands<'p> {
             return None;
         }
         let mut nullable = nullable(left.1)?;
-        let looked_up = match kind {
-            pg_sys::SetOperation::SETOP_UNION => {
-                nullable.extend(self::nullable(right.1)?);
-                left.1
-            }
-            _ => right.1,
-        };
-        may_fit(looked_up)?.then_some(Operands {
+        let mut is_left_found = false;
+        if kind == pg_sys::SetOperation::SETOP_UNION {
+            nullable.extend(self::nullable(right.1)?);
+            is_left_found = bytes(left.1)? < bytes(right.1)?;
+        }
+        let found = if is_left_found { left } else { right };
+        let fits = bytes(found.1)? <= JoinKind::Anti.memory_limit() as f64;
+        fits.then_some(Operands {
             left,
             right,
             kind,
+            is_left_found,
             nullable,
         })
     }
@@ -128,10 +131,10 @@ impl<'p> Operands<'p> {
     /// The join, and what is left of the operation for rows with NULLs.
     fn joined(self, query: Query<'p>, operation: SetOperationStmt<'p>) -> Expr<'p> {
         let (left, right) = (self.left.1, self.right.1);
-        let with_nulls = [left, right].map(|operand| make::copy(operand));
-        let (changed, found) = match self.kind {
-            pg_sys::SetOperation::SETOP_UNION => (self.right, left),
-            _ => (self.left, right),
+        let with_nulls = [left, right].map(make::copy);
+        let (changed, found) = match self.is_left_found {
+            true => (self.right, left),
+            false => (self.left, right),
         };
         let exists = exists(changed.1, found);
         for operand in [left, right] {
@@ -200,18 +203,16 @@ fn exists<'p>(operand: Query<'p>, other: Query<'p>) -> Expr<'p> {
     make::exists(found)
 }
 
-/// Whether the rows of a query probably fit into the memory of a join.
-fn may_fit(query: Query<'_>) -> Option<bool> {
+/// Approximate bytes that the rows of a query take in a join.
+fn bytes(query: Query<'_>) -> Option<f64> {
     let (_, entry) = time_match::single_table(query).ok()?;
-    let (_, rows) = OpenedTable::find_locked(entry.relid())?
-        .get()
-        .catalogued_size();
+    let table = OpenedTable::find_locked(entry.relid())?;
+    let (_, rows) = table.get().catalogued_size();
     let share = match query.conjuncts().is_empty() {
         true => 1.0,
         false => CONDITION_SHARE,
     };
-    let bytes = f64::from(rows) * share * ROW_BYTES;
-    Some(bytes <= stand_in::memory_limit() as f64)
+    Some(f64::from(rows).max(0.0) * share * ROW_BYTES)
 }
 
 /// Whether a query reads one lanes table, and selects columns of it that an operation and a join compare in the same way.

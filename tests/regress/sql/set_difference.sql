@@ -61,6 +61,9 @@ SELECT count(*) FROM (SELECT id FROM ta EXCEPT SELECT id FROM te WHERE id > 100)
 SELECT count(*) FROM (SELECT id FROM te EXCEPT SELECT id FROM te WHERE id > 100) q;
 ANALYZE te;
 SELECT pg_temp.nodes('SELECT id FROM ta EXCEPT SELECT id FROM te'), pg_temp.nodes('SELECT id FROM te EXCEPT SELECT id FROM ta');
+SELECT pg_temp.nodes('SELECT id FROM ta UNION SELECT id FROM te'), pg_temp.nodes('SELECT id FROM te UNION SELECT id FROM ta');
+SELECT count(*), sum(id) FROM (SELECT id FROM ta UNION SELECT id FROM te WHERE id > 4000) q;
+SELECT count(*), sum(id) FROM (SELECT id FROM te WHERE id > 4000 UNION SELECT id FROM ta) q;
 RESET work_mem;
 -- Privileges are those of the query.
 CREATE ROLE difference_reader;

@@ -47,6 +47,17 @@ SELECT pg_temp.same(query) FROM unnest(ARRAY[
 -- Orders by one key: of few values, of many, of a partition with few rows and with many.
 SELECT pg_temp.same(format('SELECT id, rank() OVER w, dense_rank() OVER w, sum(size) OVER w FROM trade WINDOW w AS (%s ORDER BY %s)', partition, key))
     FROM unnest(ARRAY['', 'PARTITION BY sym', 'PARTITION BY id / 5']) partition, unnest(ARRAY['size', 'day DESC', 'size * 1000003::bigint * 100000', '-id', 'id::float8 / 7 DESC']) key;
+-- Orders by text.
+SELECT pg_temp.same(query) FROM unnest(ARRAY[
+    'SELECT id, rank() OVER w, dense_rank() OVER w, sum(size) OVER w, first_value(note) OVER w FROM trade WINDOW w AS (PARTITION BY size % 5 ORDER BY note)',
+    'SELECT id, row_number() OVER w, lag(note) OVER w FROM trade WINDOW w AS (PARTITION BY day ORDER BY note DESC, sym NULLS FIRST, id)',
+    'SELECT id, rank() OVER (ORDER BY sym DESC NULLS LAST, price, note COLLATE "C") FROM trade WHERE size > 7',
+    'SELECT id, rank() OVER (ORDER BY note COLLATE "C" DESC), cume_dist() OVER (ORDER BY note COLLATE "C" DESC) FROM trade',
+    'SELECT id, note, place FROM (SELECT *, row_number() OVER (PARTITION BY sym ORDER BY note, id) AS place FROM trade) q WHERE place <= 3',
+    'SELECT id, note, place FROM (SELECT *, rank() OVER (PARTITION BY sym ORDER BY id, note) AS place FROM trade) q WHERE place <= 3',
+    'SELECT max(r), sum(r) FROM (SELECT rank() OVER (PARTITION BY sym ORDER BY note) AS r FROM trade) q',
+    'SELECT id, rank() OVER (PARTITION BY sym ORDER BY note || ''x'') FROM trade'
+    ]) query;
 -- abs
 SELECT pg_temp.same('SELECT abs(price), abs(size - 200), abs(-price::real), abs((size - 200)::smallint), abs(size::bigint - 200), count(*) FROM trade GROUP BY 1, 2, 3, 4, 5');
 SELECT pg_temp.same('SELECT sum(abs(size - 2147483647 - 1)) FROM trade WHERE size > 0');

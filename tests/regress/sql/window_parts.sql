@@ -26,6 +26,7 @@ SELECT pg_temp.same(query) FROM unnest(ARRAY[
     'SELECT sym, id, place FROM (SELECT *, row_number() OVER (PARTITION BY sym ORDER BY id) AS place FROM trade) q WHERE place <= 70',
     'SELECT sym, id, place FROM (SELECT *, row_number() OVER (PARTITION BY sym ORDER BY id) AS place FROM trade) q WHERE place > 75'
     ]) query;
+SELECT pg_temp.same('SELECT id, rank() OVER (PARTITION BY part ORDER BY sym DESC), lag(sym) OVER (PARTITION BY part ORDER BY sym DESC, id) FROM trade');
 -- The parts come in the order of the keys.
 SELECT pg_temp.same_order('SELECT sym, id, rank() OVER (PARTITION BY sym ORDER BY id DESC) FROM trade ORDER BY sym, id DESC', 'LanesWindow');
 SELECT pg_temp.same_order('SELECT sym, part, id, rank() OVER (PARTITION BY part, sym ORDER BY id) FROM trade ORDER BY part DESC, sym NULLS FIRST, id', 'LanesWindow');

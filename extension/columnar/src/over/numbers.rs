@@ -41,8 +41,8 @@ impl NumberColumn {
     pub fn copy(&self, rows: Range<usize>, values: &mut [u64], validity: &mut [u64]) {
         let count = rows.len();
         values[..count].copy_from_slice(&self.values[rows.clone()]);
-        for word in 0..bits::words(count) {
-            validity[word] = u64::MAX >> (64 - (count - 64 * word).min(64));
+        for (word, bits) in validity[..bits::words(count)].iter_mut().enumerate() {
+            *bits = u64::MAX >> (64 - (count - 64 * word).min(64));
         }
         if self.has_nulls() {
             let nulls = rows
@@ -87,6 +87,11 @@ impl NumberColumn {
         debug_assert!(self.nulls.is_empty());
         self.reserve(numbers.len());
         self.values.extend(numbers);
+    }
+
+    /// Replaces each number.
+    pub fn replace(&mut self, by: impl Fn(u64) -> u64) {
+        self.values.iter_mut().for_each(|value| *value = by(*value));
     }
 
     /// Adds NULL.

@@ -36,11 +36,11 @@ pub fn order_keys(number: NumberType, operand: Operand, rows: &Selection, keys: 
 
 /// Calls `visit` for each selected row.
 #[inline(always)]
-fn each(rows: &Selection, mut visit: impl FnMut(usize)) {
+fn each(rows: &Selection, visit: impl FnMut(usize)) {
     let count = rows.count();
     match *rows == Selection::first(count) {
         true => (0..count).for_each(visit),
-        false => rows.for_each(|row| visit(row)),
+        false => rows.for_each(visit),
     }
 }
 
@@ -108,9 +108,10 @@ pub fn append_order_keys(
     let valid = operand.valid(rows);
     column.reserve(rows.count());
     with_number!(number, T => {
-        // SAFETY: the operand has a number of this type for each row of its vector.
         let key = |row: usize| {
-            (order_key(unsafe { operand.get::<T>(row) }) as u64 ^ 1 << 63) ^ flip
+            // SAFETY: the operand has a number of this type for each row of its vector.
+            let number = unsafe { operand.get::<T>(row) };
+            (order_key(number) as u64 ^ 1 << 63) ^ flip
         };
         if valid == *rows && !column.has_nulls() {
             return append_each(rows, column, key);

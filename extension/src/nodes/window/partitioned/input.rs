@@ -17,11 +17,13 @@ use lanes_columnar::vector::{Evaluation, narrow};
 use super::calls::{self, Wanted};
 use super::conditions::First;
 use super::group_ranks::{self, KeyOrder};
+use super::order_key::OrderKey;
 use super::parts::Parts;
 use super::plan::PartitionedPlan;
 use crate::error;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::nested_aggregate::outputs::is_text;
 use crate::nodes::window::plan;
 use crate::pg::exec::node::ExecNode;
 use crate::pg::ports;
@@ -62,7 +64,7 @@ pub struct PartitionedInput {
     passed: u64,
     /// The partition of each row.
     partitions: Vec<u32>,
-    orders: Vec<(Value, bool, SortKey)>,
+    orders: Vec<OrderKey>,
     calls: Vec<Call>,
     /// By call.
     arguments: Vec<Option<Argument>>,
@@ -102,12 +104,7 @@ impl PartitionedInput {
         let (groups, key_orders) = groups(plan, &mut translator)?;
         let mut orders = Vec::new();
         for key in &plan.orders {
-            let value = translator.value(key.expression)?;
-            orders.push((
-                value,
-                key.is_descending,
-                SortKey::new(key.nulls_first, key.is_descending),
-            ));
+            orders.push(OrderKey::of(&mut translator, key)?);
         }
         let (mut calls, mut arguments) = (Vec::new(), Vec::new());
         let mut row_bytes = SORTED_ROW_BYTES;
@@ -171,10 +168,12 @@ impl PartitionedInput {
         let of_groups = self.groups.bytes();
         let row_bytes = (self.bytes() - of_groups).div_ceil(self.partitions.len().max(1));
         let mut counts: Vec<u32> = Vec::new();
-        self.take_rows()
-            .partitions
+        self.partitions
             .iter()
             .for_each(|id| count(*id, &mut counts));
+        // The texts of keys need no order yet.
+        self.orders.iter_mut().for_each(OrderKey::clear);
+        drop(self.take_rows());
         loop {
             ports::CHECK_FOR_INTERRUPTS();
             let scalars = &self.translator.scalars;
@@ -247,17 +246,15 @@ impl PartitionedInput {
         }
         if let Some(first) = &mut self.first {
             let key = match self.orders.first_mut() {
-                Some((value, ..)) => Some((value.number(), value.evaluate(&frame, &rows)?)),
+                Some(key) => key.numbers(&frame, &rows)?,
                 None => None,
             };
             first.narrow((&self.ids, partitions), key, &mut rows);
         }
         let rows = &rows;
         arrange::append_partitions(rows, &self.ids, &mut self.partitions);
-        for (value, is_descending, key) in &mut self.orders {
-            let operand = value.evaluate(&frame, rows)?;
-            let number = value.number();
-            operands::append_order_keys(number, operand, rows, *is_descending, &mut key.keys);
+        for key in &mut self.orders {
+            key.add(&frame, rows)?;
         }
         for argument in self.arguments.iter_mut().flatten() {
             let mut counted = *rows;
@@ -282,7 +279,7 @@ impl PartitionedInput {
     /// Bytes of memory, including what the functions will take.
     pub fn bytes(&self) -> usize {
         let rows = self.partitions.len();
-        let orders = self.orders.iter().map(|(_, _, key)| key.keys.bytes());
+        let orders = self.orders.iter().map(OrderKey::bytes);
         let arguments = self.arguments.iter().flatten();
         let arguments = arguments.map(|argument| argument.column.bytes());
         let first = self.first.as_ref().map_or(0, FirstRows::bytes);
@@ -313,17 +310,13 @@ impl PartitionedInput {
 
     /// Takes the rows that were read.
     fn take_rows(&mut self) -> Rows {
-        let take_key = |(_, is_descending, key): &mut (Value, bool, SortKey)| {
-            let empty = SortKey::new(key.nulls_first, *is_descending);
-            std::mem::replace(key, empty)
-        };
         let take_argument = |argument: &mut Option<Argument>| {
             let argument = argument.as_mut()?;
             Some((std::mem::take(&mut argument.column), argument.number))
         };
         Rows {
             partitions: std::mem::take(&mut self.partitions),
-            keys: self.orders.iter_mut().map(take_key).collect(),
+            keys: self.orders.iter_mut().map(OrderKey::take).collect(),
             arguments: self.arguments.iter_mut().map(take_argument).collect(),
             kept: std::mem::replace(&mut self.kept, RowsKept::new(&self.aside)),
         }
@@ -396,6 +389,9 @@ fn count(partition: u32, counts: &mut Vec<u32>) {
 /// Drops all but the first rows of each partition, if that pays.
 fn first_rows(plan: &PartitionedPlan<'_>, first: First) -> Option<FirstRows> {
     let key = plan.orders.first();
+    if key.is_some_and(|key| is_text(key.expression.type_of())) {
+        return None;
+    }
     let directions = key.map_or((false, false), |key| (key.nulls_first, key.is_descending));
     let breaks_ties = plan.orders.len() <= 1 && !first.with_peers;
     FirstRows::new(first.rows, directions, breaks_ties)

@@ -11,6 +11,7 @@
 //! | [`offer`] | offers the node to the planner, with its costs |
 //! | [`plan`] | what the plan stores |
 //! | [`input`] | reads the table into columns |
+//! | [`order_key`] | the keys that the rows of a partition are ordered by |
 //! | [`parts`] | partitions that are computed one part after the other |
 //! | [`group_ranks`] | the partitions in the order of their keys |
 //! | [`conditions`] | conditions on ranks that PostgreSQL leaves to the node |
@@ -33,6 +34,7 @@ pub mod finished;
 pub mod group_ranks;
 pub mod input;
 pub mod offer;
+pub mod order_key;
 pub mod parts;
 pub mod plan;
 mod range;

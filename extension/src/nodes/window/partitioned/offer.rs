@@ -2,12 +2,14 @@
 
 use lanes_columnar::over::{Call, Function};
 
+use super::order_key::OrderKey;
 use super::plan::{self, DirectedKey};
 use super::{calls, conditions as of_ranks};
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::PrivateData;
 use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::nested_aggregate::outputs::is_text;
 use crate::nodes::window::offer::{Leaves, filters, partition_keys};
 use crate::nodes::window::state::WindowState;
 use crate::pg::tree::make::copy_list;
@@ -60,7 +62,9 @@ pub fn offer<'p>(
     }
     let values = leaves.columns.len() + leaves.calls.len() + windows.orders.len();
     let bytes = input.rows() * (ROW_BYTES + VALUE_BYTES * values as f64);
-    let keeps_few = of_ranks::keep_few(windows.conditions, &specified);
+    let first = windows.orders.first();
+    let keeps_few = of_ranks::keep_few(windows.conditions, &specified)
+        && first.is_none_or(|key| !is_text(key.expression.type_of()));
     let passes = match keeps_few {
         true => Some(1.0),
         false => passes(root, input.rows(), bytes, &windows.keys),
@@ -189,9 +193,7 @@ fn windows_of<'p>(
     let keys = directed(root, partitions)?;
     let order_keys = directed(root, orders)?;
     for key in &order_keys {
-        translator
-            .value(key.expression)
-            .map_err(|reason| format!("ORDER BY: {reason}"))?;
+        OrderKey::of(translator, key)?;
     }
     Ok(Windows {
         keys,
