@@ -114,10 +114,7 @@ impl PartitionedRows {
             shapes,
         } = kept(&plan, &is_wanted)?;
         let conditions = RankCondition::of_plan(node.plan(), plan.columns.len());
-        let computed: Vec<Call> = (0..plan.calls.len())
-            .map(|index| Ok(plan.call(index)?.1))
-            .collect::<Translation<_>>()?;
-        let first = RankCondition::first_rows(&conditions, &computed, plan.orders.len());
+        let first = RankCondition::first_rows(&conditions, &calls_of(&plan)?, plan.orders.len());
         let mut input = PartitionedInput::begin(&plan, node, &kept, first)?;
         let limit = stand_in::memory_limit().min(BYTES_MAX);
         let fits = input
@@ -355,6 +352,12 @@ impl PartitionedRows {
             _ => None,
         }
     }
+}
+
+/// What is computed.
+fn calls_of(plan: &PartitionedPlan<'_>) -> Translation<Vec<Call>> {
+    let indexes = 0..plan.calls.len();
+    indexes.map(|index| Ok(plan.call(index)?.1)).collect()
 }
 
 /// The types of the columns that are returned, if they are numbers.
