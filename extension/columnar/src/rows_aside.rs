@@ -14,7 +14,7 @@ use crate::limits::VECTOR_ROWS;
 use crate::vector::frame::Frame;
 use crate::vector::number::Scalar;
 use crate::vector::selection::Selection;
-use crate::vector::text::item_bytes;
+use crate::vector::text::{CodeMemo, item_bytes};
 
 /// An attribute that is put aside, with its kind.
 pub type Aside = (usize, LaneKind);
@@ -165,6 +165,8 @@ const ITEM_COLUMN_BYTES_MAX: usize = 1 << 30;
 pub struct RowsKept {
     attributes: Vec<usize>,
     columns: Vec<Column>,
+    /// The codes that items of the vectors' dictionaries have in the columns.
+    codes: Vec<CodeMemo<u32>>,
 }
 
 impl RowsKept {
@@ -176,6 +178,7 @@ impl RowsKept {
                 .iter()
                 .map(|(_, kind)| Column::new(*kind))
                 .collect(),
+            codes: attributes.iter().map(|_| CodeMemo::default()).collect(),
         }
     }
 
@@ -183,8 +186,14 @@ impl RowsKept {
     /// are too large: some rows are then missing.
     pub fn push(&mut self, frame: &Frame<'_>, selection: &Selection) -> bool {
         let is_whole = selection.is_full(frame.rows);
-        for (attribute, column) in self.attributes.iter().zip(&mut self.columns) {
+        let columns = self.columns.iter_mut().zip(&mut self.codes);
+        for (attribute, (column, codes)) in self.attributes.iter().zip(columns) {
             let lane = frame.lane(*attribute);
+            match push_codes(column, codes, (frame, *attribute), selection) {
+                Coded::Pushed => continue,
+                Coded::TooLarge => return false,
+                Coded::No => {}
+            }
             if is_whole && lane.validity.is_null() && extend_whole(column, lane, frame) {
                 continue;
             }
@@ -215,12 +224,89 @@ impl RowsKept {
         RowsKept {
             columns: columns.map(|column| column.gather(rows)).collect(),
             attributes: self.attributes,
+            codes: self.codes,
         }
+    }
+
+    /// The code of each row's item in a column, and how many codes there are, if the column has a dictionary.
+    pub fn codes(&self, column: usize) -> Option<(&[u32], usize)> {
+        self.columns.get(column)?.codes()
+    }
+
+    /// The values of a column of 8 bytes without padding, if none is NULL.
+    pub fn words(&self, column: usize) -> Option<&[[u8; 8]]> {
+        self.columns.get(column)?.words()
+    }
+
+    /// Whether a row is NULL in a column.
+    pub fn is_null(&self, column: usize, row: usize) -> bool {
+        !self.columns[column].is_valid(row)
     }
 
     /// The rows as lanes, one for each attribute. They are valid while no row is added.
     pub fn lanes(&self) -> impl Iterator<Item = Lane> + '_ {
         self.columns.iter().map(Column::lane)
+    }
+}
+
+/// What became of a vector of codes.
+enum Coded {
+    Pushed,
+    /// The items are too large for a column.
+    TooLarge,
+    /// The vector has no codes, or the column has no dictionary.
+    No,
+}
+
+/// Adds the selected rows of a vector of codes to a column that has a dictionary.
+fn push_codes(
+    column: &mut Column,
+    known: &mut CodeMemo<u32>,
+    (frame, attribute): (&Frame<'_>, usize),
+    selection: &Selection,
+) -> Coded {
+    let lane = frame.lane(attribute);
+    let LaneData::Codes { codes, slots, heap } = lane.data else {
+        return Coded::No;
+    };
+    let Some(dictionary) = frame.dictionaries.get(attribute) else {
+        return Coded::No;
+    };
+    if column.codes().is_none() {
+        return Coded::No;
+    }
+    known.enter(dictionary);
+    let pushed = selection.try_for_each(|row| {
+        let place = frame.place + row;
+        // SAFETY: the row is one of the vector, which the lane covers; the codes of rows that are not NULL have an item.
+        let (code, item) = unsafe {
+            if lane.is_null(place) {
+                column.push_null();
+                return Ok(());
+            }
+            let code = *codes.add(place);
+            (
+                code,
+                item_bytes(heap.add(*slots.add(code as usize) as usize)),
+            )
+        };
+        if let Some(own) = known.known(code)
+            && column.push_code(own)
+        {
+            return Ok(());
+        }
+        column.push_item(item);
+        if let Some(own) = column.last_code() {
+            known.get(code, || own);
+        }
+        match column.byte_len() > ITEM_COLUMN_BYTES_MAX {
+            true => Err(()),
+            false => Ok(()),
+        }
+    });
+    match pushed {
+        Ok(()) => Coded::Pushed,
+        Err(()) => Coded::TooLarge,
     }
 }
 

@@ -82,6 +82,23 @@ pub fn negation(function: u32) -> Option<NumberType> {
     })
 }
 
+/// Whether a function returns a number without its sign.
+pub fn is_absolute(function: u32) -> bool {
+    matches!(
+        function,
+        pg_sys::F_ABS_INT2
+            | pg_sys::F_ABS_INT4
+            | pg_sys::F_ABS_INT8
+            | pg_sys::F_ABS_FLOAT4
+            | pg_sys::F_ABS_FLOAT8
+            | pg_sys::F_INT2ABS
+            | pg_sys::F_INT4ABS
+            | pg_sys::F_INT8ABS
+            | pg_sys::F_FLOAT4ABS
+            | pg_sys::F_FLOAT8ABS
+    )
+}
+
 /// The sign with which a function adds an interval to a timestamp: 1 or -1.
 pub fn shift(function: u32) -> Option<i64> {
     match function {

@@ -23,7 +23,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use super::joined_columns::CodedExpressions;
 use super::joined_columns::{Computed, JoinedColumns};
 use super::number_functions::{
-    arithmetic, cast, microseconds, negation, rounding, shift, text_unit,
+    arithmetic, cast, is_absolute, microseconds, negation, rounding, shift, text_unit,
 };
 use super::scalar::{self, RunningNode};
 use crate::pg::catalog;
@@ -371,6 +371,9 @@ impl Translator {
             let by = microseconds(argument(1)?, function)?;
             let scalar = self.scalar(Some(Scalar((sign * by) as u64)));
             return Ok(Value::shift(value, scalar));
+        }
+        if is_absolute(function) {
+            return Ok(Value::absolute(self.value(argument(0)?)?));
         }
         if let Some(rounding) = rounding(function) {
             return Ok(Value::round(rounding, self.value(argument(0)?)?));

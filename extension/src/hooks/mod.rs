@@ -6,6 +6,7 @@
 //! | `paths` | those of relations, joins and upper paths | offers vectorised paths |
 //! | [`SeriesIds`] | `get_relation_stats_hook` | tells that the ids of series are unique |
 //! | `require` | none: `planner` calls it | refuses plans that are not vectorised, under `lanes.vectorize = require` |
+//! | `set_difference` | none: `set_operands` calls it | makes joins of EXCEPT, INTERSECT and UNION |
 //! | `set_operands` | none: `planner` calls it | makes operands of UNION, INTERSECT and EXCEPT distinct |
 //! | `correlated` | none: `planner` calls it | makes aggregates that depend on the row around them joins with groups |
 //! | `executor` | `ExecutorRun_hook` | begins and ends an execution, for gathered rows and spare memory |
@@ -19,6 +20,7 @@ pub mod executor;
 mod paths;
 mod planner;
 mod require;
+mod set_difference;
 mod set_operands;
 mod utility;
 

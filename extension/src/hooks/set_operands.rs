@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 use pgrx::pg_sys;
 
+use super::set_difference;
 use crate::pg::table::OpenedTable;
 use crate::pg::tree::{
     Expr, List, Node, Query, RangeTblEntry, RangeTblRef, SetOperationStmt, TargetEntry, make,
@@ -72,6 +73,9 @@ fn rewrite(query: Query<'_>) -> bool {
         has_changed |= rewrite(inner);
     }
     if let Some(operation) = query.setOperations() {
+        has_changed |= set_difference::rewrite(query, operation);
+    }
+    if let Some(operation) = query.setOperations() {
         has_changed |= make_distinct(query, operation, None);
     }
     has_changed
@@ -106,9 +110,15 @@ fn make_distinct<'p>(
     if !is_shortened(operand, removing) {
         return false;
     }
+    set_distinct(operand, removing);
+    true
+}
+
+/// Makes the rows of an operand distinct, as an operation compares them.
+pub fn set_distinct<'p>(operand: Query<'p>, operation: SetOperationStmt<'p>) {
     let mut clauses = List::EMPTY;
-    let targets = operand.targetList().iter().zip(removing.clauses());
-    let targets = targets.zip(removing.types().iter());
+    let targets = operand.targetList().iter().zip(operation.clauses());
+    let targets = targets.zip(operation.types().iter());
     for (reference, ((target, clause), compared)) in (1..).zip(targets) {
         target.set_sort_group_ref(reference);
         let clause = make::copy(clause);
@@ -123,11 +133,10 @@ fn make_distinct<'p>(
         clauses.push(clause);
     }
     operand.set_distinct_clause(clauses);
-    true
 }
 
 /// Whether a query reads one lanes table, few of whose rows are distinct, as an operation compares them.
-fn is_shortened(query: Query<'_>, operation: SetOperationStmt<'_>) -> bool {
+pub fn is_shortened(query: Query<'_>, operation: SetOperationStmt<'_>) -> bool {
     let is_plain = time_match::reads_plainly(query)
         && !query.hasAggs()
         && query.sortClause().is_empty()

@@ -52,7 +52,7 @@ ANALYZE odd;
 SELECT count(*) FROM (SELECT x FROM odd UNION SELECT '2'::xid) u;
 SELECT count(*) FROM (SELECT a, c FROM odd UNION SELECT a, c FROM odd) u;
 SELECT count(*) FROM (SELECT k::text::xid FROM odd INTERSECT SELECT x FROM odd) u;
--- Where most rows are distinct, or nobody knows, the operands stay.
+-- Where most rows are distinct, the operation becomes a join: see set_difference. Where nobody knows, the operand stays.
 SELECT pg_temp.nodes('SELECT ts FROM trade UNION SELECT ts FROM quote');
 CREATE TABLE unknown (k int);
 INSERT INTO unknown SELECT i % 3 FROM generate_series(1, 3000) i;

@@ -33,7 +33,7 @@ SELECT ok, count(*) FROM trade GROUP BY ok ORDER BY ok;
 SELECT sym, size FROM trade WHERE sym LIKE 'S%' AND NOT ok AND size = 12 ORDER BY ts LIMIT 2;
 SELECT sum(note) FROM trade;
 SELECT count(DISTINCT upper(sym)) FROM trade;
-SELECT size FROM trade WHERE abs(size + price::int) = 3;
+SELECT size FROM trade WHERE sign(size + price) = 3;
 SELECT sym, sum(size) FROM trade GROUP BY ROLLUP (sym);
 SELECT count(*) FROM trade WHERE random() < 2;
 RESET lanes.vectorize;

@@ -32,7 +32,7 @@ pub(super) struct Groups {
     /// The keys, in the order in which they are paired.
     pub(super) keys: Vec<GroupKey>,
     /// The place of each of the query's keys in that order.
-    places: Vec<usize>,
+    pub(super) places: Vec<usize>,
     /// For each step after the first: the id of each pair, and the pair of each id.
     pub(super) pairs: Vec<Pairs>,
     pub(super) ids: Box<[u32; VECTOR_ROWS]>,
@@ -44,8 +44,6 @@ pub(super) struct Groups {
     pub(super) wide: Option<Box<WideGroups>>,
     /// Whether the rows of the previous vector had an id each.
     had_each: bool,
-    /// Whether equal values of a key need one number in all groups.
-    pub(super) shares_numbers: bool,
     /// So many groups move to the wide form, whatever their keys are.
     #[cfg(test)]
     pub(super) wide_from: Option<usize>,
@@ -54,6 +52,8 @@ pub(super) struct Groups {
 pub(super) struct GroupKey {
     pub(super) reader: KeyReader,
     pub(super) values: KeyValues,
+    /// Whether equal values need one number in all groups.
+    pub(super) shares_numbers: bool,
 }
 
 impl GroupKey {
@@ -88,6 +88,7 @@ impl Groups {
                 .map(|(_, key)| GroupKey {
                     reader: KeyReader::new(key).cutting(),
                     values: KeyValues::default(),
+                    shares_numbers: false,
                 })
                 .collect(),
             pairs: (0..steps).map(|_| Pairs::default()).collect(),
@@ -97,7 +98,6 @@ impl Groups {
             combined: StretchList::default(),
             wide: None,
             had_each: false,
-            shares_numbers: false,
             #[cfg(test)]
             wide_from: None,
         }

@@ -34,6 +34,10 @@ impl Aggregation {
     pub fn close(&mut self) {
         let keys = self.groups.keys.iter_mut();
         keys.for_each(|key| key.values.close());
+        // Most rows that follow belong to other groups.
+        if let Some(wide) = &mut self.groups.wide {
+            wide.table.expect_unknown();
+        }
     }
 
     /// Adds the selected rows of known groups, and returns the other rows.

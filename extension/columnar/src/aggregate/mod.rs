@@ -312,9 +312,12 @@ impl Aggregation {
         seen.for_each(|seen| seen.wide_from = groups);
     }
 
-    /// Makes equal values of a key have one number in all groups.
-    pub fn share_key_numbers(&mut self) {
-        self.groups.shares_numbers = true;
+    /// Makes equal values of these keys have one number in all groups.
+    pub fn share_key_numbers(&mut self, keys: impl IntoIterator<Item = usize>) {
+        for key in keys {
+            let place = self.groups.places[key];
+            self.groups.keys[place].shares_numbers = true;
+        }
     }
 
     /// The number of a group's value of a key. Groups with different values have different numbers.

@@ -96,7 +96,7 @@ impl WideGroups {
     ) -> Evaluation<()> {
         self.rows.has_nulls = false;
         for (place, key) in keys.iter_mut().enumerate() {
-            let GroupKey { reader, values } = key;
+            let GroupKey { reader, values, .. } = key;
             match self.direct[place] {
                 true => self.rows.read_numbers(place, reader, frame, selection)?,
                 false => {
@@ -183,7 +183,7 @@ impl Groups {
         if !is_many || self.wide.is_some() || self.keys.len() > WORDS_MAX {
             return;
         }
-        let direct: Vec<bool> = self.keys.iter().map(|key| self.is_direct(key)).collect();
+        let direct: Vec<bool> = self.keys.iter().map(Groups::is_direct).collect();
         if self.keys.len() == 1 && !direct[0] {
             return;
         }
@@ -226,8 +226,8 @@ impl Groups {
     }
 
     /// Whether the values of a key are their own words: integers, unless equal values need one number.
-    fn is_direct(&self, key: &GroupKey) -> bool {
-        key.reader.is_integer() && !self.shares_numbers
+    fn is_direct(key: &GroupKey) -> bool {
+        key.reader.is_integer() && !key.shares_numbers
     }
 
     /// Reads the words of some groups' keys.

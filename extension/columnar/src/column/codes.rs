@@ -21,6 +21,32 @@ struct CodedItems<'a> {
 }
 
 impl Column {
+    /// The codes of the rows, those of NULL rows being arbitrary, and how many codes there are; `None` without a
+    /// dictionary.
+    pub(crate) fn codes(&self) -> Option<(&[u32], usize)> {
+        match &self.body {
+            Body::Coded { codes, dictionary } => Some((&codes[..], dictionary.items().len())),
+            _ => None,
+        }
+    }
+
+    /// The code of the last row, which is not NULL, if there is a dictionary.
+    pub(crate) fn last_code(&self) -> Option<u32> {
+        self.codes()?.0.last().copied()
+    }
+
+    /// Appends the item of a code; false if there is no dictionary, or no such code.
+    pub(crate) fn push_code(&mut self, code: u32) -> bool {
+        match &mut self.body {
+            Body::Coded { codes, dictionary } if (code as usize) < dictionary.items().len() => {
+                codes.push(code);
+            }
+            _ => return false,
+        }
+        self.append_valid(1);
+        true
+    }
+
     /// Appends one item for each code of a dictionary. The items need be neither distinct nor used.
     /// The code of a NULL row is arbitrary. Each used item is stored once.
     ///

@@ -89,6 +89,18 @@ impl Column {
         }
     }
 
+    /// The values of 8 bytes without padding, if none is NULL.
+    pub(crate) fn words(&self) -> Option<&[[u8; 8]]> {
+        match &self.body {
+            Body::Fixed {
+                width: 8,
+                stride: 8,
+                values,
+            } if self.validity().is_none() => Some(values.as_chunks().0),
+            _ => None,
+        }
+    }
+
     /// Whether a row has a value.
     #[inline]
     pub(crate) fn is_valid(&self, row: usize) -> bool {

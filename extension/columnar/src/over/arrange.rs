@@ -5,16 +5,21 @@
 //! 2  did all rows come in the order of the keys? Then each partition is in order
 //! 3  if not, for each partition that is not in order, for each key from the last to the first: NULLs apart, the others by a stable sort
 //! ```
-//! Rows of a time series come in the order of time, so step 3 is rare.
+//! Rows of a time series come in the order of time, so step 3 is rare. Where it is needed and there is one key without
+//! NULLs, keys are [distributed with the rows](super::keyed) and sorted beside them.
 //!
 //! If only the first rows of each partition are wanted, step 3 selects them (by quickselect, in linear time) and sorts
 //! these alone.
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use super::keyed;
 use super::numbers::NumberColumn;
+use crate::buffer::reserve_huge;
 use crate::interrupt;
+use crate::vector::selection::Selection;
 
 /// A key that rows are ordered by.
 pub struct SortKey {
@@ -74,15 +79,30 @@ pub struct Arrangement {
     /// The row at each position.
     pub rows: Vec<u32>,
     /// The first position of each partition, and the end of the last one.
-    starts: Vec<u32>,
+    pub(super) starts: Vec<u32>,
     /// Whether rows of a partition came in another order.
     pub is_sorted: bool,
+    /// If there is one key without NULLs, its value at each position, once somebody needs it.
+    keys: OnceCell<Vec<u64>>,
 }
 
 impl Arrangement {
     /// Arranges rows, of which there are fewer than 2^32. Each has the number of its partition;
     /// `ranks` are the places of the partitions.
     pub fn new(partitions: &[u32], ranks: &[u32], keys: &[SortKey]) -> Arrangement {
+        if let [key] = keys
+            && !key.keys.has_nulls()
+            && !key.keys.values().is_sorted()
+        {
+            let starts = starts(partitions, ranks);
+            let sorted = keyed::sort(partitions, (ranks, &starts), key.keys.values());
+            return Arrangement {
+                rows: sorted.rows,
+                starts,
+                is_sorted: sorted.is_sorted,
+                keys: sorted.keys.into(),
+            };
+        }
         let mut arrangement = Arrangement::distributed(partitions, ranks);
         arrangement.sort(keys);
         arrangement
@@ -90,15 +110,9 @@ impl Arrangement {
 
     /// The rows of each partition in the order in which they came.
     fn distributed(partitions: &[u32], ranks: &[u32]) -> Arrangement {
-        let mut starts = vec![0_u32; ranks.len() + 1];
-        for partition in partitions {
-            starts[ranks[*partition as usize] as usize + 1] += 1;
-        }
-        for rank in 0..ranks.len() {
-            starts[rank + 1] += starts[rank];
-        }
+        let starts = starts(partitions, ranks);
         let mut places = starts.clone();
-        let mut rows = vec![0; partitions.len()];
+        let mut rows = zeros(partitions.len());
         for (row, partition) in partitions.iter().enumerate() {
             let place = &mut places[ranks[*partition as usize] as usize];
             rows[*place as usize] = row as u32;
@@ -108,6 +122,7 @@ impl Arrangement {
             rows,
             starts,
             is_sorted: false,
+            keys: OnceCell::new(),
         }
     }
 
@@ -146,6 +161,17 @@ impl Arrangement {
         pairs.map(|pair| pair[0] as usize..pair[1] as usize)
     }
 
+    /// The value of the only key at each position, if no value is NULL. `keys` are those of the arrangement.
+    pub fn keys(&self, keys: &[SortKey]) -> Option<&[u64]> {
+        let [key] = keys else { return None };
+        if key.keys.has_nulls() {
+            return None;
+        }
+        let values = key.keys.values();
+        let gathered = || collected(self.rows.iter().map(|row| values[*row as usize]));
+        Some(self.keys.get_or_init(gathered))
+    }
+
     /// Whether the rows at two positions are equal in these keys.
     #[inline]
     pub fn are_peers(&self, keys: &[SortKey], a: usize, b: usize) -> bool {
@@ -170,8 +196,63 @@ impl Arrangement {
     }
 }
 
+/// The first position of each partition, and the end of the last one.
+fn starts(partitions: &[u32], ranks: &[u32]) -> Vec<u32> {
+    let mut starts = vec![0_u32; ranks.len() + 1];
+    for partition in partitions {
+        starts[ranks[*partition as usize] as usize + 1] += 1;
+    }
+    for rank in 0..ranks.len() {
+        starts[rank + 1] += starts[rank];
+    }
+    starts
+}
+
+/// So many zeros, in huge pages if they are many: they are written in no order.
+pub(super) fn zeros<T: Copy + Default>(count: usize) -> Vec<T> {
+    let mut zeros = Vec::new();
+    reserve_huge(&mut zeros, count);
+    zeros.resize(count, T::default());
+    zeros
+}
+
+/// What an iterator returns, in huge pages if it is much.
+pub(super) fn collected<T: Copy>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    reserve_huge(&mut all, items.len());
+    all.extend(items);
+    all
+}
+
+/// Adds the partitions of rows to those of earlier rows.
+pub fn append_partitions(rows: &Selection, ids: &[u32], partitions: &mut Vec<u32>) {
+    let count = rows.count();
+    let wanted = partitions.len() + count;
+    reserve_huge(partitions, wanted);
+    match *rows == Selection::first(count) {
+        true => partitions.extend_from_slice(&ids[..count]),
+        false => rows.for_each(|row| partitions.push(ids[row])),
+    }
+}
+
+/// The rows whose partitions have their places in a range of ranks.
+pub fn rows_between(rows: &Selection, ids: &[u32], ranks: &[u32], range: &Range<u32>) -> Selection {
+    let mut found = Selection::NONE;
+    rows.for_each(|row| {
+        let is_in = range.contains(&ranks[ids[row] as usize]);
+        found.words[row / 64] |= u64::from(is_in) << (row % 64);
+    });
+    found
+}
+
 /// Whether rows are in the order of the keys.
 fn is_in_order(rows: impl Iterator<Item = usize> + Clone, keys: &[SortKey]) -> bool {
+    if let [key] = keys
+        && !key.keys.has_nulls()
+    {
+        let values = key.keys.values();
+        return rows.map(|row| values[row]).is_sorted();
+    }
     let mut pairs = rows.clone().zip(rows.skip(1));
     pairs.all(|(a, b)| {
         let mut orders = keys.iter().map(|key| key.compare(a, b));

@@ -37,6 +37,21 @@ pub fn each_peers(
     mut visit: impl FnMut(&Range<usize>, Range<usize>),
 ) {
     let steps = Steps::default();
+    if let Some(values) = order.keys(keys) {
+        for partition in order.partitions() {
+            let mut first = partition.start;
+            while first < partition.end {
+                let of_partition = &values[first..partition.end];
+                let mut others = of_partition.iter();
+                let end = others.position(|value| *value != of_partition[0]);
+                let end = end.map_or(partition.end, |behind| first + behind);
+                steps.step();
+                visit(&partition, first..end);
+                first = end;
+            }
+        }
+        return;
+    }
     for partition in order.partitions() {
         let mut first = partition.start;
         while first < partition.end {

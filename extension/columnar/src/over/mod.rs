@@ -12,6 +12,8 @@
 //! |---|---|
 //! | [`numbers`] | a column of numbers, some of which are NULL |
 //! | [`arrange`] | the order of the rows |
+//! | `keyed` | rows sorted together with their only key |
+//! | [`first_rows`] | rows that can be among the first ones of their partitions |
 //! | [`frames`], [`distance`] | peers and frames |
 //! | [`ranks`] | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile` |
 //! | [`aggregates`] | `count`, `sum`, `avg`, `min`, `max` |
@@ -26,7 +28,9 @@
 pub mod aggregates;
 pub mod arrange;
 pub mod distance;
+pub mod first_rows;
 pub mod frames;
+mod keyed;
 pub mod numbers;
 pub mod ranks;
 mod sliding_sums;
@@ -34,6 +38,7 @@ mod sliding_sums;
 use self::arrange::{Arrangement, SortKey};
 use self::frames::Frame;
 use self::numbers::NumberColumn;
+use crate::buffer::reserve_huge;
 use crate::interrupt::Steps;
 use crate::vector::Evaluation;
 use crate::vector::number::NumberType;
@@ -144,7 +149,8 @@ pub fn compute(
 
 /// For each position the one so many positions behind it in the same partition.
 fn offset_positions(order: &Arrangement, offset: i64) -> Vec<u32> {
-    let mut found = Vec::with_capacity(order.rows.len());
+    let mut found = Vec::new();
+    reserve_huge(&mut found, order.rows.len());
     let steps = Steps::default();
     for partition in order.partitions() {
         for position in partition.clone() {

@@ -1,6 +1,9 @@
 //! A column of numbers in private memory.
 
+use std::ops::Range;
+
 use crate::bits;
+use crate::buffer::reserve_huge;
 use crate::vector::number::Scalar;
 
 /// A column of numbers, some of which are NULL.
@@ -15,9 +18,37 @@ pub struct NumberColumn {
 impl NumberColumn {
     /// No row, with room for so many.
     pub fn with_room(rows: usize) -> NumberColumn {
-        NumberColumn {
-            values: Vec::with_capacity(rows),
-            nulls: Vec::new(),
+        let mut column = NumberColumn::default();
+        column.reserve(rows);
+        column
+    }
+
+    /// The numbers, if none is NULL.
+    #[inline]
+    pub fn values(&self) -> &[u64] {
+        debug_assert!(self.nulls.is_empty());
+        &self.values
+    }
+
+    /// Makes room for so many more rows.
+    #[inline]
+    pub fn reserve(&mut self, rows: usize) {
+        let wanted = self.values.len() + rows;
+        reserve_huge(&mut self.values, wanted);
+    }
+
+    /// Writes some rows: their numbers, and a bit for each that is not NULL. The bits begin with a word.
+    pub fn copy(&self, rows: Range<usize>, values: &mut [u64], validity: &mut [u64]) {
+        let count = rows.len();
+        values[..count].copy_from_slice(&self.values[rows.clone()]);
+        for (word, bits) in validity[..bits::words(count)].iter_mut().enumerate() {
+            *bits = u64::MAX >> (64 - (count - 64 * word).min(64));
+        }
+        if self.has_nulls() {
+            let nulls = rows
+                .enumerate()
+                .filter(|(_, row)| bits::get(&self.nulls, *row));
+            nulls.for_each(|(place, _)| validity[place / 64] &= !(1 << (place % 64)));
         }
     }
 
@@ -50,6 +81,19 @@ impl NumberColumn {
         self.values.push(bits);
     }
 
+    /// Adds numbers. None of the column is NULL.
+    #[inline]
+    pub fn extend(&mut self, numbers: impl ExactSizeIterator<Item = u64>) {
+        debug_assert!(self.nulls.is_empty());
+        self.reserve(numbers.len());
+        self.values.extend(numbers);
+    }
+
+    /// Replaces each number.
+    pub fn replace(&mut self, by: impl Fn(u64) -> u64) {
+        self.values.iter_mut().for_each(|value| *value = by(*value));
+    }
+
     /// Adds NULL.
     #[inline]
     pub fn push_null(&mut self) {
@@ -79,7 +123,9 @@ impl NumberColumn {
 
     /// The named rows in this order.
     pub fn gather(&self, rows: &[u32]) -> NumberColumn {
-        let values = rows.iter().map(|row| self.values[*row as usize]).collect();
+        let mut values = Vec::new();
+        reserve_huge(&mut values, rows.len());
+        values.extend(rows.iter().map(|row| self.values[*row as usize]));
         let mut nulls = Vec::new();
         if self.has_nulls() {
             nulls = vec![0; bits::words(rows.len())];

@@ -14,7 +14,7 @@ pub fn rank(function: Function, order: &Arrangement, keys: &[SortKey]) -> Number
     match function {
         Function::RowNumber => {
             for partition in order.partitions() {
-                (1..=partition.len() as u64).for_each(|number| ranks.push_value(number));
+                ranks.extend((0..partition.len()).map(|row| row as u64 + 1));
             }
         }
         Function::Ntile(buckets) => {
@@ -57,7 +57,7 @@ fn push_ranks(function: Function, order: &Arrangement, keys: &[SortKey], ranks: 
             }
             _ => (peers.start - partition.start) as u64 + 1,
         };
-        peers.for_each(|_| ranks.push_value(rank));
+        ranks.extend(peers.map(|_| rank));
     });
 }
 

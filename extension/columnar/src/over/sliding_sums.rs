@@ -11,10 +11,10 @@
 
 use std::ops::Range;
 
-use super::arrange::Arrangement;
+use super::arrange::{Arrangement, collected};
 use super::numbers::NumberColumn;
 use crate::interrupt::Steps;
-use crate::vector::number::Number;
+use crate::vector::number::{Number, Scalar};
 
 /// How many sums are added side by side. They fit into the registers of any processor.
 const SIDE_BY_SIDE: usize = 16;
@@ -57,9 +57,8 @@ pub fn each<T: Float>(
     if column.has_nulls() {
         return false;
     }
-    let values: Vec<T> = (0..column.len())
-        .filter_map(|position| column.get(position).map(T::of_scalar))
-        .collect();
+    let values = column.values().iter();
+    let values = collected(values.map(|value| T::of_scalar(Scalar(*value))));
     let sizes = values.iter().map(|value| value.to_f64().abs());
     let greatest = sizes.filter(|size| size.is_finite()).fold(0.0, f64::max);
     if greatest * width as f64 > T::MAX / 2.0 {
@@ -141,7 +140,6 @@ fn side_by_side<T: Float>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::number::Scalar;
 
     /// The sums by the definition, in the order of each frame.
     fn naive(values: &[f64], partitions: &[Range<usize>], frame: (i64, i64)) -> Vec<Option<u64>> {

@@ -14,8 +14,8 @@
 //!   scan.
 //! - [`value`]: expressions with a number for each row: columns, constants, arithmetic,
 //!   conversions.
-//! - `conversion`: conversions between number types. `divisor`: remainders by one divisor. [`choice`]: `CASE` and
-//!   `COALESCE`. `row_numbers`: results that are written row by row.
+//! - `absolute`: numbers without signs. `conversion`: conversions between number types. `divisor`: remainders by one
+//!   divisor. [`choice`]: `CASE` and `COALESCE`. `row_numbers`: results that are written row by row.
 //! - [`operands`]: numbers of operands, row by row.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
 //! - [`decimal`]: expressions of `numeric`, computed with integers.
@@ -36,6 +36,7 @@
 //! The failures are SQL's ([`EvaluationError`]), for instance out of range or division by zero.
 //! They are raised only for selected rows whose operands are not NULL.
 
+mod absolute;
 mod bytes16_predicate;
 pub mod choice;
 mod conversion;

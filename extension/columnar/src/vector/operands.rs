@@ -7,6 +7,7 @@ use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
 use super::value::Operand;
 use crate::aggregate::ema::order_key;
+use crate::limits::VECTOR_ROWS;
 use crate::over::numbers::NumberColumn;
 use crate::with_number;
 
@@ -33,6 +34,43 @@ pub fn order_keys(number: NumberType, operand: Operand, rows: &Selection, keys: 
     }));
 }
 
+/// Calls `visit` for each selected row.
+#[inline(always)]
+fn each(rows: &Selection, visit: impl FnMut(usize)) {
+    let count = rows.count();
+    match *rows == Selection::first(count) {
+        true => (0..count).for_each(visit),
+        false => rows.for_each(visit),
+    }
+}
+
+/// Appends a number of each selected row. No number of the column is NULL.
+#[inline(always)]
+fn append_each(rows: &Selection, column: &mut NumberColumn, number: impl Fn(usize) -> u64) {
+    let count = rows.count();
+    match *rows == Selection::first(count) {
+        true => column.extend((0..count).map(number)),
+        false => rows.for_each(|row| column.push_value(number(row))),
+    }
+}
+
+/// Writes the numbers of the selected rows, which are not NULL, as unsigned integers in the same order, or in the
+/// opposite one.
+pub fn unsigned_order_keys(
+    number: NumberType,
+    operand: Operand,
+    rows: &Selection,
+    is_descending: bool,
+    keys: &mut [u64; VECTOR_ROWS],
+) {
+    let flip = if is_descending { u64::MAX } else { 0 };
+    with_number!(number, T => each(rows, |row| {
+        // SAFETY: the operand has a number of this type for each row of its vector.
+        let key = order_key(unsafe { operand.get::<T>(row) });
+        keys[row] = (key as u64 ^ 1 << 63) ^ flip;
+    }));
+}
+
 /// Appends the numbers of the selected rows; NULL for those that are not among the counted rows,
 /// for which alone the operand was evaluated.
 pub fn append(
@@ -43,11 +81,18 @@ pub fn append(
     column: &mut NumberColumn,
 ) {
     let valid = operand.valid(counted);
-    with_number!(number, T => rows.for_each(|row| match valid.contains(row) {
+    column.reserve(rows.count());
+    with_number!(number, T => {
         // SAFETY: the operand has a number of this type for each row of its vector.
-        true => column.push_value(unsafe { operand.get::<T>(row) }.to_scalar().0),
-        false => column.push_null(),
-    }));
+        let scalar = |row: usize| unsafe { operand.get::<T>(row) }.to_scalar().0;
+        if valid == *rows && !column.has_nulls() {
+            return append_each(rows, column, scalar);
+        }
+        rows.for_each(|row| match valid.contains(row) {
+            true => column.push_value(scalar(row)),
+            false => column.push_null(),
+        });
+    });
 }
 
 /// Appends the numbers of the selected rows as unsigned integers in the same order, or in the
@@ -61,12 +106,19 @@ pub fn append_order_keys(
 ) {
     let flip = if is_descending { u64::MAX } else { 0 };
     let valid = operand.valid(rows);
-    with_number!(number, T => rows.for_each(|row| match valid.contains(row) {
-        true => {
+    column.reserve(rows.count());
+    with_number!(number, T => {
+        let key = |row: usize| {
             // SAFETY: the operand has a number of this type for each row of its vector.
-            let key = order_key(unsafe { operand.get::<T>(row) });
-            column.push_value((key as u64 ^ 1 << 63) ^ flip);
+            let number = unsafe { operand.get::<T>(row) };
+            (order_key(number) as u64 ^ 1 << 63) ^ flip
+        };
+        if valid == *rows && !column.has_nulls() {
+            return append_each(rows, column, key);
         }
-        false => column.push_null(),
-    }));
+        rows.for_each(|row| match valid.contains(row) {
+            true => column.push_value(key(row)),
+            false => column.push_null(),
+        });
+    });
 }

@@ -1,5 +1,6 @@
 //! Expressions with a number for each row.
 
+use super::absolute::absolute;
 use super::choice::Choice;
 use super::conversion::convert;
 use super::divisor::Divisor;
@@ -51,6 +52,8 @@ pub enum Value {
     Shift(Box<Value>, usize, Box<Buffer>),
     /// A double without its fraction.
     Round(Rounding, Box<Value>, Box<Buffer>),
+    /// A number without its sign.
+    Absolute(Box<Value>, Box<Buffer>),
     /// A joined column, by its index in [`Frame::joined`].
     Joined(NumberType, usize),
     /// The first of several values whose condition holds.
@@ -153,11 +156,17 @@ impl Value {
         Value::Round(rounding, Box::new(value), Buffer::new())
     }
 
+    /// A number without its sign.
+    pub fn absolute(value: Value) -> Value {
+        Value::Absolute(Box::new(value), Buffer::new())
+    }
+
     /// The type of the result.
     pub fn number(&self) -> NumberType {
         match self {
             Value::Shift(..) => NumberType::I64,
             Value::Round(..) => NumberType::F64,
+            Value::Absolute(value, _) => value.number(),
             Value::Choice(choice) => choice.number(),
             Value::External(value) => value.number(),
             Value::Column(number, _)
@@ -214,6 +223,10 @@ impl Value {
                     Rounding::Floor => round(operand, f64::floor, frame.rows, buffer),
                     Rounding::Ceiling => round(operand, f64::ceil, frame.rows, buffer),
                 })
+            }
+            Value::Absolute(value, buffer) => {
+                let operand = value.evaluate(frame, selection)?;
+                with_number!(value.number(), T => absolute::<T>(operand, frame.rows, selection, buffer))
             }
             Value::Joined(_, index) => Ok(frame.joined[*index]),
             Value::Choice(choice) => choice.evaluate(frame, selection),

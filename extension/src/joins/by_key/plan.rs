@@ -2,9 +2,11 @@
 
 use pgrx::pg_sys;
 
+use crate::custom_scan::stand_in;
 use crate::expressions::joined_columns::JoinedColumns;
 use crate::expressions::translate::number_type;
 use crate::pg::columns::{self, Column};
+use crate::pg::exec::memory::hash_memory_limit;
 use crate::pg::explain::Explain;
 use crate::pg::tree::Relids;
 
@@ -79,6 +81,15 @@ impl JoinKind {
     /// each. This is possible if no left row has to be known to have no match in any batch.
     pub fn is_divisible(self) -> bool {
         matches!(self, JoinKind::Inner | JoinKind::Right)
+    }
+
+    /// Bytes that the keys and values of a small side may take. A side of which only the distinct keys are kept cannot be
+    /// divided and may take more. The hash table, which is not counted, takes as much again.
+    pub fn memory_limit(self) -> usize {
+        match self {
+            JoinKind::Semi | JoinKind::Anti => stand_in::memory_limit() / 2,
+            _ => hash_memory_limit(),
+        }
     }
 
     /// PostgreSQL's kind of the same join with its sides swapped; `None` for a kind that has no

@@ -207,7 +207,7 @@ impl<'p> Sides<'p> {
     fn fit_memory(&self, divided: Option<usize>) -> bool {
         let sides = self.dimensions.iter().enumerate();
         let mut whole = sides.filter(|(index, _)| divided != Some(*index));
-        whole.all(|(_, side)| Sides::bytes(side) <= hash_memory_limit() as f64)
+        whole.all(|(_, side)| Sides::bytes(side) <= side.kind.memory_limit() as f64)
     }
 
     /// Builds the join of these sides.

@@ -116,6 +116,7 @@ impl SmallSide {
     pub fn read(&mut self, join: &mut EqualJoin, kind: JoinKind, is_divisible: bool) -> bool {
         self.memory.reset();
         self.takes_all &= !is_divisible;
+        self.limit = kind.memory_limit();
         self.begin(join, kind);
         self.bytes = 0;
         self.batches += 1;

@@ -46,8 +46,8 @@ pub struct AggregateState {
     is_out_of_order: bool,
     /// Whether PostgreSQL's own plan has taken over.
     has_handed_over: bool,
-    /// Whether another node reads all groups at once, so that they have to be in memory.
-    pub keeps_groups: bool,
+    /// How another node reads the groups, if it does not take them row by row.
+    pub reader: Option<GroupReader>,
     /// The parts in which groups were aggregated, and the bytes that rows took in temporary files meanwhile.
     batches: u64,
     written_bytes: u64,
@@ -56,6 +56,15 @@ pub struct AggregateState {
     /// What the processes of a parallel aggregation share.
     shared: Option<SharedState<SharedAggregation>>,
     of_workers: OfWorkers,
+}
+
+/// How another node reads groups.
+#[derive(Default)]
+pub struct GroupReader {
+    /// The keys whose values it knows by their numbers.
+    pub numbered: Vec<usize>,
+    /// Whether it reads groups that are in memory one part after the other. Otherwise all have to be there at once.
+    pub takes_parts: bool,
 }
 
 /// The outcome of reading the table.
@@ -239,10 +248,12 @@ impl AggregateState {
             source.share(shared.lasting().segments());
         }
         let scalars = std::mem::take(&mut program.translator.scalars);
-        if self.keeps_groups {
-            program.aggregation.share_key_numbers();
+        let mut can_wait = program.can_wait(&plan);
+        if let Some(reader) = &self.reader {
+            let numbered = reader.numbered.iter().copied();
+            program.aggregation.share_key_numbers(numbered);
+            can_wait &= reader.takes_parts;
         }
-        let can_wait = !self.keeps_groups && program.can_wait(&plan);
         let limit = match plan.is_partial {
             // Groups are put aside at little cost, and there may be a node for each partition.
             true => Some(hash_memory_limit()),

@@ -36,11 +36,14 @@ impl Results {
     }
 
     /// The groups, if all of them are in memory, and stay there.
+    fn kept(&mut self) -> Option<&mut Groups> {
+        self.groups().filter(|groups| groups.waiting.is_none())
+    }
+
+    /// The groups, unless they are of a part of the rows.
     pub fn groups(&mut self) -> Option<&mut Groups> {
         match self {
-            Results::Groups(groups) if groups.waiting.is_none() && groups.partial.is_none() => {
-                Some(groups)
-            }
+            Results::Groups(groups) if groups.partial.is_none() => Some(groups),
             Results::Groups(_) | Results::StandIn(_) => None,
         }
     }
@@ -67,7 +70,7 @@ impl Results {
     /// equal snapshot give equal groups.
     pub fn rewind(&mut self, node: ExecNode<'_>) -> bool {
         let is_equal = node.changed_parameters().is_null();
-        let groups = self.groups().filter(|_| is_equal);
+        let groups = self.kept().filter(|_| is_equal);
         let is_rewound = groups.is_some();
         groups.into_iter().for_each(|groups| groups.next = 0);
         is_rewound
@@ -98,8 +101,10 @@ pub struct Groups {
     joined: Vec<Vec<Option<pg_sys::Datum>>>,
     /// For each key whose datums are shared by groups, the datums by the number of the value.
     shared: Vec<Option<Vec<Option<pg_sys::Datum>>>>,
-    /// The memory of shared datums. It lives until the node starts again.
+    /// The memory of shared datums. It lives until the node starts again, or the groups are replaced.
     memory: Memory,
+    /// A part of the memory above it, for groups that will be replaced.
+    part: Option<Memory>,
     next: usize,
     /// The groups in the order in which they are returned; `None` for the order of their numbers.
     order: Option<Vec<u32>>,
@@ -130,6 +135,7 @@ impl Groups {
             shapes,
             joined,
             memory,
+            part: None,
             next: 0,
             waiting: None,
             partial: None,
@@ -204,11 +210,20 @@ impl Groups {
         }
     }
 
+    /// Whether there are rows whose groups are not in memory yet.
+    pub fn has_more(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     /// Replaces the groups, all of which were returned, by the next ones; false if there is none.
-    fn replace(&mut self) -> bool {
+    pub fn replace(&mut self) -> bool {
         let Some(waiting) = &mut self.waiting else {
             return false;
         };
+        match self.part {
+            Some(part) => part.reset(),
+            None => self.part = Some(self.memory.child(c"LanesAggregate part")),
+        }
         let aggregation = &mut self.aggregation;
         let is_replaced = waiting
             .next_pass(aggregation)
@@ -278,7 +293,8 @@ impl Groups {
         };
         let shared = &mut shared[number as usize];
         if shared.is_none() {
-            *shared = self.memory.enter(|| result_datum::key_datum(value, shape));
+            let memory = self.part.unwrap_or(self.memory);
+            *shared = memory.enter(|| result_datum::key_datum(value, shape));
         }
         *shared
     }
@@ -298,10 +314,10 @@ impl Groups {
         self.aggregation.numbers(aggregate, groups, out)
     }
 
-    /// All values of a key, by their numbers. They live until the node starts again.
+    /// All values of a key, by their numbers. They live until the node starts again, or the groups are replaced.
     pub fn key_datums(&mut self, key: usize) -> Vec<Option<pg_sys::Datum>> {
         let values = 0..self.aggregation.key_values(key) as u32;
-        let memory = self.memory;
+        let memory = self.part.unwrap_or(self.memory);
         memory.enter(|| values.map(|number| self.key_datum(number, key)).collect())
     }
 

@@ -1,11 +1,13 @@
 //! The aggregation or the window functions below a nested aggregation, under execution.
 
 use super::finished::Finished;
+use super::program::Program;
 use super::state::NestedState;
 use crate::custom_scan::callbacks::{node_of, running_of, state_of};
-use crate::nodes::aggregate::state::AggregateState;
+use crate::nodes::aggregate::state::{AggregateState, GroupReader};
 use crate::nodes::engine::plan::EnginePlan;
 use crate::nodes::window::partitioned::plan::PartitionedPlan;
+use crate::nodes::window::partitioned::results::RowReader;
 use crate::nodes::window::state::WindowState;
 use crate::pg::exec::child::{Child, Instrument};
 use crate::pg::exec::node::{CustomPlan, ExecNode};
@@ -46,11 +48,21 @@ impl<'a> Below<'a> {
         }
     }
 
-    /// Executes the node, and returns its groups or rows; `None` if PostgreSQL's own plan returns them. Nobody else
-    /// executes these nodes, so what PostgreSQL does before it requests a row from a node is done here.
-    pub fn finished(&self) -> Option<&'a mut dyn Finished> {
+    /// Executes the node, and returns its groups or rows; `None` if PostgreSQL's own plan returns them. Of these, the
+    /// program reads its wanted entries, if `takes_parts` one part of the groups after the other. Nobody else executes
+    /// these nodes, so what PostgreSQL does before it requests a row from a node is done here.
+    pub fn finished(&self, program: &Program, takes_parts: bool) -> Option<&'a mut dyn Finished> {
         if let Some(state) = state_of::<AggregateState>(self.aggregation) {
-            state.keeps_groups = true;
+            state.reader = Some(GroupReader {
+                numbered: program.grouped.clone(),
+                takes_parts,
+            });
+        }
+        if let Some(state) = state_of::<WindowState>(self.aggregation) {
+            state.reader = Some(RowReader {
+                wanted: program.wanted_entries(),
+                takes_parts,
+            });
         }
         for state in [self.child, self.aggregation] {
             state.rescan_if_changed();

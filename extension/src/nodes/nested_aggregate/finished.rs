@@ -16,7 +16,7 @@ pub trait Finished {
     /// Writes the numbers of their values of a key, after [`Self::key_datums`] has returned these.
     fn key_numbers(&self, key: usize, rows: Range<usize>, out: &mut [u32]);
 
-    /// All values of a key, by their numbers. They live until the node starts again.
+    /// All values of a key, by their numbers. They live until the node starts again, or the rows are replaced.
     fn key_datums(&mut self, key: usize) -> Vec<Option<pg_sys::Datum>>;
 
     /// Writes results, which are numbers of 64 bits; false if they have to be read [one by one](Self::result).
@@ -24,6 +24,16 @@ pub trait Finished {
 
     /// A result, if it is a number or a bool.
     fn result(&self, row: usize, result: usize) -> Option<Scalar>;
+
+    /// Whether there are more than those in memory.
+    fn has_more(&self) -> bool {
+        false
+    }
+
+    /// Replaces those in memory by the next ones; false if there are none.
+    fn replace(&mut self) -> bool {
+        false
+    }
 }
 
 impl Finished for Groups {
@@ -45,5 +55,13 @@ impl Finished for Groups {
 
     fn result(&self, row: usize, result: usize) -> Option<Scalar> {
         Groups::result(self, row, result)
+    }
+
+    fn has_more(&self) -> bool {
+        Groups::has_more(self)
+    }
+
+    fn replace(&mut self) -> bool {
+        Groups::replace(self)
     }
 }

@@ -33,6 +33,17 @@ pub struct Program {
     scalars: Vec<Option<Scalar>>,
     /// The attributes that are read: entries, and after them the number lanes of keys.
     pub wanted: Vec<usize>,
+    /// How many entries there are.
+    entries: usize,
+}
+
+/// What stands for the values of keys below that are grouping keys here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeysBelow {
+    /// Their numbers.
+    Numbers,
+    /// The values, as those of a column: in each part of the groups below, numbers have another meaning.
+    Values,
 }
 
 impl Program {
@@ -44,7 +55,7 @@ impl Program {
         plan: &EnginePlan,
         outputs: &Outputs<'_>,
         node: ExecNode<'_>,
-        below: CustomPlan<'_>,
+        (below, keys_below): (CustomPlan<'_>, KeysBelow),
     ) -> Translation<Program> {
         let scalars = Scalars::of(node);
         let mut translator = Translator::of_other_table(scalars);
@@ -55,7 +66,8 @@ impl Program {
         let (mut keys, mut key_shapes, mut grouped) = (Vec::new(), Vec::new(), Vec::new());
         for expression in &plan.keys {
             let expression = plan_node(*expression);
-            if let Some(key) = outputs.key_of(expression) {
+            let number = outputs.key_of(expression);
+            if let Some(key) = number.filter(|_| keys_below == KeysBelow::Numbers) {
                 let lane = outputs.entry_types.len() + key;
                 keys.push(Key::Number(Value::Column(NumberType::I64, lane)));
                 key_shapes.push(KeyShape::Joined(grouped.len()));
@@ -77,6 +89,7 @@ impl Program {
             shapes.push(shape);
         }
         let mut wanted = translator.attributes();
+        outputs.check(&wanted)?;
         wanted.extend(grouped.iter().map(|key| outputs.entry_types.len() + key));
         Ok(Program {
             having,
@@ -86,7 +99,15 @@ impl Program {
             grouped,
             scalars: translator.scalars,
             wanted,
+            entries: outputs.entry_types.len(),
         })
+    }
+
+    /// The entries that are read, also those of which only numbers are.
+    pub fn wanted_entries(&self) -> Vec<usize> {
+        let wanted = self.wanted.iter();
+        let entry = |attribute: &usize| attribute.checked_sub(self.entries).unwrap_or(*attribute);
+        wanted.map(entry).collect()
     }
 
     /// Aggregates at most a vector of groups, and returns how many passed HAVING below.

@@ -7,9 +7,10 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::Evaluation;
 
 use super::below::Below;
+use super::finished::Finished;
 use super::group_lanes::GroupLanes;
 use super::outputs::Outputs;
-use super::program::Program;
+use super::program::{KeysBelow, Program};
 use crate::custom_scan::callbacks::Callbacks;
 use crate::custom_scan::node::{NextRow, Node, Planned};
 use crate::custom_scan::{privilege, stand_in};
@@ -102,15 +103,44 @@ impl NestedState {
         };
         let plan = EnginePlan::of(node.plan());
         let outputs = Outputs::of_plan(plan.index, below.plan(), below.keys());
-        let Some(groups) = below.finished() else {
+        let program = |keys| Program::of(&plan, &outputs, node, (below.plan(), keys));
+        let (mut by_number, by_value) = (program(KeysBelow::Numbers)?, program(KeysBelow::Values));
+        let Some(groups) = below.finished(&by_number, by_value.is_ok()) else {
             return Ok(None);
         };
-        let mut program = Program::of(&plan, &outputs, node, below.plan())?;
+        if groups.has_more() {
+            by_number = by_value?;
+        }
+        let mut program = by_number;
         let grouped = program.grouped.iter();
         // The values have their numbers before these are read.
         let values = grouped.map(|key| groups.key_datums(*key)).collect();
-        let mut lanes = GroupLanes::new(&outputs, &program.wanted, groups);
         let limit = plan.has_stand_in.then(stand_in::memory_limit);
+        loop {
+            if !self.add(&mut program, (&outputs, &below), groups, limit) {
+                return Ok(None);
+            }
+            if !groups.replace() {
+                break;
+            }
+        }
+        program.aggregation.finish();
+        self.groups = program.aggregation.groups();
+        let shapes = (program.keys, program.shapes);
+        let memory = node.lasting_memory();
+        let groups = Groups::new(program.aggregation, shapes, values, memory, None);
+        Ok(Some(groups))
+    }
+
+    /// Aggregates the groups that are in memory below. False: this takes more memory than the limit.
+    fn add(
+        &mut self,
+        program: &mut Program,
+        (outputs, below): (&Outputs<'_>, &Below<'_>),
+        groups: &mut dyn Finished,
+        limit: Option<usize>,
+    ) -> bool {
+        let mut lanes = GroupLanes::new(outputs, &program.wanted, groups);
         let (count, mut passed) = (groups.count(), 0);
         for first in (0..count).step_by(VECTOR_ROWS) {
             ports::CHECK_FOR_INTERRUPTS();
@@ -119,15 +149,10 @@ impl NestedState {
             passed += added.unwrap_or_else(|failure| error::evaluation(failure));
             self.bytes = program.aggregation.bytes();
             if limit.is_some_and(|limit| self.bytes > limit) {
-                return Ok(None);
+                return false;
             }
         }
         below.count(passed, count - passed);
-        program.aggregation.finish();
-        self.groups = program.aggregation.groups();
-        let shapes = (program.keys, program.shapes);
-        let memory = node.lasting_memory();
-        let groups = Groups::new(program.aggregation, shapes, values, memory, None);
-        Ok(Some(groups))
+        true
     }
 }

@@ -13,7 +13,7 @@ use pgrx::pg_sys;
 
 use super::offer;
 use super::partitioned::plan::{DirectedKey, PartitionedPlan, is_partitioned};
-use super::partitioned::results::{PartitionedRows, Reading};
+use super::partitioned::results::{PartitionedRows, Reading, RowReader};
 use super::plan::{WindowPlan, shown_calls};
 use super::row_order::RowOrder;
 use crate::custom_scan::callbacks::Callbacks;
@@ -32,6 +32,8 @@ static CALLBACKS: Callbacks = Callbacks::of::<WindowState>();
 #[derive(Default)]
 pub struct WindowState {
     reading: Reading,
+    /// How another node reads the rows, if it does not take them one by one.
+    pub reader: Option<RowReader>,
 }
 
 /// The rows, or the plan that returns them instead.
@@ -80,7 +82,8 @@ impl Node for WindowState {
             return Ok(Rows::ByTime(Box::new(RowOrder::begin(node)?)));
         }
         if !self.reading.has_handed_over
-            && let Some(rows) = PartitionedRows::begin(node, &mut self.reading)?
+            && let Some(rows) =
+                PartitionedRows::begin(node, self.reader.as_ref(), &mut self.reading)?
         {
             return Ok(Rows::Partitioned(Box::new(rows)));
         }
@@ -108,6 +111,7 @@ impl Node for WindowState {
                 passed: order.input.passed,
                 partitions: order.input.partitions(),
                 bytes: order.values.bytes(&order.input),
+                parts: 1,
                 is_sorted: order.sorted.is_some(),
                 has_handed_over: false,
             };
@@ -117,17 +121,16 @@ impl Node for WindowState {
     fn rewind(rows: &mut Rows, node: ExecNode<'_>) -> bool {
         match rows {
             // Equal parameters and an equal snapshot give equal rows.
-            Rows::Partitioned(rows) if node.changed_parameters().is_null() => {
-                rows.rewind();
-                true
-            }
+            Rows::Partitioned(rows) => node.changed_parameters().is_null() && rows.rewind(),
             _ => false,
         }
     }
 
     fn end(rows: Rows) {
-        if let Rows::ByTime(order) = rows {
-            order.free();
+        match rows {
+            Rows::ByTime(order) => order.free(),
+            Rows::Partitioned(rows) => rows.stop(),
+            Rows::StandIn(_) => {}
         }
     }
 
@@ -149,6 +152,9 @@ impl WindowState {
         explain.integer(c"Vector Rows Passed", reading.passed);
         explain.integer(c"Partitions", reading.partitions as u64);
         explain.kilobytes(c"Memory", reading.bytes);
+        if reading.parts > 1 {
+            explain.integer(c"Passes", reading.parts as u64 + 1);
+        }
         if reading.is_sorted {
             explain.text(c"Rows Sorted", "as they were out of order");
         }

@@ -126,6 +126,9 @@ functions! {
     /// Conditions joined by AND.
     fn make_andclause(conditions: List<'p, Expr<'p>>) -> Expr<'p>;
 
+    /// A condition negated.
+    fn make_notclause(condition: Expr<'p>) -> Expr<'p>;
+
     /// An operator's call. It is an ERROR if there is no such operator.
     fn make_op(
         parse: Null,

@@ -6,8 +6,8 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::expression::{Expr, Expression};
 use super::list::List;
-use super::operands::{ArrayExpr, RelabelType, RowExpr, TargetEntry, Var};
-use super::query::{Alias, FromExpr, JoinTree, Name, RangeTblRef};
+use super::operands::{ArrayExpr, NullTest, RelabelType, RowExpr, SubLink, TargetEntry, Var};
+use super::query::{Alias, FromExpr, JoinTree, Name, Query, RangeTblRef};
 use super::tag::{self, Node};
 use crate::pg::functions::{Null, nodes};
 
@@ -22,6 +22,11 @@ pub fn text<'p>(bytes: &[u8]) -> Expr<'p> {
 pub fn null_text<'p>() -> Expr<'p> {
     let (text, collation) = (pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID);
     nodes::makeNullConst(text, -1, collation)
+}
+
+/// NULL in place of an expression.
+pub fn null_like<'p>(expr: Expr<'p>) -> Expr<'p> {
+    nodes::makeNullConst(expr.type_of(), expr.type_modifier(), expr.collation())
 }
 
 /// An expression converted to a type as by CAST; `None` if there is no such conversion.
@@ -100,6 +105,29 @@ pub fn all_of<'p>(conditions: &[Expr<'p>]) -> Expr<'p> {
         [one] => *one,
         several => nodes::make_andclause(List::new(several.iter().copied())),
     }
+}
+
+/// The negation of a condition.
+pub fn not<'p>(condition: Expr<'p>) -> Expr<'p> {
+    nodes::make_notclause(condition)
+}
+
+/// `IS NOT NULL`
+pub fn is_not_null<'p>(expr: Expr<'p>) -> Expr<'p> {
+    let test: NullTest<'p> = tag::new();
+    test.set_kind(pg_sys::NullTestType::IS_NOT_NULL);
+    test.set_argument(Some(copy(expr)));
+    test.set_location(-1);
+    test.as_node()
+}
+
+/// `EXISTS (…)`
+pub fn exists<'p>(query: Query<'p>) -> Expr<'p> {
+    let sublink: SubLink<'p> = tag::new();
+    sublink.set_kind(pg_sys::SubLinkType::EXISTS_SUBLINK);
+    sublink.set_query(Some(query));
+    sublink.set_location(-1);
+    sublink.as_node()
 }
 
 /// A call of a function without collation.

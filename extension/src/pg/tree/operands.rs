@@ -138,6 +138,8 @@ views! {
         inputcollid: Oid;
     } {
         args: List<'p, Expr<'p>>;
+    } {
+        set_input_collation = inputcollid: Oid;
     } {}
 
     /// `scalar operator ANY | ALL (array)`.
@@ -162,7 +164,12 @@ views! {
         subLinkType: pg_sys::SubLinkType::Type;
     } {
         subselect: Option<Query<'p>>;
-    } {}
+    } {
+        set_kind = subLinkType: pg_sys::SubLinkType::Type;
+        set_location = location: i32;
+    } {
+        set_query = subselect: Option<Query<'p>>;
+    }
 
     /// A subquery with a plan of its own.
     SubPlan of SubPlan {
@@ -254,7 +261,12 @@ views! {
         argisrow: bool;
     } {
         arg: Option<Expr<'p>>;
-    } {}
+    } {
+        set_kind = nulltesttype: pg_sys::NullTestType::Type;
+        set_location = location: i32;
+    } {
+        set_argument = arg: Option<Expr<'p>>;
+    }
 
     /// `IS [NOT] TRUE | FALSE | UNKNOWN`.
     BooleanTest of BooleanTest {

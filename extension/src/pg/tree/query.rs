@@ -77,6 +77,7 @@ views! {
         set_limit_count = limitCount: Option<Expr<'p>>;
         set_limit_offset = limitOffset: Option<Expr<'p>>;
         set_set_operations = setOperations: Option<SetOperationStmt<'p>>;
+        set_set_operation_tree = setOperations: Option<Expr<'p>>;
     }
 
     /// UNION and its like.
@@ -95,6 +96,9 @@ views! {
     } {
         set_left = larg: Option<RangeTblRef<'p>>;
         set_right = rarg: Option<RangeTblRef<'p>>;
+        set_left_side = larg: Option<Expr<'p>>;
+        set_right_side = rarg: Option<Expr<'p>>;
+        set_clauses = groupClauses: List<'p, SortGroupClause<'p>>;
         set_types = colTypes: Oids<'p>;
         set_type_modifiers = colTypmods: Integers<'p>;
         set_collations = colCollations: Oids<'p>;

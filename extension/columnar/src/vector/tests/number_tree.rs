@@ -17,6 +17,7 @@ pub(crate) enum NumberTree {
     Arithmetic(NumberType, Operation, Box<(NumberTree, NumberTree)>),
     Convert(NumberType, Box<NumberTree>),
     Round(Rounding, Box<NumberTree>),
+    Absolute(Box<NumberTree>),
 }
 
 impl NumberTree {
@@ -27,6 +28,7 @@ impl NumberTree {
             | NumberTree::Arithmetic(number, ..)
             | NumberTree::Convert(number, _) => *number,
             NumberTree::Round(..) => NumberType::F64,
+            NumberTree::Absolute(inner) => inner.number(),
         }
     }
 
@@ -40,6 +42,7 @@ impl NumberTree {
             }
             NumberTree::Convert(to, inner) => Value::convert(*to, inner.build()),
             NumberTree::Round(rounding, inner) => Value::round(*rounding, inner.build()),
+            NumberTree::Absolute(inner) => Value::absolute(inner.build()),
         }
     }
 
@@ -68,7 +71,20 @@ impl NumberTree {
                 let value = inner.row(lanes, row)?.map(f64::of_scalar);
                 value.map(|value| rounded(value).to_scalar())
             }
+            NumberTree::Absolute(inner) => match inner.row(lanes, row)? {
+                Some(scalar) => Some(absolute(inner.number(), scalar)?),
+                None => None,
+            },
         })
+    }
+}
+
+/// `abs`, as PostgreSQL's functions spell it out.
+fn absolute(number: NumberType, scalar: Scalar) -> Evaluation<Scalar> {
+    match number {
+        NumberType::F32 => Ok(f32::of_scalar(scalar).abs().to_scalar()),
+        NumberType::F64 => Ok(f64::of_scalar(scalar).abs().to_scalar()),
+        integer => in_range(integer, i128::from(scalar.0 as i64).abs()),
     }
 }
 
@@ -211,6 +227,7 @@ pub(crate) fn any_number(number: NumberType, depth: u32) -> BoxedStrategy<Number
             NumberTree::Arithmetic(number, operation, Box::new(sides))
         }),
         2 => converted.prop_map(move |inner| NumberTree::Convert(number, Box::new(inner))),
+        1 => any_number(number, depth - 1).prop_map(|inner| NumberTree::Absolute(Box::new(inner))),
     ]
     .boxed()
 }

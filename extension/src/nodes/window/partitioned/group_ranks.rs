@@ -74,7 +74,7 @@ pub fn ranks(groups: &Aggregation, keys: &[KeyOrder]) -> Vec<u32> {
 }
 
 /// The place of each value of a key.
-fn value_ranks(groups: &Aggregation, key: usize, order: KeyOrder) -> Vec<u32> {
+pub fn value_ranks(groups: &Aggregation, key: usize, order: KeyOrder) -> Vec<u32> {
     let mut sorted: Vec<u32> = (0..groups.key_values(key) as u32).collect();
     let value = |number: u32| groups.key_value(number, key);
     sorted.sort_unstable_by(|a, b| order.compare(value(*a), value(*b)));

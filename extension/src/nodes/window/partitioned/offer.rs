@@ -2,12 +2,14 @@
 
 use lanes_columnar::over::{Call, Function};
 
-use super::calls;
+use super::order_key::OrderKey;
 use super::plan::{self, DirectedKey};
+use super::{calls, conditions as of_ranks};
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::PrivateData;
 use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::nested_aggregate::outputs::is_text;
 use crate::nodes::window::offer::{Leaves, filters, partition_keys};
 use crate::nodes::window::state::WindowState;
 use crate::pg::tree::make::copy_list;
@@ -23,6 +25,10 @@ const SORT_SHARE: f64 = 0.1;
 /// Approximate bytes of a row: its places, room to sort it, and for each key, column and function some more.
 const ROW_BYTES: f64 = 60.0;
 const VALUE_BYTES: f64 = 12.0;
+
+/// The table is read for so many parts of the partitions at most, each of which has so many partitions at least.
+const PARTS_MAX: f64 = 100.0;
+const PARTITIONS_A_PART: f64 = 4.0;
 
 /// The windows of a query, all of which one order of rows serves.
 struct Windows<'p> {
@@ -56,9 +62,16 @@ pub fn offer<'p>(
     }
     let values = leaves.columns.len() + leaves.calls.len() + windows.orders.len();
     let bytes = input.rows() * (ROW_BYTES + VALUE_BYTES * values as f64);
-    if bytes > stand_in::memory_limit() as f64 {
+    let first = windows.orders.first();
+    let keeps_few = of_ranks::keep_few(windows.conditions, &specified)
+        && first.is_none_or(|key| !is_text(key.expression.type_of()));
+    let passes = match keeps_few {
+        true => Some(1.0),
+        false => passes(root, input.rows(), bytes, &windows.keys),
+    };
+    let Some(passes) = passes else {
         return Err("its rows would not fit in memory (see work_mem)".into());
-    }
+    };
 
     let path = callbacks::new_path::<WindowState>(output, Some(target));
     let base = path.as_path();
@@ -68,12 +81,24 @@ pub fn offer<'p>(
     let instead = stand_in::path(output).ok_or("no other plan")?;
     path.set_children(List::new([root.sorted(instead, order)]));
     let counts = (filters.len(), leaves.calls.len());
-    estimate(base, input, target, &windows, counts);
+    estimate(base, input, target, &windows, counts, passes);
 
     let stored = stored(input.relid(), &leaves, &filters, &windows, &specified);
     path.set_private(plan_field(stored.to_path_list()));
     output.add_path(path);
     Ok(())
+}
+
+/// How often the table is read for so many rows of so many bytes in all; `None` if its partitions do not fit.
+fn passes(root: PlannerInfo<'_>, rows: f64, bytes: f64, keys: &[DirectedKey<'_>]) -> Option<f64> {
+    // Parts are cut so that columns may grow to twice what they need.
+    let parts = (2.0 * bytes / stand_in::memory_limit() as f64).ceil();
+    if parts <= 2.0 && bytes <= stand_in::memory_limit() as f64 {
+        return Some(1.0);
+    }
+    let keys = List::new(keys.iter().map(|key| key.expression));
+    let partitions = root.groups_of(keys, rows);
+    (parts <= PARTS_MAX && partitions >= PARTITIONS_A_PART * parts).then_some(parts + 1.0)
 }
 
 /// The calls of a target list and of conditions on results, each once.
@@ -125,6 +150,7 @@ fn estimate(
     target: PathTarget<'_>,
     windows: &Windows<'_>,
     (filters, calls): (usize, usize),
+    passes: f64,
 ) {
     let (rows, cost) = (input.rows(), target.cost());
     base.set_rows(rows);
@@ -136,7 +162,7 @@ fn estimate(
     };
     let startup = cost.startup
         + f64::from(input.pages()) * server::seq_page_cost() * 0.1
-        + input.tuples() * (1.0 + filters as f64) * operator * VECTOR_SHARE
+        + passes * input.tuples() * (1.0 + filters as f64) * operator * VECTOR_SHARE
         + rows * (terms * operator * SORT_SHARE + sorted);
     let each = server::cpu_tuple_cost() * 0.5 + cost.per_tuple;
     base.set_startup_cost(startup);
@@ -167,9 +193,7 @@ fn windows_of<'p>(
     let keys = directed(root, partitions)?;
     let order_keys = directed(root, orders)?;
     for key in &order_keys {
-        translator
-            .value(key.expression)
-            .map_err(|reason| format!("ORDER BY: {reason}"))?;
+        OrderKey::of(translator, key)?;
     }
     Ok(Windows {
         keys,
