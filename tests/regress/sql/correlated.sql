@@ -3,11 +3,12 @@
 SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
 CREATE SCHEMA correlated; SET search_path = correlated;
 CREATE TABLE heap_t (id int, k int, big int8, s text, v float8, n numeric) USING heap;
-INSERT INTO heap_t SELECT i, i % 300, i % 300, 'S' || i % 7, i % 50, i % 40 FROM generate_series(1, 4000) i;
+INSERT INTO heap_t SELECT i, i % 300, i % 300, 'S' || i % 7, i % 50, i % 40 FROM generate_series(1, 2000) i;
 INSERT INTO heap_t VALUES (0, NULL, NULL, NULL, NULL, NULL), (-1, 1000, 1000, 'none', 1, 1);
 CREATE TABLE heap_q (k int, big int8, s text, v float8, n numeric, d date) USING heap;
-INSERT INTO heap_q SELECT i % 290, i % 290, 'S' || i % 6, i % 97, i % 89, date '2026-01-01' + i % 30 FROM generate_series(1, 30000) i;
+INSERT INTO heap_q SELECT i % 290, i % 290, 'S' || i % 6, i % 97, i % 89, date '2026-01-01' + i % 30 FROM generate_series(1, 20000) i;
 INSERT INTO heap_q VALUES (NULL, NULL, NULL, 5, 5, NULL), (3, 3, 'S1', 'NaN', 'NaN', NULL), (4, 4, 'S2', NULL, NULL, NULL), (295, 295, 'S9', NULL, NULL, NULL);
+CREATE INDEX ON heap_q (k); CREATE INDEX ON heap_q (big); CREATE INDEX ON heap_q (s, k); CREATE INDEX ON heap_q (s COLLATE "C");
 CREATE TABLE lanes_t (LIKE heap_t) USING lanes; INSERT INTO lanes_t SELECT * FROM heap_t;
 CREATE TABLE lanes_q (LIKE heap_q) USING lanes; INSERT INTO lanes_q SELECT * FROM heap_q;
 ANALYZE heap_t; ANALYZE heap_q; ANALYZE lanes_t; ANALYZE lanes_q;
@@ -68,8 +69,9 @@ SELECT executions('SELECT id FROM @t t WHERE id = 5 AND v > (SELECT avg(q.v) FRO
 SELECT count(*) FROM lanes_t t WHERE v > (SELECT avg(q.v) FROM lanes_q q WHERE q.k = t.k);
 SET lanes.vectorize = off;
 SELECT executions('SELECT id FROM @t t WHERE v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k)');
-SELECT count(*) FROM lanes_t t WHERE v > (SELECT avg(q.v) FROM lanes_q q WHERE q.k = t.k);
+SELECT count(*) FROM lanes_t t WHERE id < 100 AND v > (SELECT avg(q.v) FROM lanes_q q WHERE q.k = t.k);
 RESET lanes.vectorize;
+SELECT count(*) FROM lanes_t t WHERE id < 100 AND v > (SELECT avg(q.v) FROM lanes_q q WHERE q.k = t.k);
 -- A prepared statement with a parameter, and a cursor, which stays as it is.
 PREPARE above (float8) AS SELECT count(*) FROM lanes_t t WHERE v > (SELECT $1 * avg(q.v) FROM lanes_q q WHERE q.k = t.k);
 EXECUTE above (1); EXECUTE above (0.5);
