@@ -15,6 +15,7 @@
 //! - Each condition of the sub-select that refers to the query around it compares an expression of the sub-select with
 //!   `=`, and groups are made by the same equality. A key that is NULL has no group, as it fulfils no condition.
 //! - Where there is no group, the sub-select would aggregate no rows. The result is NULL then, or 0 for a bare `count`.
+//! - The sub-select is not volatile, and takes no sample of a table.
 //! - Groups for which no row asks raise no error: keys, arguments and conditions consist of functions that cannot fail,
 //!   and of arithmetic, which fails only beyond the range of `float8` and `numeric`.
 //!
@@ -89,7 +90,8 @@ fn has_sub_select(query: Query<'_>) -> bool {
         Kind::SubLink(link) => grouped_query(link).map(|_| ()),
         _ => None,
     };
-    query.commandType() == pg_sys::CmdType::CMD_SELECT && walk::found(query, is_found).is_some()
+    let commands = [pg_sys::CmdType::CMD_SELECT, pg_sys::CmdType::CMD_INSERT];
+    commands.contains(&query.commandType()) && walk::found(query, is_found).is_some()
 }
 
 /// Rewrites the queries in a query, then the query itself. Returns whether that changed anything.
@@ -207,12 +209,13 @@ impl<'p> Grouped<'p> {
         for (reference, key) in (1..).zip(&self.keys) {
             let target = make::target(key.inner, reference as usize + 1, Some(c"key"), false);
             target.set_sort_group_ref(reference);
-            let (less, equal, _) = catalog::sort_operators(key.inner.type_of());
+            let type_of = key.inner.type_of();
+            let (less, equal, _) = catalog::sort_operators(type_of);
             let clause: SortGroupClause<'p> = tag::new();
             clause.set_reference(reference);
             clause.set_equality(equal);
             clause.set_order(less);
-            clause.set_hashable(true);
+            clause.set_hashable(catalog::is_hashable(equal, type_of));
             clauses.push(clause);
             targets.push(target);
             keys.push(target);
@@ -261,7 +264,12 @@ fn grouped_query(link: SubLink<'_>) -> Option<Grouped<'_>> {
         && query.sortClause().is_empty()
         && query.limitCount().is_none()
         && query.targetList().len() == 1
-        && query.rtable().iter().any(is_lanes_table);
+        && query.rtable().iter().any(is_lanes_table)
+        && query
+            .rtable()
+            .iter()
+            .all(|entry| entry.tablesample().is_none())
+        && !query.as_node().is_volatile();
     let value = query.targetList().first().filter(|_| is_plain)?;
     let is_count = is_bare_count(value.expr());
     if !is_count && !is_null_of_nothing(value.expr()) {

@@ -96,6 +96,11 @@ pub fn is_leakproof(function: Oid) -> bool {
     functions::get_func_leakproof(function)
 }
 
+/// Whether values that an operator of this type finds equal have equal hashes.
+pub fn is_hashable(operator: Oid, type_of: Oid) -> bool {
+    functions::op_hashjoinable(operator, type_of)
+}
+
 /// Whether a function is NULL if one of its arguments is.
 pub fn is_strict(function: Oid) -> bool {
     functions::func_strict(function)

@@ -61,8 +61,13 @@ INSERT INTO queries (query) VALUES
   ('SELECT id FROM @t t WHERE id < 50 AND (SELECT count(*) + 1 FROM @q q WHERE q.k = t.k) > 1'),
   ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k AND random() < 2)'),
   ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k LIMIT 1)'),
+  ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q, generate_series(1, 1 + (random() * 0)::int) WHERE q.k = t.k)'),
+  ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q TABLESAMPLE SYSTEM (100) WHERE q.k = t.k)'),
   ('SELECT id FROM @t t WHERE id < 20 AND EXISTS (SELECT 1 FROM @t x WHERE x.id < 20 AND x.v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k AND q.s = x.s))');
 SELECT number, executions(query), differences(query) FROM queries WHERE number > 19 ORDER BY number;
+-- Also where the rows are stored.
+CREATE TABLE stored AS SELECT id FROM lanes_t WHERE false;
+EXPLAIN (COSTS OFF) INSERT INTO stored SELECT id FROM lanes_t t WHERE v > (SELECT avg(q.v) FROM lanes_q q WHERE q.k = t.k);
 -- A few rows that ask are cheaper one by one.
 SELECT executions('SELECT id FROM @t t WHERE id = 5 AND v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k)');
 -- A key that nobody asks for has no effect, and neither do vectors.

@@ -104,6 +104,9 @@ functions! {
     /// Whether a function is NULL if one of its arguments is.
     fn func_strict(function: Oid) -> bool;
 
+    /// Whether values that an operator of this type finds equal have equal hashes.
+    fn op_hashjoinable(operator: Oid, type_of: Oid) -> bool;
+
     /// A schema by its name.
     fn get_namespace_oid(name: &CStr, missing_ok: bool) -> Oid;
 
