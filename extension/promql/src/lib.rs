@@ -21,6 +21,7 @@
 //! | [`pipeline`] | reading on one thread, evaluation on another |
 //! | [`memory`] | series in memory, for tests and measurements |
 //! | [`labels`], [`matcher`] | label sets, and conditions on them |
+//! | `expression`, `alternation` | regular expressions of RE2, and those that are lists of texts |
 //! | [`error`] | why a query has no answer |
 //!
 //! The crate knows nothing of PostgreSQL. All text is UTF-8; a label that a series does not have
@@ -45,6 +46,7 @@
 //!   expressions have a limit of size and are matched in linear time.
 #![forbid(unsafe_code)]
 
+mod alternation;
 mod annotation;
 pub mod ast;
 pub mod batches;

@@ -1,6 +1,7 @@
 //! Matchers: which values of a label a selector admits.
 
-use crate::expression::{alternatives, compile_anchored, rewrite};
+use crate::alternation::alternatives;
+use crate::expression::{compile_anchored, rewrite};
 use crate::quote::quote;
 use regex::Regex;
 use std::fmt;
