@@ -16,8 +16,9 @@
 //!   `=`, and groups are made by the same equality. A key that is NULL has no group, as it fulfils no condition.
 //! - Where there is no group, the sub-select would aggregate no rows. The result is NULL then, or 0 for a bare `count`.
 //! - The sub-select is not volatile, and takes no sample of a table.
-//! - Groups for which no row asks raise no error: keys, arguments and conditions consist of functions that cannot fail,
-//!   and of arithmetic, which fails only beyond the range of `float8` and `numeric`.
+//! - Groups for which no row asks raise no error: the sub-select reads tables, not functions or other sub-selects, and
+//!   keys, arguments and conditions, also those of joins, consist of functions that cannot fail. The exception is
+//!   arithmetic, and sums, beyond the range of `float8` and `numeric`, which the documents name.
 //!
 //! A query for a cursor stays as it is: few of its rows may be fetched.
 
@@ -265,10 +266,7 @@ fn grouped_query(link: SubLink<'_>) -> Option<Grouped<'_>> {
         && query.limitCount().is_none()
         && query.targetList().len() == 1
         && query.rtable().iter().any(is_lanes_table)
-        && query
-            .rtable()
-            .iter()
-            .all(|entry| entry.tablesample().is_none())
+        && reads_harmlessly(query)
         && !query.as_node().is_volatile();
     let value = query.targetList().first().filter(|_| is_plain)?;
     let is_count = is_bare_count(value.expr());
@@ -295,6 +293,21 @@ fn grouped_query(link: SubLink<'_>) -> Option<Grouped<'_>> {
         keys,
         rest,
     })
+}
+
+/// Whether FROM consists of tables and their joins, whose conditions and policies cannot fail, without samples.
+fn reads_harmlessly(query: Query<'_>) -> bool {
+    let are_tables = query.rtable().iter().all(|entry| {
+        let is_join = entry.rtekind() == pg_sys::RTEKind::RTE_JOIN;
+        (entry.is_relation() || is_join)
+            && entry.tablesample().is_none()
+            && entry.securityQuals().iter().all(is_harmless)
+    });
+    let fails = |node: Expr<'_>| match node.kind() {
+        Kind::JoinExpr(join) => join.quals().filter(|quals| !is_harmless(*quals)).map(drop),
+        _ => None,
+    };
+    are_tables && walk::found(query, fails).is_none()
 }
 
 fn is_lanes_table(entry: RangeTblEntry<'_>) -> bool {

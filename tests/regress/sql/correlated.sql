@@ -61,6 +61,9 @@ INSERT INTO queries (query) VALUES
   ('SELECT id FROM @t t WHERE id < 50 AND (SELECT count(*) + 1 FROM @q q WHERE q.k = t.k) > 1'),
   ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k AND random() < 2)'),
   ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k LIMIT 1)'),
+  ('SELECT id FROM @t t WHERE id < 50 AND v < (SELECT max(q.v) FROM @q q JOIN @t x ON 1 / (q.k - 289) = x.id - 5 WHERE q.k = t.k)'),
+  ('SELECT id FROM @t t WHERE id < 50 AND v < (SELECT max(q.v) FROM @q q, generate_series(1, 2, q.k + 1) WHERE q.k = t.k)'),
+  ('SELECT id FROM @t t WHERE id < 50 AND v < (SELECT max(g.v) FROM @q q JOIN (SELECT k, 1 / (k - 289) AS v FROM @q) g ON g.k = q.k WHERE q.k = t.k AND q.s = ''S1'' AND q.v < 3)'),
   ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q, generate_series(1, 1 + (random() * 0)::int) WHERE q.k = t.k)'),
   ('SELECT id FROM @t t WHERE id < 50 AND v > (SELECT avg(q.v) FROM @q q TABLESAMPLE SYSTEM (100) WHERE q.k = t.k)'),
   ('SELECT id FROM @t t WHERE id < 20 AND EXISTS (SELECT 1 FROM @t x WHERE x.id < 20 AND x.v > (SELECT avg(q.v) FROM @q q WHERE q.k = t.k AND q.s = x.s))');
