@@ -278,7 +278,8 @@ fn push_codes(
     known.enter(dictionary);
     let pushed = selection.try_for_each(|row| {
         let place = frame.place + row;
-        // SAFETY: the row is one of the vector, which the lane covers; the codes of rows that are not NULL have an item.
+        // SAFETY: the row is one of the vector, which the lane covers; the codes of rows that are not NULL have an
+        // item.
         let (code, item) = unsafe {
             if lane.is_null(place) {
                 column.push_null();

@@ -4,14 +4,15 @@ use pgrx::pg_sys;
 
 use crate::pg::outer_joins;
 use crate::pg::tree::{
-    Expr, FromExpr, JoinExpr, JoinTree, List, Query, RangeTblEntry, TargetEntry, Var, make, tag,
+    Expr, FromExpr, JoinExpr, JoinTree, List, Node, Query, RangeTblEntry, TargetEntry, Var, make,
+    tag,
 };
 
 /// The most relations of a query that gets joins: the default of `join_collapse_limit`.
 const RELATIONS_MAX: usize = 8;
 
-/// The left joins that are added to a query. Their right sides have one row at most for each row of FROM, so the rows of
-/// the query stay the same.
+/// The left joins that are added to a query. Their right sides have one row at most for each row of FROM, so the rows
+/// of the query stay the same.
 pub struct AddedJoins<'p> {
     query: Query<'p>,
     /// FROM with the joins so far.
@@ -31,20 +32,30 @@ pub struct AddedSide {
 }
 
 impl<'p> AddedJoins<'p> {
-    /// Begins without a join; `None` if the query reads no table.
-    pub fn of(query: Query<'p>) -> Option<AddedJoins<'p>> {
-        let tables: Vec<_> = query.jointree()?.fromlist().iter().collect();
+    /// Begins without a join, for a query with sub-selects. Returns its FROM and WHERE too. `None` if it reads no table,
+    /// or cannot have more joins.
+    pub fn of(query: Query<'p>) -> Option<(FromExpr<'p>, AddedJoins<'p>)> {
+        let is_plain = query.hasSubLinks()
+            && query.commandType() == pg_sys::CmdType::CMD_SELECT
+            && query.setOperations().is_none()
+            && query.rowMarks().is_empty()
+            && !query.hasTargetSRFs();
+        // PostgreSQL would evaluate a volatile condition without columns above the joins.
+        let clause = query.jointree();
+        let clause = clause.filter(|clause| is_plain && !clause.as_node().is_volatile())?;
+        let tables: Vec<_> = clause.fromlist().iter().collect();
         let from = match tables[..] {
             [] => return None,
             [only] => only,
             _ => make::from(&tables, None).as_join_tree(),
         };
-        Some(AddedJoins {
+        let joins = AddedJoins {
             query,
             from,
             relations: relations(query),
             added: 0,
-        })
+        };
+        Some((clause, joins))
     }
 
     /// Whether PostgreSQL would still look for the best order of the joins if there was one more.

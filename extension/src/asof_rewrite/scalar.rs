@@ -164,16 +164,7 @@ impl<'p> Joins<'p> {
     /// `is_evaluated` says that the select list is evaluated for each row of FROM and WHERE. Returns whether there were
     /// any.
     fn add(query: Query<'p>, used: &Use, is_evaluated: bool) -> bool {
-        let is_plain = query.hasSubLinks()
-            && query.commandType() == pg_sys::CmdType::CMD_SELECT
-            && query.setOperations().is_none()
-            && query.rowMarks().is_empty()
-            && !query.hasTargetSRFs();
-        // PostgreSQL would evaluate a volatile condition without columns above the joins.
-        let from = query
-            .jointree()
-            .filter(|from| is_plain && !from.as_node().is_volatile());
-        let (Some(from), Some(joins)) = (from, AddedJoins::of(query)) else {
+        let Some((from, joins)) = AddedJoins::of(query) else {
             return false;
         };
         let mut joins = Joins {

@@ -29,7 +29,8 @@ impl Translator {
         self.joined.as_ref().map(|joined| &joined.coded)
     }
 
-    /// The place in a frame of the code of a value over the small sides of a hash join; `None` for any other expression.
+    /// The place in a frame of the code of a value over the small sides of a hash join; `None` for any other
+    /// expression.
     pub fn given_code(&self, expr: Expr<'_>) -> Option<usize> {
         let joined = self.joined.as_ref()?;
         let mut values = joined.coded.values.iter();

@@ -111,8 +111,8 @@ pub fn scalar(answer: Answer, shape: Shape) -> Option<Scalar> {
     }
 }
 
-/// The variance of integers or its root, with the digits that PostgreSQL's own final functions compute; `None`, for NULL,
-/// for a sample of one.
+/// The variance of integers or its root, with the digits that PostgreSQL's own final functions compute; `None`, for
+/// NULL, for a sample of one.
 fn exact_variance(
     count: u64,
     sum: i128,

@@ -52,8 +52,8 @@ pub fn parts(
     Ok(Some((Argument::Rows, Box::new(states), Shape::Datum)))
 }
 
-/// The column of `char(n)` that an expression is, if it is one. All its texts have one length, so those that differ only
-/// in blanks at the end are equal.
+/// The column of `char(n)` that an expression is, if it is one. All its texts have one length, so those that differ
+/// only in blanks at the end are equal.
 fn padded_column(expression: Expr<'_>) -> Option<Var<'_>> {
     let column = expression.as_var()?;
     let has_length = column.vartypmod() > 0 && column.vartype() == pg_sys::BPCHAROID;

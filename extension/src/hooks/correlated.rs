@@ -6,8 +6,8 @@
 //!  WHERE t.price < g.avg
 //! ```
 //! PostgreSQL executes such a sub-select once for each row, and has no other plan for it: hours where each execution
-//! reads a table. Whether the groups of all keys cost less depends on how many rows ask. So the query is planned in both
-//! ways, and the plan of lower cost is executed.
+//! reads a table. Whether the groups of all keys cost less depends on how many rows ask. So the query is planned in
+//! both ways, and the plan of lower cost is executed.
 //!
 //! Invariants:
 //! - The sub-select aggregates without GROUP BY, so it has one row, and a group is unique by its keys. The left join
@@ -106,16 +106,7 @@ fn rewrite(query: Query<'_>) -> bool {
 
 /// Joins the sub-selects of WHERE, and of a select list that is evaluated row by row.
 fn join_all(query: Query<'_>) -> bool {
-    let is_plain = query.hasSubLinks()
-        && query.commandType() == pg_sys::CmdType::CMD_SELECT
-        && query.setOperations().is_none()
-        && query.rowMarks().is_empty()
-        && !query.hasTargetSRFs();
-    // PostgreSQL would evaluate a volatile condition without columns above the joins.
-    let from = query
-        .jointree()
-        .filter(|from| is_plain && !from.as_node().is_volatile());
-    let (Some(from), Some(joins)) = (from, AddedJoins::of(query)) else {
+    let Some((from, joins)) = AddedJoins::of(query) else {
         return false;
     };
     let mut joins = Joins {
@@ -324,7 +315,8 @@ fn outer_columns(expr: Expr<'_>) -> Option<usize> {
     count
 }
 
-/// The same of a whole sub-select.
+/// How many columns of the query around it a whole sub-select contains. `None`: it depends on something else outside of
+/// itself too.
 fn outer_columns_of(query: Query<'_>) -> Option<usize> {
     let mut count = Some(0);
     walk::query(query, &mut |node, depth| {

@@ -1,7 +1,8 @@
 //! The planner's hook. Before planning, when no condition is moved and no outer join reduced yet, it rewrites ASOF
 //! joins, queries with filled gaps, sub-selects that find rows by time, and operands of set operations. A query with
-//! [aggregates that depend on its rows](super::correlated) is planned in two ways. Around planning it collects reasons, which `lanes.vectorize = require` then [checks](super::require). After planning it makes window
-//! functions [printable](crate::nodes::window::finished).
+//! [aggregates that depend on its rows](super::correlated) is planned in two ways. Around planning it collects reasons,
+//! which `lanes.vectorize = require` then [checks](super::require). After planning it makes window functions
+//! [printable](crate::nodes::window::finished).
 
 use super::{correlated, require, set_operands};
 use crate::asof_rewrite::{marker, rewrite, scalar};

@@ -14,8 +14,8 @@
 //! second half is left out if the columns of `t` are NOT NULL, here `x`.
 //!
 //! Invariants:
-//! - Both operands read one lanes table each and select columns of it, of types that are compared in the same way by the
-//!   operation and by the join. Conditions are not volatile, because they are evaluated more than once.
+//! - Both operands read one lanes table each and select columns of it, of types that are compared in the same way by
+//!   the operation and by the join. Conditions are not volatile, because they are evaluated more than once.
 //! - The operation is without ALL, and the distinct rows of an operand are not few: these are
 //!   [found first](super::set_operands).
 //! - The operand that is looked up probably fits into memory.
@@ -215,7 +215,8 @@ fn bytes(query: Query<'_>) -> Option<f64> {
     Some(f64::from(rows).max(0.0) * share * ROW_BYTES)
 }
 
-/// Whether a query reads one lanes table, and selects columns of it that an operation and a join compare in the same way.
+/// Whether a query reads one lanes table, and selects columns of it that an operation and a join compare in the same
+/// way.
 fn has_keys(query: Query<'_>, operation: SetOperationStmt<'_>) -> bool {
     let is_plain = time_match::reads_plainly(query)
         && !query.hasAggs()

@@ -1,7 +1,7 @@
 //! A bounded number of sessions that only read, shared by all workers.
 //!
-//! The pool keeps the sessions. This module adds what they run first, the bound of requests that wait, and the words for
-//! a request that gets no session.
+//! The pool keeps the sessions. This module adds what they run first, the bound of requests that wait, and the words
+//! for a request that gets no session.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! vector with a dictionary ── ranks ──► the best rank of each group ─┐
 //! any other vector ────────── texts ──► the best text of each group ─┴► the better of both ──► result
 //! ```
-//! Of a dictionary each text is compared once, as long as its texts are few beside the rows: see `item_ranks`. Any other
-//! text is compared with the best one of its group.
+//! Of a dictionary each text is compared once, as long as its texts are few beside the rows: see `item_ranks`. Any
+//! other text is compared with the best one of its group.
 //!
 //! The order tells all texts apart, so it makes no difference which of several equal texts is the result.
 

@@ -37,8 +37,8 @@ impl NumberIds {
         }
     }
 
-    /// The array's first integer, and the ids of its integers: [`UNKNOWN`](super::key_values::UNKNOWN) of those that have
-    /// none. `None` if most numbers are in the hash table.
+    /// The array's first integer, and the ids of its integers: [`UNKNOWN`](super::key_values::UNKNOWN) of those that
+    /// have none. `None` if most numbers are in the hash table.
     pub(crate) fn array(&self) -> Option<(i64, &[u32])> {
         let is_used = !self.cells.is_empty() && !self.are_scattered();
         is_used.then_some((self.first, &self.cells[..]))

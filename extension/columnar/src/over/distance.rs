@@ -5,9 +5,9 @@
 //! current row                        ^
 //! 4 PRECEDING                ^ the first key that is not less than 9 - 4
 //! ```
-//! The keys of a partition never fall, and neither do the bounds, so each bound moves over the partition once. The frame
-//! of a row whose key is NULL has the rows whose key is NULL. Other frames have none of these, unless the frame is open at
-//! the end where the NULLs are. PostgreSQL defines it so.
+//! The keys of a partition never fall, and neither do the bounds, so each bound moves over the partition once. The
+//! frame of a row whose key is NULL has the rows whose key is NULL. Other frames have none of these, unless the frame
+//! is open at the end where the NULLs are. PostgreSQL defines it so.
 
 use std::ops::Range;
 

@@ -65,7 +65,8 @@ pub fn check(plan: &HashJoinPlan) -> Translation<()> {
     Ok(())
 }
 
-/// The columns of the lanes table in a condition, and the only small side that it is over; `None` in its place: several.
+/// The columns of the lanes table in a condition, and the only small side that it is over; `None` in its place:
+/// several.
 type PairOf = (Vec<columns::Column>, Option<usize>);
 
 /// What PostgreSQL reads to evaluate a condition for a pair of rows; `None` if it is over no small side.

@@ -53,9 +53,9 @@
 //! - Several processes may join, each the rows of the segments that it takes with all rows of the small sides. No other
 //!   plan can take over from a worker. So the sides that are not read in batches are tables that fit in memory as a
 //!   whole, and the join returns no small rows without a match, which each process would return.
-//! - Further conditions between the sides decide about a match, in outer joins too: a left row moves on to its next small
-//!   row until one meets them. Conditions on the rows that an outer join returns are evaluated on joined rows. SEMI and
-//!   ANTI joins keep rows instead of keys if a condition reads them.
+//! - Further conditions between the sides decide about a match, in outer joins too: a left row moves on to its next
+//!   small row until one meets them. Conditions on the rows that an outer join returns are evaluated on joined rows.
+//!   SEMI and ANTI joins keep rows instead of keys if a condition reads them.
 //! - A grouping expression over a small side is evaluated when a small row first finds a left row. So
 //!   it fails only where PostgreSQL would evaluate it too.
 //! - Conditions on the lanes table are evaluated before its rows are joined, in PostgreSQL's order.

@@ -83,8 +83,8 @@ impl JoinKind {
         matches!(self, JoinKind::Inner | JoinKind::Right)
     }
 
-    /// Bytes that the keys and values of a small side may take. A side of which only the distinct keys are kept cannot be
-    /// divided and may take more. The hash table, which is not counted, takes as much again.
+    /// Bytes that the keys and values of a small side may take. A side of which only the distinct keys are kept cannot
+    /// be divided and may take more. The hash table, which is not counted, takes as much again.
     pub fn memory_limit(self) -> usize {
         match self {
             JoinKind::Semi | JoinKind::Anti => stand_in::memory_limit() / 2,

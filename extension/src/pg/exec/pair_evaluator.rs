@@ -1,7 +1,7 @@
 //! A condition over a row of a table and a row of another relation, which PostgreSQL evaluates for rows of a vector.
 //!
-//! The row of the table comes from lanes, as for [expressions](super::row_evaluator); the other row is in a slot, and is
-//! the outer row of the condition.
+//! The row of the table comes from lanes, as for [expressions](super::row_evaluator); the other row is in a slot, and
+//! is the outer row of the condition.
 
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;

@@ -92,8 +92,8 @@ impl RankCondition {
         })
     }
 
-    /// The first rows of each partition that can pass these conditions; `None` if others can, or if the result of a call
-    /// for one of them depends on rows after them.
+    /// The first rows of each partition that can pass these conditions; `None` if others can, or if the result of a
+    /// call for one of them depends on rows after them.
     pub fn first_rows(
         conditions: &[RankCondition],
         calls: &[Call],

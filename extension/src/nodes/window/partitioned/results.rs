@@ -61,7 +61,7 @@ pub type Moved<'a> = (&'a [u32], Option<Datum>);
 /// The rows.
 pub struct PartitionedRows {
     arranged: Arranged,
-    /// What is not read yet, if all rows do not fit into memory.
+    /// The reader of the table, for the partitions of later passes, if all rows do not fit into memory.
     input: Option<PartitionedInput>,
     first: Option<First>,
     /// Where these are read.
@@ -95,8 +95,8 @@ pub struct Reading {
 }
 
 impl PartitionedRows {
-    /// Reads the table, and computes the functions for the first part of the partitions at least. `None`: the rows do not
-    /// fit into memory. If another node is the reader, only what it wants is kept.
+    /// Reads the table, and computes the functions for the first part of the partitions at least. `None`: the rows do
+    /// not fit into memory. If another node is the reader, only what it wants is kept.
     ///
     /// # Errors
     /// The reason why the plan cannot be executed.
@@ -354,7 +354,7 @@ impl PartitionedRows {
     }
 }
 
-/// What is computed.
+/// The calls of window functions that a plan computes.
 fn calls_of(plan: &PartitionedPlan<'_>) -> Translation<Vec<Call>> {
     let indexes = 0..plan.calls.len();
     indexes.map(|index| Ok(plan.call(index)?.1)).collect()
@@ -368,7 +368,7 @@ fn column_numbers(plan: &PartitionedPlan<'_>) -> Vec<Option<NumberType>> {
         .collect()
 }
 
-/// What is kept of the rows.
+/// The columns and results that are held of each row of the table.
 struct Kept {
     attributes: Vec<usize>,
     /// For each column that is returned its place among the attributes, if it is read.
@@ -389,7 +389,7 @@ impl Kept {
     }
 }
 
-/// What is kept of the rows of a plan, of whose columns some are wanted.
+/// The columns and results that a plan holds of each row. Of the plan's columns only the wanted ones are held.
 fn kept(plan: &PartitionedPlan<'_>, is_wanted: &[bool]) -> Translation<Kept> {
     let mut kept = Kept {
         attributes: Vec::new(),
