@@ -24,12 +24,12 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::set_operands::{is_shortened, set_distinct};
 use crate::joins::by_key::plan::JoinKind;
-use crate::pg::catalog;
 use crate::pg::table::OpenedTable;
 use crate::pg::tree::{
     Expr, FromExpr, List, Node, Query, RangeTblEntry, RangeTblRef, SetOperationStmt, TargetEntry,
     make, parse,
 };
+use crate::pg::{catalog, descriptor};
 use crate::planner::{lanes_table, time_match};
 
 /// The types of columns that the join takes for keys.
@@ -254,28 +254,15 @@ fn has_keys(query: Query<'_>, operation: SetOperationStmt<'_>) -> bool {
 fn nullable(query: Query<'_>) -> Option<Vec<usize>> {
     let (_, entry) = time_match::single_table(query).ok()?;
     let table = OpenedTable::find_locked(entry.relid())?;
-    let descriptor = table.get().descriptor();
+    let columns = table.get().descriptor();
     let may_be_null = |target: TargetEntry<'_>| {
         let number = target.expr().as_var().map(|column| column.varattno());
         let place = number.and_then(|number| usize::try_from(number - 1).ok());
-        place.is_none_or(|place| !is_not_null(descriptor.attribute(place)))
+        place.is_none_or(|place| !descriptor::is_not_null(columns.attribute(place)))
     };
     let targets = query.targetList().iter().enumerate();
     let targets = targets.filter(|(_, target)| may_be_null(*target));
     Some(targets.map(|(place, _)| place).collect())
-}
-
-/// Whether no value of an attribute is NULL.
-#[cfg(not(feature = "pg18"))]
-fn is_not_null(attribute: &crate::pg::descriptor::Attribute) -> bool {
-    attribute.attnotnull
-}
-
-/// Whether no value of an attribute is NULL. From version 18 on rows from before the constraint may not have been
-/// checked.
-#[cfg(feature = "pg18")]
-fn is_not_null(_attribute: &crate::pg::descriptor::Attribute) -> bool {
-    false
 }
 
 /// The condition that the targets in these places are not NULL; `None` without a place.

@@ -68,6 +68,19 @@ pub fn attribute_name(attribute: &Attribute) -> &CStr {
     ports::name_text(&attribute.attname)
 }
 
+/// Whether no value of an attribute is NULL.
+#[cfg(not(feature = "pg18"))]
+pub fn is_not_null(attribute: &Attribute) -> bool {
+    attribute.attnotnull
+}
+
+/// Whether no value of an attribute is NULL. From version 18 on rows from before the constraint may not have been
+/// checked.
+#[cfg(feature = "pg18")]
+pub fn is_not_null(_attribute: &Attribute) -> bool {
+    false
+}
+
 /// The type under a domain; any other type is its own.
 pub fn base_type(type_of: pg_sys::Oid) -> pg_sys::Oid {
     catalog::getBaseType(type_of)

@@ -1,9 +1,9 @@
 //! Numbers without their signs: PostgreSQL's `abs`.
 
+use super::Evaluation;
 use super::number::{Number, NumberType, Operation, Scalar};
 use super::selection::Selection;
-use super::value::{Buffer, Operand};
-use super::{Evaluation, EvaluationError};
+use super::value::{Buffer, Operand, map};
 
 /// A number without its sign, and whether there is an error: the least integer has no counterpart.
 #[inline(always)]
@@ -27,37 +27,10 @@ pub(super) fn absolute<T: Number>(
     selection: &Selection,
     buffer: &mut Buffer,
 ) -> Evaluation<Operand> {
-    let (numbers, validity) = match operand {
-        Operand::Each { values, validity } => (values.cast::<T>(), validity),
-        Operand::Same(number) if !selection.is_empty() => {
-            return Ok(Operand::Same(checked(T::of_scalar(number))?.to_scalar()));
-        }
-        other => return Ok(other),
-    };
-    let out = buffer.values.as_mut_ptr().cast::<T>();
-    let mut doubtful = false;
-    // SAFETY: the operand has a `T` for each row of the vector, the buffer room for as many.
-    unsafe {
-        for row in 0..rows {
-            let (value, doubt) = fast(*numbers.add(row));
-            *out.add(row) = value;
-            doubtful |= doubt;
-        }
-        if doubtful {
-            // Perhaps only in rows that do not count.
-            operand.valid(selection).try_for_each(|row| {
-                *out.add(row) = checked(*numbers.add(row))?;
-                Ok::<(), EvaluationError>(())
-            })?;
-        }
-    }
-    Ok(Operand::Each {
-        values: out.cast_const().cast(),
-        validity,
-    })
+    map(operand, (rows, selection), buffer, fast::<T>, checked::<T>)
 }
 
-/// A number without its sign.
+/// A number without its sign, or the error that there is none.
 fn checked<T: Number>(value: T) -> Evaluation<T> {
     match fast(value) {
         (_, true) => T::ZERO.apply(Operation::Subtract, value),

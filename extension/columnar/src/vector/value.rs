@@ -415,6 +415,10 @@ fn round(
     }
 }
 
+/// Timestamps later by so many microseconds.
+///
+/// # Errors
+/// One of the selected timestamps would be out of range.
 fn shift(
     operand: Operand,
     by: i64,
@@ -422,29 +426,52 @@ fn shift(
     selection: &Selection,
     buffer: &mut Buffer,
 ) -> Evaluation<Operand> {
-    let (times, validity) = match operand {
-        Operand::Each { values, validity } => (values.cast::<i64>(), validity),
-        Operand::Same(time) if !selection.is_empty() => {
-            return Ok(Operand::Same(shift_one(time.0 as i64, by)?.to_scalar()));
+    let fast = |time: i64| {
+        let (shifted, overflows) = time.overflowing_add(by);
+        let is_infinite = time == i64::MAX || time == i64::MIN;
+        (
+            shifted,
+            overflows || is_infinite || !TIMESTAMPS.contains(&shifted),
+        )
+    };
+    map(operand, (rows, selection), buffer, fast, |time| {
+        shift_one(time, by)
+    })
+}
+
+/// Computes a number for each row, including rows that are not selected. `fast` also says whether its result is doubtful.
+/// If one is, `checked` computes those of the selected rows once more.
+///
+/// # Errors
+/// The errors of `checked` for a selected row.
+#[inline(always)]
+pub(super) fn map<T: Number>(
+    operand: Operand,
+    (rows, selection): (usize, &Selection),
+    buffer: &mut Buffer,
+    fast: impl Fn(T) -> (T, bool),
+    checked: impl Fn(T) -> Evaluation<T>,
+) -> Evaluation<Operand> {
+    let (numbers, validity) = match operand {
+        Operand::Each { values, validity } => (values.cast::<T>(), validity),
+        Operand::Same(number) if !selection.is_empty() => {
+            return Ok(Operand::Same(checked(T::of_scalar(number))?.to_scalar()));
         }
         other => return Ok(other),
     };
-    let out = buffer.values.as_mut_ptr().cast::<i64>();
+    let out = buffer.values.as_mut_ptr().cast::<T>();
     let mut doubtful = false;
-    // SAFETY: the operand has a time for each row of the vector, the buffer room for as many.
+    // SAFETY: the operand has a `T` for each row of the vector, the buffer room for as many.
     unsafe {
         for row in 0..rows {
-            let (shifted, overflows) = (*times.add(row)).overflowing_add(by);
-            *out.add(row) = shifted;
-            doubtful |= overflows
-                || *times.add(row) == i64::MAX
-                || *times.add(row) == i64::MIN
-                || !TIMESTAMPS.contains(&shifted);
+            let (value, doubt) = fast(*numbers.add(row));
+            *out.add(row) = value;
+            doubtful |= doubt;
         }
         if doubtful {
             // Perhaps only in rows that do not count.
             operand.valid(selection).try_for_each(|row| {
-                *out.add(row) = shift_one(*times.add(row), by)?;
+                *out.add(row) = checked(*numbers.add(row))?;
                 Ok::<(), EvaluationError>(())
             })?;
         }
