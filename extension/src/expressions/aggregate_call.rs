@@ -14,10 +14,13 @@ use pgrx::pg_sys;
 
 use super::lanes_aggregate::{self, Arrival, Ordered};
 use super::regression::{self, OfPairs};
+use super::row_function::KeysByCode;
 use super::transition_state::TransitionState;
 use super::translate::{Translation, Translator, number_type, text_column};
 use super::uuid_quals::uuid_column;
-use super::{bit_call, bucket_call, coded_count, epoch_bucket, percentile, text_extreme};
+use super::{
+    bit_call, bucket_call, coded_count, distinct_count, epoch_bucket, percentile, text_extreme,
+};
 use crate::pg::catalog;
 use crate::pg::names::{describe, function_name, type_name};
 use crate::pg::numeric::Numeric;
@@ -38,8 +41,8 @@ pub enum Shape {
     Truth,
     /// `integer[]`.
     Counts,
-    /// `double precision[]`.
-    Doubles,
+    /// An array of numbers of a type, with the type of its elements.
+    Numbers(NumberType, pg_sys::Oid),
     /// `numeric`, an exact sum divided by a count.
     NumericAverage,
     /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.
@@ -61,7 +64,8 @@ pub enum Moment {
     Variance { sample: bool, root: bool },
 }
 
-/// The aggregate that a call computes, and how its result becomes a datum.
+/// The aggregate that a call computes, and how its result becomes a datum. Values that PostgreSQL computes, and that
+/// count once, get codes in `by_code`.
 ///
 /// # Errors
 /// Why the engine cannot compute the aggregate.
@@ -69,6 +73,7 @@ pub fn aggregate(
     translator: &mut Translator,
     call: Aggref<'_>,
     arrival: Arrival,
+    by_code: &mut KeysByCode,
 ) -> Translation<(Aggregate, Shape)> {
     let name = || function_name(call.aggfnoid().to_u32());
     let is_percentile = percentile::choice(call).is_some();
@@ -85,6 +90,18 @@ pub fn aggregate(
         && let Some(place) = translator.given_code(counted)
     {
         let aggregate = coded_count::aggregate(translator, filter, place, is_distinct(call));
+        return Ok((aggregate, Shape::BigInt));
+    }
+    if let [counted] = arguments[..]
+        && call.aggfnoid().to_u32() == pg_sys::F_COUNT_ANY
+        && is_distinct(call)
+        && let Some(argument) = distinct_count::argument(translator, call, counted, by_code)?
+    {
+        let aggregate = Aggregate {
+            filter,
+            argument,
+            accumulator: Box::new(Count::default()),
+        };
         return Ok((aggregate, Shape::BigInt));
     }
     let ordered = Ordered::of(call, arrival);
@@ -124,7 +141,8 @@ pub fn partial(
     call: Aggref<'_>,
     calls: &[Aggref<'_>],
 ) -> Translation<(Aggregate, Shape)> {
-    let (aggregate, shape) = aggregate(translator, call, Arrival::InOrder)?;
+    let mut by_code = KeysByCode::default();
+    let (aggregate, shape) = aggregate(translator, call, Arrival::InOrder, &mut by_code)?;
     let function = call.aggfnoid().to_u32();
     if matches!(aggregate.argument, Argument::Rows) {
         // PostgreSQL's own functions make the state.

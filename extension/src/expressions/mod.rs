@@ -27,6 +27,7 @@
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
 //! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
 //! | [`joined_columns`], [`joined_codes`], [`condition_code`], [`coded_count`] | columns and codes that a join adds; counts of codes |
+//! | [`distinct_count`] | counts of distinct rows of several values, and of distinct values that PostgreSQL computes |
 //!
 //! Invariants:
 //! - What is translated has exactly the result that PostgreSQL computes, errors included.
@@ -43,6 +44,7 @@ pub mod condition_code;
 pub mod constant_case;
 pub mod date_parts;
 pub mod decimals;
+pub mod distinct_count;
 pub mod epoch_bucket;
 pub mod joined_codes;
 pub mod joined_columns;

@@ -1,8 +1,8 @@
 //! Translates calls of `percentile_cont`, `percentile_disc` and `mode`.
 //!
 //! The fraction must be a constant from 0 to 1, or NULL. PostgreSQL checks any other fraction once
-//! a group, and raises an error only if there is a group. `percentile_cont` also takes an array of
-//! fractions of one dimension.
+//! a group, and raises an error only if there is a group. Instead of a fraction there may be an array
+//! of them, of one dimension.
 
 use lanes_columnar::aggregate::percentile::{Choice, Fractions, Percentile};
 use lanes_columnar::aggregate::{Accumulator, Argument};
@@ -13,9 +13,9 @@ use pgrx::pg_sys;
 
 use super::aggregate_call::{Parts, Shape};
 use super::translate::{Translation, Translator};
-use crate::pg::ports;
 use crate::pg::tree::{Aggref, Expr};
 use crate::pg::typed_datum::TypedDatum;
+use crate::pg::{catalog, ports};
 
 /// How a call chooses among values; `None` if it calls another aggregate.
 pub fn choice(call: Aggref<'_>) -> Option<Choice> {
@@ -23,7 +23,8 @@ pub fn choice(call: Aggref<'_>) -> Option<Choice> {
         pg_sys::F_PERCENTILE_CONT_FLOAT8_FLOAT8 | pg_sys::F_PERCENTILE_CONT__FLOAT8_FLOAT8 => {
             Some(Choice::Continuous)
         }
-        pg_sys::F_PERCENTILE_DISC_FLOAT8_ANYELEMENT => Some(Choice::Discrete),
+        pg_sys::F_PERCENTILE_DISC_FLOAT8_ANYELEMENT
+        | pg_sys::F_PERCENTILE_DISC__FLOAT8_ANYELEMENT => Some(Choice::Discrete),
         pg_sys::F_MODE => Some(Choice::MostFrequent),
         _ => None,
     }
@@ -43,9 +44,14 @@ pub fn parts(translator: &mut Translator, call: Aggref<'_>, value: Expr<'_>) -> 
     let value = translator.value(value)?;
     let number = value.number();
     let shape = match (choice, &fractions) {
-        (_, Fractions::Several(_)) => Shape::Doubles,
-        (Choice::Discrete | Choice::MostFrequent, _) => Shape::Number(number),
-        (Choice::Continuous, _) => Shape::Number(NumberType::F64),
+        (Choice::Continuous, Fractions::One(_)) => Shape::Number(NumberType::F64),
+        (Choice::Continuous, Fractions::Several(_)) => {
+            Shape::Numbers(NumberType::F64, pg_sys::FLOAT8OID)
+        }
+        (Choice::Discrete | Choice::MostFrequent, Fractions::One(_)) => Shape::Number(number),
+        (Choice::Discrete | Choice::MostFrequent, Fractions::Several(_)) => {
+            Shape::Numbers(number, catalog::element_type(call.aggtype()))
+        }
     };
     let percentile: Box<dyn Accumulator> = with_number!(number, T => {
         Box::new(Percentile::<T>::new(choice, fractions, descends))
@@ -63,7 +69,10 @@ fn fractions(call: Aggref<'_>) -> Translation<Fractions> {
         return Err("a percentile whose fraction is no constant".into());
     };
     let fractions = match (call.aggfnoid().to_u32(), constant.value()) {
-        (pg_sys::F_PERCENTILE_CONT__FLOAT8_FLOAT8, array) => {
+        (
+            pg_sys::F_PERCENTILE_CONT__FLOAT8_FLOAT8 | pg_sys::F_PERCENTILE_DISC__FLOAT8_ANYELEMENT,
+            array,
+        ) => {
             let elements = array.and_then(TypedDatum::list);
             let elements = elements.ok_or("fractions that are no array of one dimension")?;
             let each = elements.iter().map(|element| element.map(double));

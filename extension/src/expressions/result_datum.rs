@@ -11,6 +11,7 @@ use super::epoch_bucket;
 use super::translate::to_datum;
 use crate::arithmetic::float8;
 use crate::error;
+use crate::pg::datum;
 use crate::pg::numeric::Numeric;
 
 /// The datum of an aggregate's result, in the current memory context; `None` is NULL.
@@ -68,7 +69,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<Datum> {
         (Answer::PairMoments(moments), Shape::OfPairs(wanted)) => {
             wanted.result(moments).map(double)
         }
-        // Lists are in the accumulator: see `integers` and `doubles`.
+        // Lists are in the accumulator: see `integers` and `numbers`.
         (
             Answer::Moments { .. }
             | Answer::IntegerMoments { .. }
@@ -90,13 +91,17 @@ pub fn integers(counts: &[u32]) -> Option<Datum> {
     counts.iter().map(count).collect::<Vec<i32>>().into_datum()
 }
 
-/// The array of doubles that answers are, in the current memory context.
-pub fn doubles(answers: &[Answer]) -> Option<Datum> {
-    let double = |answer: &Answer| match answer {
-        Answer::Number(Scalar(bits)) => Some(f64::from_bits(*bits)),
+/// The array of numbers that answers are, in the current memory context; `None`: the shape is none of an array.
+pub fn numbers(answers: &[Answer], shape: Shape) -> Option<Datum> {
+    let Shape::Numbers(number, element) = shape else {
+        return None;
+    };
+    let datum = |answer: &Answer| match answer {
+        Answer::Number(scalar) => Some(to_datum(number, *scalar)),
         _ => None,
     };
-    answers.iter().map(double).collect::<Vec<_>>().into_datum()
+    let elements: Vec<_> = answers.iter().map(datum).collect();
+    Some(datum::list(&elements, element))
 }
 
 /// The scalar of a result that is a number or a boolean; `None` is NULL.

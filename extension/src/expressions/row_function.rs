@@ -266,6 +266,32 @@ impl KeysByCode {
         })
     }
 
+    /// The codes of an expression that PostgreSQL computes, for an aggregate to which equal values count once. NULL has
+    /// no code. `None` if the expression is no function of the row, or values of its type have no hash.
+    pub(super) fn counted(
+        &mut self,
+        translator: &mut Translator,
+        expr: Expr<'_>,
+        clause: SortGroupClause<'_>,
+    ) -> Option<Value> {
+        if !clause.hashable() || !catalog::hashes_for(expr.type_of(), clause.eqop()) {
+            return None;
+        }
+        let codes = self
+            .memory
+            .map(|memory| ValueCodes::new(expr.as_ptr(), memory));
+        let codes = codes.map(|codes| Rc::new(RefCell::new(codes)));
+        let of_values = codes.clone();
+        let value = translator.row_value(expr, NumberType::I64, move |value| {
+            let codes = of_values.as_ref()?;
+            value.map(|value| Scalar(codes.borrow_mut().code(Some(value)).into()))
+        })?;
+        self.count += 1;
+        self.has_computed = true;
+        self.codes.extend(codes.map(|codes| (codes, Vec::new())));
+        Some(value)
+    }
+
     /// Whether there may be many values.
     pub fn keep_values(&self) -> bool {
         self.has_computed

@@ -26,7 +26,7 @@ mod item;
 mod outlet;
 
 pub use intake::{RowIntake, missing_bytes};
-pub use item::{allocated, bytes16, is_item, item_from_payload, payload_of_item, text_item};
+pub use item::{allocated, bytes16, is_item, item_from_payload, list, payload_of_item, text_item};
 pub use outlet::{Outlet, RowOutlet, fixed_bytes, outlets};
 
 // These trust that a datum is a value of a type.

@@ -36,10 +36,27 @@ SELECT pg_temp.same('SELECT count(DISTINCT date_trunc(''day'', ts)), count(DISTI
 SELECT pg_temp.same('SELECT count(DISTINCT k), sum(DISTINCT i) FROM none');
 SELECT pg_temp.same('SELECT g, count(DISTINCT k) FROM none GROUP BY g');
 SELECT pg_temp.same('SELECT sum(c) FROM (SELECT g, count(DISTINCT k) AS c FROM r GROUP BY g) q');
+-- Rows of several values: NULLs are equal to each other, and a row of NULLs counts.
+SELECT count(DISTINCT (k, i)), count(DISTINCT (b, d)) FROM r;
+SELECT pg_temp.same('SELECT count(DISTINCT (g, k)), count(DISTINCT (k, i)), count(DISTINCT (b, d)), count(DISTINCT (u, f, s)), count(DISTINCT (i, 1)), count(DISTINCT ROW(day)) FROM r');
+SELECT pg_temp.same('SELECT g, count(DISTINCT (k, i)), count(DISTINCT (b, d)) FILTER (WHERE s > 0), count(DISTINCT (ts, k)), sum(i) FROM r GROUP BY g');
+SELECT pg_temp.same('SELECT k, count(DISTINCT (date_trunc(''day'', ts), i % 3)) FROM r WHERE g > 1 GROUP BY k');
+SELECT pg_temp.same('SELECT count(DISTINCT (g, k)) FROM none');
+SELECT pg_temp.same('SELECT sum(c) FROM (SELECT g, count(DISTINCT (k, s)) AS c FROM r GROUP BY g) q');
+-- Values that PostgreSQL computes.
+SELECT pg_temp.same('SELECT count(DISTINCT upper(k)), count(DISTINCT k || g), count(DISTINCT i::numeric), count(DISTINCT nullif(k, ''k1'')), count(DISTINCT array[g, s]), count(DISTINCT ts - timestamptz ''2026-01-01Z'') FROM r');
+SELECT pg_temp.same('SELECT g, count(DISTINCT upper(k)), count(DISTINCT lower(k) || s) FILTER (WHERE b), count(*), count(DISTINCT k::bpchar) FROM r GROUP BY g');
+SELECT pg_temp.same('SELECT substr(k, 1, 2), count(DISTINCT substr(k, 2, 1)), count(DISTINCT k) FROM r GROUP BY 1');
+SELECT pg_temp.same('SELECT count(DISTINCT lower(k)) FROM r HAVING count(DISTINCT upper(k)) > 3');
+SELECT pg_temp.same('SELECT count(DISTINCT (k, v)), count(DISTINCT v), count(DISTINCT upper(k)) FROM r JOIN (VALUES (1, ''a''), (2, ''b''), (3, NULL)) AS j (id, v) ON id = g');
+-- Errors are raised for rows that pass the filter alone.
+SELECT count(DISTINCT upper(k) || 1 / s) FILTER (WHERE s > 0) FROM r;
+SELECT count(DISTINCT upper(k) || 1 / s) FROM r;
+SELECT count(DISTINCT (k, 1 / s)) FROM r;
 -- Left to PostgreSQL, with the reason.
-SELECT pg_temp.same('SELECT count(DISTINCT upper(k)) FROM r');
-SELECT pg_temp.same('SELECT count(DISTINCT k::bpchar) FROM r');
-SELECT pg_temp.same('SELECT count(DISTINCT (g, k)) FROM r');
+SELECT pg_temp.same('SELECT count(DISTINCT (g, i::numeric)) FROM r');
+SELECT pg_temp.same('SELECT count(DISTINCT r) FROM r');
+SELECT pg_temp.same('SELECT count(DISTINCT point(g, s)::text), count(DISTINCT random() < 2) FROM r');
 SELECT pg_temp.same('SELECT count(DISTINCT 1) FROM r');
 SELECT pg_temp.same('SELECT string_agg(DISTINCT k, '','') FROM r');
 SELECT pg_temp.same('SELECT count(DISTINCT k ORDER BY k) FROM r');
@@ -52,5 +69,11 @@ CREATE TABLE many USING lanes AS SELECT i % 3 AS g, i, md5(i::text) AS k FROM ge
 CREATE TABLE distinct_heap.many USING heap AS TABLE many;
 SELECT pg_temp.same('SELECT count(DISTINCT k), count(DISTINCT i) FROM many');
 SELECT pg_temp.same('SELECT g, count(DISTINCT k) FROM many GROUP BY g');
+SELECT pg_temp.same('SELECT g, count(DISTINCT (k, i)) FROM many GROUP BY g');
+SELECT pg_temp.same('SELECT count(DISTINCT upper(k)) FROM many');
+-- The same in memory.
+RESET work_mem;
+SELECT pg_temp.same('SELECT count(DISTINCT (k, i)), count(DISTINCT (i, g)), count(DISTINCT upper(k)), count(DISTINCT k || g) FROM many');
+SELECT pg_temp.same('SELECT g, count(DISTINCT (k, i)), count(DISTINCT lower(k)) FROM many GROUP BY g');
 SET client_min_messages = warning;
 DROP SCHEMA distinct_values CASCADE; DROP SCHEMA distinct_heap CASCADE;

@@ -35,6 +35,12 @@ SELECT pg_temp.same('SELECT series, percentile_cont(ARRAY[1, NULL, 0.25, 0.25]) 
 SELECT pg_temp.same('SELECT percentile_cont(ARRAY[[0.1, 0.9]]) WITHIN GROUP (ORDER BY f8), percentile_cont(''[0:1]={0.1,0.2}''::float8[]) WITHIN GROUP (ORDER BY f8) FROM reading');
 SELECT pg_temp.same('SELECT percentile_cont(''{}''::float8[]) WITHIN GROUP (ORDER BY f8), percentile_cont(NULL::float8[]) WITHIN GROUP (ORDER BY f8) FROM reading');
 SELECT pg_temp.same('SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY f8) FROM reading WHERE false');
+SELECT percentile_disc(ARRAY[0, 0.5, NULL, 1]) WITHIN GROUP (ORDER BY i2) FROM reading;
+SELECT pg_temp.same('SELECT series, percentile_disc(ARRAY[1, NULL, 0.25, 0.25]) WITHIN GROUP (ORDER BY f8 DESC), percentile_disc(ARRAY[0.5, 0.1]) WITHIN GROUP (ORDER BY i4) FILTER (WHERE i4 > 5), percentile_disc(ARRAY[0.9]) WITHIN GROUP (ORDER BY i2), percentile_disc(ARRAY[0.9]) WITHIN GROUP (ORDER BY f4) FROM reading GROUP BY series');
+SELECT pg_temp.same('SELECT percentile_disc(ARRAY[0.2, 0.8]) WITHIN GROUP (ORDER BY ts), percentile_disc(ARRAY[0.2]) WITHIN GROUP (ORDER BY ts::date), percentile_disc(ARRAY[0.2]) WITHIN GROUP (ORDER BY i8) FROM reading');
+SELECT pg_temp.same('SELECT percentile_disc(ARRAY[[0.1, 0.9]]) WITHIN GROUP (ORDER BY f8), percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY i4) FROM reading');
+SELECT pg_temp.same('SELECT percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY i4), percentile_disc(NULL::float8[]) WITHIN GROUP (ORDER BY i4) FROM reading WHERE series < 0');
+SELECT pg_temp.same('SELECT percentile_disc(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY i4) FROM reading');
 SELECT pg_temp.same('SELECT avg(p[1]), max(p[2]) FROM (SELECT series, percentile_cont(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY f8) AS p FROM reading GROUP BY series) x');
 -- PostgreSQL's own: fractions that are out of range or vary by row, intervals, texts,
 -- numerics, mode and hypothetical-set aggregates.

@@ -1,15 +1,19 @@
 //! `DISTINCT` in an aggregate: of the rows of a group that have equal values, the first one counts.
 //!
 //! ```text
-//! values ── KeyReader ──► an id for each value ──► (group, id) met before? ──► the rows that are new
+//! a value ──────── KeyReader ─┐
+//! several values ─ Groups ────┼─► an id for each row ──► (group, id) met before? ──► the rows that are new
+//! a code ─────────────────────┘
 //! ```
 //! If there are many pairs of groups and values, a `KeyTable` has them.
 //!
-//! Values are equal as keys of groups are: all NaNs, and zeros of both signs.
+//! Values are equal as keys of groups are: all NaNs, and zeros of both signs. If rows of several values are counted,
+//! NULLs are equal too, as in `count(DISTINCT (a, b))`.
 
 use super::Argument;
-use super::accumulator::Grouping;
-use super::key::{Ids, Key, KeyReader};
+use super::accumulator::{Grouping, Input};
+use super::group::Groups;
+use super::key::{Ids, Key, KeyReader, spread};
 use super::key_table::{KeyTable, RowWords};
 use super::key_values::{KeyValue, KeyValues};
 use super::pairs::Pairs;
@@ -18,6 +22,7 @@ use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::selection::Selection;
+use crate::vector::value::Value;
 
 /// The argument of an aggregate, each value of which counts once in a group.
 pub struct Distinct {
@@ -28,8 +33,7 @@ pub struct Distinct {
 
 /// The values that each group has had.
 pub(super) struct Seen {
-    reader: KeyReader,
-    values: KeyValues,
+    source: Source,
     pairs: Pairs,
     /// The pairs of groups and values, if there are many; then there are no pairs in the other
     /// form.
@@ -37,6 +41,16 @@ pub(super) struct Seen {
     /// From so many pairs on, pairs count as many.
     #[cfg(test)]
     pub(super) wide_from: Option<usize>,
+}
+
+/// Where the ids of a row's values come from.
+enum Source {
+    /// One value.
+    Value(Box<KeyReader>, KeyValues),
+    /// Several values. NULLs among them are equal.
+    Values(Box<Groups>),
+    /// The argument is a number of 64 bits that is the id.
+    Codes(Box<[u32; VECTOR_ROWS]>),
 }
 
 /// Keys of two words: a group, and an integer or the id of another value.
@@ -49,11 +63,27 @@ struct Wide {
 impl Distinct {
     /// The values of `key` are those of `argument`.
     pub fn new(argument: Argument, key: Key) -> Box<Distinct> {
+        let reader = Box::new(KeyReader::new(key));
+        Distinct::of(argument, Source::Value(reader, KeyValues::default()))
+    }
+
+    /// Rows of several values: `count(DISTINCT (a, b))`.
+    pub fn of_rows(keys: Vec<Key>) -> Box<Distinct> {
+        let values = Source::Values(Box::new(Groups::new(keys)));
+        Distinct::of(Argument::Nothing, values)
+    }
+
+    /// Numbers of 64 bits that are small codes of values: equal values have one code.
+    pub fn of_codes(codes: Value) -> Box<Distinct> {
+        let ids = Source::Codes(Box::new([0; VECTOR_ROWS]));
+        Distinct::of(Argument::Number(codes), ids)
+    }
+
+    fn of(argument: Argument, source: Source) -> Box<Distinct> {
         Box::new(Distinct {
             argument,
             seen: Seen {
-                reader: KeyReader::new(key),
-                values: KeyValues::default(),
+                source,
                 pairs: Pairs::default(),
                 wide: None,
                 #[cfg(test)]
@@ -61,28 +91,102 @@ impl Distinct {
             },
         })
     }
+
+    /// Forgets all groups.
+    pub(super) fn clear(&mut self) {
+        if let Argument::Number(Value::External(value)) = &mut self.argument {
+            value.forget();
+        }
+        self.seen.clear();
+    }
+}
+
+impl Source {
+    /// The ids of the selected rows' values.
+    fn ids(
+        &mut self,
+        input: &Input,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Ids<'_>> {
+        match self {
+            Source::Value(reader, values) => reader.assign(values, frame, selection),
+            Source::Values(groups) => {
+                groups.end_vector();
+                Ok(match groups.assign(frame, selection)?.grouping {
+                    Grouping::One(id) => Ids::One(id),
+                    Grouping::Stretches(stretches) => Ids::Stretches(stretches),
+                    Grouping::Each(ids) => Ids::Each(ids),
+                })
+            }
+            Source::Codes(ids) => {
+                if let Input::Number(codes) = input {
+                    // SAFETY: the codes are numbers of 64 bits, and no selected row is NULL.
+                    selection.for_each(|row| ids[row] = unsafe { codes.get::<i64>(row) } as u32);
+                }
+                Ok(Ids::Each(&ids[..]))
+            }
+        }
+    }
+
+    /// Whether the ids are those of integers, which can be words themselves.
+    fn is_integer(&self) -> bool {
+        matches!(self, Source::Value(reader, _) if reader.is_integer())
+    }
+
+    /// Whether integers lie too far apart to have their ids in an array.
+    fn has_scattered_numbers(&self) -> bool {
+        matches!(self, Source::Value(_, values) if values.has_scattered_numbers())
+    }
+
+    /// The integer that has an id; the id if the values are no integers.
+    fn word(&self, id: u32) -> u64 {
+        match self {
+            Source::Value(reader, values) if reader.is_integer() => match values.value(id) {
+                KeyValue::Number(scalar) => scalar.0,
+                _ => id.into(),
+            },
+            _ => id.into(),
+        }
+    }
+
+    /// Forgets all values.
+    fn clear(&mut self) {
+        match self {
+            Source::Value(reader, values) => {
+                reader.forget();
+                *values = KeyValues::default();
+            }
+            Source::Values(groups) => groups.clear(),
+            Source::Codes(_) => {}
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Source::Value(reader, values) => reader.bytes() + values.bytes(),
+            Source::Values(groups) => groups.bytes(),
+            Source::Codes(ids) => size_of_val(&ids[..]),
+        }
+    }
 }
 
 impl Seen {
-    /// The selected rows with a value that their group did not have before. None of the selected
-    /// rows is NULL, and the grouping has no stretches.
+    /// The selected rows with a value that their group did not have before. The argument of none of
+    /// them is NULL, and the grouping has no stretches.
     ///
     /// # Errors
-    /// The error of evaluating the argument.
+    /// The error of evaluating a value.
     pub(super) fn new_rows(
         &mut self,
+        input: &Input,
         frame: &Frame<'_>,
         selection: &Selection,
         grouping: &Grouping<'_>,
     ) -> Evaluation<Selection> {
         self.widen_if_many();
         if let Some(wide) = &mut self.wide {
-            return wide.new_rows(
-                (&mut self.reader, &mut self.values),
-                frame,
-                selection,
-                grouping,
-            );
+            return wide.new_rows(&mut self.source, input, frame, selection, grouping);
         }
         let mut new = Selection::NONE;
         let pairs = &mut self.pairs;
@@ -96,11 +200,11 @@ impl Seen {
             pairs.id(group, value);
             new.words[row / 64] |= u64::from(pairs.len() > met) << (row % 64);
         };
-        let ids = self.reader.assign(&mut self.values, frame, selection)?;
+        let ids = self.source.ids(input, frame, selection)?;
         let value = |row: usize| match &ids {
             Ids::One(id) => *id,
             Ids::Each(each) => each[row],
-            // A reader that does not cut has stretches of buckets only, which are looked up below.
+            // Stretches are looked up below.
             Ids::Stretches(_) => 0,
         };
         match (&ids, grouping) {
@@ -124,7 +228,7 @@ impl Seen {
     /// Moves the pairs to a table of keys if there are many, and most combinations of groups and
     /// values do not occur.
     fn widen_if_many(&mut self) {
-        let is_hashed = || self.pairs.is_hashed() || self.values.has_scattered_numbers();
+        let is_hashed = || self.pairs.is_hashed() || self.source.has_scattered_numbers();
         let is_many = self.pairs.len() >= GROUPS_MIN && is_hashed();
         #[cfg(test)]
         let is_many = self
@@ -133,10 +237,12 @@ impl Seen {
         if !is_many || self.wide.is_some() {
             return;
         }
-        let is_integer = self.reader.is_integer();
+        let is_integer = self.source.is_integer();
         self.pairs.free_table();
-        if is_integer {
-            self.values.free_number_ids();
+        if let Source::Value(_, values) = &mut self.source
+            && is_integer
+        {
+            values.free_number_ids();
         }
         let mut wide = Wide {
             table: KeyTable::new(2),
@@ -146,10 +252,7 @@ impl Seen {
         for pairs in self.pairs.pairs(0..self.pairs.len()).chunks(VECTOR_ROWS) {
             for (row, (group, value)) in pairs.iter().enumerate() {
                 wide.rows.words[0][row] = (*group).into();
-                wide.rows.words[1][row] = match self.values.value(*value) {
-                    KeyValue::Number(scalar) if is_integer => scalar.0,
-                    _ => (*value).into(),
-                };
+                wide.rows.words[1][row] = self.source.word(*value);
             }
             let all = Selection::first(pairs.len());
             wide.table
@@ -157,22 +260,21 @@ impl Seen {
         }
         self.pairs = Pairs::default();
         if is_integer {
-            self.values = KeyValues::default();
-            self.reader.forget();
+            self.source.clear();
         }
         self.wide = Some(Box::new(wide));
     }
 
     /// Forgets all groups.
-    pub(super) fn clear(&mut self) {
-        self.reader.forget();
-        (self.values, self.pairs, self.wide) = Default::default();
+    fn clear(&mut self) {
+        self.source.clear();
+        (self.pairs, self.wide) = Default::default();
     }
 
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         let wide = self.wide.as_ref().map_or(0, |wide| wide.table.bytes());
-        self.reader.bytes() + self.values.bytes() + self.pairs.bytes() + wide
+        self.source.bytes() + self.pairs.bytes() + wide
     }
 }
 
@@ -180,16 +282,23 @@ impl Wide {
     /// See [`Seen::new_rows`].
     fn new_rows(
         &mut self,
-        (reader, values): (&mut KeyReader, &mut KeyValues),
+        source: &mut Source,
+        input: &Input,
         frame: &Frame<'_>,
         selection: &Selection,
         grouping: &Grouping<'_>,
     ) -> Evaluation<Selection> {
         let Wide { table, rows, ids } = self;
         rows.has_nulls = false;
-        match reader.is_integer() {
-            true => rows.read_numbers(1, reader, frame, selection)?,
-            false => rows.read_ids(1, (reader, values), frame, selection, ids)?,
+        match source {
+            Source::Value(reader, _) if reader.is_integer() => {
+                rows.read_numbers(1, reader, frame, selection)?;
+            }
+            _ => {
+                spread(&source.ids(input, frame, selection)?, selection, ids);
+                let words = &mut rows.words[1];
+                selection.for_each_of(frame.rows, |row| words[row] = ids[row].into());
+            }
         }
         let groups = &mut rows.words[0];
         selection.for_each_of(frame.rows, |row| {

@@ -124,6 +124,19 @@ impl Groups {
             + self.wide.as_ref().map_or(0, |wide| wide.bytes())
     }
 
+    /// Forgets all groups.
+    pub(super) fn clear(&mut self) {
+        if let Some(wide) = &mut self.wide {
+            wide.table.clear();
+        }
+        for key in &mut self.keys {
+            key.values = KeyValues::default();
+            key.reader.forget();
+        }
+        let pairs = self.pairs.iter_mut();
+        pairs.for_each(|pairs| *pairs = Pairs::default());
+    }
+
     /// The number of a group's value of a key.
     pub(super) fn key_number(&self, group: usize, key: usize) -> u32 {
         match &self.wide {

@@ -8,11 +8,9 @@
 //! ```
 
 use super::accumulator::Grouping;
-use super::distinct::Seen;
 use super::group::Groups;
 use super::key::spread;
-use super::key_values::{KeyValues, UNKNOWN};
-use super::pairs::Pairs;
+use super::key_values::UNKNOWN;
 use super::{Aggregate, Aggregation, Argument};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -73,18 +71,12 @@ impl Aggregation {
 
     /// Removes all groups and their rows, and adds new groups again.
     pub fn clear(&mut self) {
-        if let Some(wide) = &mut self.groups.wide {
-            wide.table.clear();
-        }
-        for key in &mut self.groups.keys {
-            key.values = KeyValues::default();
-            key.reader.forget();
-        }
-        let pairs = self.groups.pairs.iter_mut();
-        pairs.for_each(|pairs| *pairs = Pairs::default());
+        self.groups.clear();
         for aggregate in &mut self.aggregates {
             aggregate.accumulator.clear();
-            aggregate.seen().into_iter().for_each(Seen::clear);
+            if let Argument::Distinct(distinct) = &mut aggregate.argument {
+                distinct.clear();
+            }
         }
     }
 }

@@ -104,6 +104,7 @@ use crate::zone_map::Zone;
 
 pub use accumulator::{Accumulator, Added, Answer, Grouping, Input, Numbers};
 pub use argument::Argument;
+#[cfg(test)]
 use distinct::Seen;
 use group::Groups;
 pub use key::Key;
@@ -381,6 +382,7 @@ impl Aggregate {
     }
 
     /// The values that each group has had, if each value counts once.
+    #[cfg(test)]
     fn seen(&mut self) -> Option<&mut Seen> {
         match &mut self.argument {
             Argument::Distinct(distinct) => Some(&mut distinct.seen),
@@ -459,7 +461,7 @@ impl Aggregate {
         };
         if let Some(seen) = seen {
             let grouping = spread.each(grouping);
-            let new = seen.new_rows(frame, chosen, &grouping)?;
+            let new = seen.new_rows(&input, frame, chosen, &grouping)?;
             return match new.is_empty() {
                 true => Ok(()),
                 false => self.accumulator.add(&grouping, added(&new)),

@@ -54,7 +54,7 @@ pub fn offer<'p>(
         let (_, shape) = by_code.key(&mut translator, *expression, Some(*clause))?;
         key_shapes.push(Some(shape));
     }
-    let (calls, result_shapes, keeps_values) = calls(&mut translator, &leaves)?;
+    let (calls, result_shapes, keeps_values) = calls(&mut translator, &leaves, &mut by_code)?;
     if keeps_values || by_code.keep_values() {
         // The plan that stands in for groups that are too large would return the groups of all sets.
         return Err("grouping sets with keys or aggregates that may take much memory".into());

@@ -112,7 +112,10 @@ impl Grouping {
         for call in &plan.calls {
             let (aggregate, shape) = match call.is_partial() {
                 true => aggregate_call::partial(translator, *call, &plan.calls)?,
-                false => aggregate_call::aggregate(translator, *call, arrival)?,
+                false => {
+                    let by_code = &mut grouping.by_code;
+                    aggregate_call::aggregate(translator, *call, arrival, by_code)?
+                }
             };
             grouping.zones_wanted.extend(aggregate.zone_attribute());
             grouping.aggregates.push(aggregate);

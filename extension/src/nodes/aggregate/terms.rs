@@ -73,7 +73,7 @@ impl<'p> Terms<'p> {
         let clauses = grouped.iter().map(|(clause, _)| *clause).zip(&evaluated);
         let shapes = shapes(&mut translator, hash_join, clauses, &mut by_code)?;
         let keys = List::new(grouped.iter().map(|(_, expression)| *expression));
-        let (calls, result_shapes, keeps_values) = calls(&mut translator, &leaves)?;
+        let (calls, result_shapes, keeps_values) = calls(&mut translator, &leaves, &mut by_code)?;
         let columns = Columns {
             keys,
             key_shapes: &shapes,
@@ -234,11 +234,13 @@ pub(super) fn filters<'p>(
 pub(super) fn calls<'p>(
     translator: &mut Translator,
     leaves: &[Expr<'p>],
+    by_code: &mut KeysByCode,
 ) -> Translation<(List<'p, Expr<'p>>, Vec<Shape>, bool)> {
     let (mut calls, mut shapes, mut keeps_values) = (List::EMPTY, Vec::new(), false);
     for &leaf in leaves {
         if let Some(call) = leaf.downcast::<Aggref<'p>>() {
-            let (aggregate, shape) = aggregate_call::aggregate(translator, call, Arrival::InOrder)?;
+            let (aggregate, shape) =
+                aggregate_call::aggregate(translator, call, Arrival::InOrder, by_code)?;
             keeps_values |= aggregate_call::keeps_values(call) || aggregate.takes_rows();
             calls.push_new(leaf);
             // An equal call has its shape already.

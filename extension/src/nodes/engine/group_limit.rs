@@ -237,7 +237,7 @@ fn rounded(shape: Shape) -> Option<bool> {
         Shape::Moment(Moment::Average) => Some(false),
         Shape::Numeric | Shape::NumericAverage => Some(true),
         Shape::Counts
-        | Shape::Doubles
+        | Shape::Numbers(..)
         | Shape::Moment(Moment::Variance { .. })
         | Shape::OfPairs(_)
         | Shape::State(_)

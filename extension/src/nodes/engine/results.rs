@@ -276,7 +276,9 @@ impl Groups {
         };
         match self.aggregation.answer(group, aggregate) {
             Answer::List => result_datum::integers(self.aggregation.list(group, aggregate)),
-            Answer::Several => result_datum::doubles(self.aggregation.several(group, aggregate)),
+            Answer::Several => {
+                result_datum::numbers(self.aggregation.several(group, aggregate), *shape)
+            }
             answer => result_datum::datum(answer, *shape),
         }
     }

@@ -8,6 +8,7 @@ use crate::custom_scan::private_data::numbers_of;
 use crate::custom_scan::{callbacks, stand_in};
 use crate::expressions::aggregate_call;
 use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::aggregate;
 use crate::nodes::aggregate::state::AggregateState;
@@ -232,7 +233,8 @@ fn calls<'p>(
         if leaf.downcast::<Aggref<'p>>().is_some() {
             let call = outputs.over_entries(leaf)?.downcast::<Aggref<'p>>();
             let call = call.ok_or("an aggregate that is a column below")?;
-            aggregate_call::aggregate(translator, call, Arrival::Any)?;
+            let by_code = &mut KeysByCode::default();
+            aggregate_call::aggregate(translator, call, Arrival::Any, by_code)?;
             calls.push_new(leaf);
         }
     }

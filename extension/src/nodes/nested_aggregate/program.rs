@@ -14,6 +14,7 @@ use super::group_lanes::GroupLanes;
 use super::outputs::{Outputs, over_entries};
 use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::row_function::KeysByCode;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::engine::plan::EnginePlan;
 use crate::pg::exec::node::{CustomPlan, ExecNode};
@@ -83,8 +84,9 @@ impl Program {
         for call in &plan.calls {
             let call = outputs.over_entries(call.as_expr())?.downcast();
             let call = call.ok_or("an aggregate that is a column below")?;
+            let by_code = &mut KeysByCode::default();
             let (aggregate, shape) =
-                aggregate_call::aggregate(&mut translator, call, Arrival::Any)?;
+                aggregate_call::aggregate(&mut translator, call, Arrival::Any, by_code)?;
             aggregates.push(aggregate);
             shapes.push(shape);
         }

@@ -249,6 +249,34 @@ pub fn array_elements(value: pg_sys::Datum, element: pg_sys::Oid) -> Vec<Option<
     }
 }
 
+/// A new array of one dimension of elements of this type, in the current memory context; `None` is NULL.
+pub fn list(elements: &[Option<pg_sys::Datum>], element: pg_sys::Oid) -> pg_sys::Datum {
+    let mut values: Vec<_> = elements
+        .iter()
+        .map(|e| e.unwrap_or(pg_sys::Datum::null()))
+        .collect();
+    let mut nulls: Vec<_> = elements.iter().map(Option::is_none).collect();
+    let (mut count, mut first) = (elements.len() as i32, 1);
+    let dimensions = i32::from(count > 0);
+    // SAFETY: as many values and NULLs as the dimension has, all of the element's type.
+    unsafe {
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element, &raw mut length, &raw mut by_value, &raw mut align);
+        let array = pg_sys::construct_md_array(
+            values.as_mut_ptr(),
+            nulls.as_mut_ptr(),
+            dimensions,
+            &raw mut count,
+            &raw mut first,
+            element,
+            length.into(),
+            by_value,
+            align,
+        );
+        pg_sys::Datum::from(array)
+    }
+}
+
 /// Whether an array has one dimension, and counts its elements from 1.
 pub fn is_list(value: pg_sys::Datum) -> bool {
     // SAFETY: a live array. After the structure come how many elements each dimension has, then the first place of each.
