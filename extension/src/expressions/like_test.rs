@@ -69,7 +69,7 @@ fn like(
 }
 
 /// Whether PostgreSQL's `lower` maps ASCII characters as ASCII does.
-fn lowers_ascii_alone(collation: Oid, node: RunningNode) -> bool {
+pub(super) fn lowers_ascii_alone(collation: Oid, node: RunningNode) -> bool {
     let all: Vec<u8> = (1..128).collect();
     // ASCII is a part of every encoding of servers.
     let lowered = lower(TypedDatum::text(&all), collation, node).and_then(TypedDatum::bytes);

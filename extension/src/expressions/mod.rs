@@ -13,7 +13,7 @@
 //! | [`translate`] | the translator, its columns and scalars, and expressions that are numbers |
 //! | [`predicate`] | conditions that the engine evaluates |
 //! | [`text_quals`], [`uuid_quals`] | conditions on columns of text and of uuid |
-//! | [`like_test`] | `LIKE` and `ILIKE` without a call of a function for each text |
+//! | [`like_test`], [`regex_test`] | `LIKE`, `ILIKE` and regular expressions without a call of a function for each text |
 //! | [`value_quals`] | conditions that PostgreSQL evaluates, once for each value |
 //! | [`number_functions`] | PostgreSQL's functions of numbers, by OID |
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
@@ -54,6 +54,7 @@ pub mod number_functions;
 pub mod over_time;
 pub mod percentile;
 pub mod predicate;
+pub mod regex_test;
 pub mod regression;
 pub mod result_datum;
 pub mod row_function;

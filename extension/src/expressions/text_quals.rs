@@ -5,6 +5,7 @@ use lanes_columnar::vector::text::OneOf;
 use pgrx::pg_sys::{self, Oid};
 
 use super::like_test::like_test;
+use super::regex_test::{is_tested, regex_test};
 use super::translate::{Constant, Scalars, Translation, Translator, text_column};
 use crate::pg::catalog;
 use crate::pg::exec::function_call::FunctionTest;
@@ -41,6 +42,15 @@ pub fn text_function(function: u32) -> TextFunction {
     }
 }
 
+/// Whether a function matches a column of text with a regular expression that the engine tests.
+fn is_regex_test(function: u32, collation: Oid, left: Expr<'_>, right: Expr<'_>) -> bool {
+    let pattern = right.as_const().filter(|pattern| !pattern.constisnull());
+    let is_tested = |pattern| is_tested(function, collation, TypedDatum::of_constant(pattern));
+    text_column(left).is_some()
+        && catalog::is_deterministic(collation)
+        && pattern.is_some_and(is_tested)
+}
+
 impl Translator {
     /// A comparison of a column of text with a scalar; `None` if the function does not compare texts.
     ///
@@ -53,10 +63,13 @@ impl Translator {
         left: Expr<'_>,
         right: Expr<'_>,
     ) -> Translation<Option<Predicate>> {
-        let by_code = text_function(function);
-        if by_code == TextFunction::None {
-            return Ok(None);
-        }
+        let by_code = match text_function(function) {
+            TextFunction::None if is_regex_test(function, collation, left, right) => {
+                TextFunction::Other
+            }
+            TextFunction::None => return Ok(None),
+            by_code => by_code,
+        };
         let (column, scalar, is_flipped) = match (text_column(left), text_column(right)) {
             (Some(column), None) if !right.has_vars() => (column, right, false),
             (None, Some(column)) if !left.has_vars() => (column, left, true),
@@ -81,7 +94,8 @@ impl Translator {
             (_, Scalars::Evaluated(node)) => {
                 let like = match is_flipped {
                     true => None,
-                    false => like_test(function, collation, value, node),
+                    false => like_test(function, collation, value, node)
+                        .or_else(|| regex_test(function, collation, value, node)),
                 };
                 if let Some((test, is_negated)) = like {
                     let found = Predicate::Text(TextPredicate::new(attribute, test));

@@ -19,8 +19,8 @@
 //! - [`operands`]: numbers of operands, row by row.
 //! - [`predicate`]: expressions with a truth value for each row, in three-valued logic.
 //! - [`decimal`]: expressions of `numeric`, computed with integers.
-//! - `text_predicate`: tests of text. [`text_search`]: tests that call no function for most texts.
-//!   `bytes16_predicate`: tests of UUIDs.
+//! - `text_predicate`: tests of text. [`text_search`], [`regex_test`]: tests that call no function
+//!   for most texts. `bytes16_predicate`: tests of UUIDs.
 //! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
 //!   `truth_memo`: their results. [`external_value`]: functions of several columns that are computed outside of this
 //!   crate. [`text_length`]: one that is computed here.
@@ -51,6 +51,7 @@ pub mod members;
 pub mod number;
 pub mod operands;
 pub mod predicate;
+pub mod regex_test;
 mod row_numbers;
 pub mod selection;
 pub mod text;
