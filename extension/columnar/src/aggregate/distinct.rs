@@ -46,7 +46,7 @@ pub(super) struct Seen {
 /// Where the ids of a row's values come from.
 enum Source {
     /// One value.
-    Value(Box<KeyReader>, KeyValues),
+    Value(Box<(KeyReader, KeyValues)>),
     /// Several values. NULLs among them are equal.
     Values(Box<Groups>),
     /// The argument is a number of 64 bits that is the id.
@@ -63,8 +63,8 @@ struct Wide {
 impl Distinct {
     /// The values of `key` are those of `argument`.
     pub fn new(argument: Argument, key: Key) -> Box<Distinct> {
-        let reader = Box::new(KeyReader::new(key));
-        Distinct::of(argument, Source::Value(reader, KeyValues::default()))
+        let value = (KeyReader::new(key), KeyValues::default());
+        Distinct::of(argument, Source::Value(Box::new(value)))
     }
 
     /// Rows of several values: `count(DISTINCT (a, b))`.
@@ -110,7 +110,7 @@ impl Source {
         selection: &Selection,
     ) -> Evaluation<Ids<'_>> {
         match self {
-            Source::Value(reader, values) => reader.assign(values, frame, selection),
+            Source::Value(value) => value.0.assign(&mut value.1, frame, selection),
             Source::Values(groups) => {
                 groups.end_vector();
                 Ok(match groups.assign(frame, selection)?.grouping {
@@ -131,18 +131,18 @@ impl Source {
 
     /// Whether the ids are those of integers, which can be words themselves.
     fn is_integer(&self) -> bool {
-        matches!(self, Source::Value(reader, _) if reader.is_integer())
+        matches!(self, Source::Value(value) if value.0.is_integer())
     }
 
     /// Whether integers lie too far apart to have their ids in an array.
     fn has_scattered_numbers(&self) -> bool {
-        matches!(self, Source::Value(_, values) if values.has_scattered_numbers())
+        matches!(self, Source::Value(value) if value.1.has_scattered_numbers())
     }
 
     /// The integer that has an id; the id if the values are no integers.
     fn word(&self, id: u32) -> u64 {
         match self {
-            Source::Value(reader, values) if reader.is_integer() => match values.value(id) {
+            Source::Value(value) if value.0.is_integer() => match value.1.value(id) {
                 KeyValue::Number(scalar) => scalar.0,
                 _ => id.into(),
             },
@@ -153,9 +153,9 @@ impl Source {
     /// Forgets all values.
     fn clear(&mut self) {
         match self {
-            Source::Value(reader, values) => {
-                reader.forget();
-                *values = KeyValues::default();
+            Source::Value(value) => {
+                value.0.forget();
+                value.1 = KeyValues::default();
             }
             Source::Values(groups) => groups.clear(),
             Source::Codes(_) => {}
@@ -164,7 +164,7 @@ impl Source {
 
     fn bytes(&self) -> usize {
         match self {
-            Source::Value(reader, values) => reader.bytes() + values.bytes(),
+            Source::Value(value) => value.0.bytes() + value.1.bytes(),
             Source::Values(groups) => groups.bytes(),
             Source::Codes(ids) => size_of_val(&ids[..]),
         }
@@ -239,10 +239,10 @@ impl Seen {
         }
         let is_integer = self.source.is_integer();
         self.pairs.free_table();
-        if let Source::Value(_, values) = &mut self.source
+        if let Source::Value(value) = &mut self.source
             && is_integer
         {
-            values.free_number_ids();
+            value.1.free_number_ids();
         }
         let mut wide = Wide {
             table: KeyTable::new(2),
@@ -291,8 +291,8 @@ impl Wide {
         let Wide { table, rows, ids } = self;
         rows.has_nulls = false;
         match source {
-            Source::Value(reader, _) if reader.is_integer() => {
-                rows.read_numbers(1, reader, frame, selection)?;
+            Source::Value(value) if value.0.is_integer() => {
+                rows.read_numbers(1, &mut value.0, frame, selection)?;
             }
             _ => {
                 spread(&source.ids(input, frame, selection)?, selection, ids);
