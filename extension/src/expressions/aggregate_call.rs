@@ -105,7 +105,8 @@ pub fn aggregate(
         return Ok((aggregate, Shape::BigInt));
     }
     let ordered = Ordered::of(call, arrival);
-    if !is_percentile && !ordered.is_respected(call) {
+    // Distinct values are ordered by themselves.
+    if !is_percentile && !is_distinct(call) && !ordered.is_respected(call) {
         return Err(format!("ORDER BY in {}", name()));
     }
     let (argument, accumulator, shape) = match (is_percentile, &arguments[..]) {
@@ -114,7 +115,7 @@ pub fn aggregate(
         (false, _) => builtin_or_rows(translator, call, &arguments, &ordered)?,
     };
     let argument = match (is_distinct(call), &arguments[..]) {
-        (_, _) if matches!(argument, Argument::Rows) => argument,
+        (_, _) if matches!(argument, Argument::Rows | Argument::Distinct(_)) => argument,
         (false, _) => argument,
         (true, [value]) if !lanes_aggregate::is_ours(call.aggfnoid()) => {
             let (key, _) = key(translator, *value)?;

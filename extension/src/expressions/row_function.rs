@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use lanes_columnar::aggregate::accumulator::Count;
+use lanes_columnar::aggregate::distinct::Distinct;
 use lanes_columnar::aggregate::{Accumulator, Argument, Key};
 use lanes_columnar::vector::decimal::DecimalValue;
 use lanes_columnar::vector::external_value::{ExternalValue, RowFunction};
@@ -35,6 +36,7 @@ use super::decimals;
 use super::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::catalog;
 use crate::pg::exec::decimal_aggregate::{DecimalAggregate, DecimalStates};
+use crate::pg::exec::distinct_aggregate::{DistinctAggregate, ValueOrder};
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::row_evaluator::{RowEvaluator, RowReader};
 use crate::pg::exec::transition::TransitionAggregate;
@@ -94,7 +96,10 @@ impl Translator {
         call: Aggref<'_>,
         arguments: &[Expr<'_>],
     ) -> Option<Parts> {
-        if !call.aggorder().is_empty() || !call.aggdistinct().is_empty() {
+        if !call.aggdistinct().is_empty() {
+            return self.distinct_aggregate(call, arguments);
+        }
+        if !call.aggorder().is_empty() {
             return None;
         }
         let functions = TransitionAggregate::functions(call)?;
@@ -123,6 +128,40 @@ impl Translator {
             }
         };
         Some((Argument::Rows, states, Shape::Datum))
+    }
+
+    /// An aggregate with DISTINCT whose states PostgreSQL computes. `None` if other arguments than the first one vary, or
+    /// the order is not that of the first one.
+    fn distinct_aggregate(&mut self, call: Aggref<'_>, arguments: &[Expr<'_>]) -> Option<Parts> {
+        let (&value, others) = arguments.split_first()?;
+        let others: Vec<_> = others
+            .iter()
+            .map(|it| it.as_const())
+            .collect::<Option<_>>()?;
+        let clause = call.aggdistinct().first()?;
+        let first = call.args().first()?.ressortgroupref();
+        let mut order = call.aggorder().iter();
+        let is_ordered = order.all(|clause| clause.tleSortGroupRef() == first);
+        let has_hash = clause.hashable() && catalog::hashes_for(value.type_of(), clause.eqop());
+        if clause.tleSortGroupRef() != first || !is_ordered || !has_hash || !value.has_vars() {
+            return None;
+        }
+        let functions = TransitionAggregate::functions(call)?;
+        let Scalars::Evaluated(node) = self.scalars_from() else {
+            self.row_value(value, NumberType::I64, |_| None)?;
+            return Some((Argument::Rows, Box::new(Count::default()), Shape::Datum));
+        };
+        let memory = node.memory().child(c"lanes distinct values");
+        let codes = Rc::new(RefCell::new(ValueCodes::new(value.as_ptr(), memory)));
+        let of_values = codes.clone();
+        let code = move |value| Some(Scalar(of_values.borrow_mut().code(value).into()));
+        let argument = self.row_value(value, NumberType::I64, code)?;
+        let reader = RowReader::new(&[], node).ok()?;
+        let states = TransitionAggregate::new(call, functions, &[], reader, false, node);
+        let order = ValueOrder::new(clause, call.inputcollid(), node);
+        let states = DistinctAggregate::accumulator(states, (codes, memory), order, &others);
+        let argument = Argument::Distinct(Distinct::of_codes(argument));
+        Some((argument, states, Shape::Datum))
     }
 
     /// The argument and the states of an aggregate of decimals; `None` for any other aggregate.

@@ -49,7 +49,17 @@ SELECT pg_temp.same('SELECT g, count(DISTINCT upper(k)), count(DISTINCT lower(k)
 SELECT pg_temp.same('SELECT substr(k, 1, 2), count(DISTINCT substr(k, 2, 1)), count(DISTINCT k) FROM r GROUP BY 1');
 SELECT pg_temp.same('SELECT count(DISTINCT lower(k)) FROM r HAVING count(DISTINCT upper(k)) > 3');
 SELECT pg_temp.same('SELECT count(DISTINCT (k, v)), count(DISTINCT v), count(DISTINCT upper(k)) FROM r JOIN (VALUES (1, ''a''), (2, ''b''), (3, NULL)) AS j (id, v) ON id = g');
+-- Aggregates that PostgreSQL computes take distinct values in their order.
+SELECT array_agg(DISTINCT b), array_agg(DISTINCT s ORDER BY s DESC), string_agg(DISTINCT left(k, 2), ',' ORDER BY left(k, 2) DESC), array_agg(DISTINCT d ORDER BY d DESC NULLS LAST) FILTER (WHERE d < 2) FROM r;
+SELECT pg_temp.same('SELECT array_agg(DISTINCT i), string_agg(DISTINCT k, ''-''), array_agg(DISTINCT k COLLATE "C" ORDER BY k COLLATE "C" DESC), json_agg(DISTINCT s), sum(DISTINCT i::numeric), array_agg(DISTINCT d ORDER BY d NULLS FIRST) FROM r');
+SELECT pg_temp.same('SELECT g, array_agg(DISTINCT i) FILTER (WHERE b), string_agg(DISTINCT k, '', '' ORDER BY k DESC), count(*), array_agg(DISTINCT u), array_agg(DISTINCT day), avg(DISTINCT l::numeric) FROM r GROUP BY g');
+SELECT pg_temp.same('SELECT k, array_agg(DISTINCT date_trunc(''day'', ts)), string_agg(DISTINCT g::text, NULL), string_agg(DISTINCT NULL::text, k) FROM r GROUP BY 1');
+SELECT pg_temp.same('SELECT ts, array_agg(DISTINCT k), string_agg(DISTINCT upper(k), '','') FROM r GROUP BY ts');
+SELECT pg_temp.same('SELECT array_agg(DISTINCT k), string_agg(DISTINCT k, '','') FROM none');
+SELECT pg_temp.same('SELECT count(DISTINCT k ORDER BY k DESC), array_agg(DISTINCT k ORDER BY k DESC) FROM r');
 -- Errors are raised for rows that pass the filter alone.
+SELECT array_agg(DISTINCT 1 / s) FILTER (WHERE s > 0) FROM r;
+SELECT array_agg(DISTINCT 1 / s) FROM r;
 SELECT count(DISTINCT upper(k) || 1 / s) FILTER (WHERE s > 0) FROM r;
 SELECT count(DISTINCT upper(k) || 1 / s) FROM r;
 SELECT count(DISTINCT (k, 1 / s)) FROM r;
@@ -58,8 +68,9 @@ SELECT pg_temp.same('SELECT count(DISTINCT (g, i::numeric)) FROM r');
 SELECT pg_temp.same('SELECT count(DISTINCT r) FROM r');
 SELECT pg_temp.same('SELECT count(DISTINCT point(g, s)::text), count(DISTINCT random() < 2) FROM r');
 SELECT pg_temp.same('SELECT count(DISTINCT 1) FROM r');
-SELECT pg_temp.same('SELECT string_agg(DISTINCT k, '','') FROM r');
-SELECT pg_temp.same('SELECT count(DISTINCT k ORDER BY k) FROM r');
+SELECT pg_temp.same('SELECT string_agg(DISTINCT k, g::text) FROM r');
+SELECT pg_temp.same('SELECT array_agg(DISTINCT point(g, s)::text::json::text) FROM r WHERE false');
+SELECT pg_temp.same('SELECT array_agg(k ORDER BY ts) FROM r');
 -- Sealed rows, rescans, and values that exceed their memory.
 SELECT lanes.seal('r') IS NOT NULL AS is_sealed;
 SELECT pg_temp.same('SELECT g, count(DISTINCT k), count(DISTINCT d), sum(DISTINCT i) FROM r GROUP BY g');
@@ -71,9 +82,11 @@ SELECT pg_temp.same('SELECT count(DISTINCT k), count(DISTINCT i) FROM many');
 SELECT pg_temp.same('SELECT g, count(DISTINCT k) FROM many GROUP BY g');
 SELECT pg_temp.same('SELECT g, count(DISTINCT (k, i)) FROM many GROUP BY g');
 SELECT pg_temp.same('SELECT count(DISTINCT upper(k)) FROM many');
+SELECT pg_temp.same('SELECT g, array_agg(DISTINCT k) FROM many GROUP BY g');
 -- The same in memory.
 RESET work_mem;
 SELECT pg_temp.same('SELECT count(DISTINCT (k, i)), count(DISTINCT (i, g)), count(DISTINCT upper(k)), count(DISTINCT k || g) FROM many');
 SELECT pg_temp.same('SELECT g, count(DISTINCT (k, i)), count(DISTINCT lower(k)) FROM many GROUP BY g');
+SELECT pg_temp.same('SELECT g, array_agg(DISTINCT k), string_agg(DISTINCT i::text, '','') FROM many GROUP BY g');
 SET client_min_messages = warning;
 DROP SCHEMA distinct_values CASCADE; DROP SCHEMA distinct_heap CASCADE;

@@ -15,6 +15,7 @@
 //! - `known`: aggregation without new groups, when there is no memory for more; `key_hash`: hashes
 //!   by which the rows of the other groups are put aside together.
 //! - [`distinct`]: of rows of a group with equal values, the first one counts.
+//!   [`distinct_values`]: aggregates that take such values in their order.
 //! - [`stretches`]: consecutive rows of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids. Ids are dense and
 //!   count from 0 in order of appearance.
@@ -60,6 +61,7 @@ mod bucket_memo;
 mod bytes16_key;
 pub mod decimal;
 pub mod distinct;
+pub mod distinct_values;
 pub mod edge;
 pub mod ema;
 pub mod extreme;

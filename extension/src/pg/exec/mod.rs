@@ -29,6 +29,7 @@
 //! | [`row_evaluator`], [`pair_evaluator`] | expressions for the selected rows of a vector; conditions over them and rows of another relation |
 //! | [`transition`] | aggregates, by PostgreSQL's own transition functions |
 //! | [`decimal_aggregate`] | aggregates of `numeric`, with integers where the values fit |
+//! | [`distinct_aggregate`] | aggregates with `DISTINCT` |
 //! | `aggregate_functions` | the functions of an aggregate |
 //! | | **Evaluation for values** |
 //! | `callable` | calls of functions, also of those of aggregates |
@@ -52,6 +53,7 @@ pub(in crate::pg) mod callable;
 pub mod child;
 pub mod condition_test;
 pub mod decimal_aggregate;
+pub mod distinct_aggregate;
 pub mod equality;
 pub mod expression;
 pub mod function_call;

@@ -211,6 +211,39 @@ impl TransitionAggregate {
             self.transition.set(index + 1, (value, is_null));
             has_null |= is_null;
         }
+        self.step(group, has_null);
+    }
+
+    /// Adds values to a group: each is the first argument, and these are the other ones.
+    pub fn add_values(&mut self, group: usize, values: &[(Datum, bool)], others: &[(Datum, bool)]) {
+        let context = self.reader.context();
+        let memory = context.memory();
+        let mut next = 0;
+        while next < values.len() {
+            ports::CHECK_FOR_INTERRUPTS();
+            next = executor::in_batch(context, || {
+                let (mut place, end) = (next, values.len().min(next + BATCH));
+                while place < end {
+                    let mut has_null = values[place].1;
+                    self.transition.set(1, values[place]);
+                    for (index, other) in others.iter().enumerate() {
+                        self.transition.set(index + 2, *other);
+                        has_null |= other.1;
+                    }
+                    self.step(group, has_null);
+                    place += 1;
+                    if executor::used_bytes(memory) > BATCH_BYTES {
+                        break;
+                    }
+                }
+                place
+            });
+        }
+    }
+
+    /// Adds the arguments that were set to the state of a group, within a boundary.
+    #[inline]
+    fn step(&mut self, group: usize, has_null: bool) {
         let state = &mut self.states[group];
         let old = *state;
         if self.transition.is_strict() {
