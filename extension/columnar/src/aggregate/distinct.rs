@@ -3,7 +3,8 @@
 //! ```text
 //! values ── KeyReader ──► an id for each value ──► (group, id) met before? ──► the rows that are new
 //! ```
-//! If there are many pairs of groups and values, a `KeyTable` has them.
+//! Pairs have a bit each while that is not much memory. If there are many of which most combinations do not occur, a
+//! `KeyTable` has them.
 //!
 //! Values are equal as keys of groups are: all NaNs, and zeros of both signs.
 
@@ -12,7 +13,7 @@ use super::accumulator::Grouping;
 use super::key::{Ids, Key, KeyReader};
 use super::key_table::{KeyTable, RowWords};
 use super::key_values::{KeyValue, KeyValues};
-use super::pairs::Pairs;
+use super::met_pairs::MetPairs;
 use super::wide_groups::GROUPS_MIN;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -30,7 +31,9 @@ pub struct Distinct {
 pub(super) struct Seen {
     reader: KeyReader,
     values: KeyValues,
-    pairs: Pairs,
+    pairs: MetPairs,
+    /// Whether rows of other groups than the first came.
+    has_groups: bool,
     /// The pairs of groups and values, if there are many; then there are no pairs in the other
     /// form.
     wide: Option<Box<Wide>>,
@@ -54,7 +57,8 @@ impl Distinct {
             seen: Seen {
                 reader: KeyReader::new(key),
                 values: KeyValues::default(),
-                pairs: Pairs::default(),
+                pairs: MetPairs::default(),
+                has_groups: false,
                 wide: None,
                 #[cfg(test)]
                 wide_from: None,
@@ -85,6 +89,12 @@ impl Seen {
             );
         }
         let mut new = Selection::NONE;
+        self.has_groups |= !matches!(grouping, Grouping::One(0));
+        let ids = self.reader.assign(&mut self.values, frame, selection)?;
+        if !self.has_groups && self.pairs.len() == self.values.len() {
+            // The only group had each value.
+            return Ok(new);
+        }
         let pairs = &mut self.pairs;
         let mut last = None;
         let mut offer = |row: usize, group: u32, value: u32| {
@@ -92,11 +102,8 @@ impl Seen {
                 return;
             }
             last = Some((group, value));
-            let met = pairs.len();
-            pairs.id(group, value);
-            new.words[row / 64] |= u64::from(pairs.len() > met) << (row % 64);
+            new.words[row / 64] |= u64::from(pairs.is_new(group, value)) << (row % 64);
         };
-        let ids = self.reader.assign(&mut self.values, frame, selection)?;
         let value = |row: usize| match &ids {
             Ids::One(id) => *id,
             Ids::Each(each) => each[row],
@@ -134,7 +141,7 @@ impl Seen {
             return;
         }
         let is_integer = self.reader.is_integer();
-        self.pairs.free_table();
+        let met = std::mem::take(&mut self.pairs).into_pairs();
         if is_integer {
             self.values.free_number_ids();
         }
@@ -143,7 +150,7 @@ impl Seen {
             rows: RowWords::new(2),
             ids: Box::new([0; VECTOR_ROWS]),
         };
-        for pairs in self.pairs.pairs(0..self.pairs.len()).chunks(VECTOR_ROWS) {
+        for pairs in met.chunks(VECTOR_ROWS) {
             for (row, (group, value)) in pairs.iter().enumerate() {
                 wide.rows.words[0][row] = (*group).into();
                 wide.rows.words[1][row] = match self.values.value(*value) {
@@ -155,7 +162,6 @@ impl Seen {
             wide.table
                 .ids(&mut wide.rows, &all, pairs.len(), &mut wide.ids);
         }
-        self.pairs = Pairs::default();
         if is_integer {
             self.values = KeyValues::default();
             self.reader.forget();
@@ -167,6 +173,7 @@ impl Seen {
     pub(super) fn clear(&mut self) {
         self.reader.forget();
         (self.values, self.pairs, self.wide) = Default::default();
+        self.has_groups = false;
     }
 
     /// Bytes of memory.
