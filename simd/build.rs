@@ -1,12 +1,14 @@
 //! Compiles the kernels and links Highway.
 
 /// One file of kernels each: `kernels/<name>.cc`.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 11] = [
     "aggregate",
     "combine",
+    "copy",
     "decode",
     "distance",
     "extremes",
+    "frames",
     "group",
     "stretches",
     "search",

@@ -13,6 +13,8 @@
 //! - [`aggregate`]: one result over the selected rows.
 //! - [`group`]: a result for each group.
 //! - [`stretches`]: consecutive rows that belong together, and a result for each stretch.
+//! - [`copy`]: copies of selected rows to their places.
+//! - [`frames`]: sums of as many consecutive rows each.
 //! - [`distance`]: distances between vectors of floats.
 //! - [`number`]: the element types. [`target`]: the instruction sets. `bridge`: the bridge to C++.
 //! - [`naive`]: the definition of each kernel in a few plain lines; the kernels are tested against
@@ -43,8 +45,10 @@
 pub mod aggregate;
 mod bridge;
 pub mod combine;
+pub mod copy;
 pub mod decode;
 pub mod distance;
+pub mod frames;
 pub mod group;
 pub mod naive;
 pub mod number;

@@ -208,3 +208,31 @@ pub fn decimals_to_f64(numbers: &[u64], divisor: f64) -> Vec<u64> {
     let double = |&number: &u64| (number as i64 as f64 / divisor).to_bits();
     numbers.iter().map(double).collect()
 }
+
+/// [`crate::frames::sums`]
+pub fn frame_sums<T>(values: &[T], frames: usize, width: usize, start: Option<T>) -> Vec<T>
+where
+    T: Copy + std::ops::Add<Output = T>,
+{
+    let of_frame = |frame: &[T]| {
+        let first = start.map_or(frame[0], |start| start + frame[0]);
+        frame[1..].iter().fold(first, |sum, value| sum + *value)
+    };
+    let frames = (0..frames).map(|first| &values[first..first + width]);
+    frames.map(of_frame).collect()
+}
+
+/// [`crate::copy::selected`] and [`crate::copy::fill`]: the rows as they were, with a value for each
+/// selected one.
+pub fn copied<T: Copy>(
+    before: &[T],
+    selection: Option<&[u64]>,
+    value: impl Fn(usize) -> T,
+) -> Vec<T> {
+    let rows = before.iter().enumerate();
+    rows.map(|(row, before)| match is_selected(selection, row) {
+        true => value(row),
+        false => *before,
+    })
+    .collect()
+}

@@ -25,7 +25,7 @@ struct AlignMark;
 /// memory at once, and the first touch of a page is the most expensive part of filling a large
 /// column.
 #[cfg(all(target_os = "linux", not(miri)))]
-const HUGE_FROM_BYTES: usize = 4 << 20;
+const HUGE_FROM_BYTES: usize = 2 << 20;
 
 /// Zeros of this many bytes and above are mapped pages. The system zeroes a page at its first
 /// touch, so pages that are never touched cost nothing.

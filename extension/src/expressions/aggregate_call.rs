@@ -329,10 +329,10 @@ pub fn end_of(function: u32) -> Option<End> {
 }
 
 /// Whether a variance is of a sample, and whether its root is the result.
-type Spread = (bool, bool);
+pub(super) type Spread = (bool, bool);
 
 /// The type of numbers whose variance or deviation an aggregate, by its OID, computes.
-fn spread_of(function: u32) -> Option<(NumberType, Spread)> {
+pub(super) fn spread_of(function: u32) -> Option<(NumberType, Spread)> {
     use NumberType::{F32, F64, I16, I32, I64};
     use pg_sys::*;
     Some(match function {

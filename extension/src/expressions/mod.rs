@@ -17,6 +17,7 @@
 //! | [`value_quals`] | conditions that PostgreSQL evaluates, once for each value |
 //! | [`number_functions`] | PostgreSQL's functions of numbers, by OID |
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |
+//! | [`shared_state`] | aggregates that are computed from one state |
 //! | [`aggregate_call`] | calls of aggregates, and keys of groups |
 //! | [`lanes_aggregate`], [`over_time`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
 //! | [`regression`], [`bit_call`], [`text_extreme`] | calls of aggregates of pairs, of bits, and of `min` and `max` of texts |
@@ -59,6 +60,7 @@ pub mod regression;
 pub mod result_datum;
 pub mod row_function;
 pub mod scalar;
+pub mod shared_state;
 pub mod sort_key;
 pub mod text_extreme;
 pub mod text_quals;

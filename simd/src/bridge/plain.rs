@@ -9,8 +9,10 @@ mod ffi {
     unsafe extern "C++" {
         include!("lanes-simd/kernels/aggregate.h");
         include!("lanes-simd/kernels/combine.h");
+        include!("lanes-simd/kernels/copy.h");
         include!("lanes-simd/kernels/decode.h");
         include!("lanes-simd/kernels/distance.h");
+        include!("lanes-simd/kernels/frames.h");
         include!("lanes-simd/kernels/group.h");
         include!("lanes-simd/kernels/stretches.h");
         include!("lanes-simd/kernels/search.h");
@@ -29,6 +31,50 @@ mod ffi {
         unsafe fn not_words(words: *const u64, rows: usize, out: *mut u64);
         unsafe fn count_ones(words: *const u64, rows: usize) -> u64;
         unsafe fn count_ones_and(left: *const u64, right: *const u64, rows: usize) -> u64;
+
+        #[cxx_name = "copy_selected"]
+        unsafe fn copy_selected_u16(
+            values: *const u16,
+            rows: usize,
+            selection: *const u64,
+            out: *mut u16,
+        );
+        #[cxx_name = "fill_selected"]
+        unsafe fn fill_selected_u16(value: u16, rows: usize, selection: *const u64, out: *mut u16);
+        #[cxx_name = "copy_selected"]
+        unsafe fn copy_selected_u32(
+            values: *const u32,
+            rows: usize,
+            selection: *const u64,
+            out: *mut u32,
+        );
+        #[cxx_name = "fill_selected"]
+        unsafe fn fill_selected_u32(value: u32, rows: usize, selection: *const u64, out: *mut u32);
+        #[cxx_name = "copy_selected"]
+        unsafe fn copy_selected_u64(
+            values: *const u64,
+            rows: usize,
+            selection: *const u64,
+            out: *mut u64,
+        );
+        #[cxx_name = "fill_selected"]
+        unsafe fn fill_selected_u64(value: u64, rows: usize, selection: *const u64, out: *mut u64);
+        #[cxx_name = "frame_sums"]
+        unsafe fn frame_sums_f32(
+            values: *const f32,
+            frames: usize,
+            width: usize,
+            from_zero: bool,
+            sums: *mut f32,
+        );
+        #[cxx_name = "frame_sums"]
+        unsafe fn frame_sums_f64(
+            values: *const f64,
+            frames: usize,
+            width: usize,
+            from_zero: bool,
+            sums: *mut f64,
+        );
 
         unsafe fn sum_split(
             values: *const i64,

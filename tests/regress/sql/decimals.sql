@@ -69,4 +69,15 @@ SET lanes.vectorize = off; SET max_parallel_workers_per_gather = 0;
 CREATE TABLE of_heap AS SELECT s, sum(p) AS a, avg(p) AS b, sum(u) AS c, avg(u) AS d, sum(odd) AS e, avg(odd) AS f, min(p) AS g, max(odd) AS h, stddev(p) AS i, variance(u) AS j, count(odd) FROM heap_many GROUP BY s;
 SELECT count(*), count(*) FILTER (WHERE of_lanes::text = of_heap::text) AS same FROM of_lanes JOIN of_heap USING (s);
 RESET ALL;
+-- Sealed rows, some of which have dictionaries; many groups and few; sums of a vector that fit 64 bits and that do not.
+SET max_parallel_workers_per_gather = 0; SET lanes.vectorize = require;
+SELECT lanes.seal('l');
+SELECT * FROM differ(calls() || ', sum(big * 1000), sum(p * 4194304), sum(q * 100000000)', 'g');
+SELECT * FROM differ(calls() || ', sum(big * 1000), sum(p * 4194304), sum(q * 100000000)', 's');
+SELECT * FROM differ(calls() || ', sum(big * 1000), sum(p * 4194304), sum(q * 100000000)', 'i % 7');
+SELECT * FROM differ(calls(), 's, i', 'p > 0 AND q < 300');
+SELECT * FROM differ(extremes(), 's');
+SELECT sum(p), avg(p), sum(q), sum(u), min(p), max(q), sum(none), count(u), count(none) FROM l;
+SELECT c, counts(c) FROM unnest(ARRAY['p > 0', 'p = -29895.27', 'q <= 12.5000', 'p * 2 - q > u', 'u = 1.5', 'odd = ''NaN''', 'q BETWEEN 1.125 AND 2.25']) c;
+RESET ALL;
 DROP FUNCTION differ, calls, extremes, counts; DROP TABLE l, h, many, heap_many, of_lanes, of_heap;

@@ -110,6 +110,10 @@ FETCH 1 FROM up;
 DECLARE both_ways SCROLL CURSOR FOR SELECT id, ntile(2) OVER (ORDER BY id) FROM l WHERE id < 5;
 FETCH ALL FROM both_ways; FETCH BACKWARD 2 FROM both_ways;
 COMMIT;
+-- Frames of many rows, and more rows than are summed at once, without a partition: to the last bit.
+SELECT differing('SELECT id, sum(coalesce(x, -0.25)) OVER w AS a, avg(coalesce(x, 1e-9)) OVER w AS b, sum(coalesce(r, 0.1::real)) OVER w AS c FROM %t WINDOW w AS (ORDER BY id ROWS 99 PRECEDING)');
+SELECT differing('SELECT id, sum(coalesce(x, -0.25)) OVER w AS a, avg(coalesce(x, 1e-9)) OVER w AS b, sum(coalesce(r, 0.1::real)) OVER w AS c FROM %t WINDOW w AS (ORDER BY id ROWS BETWEEN 40 FOLLOWING AND 90 FOLLOWING)');
+SELECT differing('SELECT id, sum(coalesce(x, -0.25)) OVER w AS a, avg(x) OVER w AS b, sum(n) OVER w AS c FROM %t WINDOW w AS (ORDER BY id DESC ROWS BETWEEN 20 PRECEDING AND 20 FOLLOWING)');
 PREPARE before AS SELECT id, lag(id, $1) OVER (ORDER BY id), sum(n) OVER (ORDER BY id ROWS $2 PRECEDING) FROM l WHERE id < 5;
 EXECUTE before(1, 1);
 EXECUTE before(2, 0);

@@ -6,7 +6,7 @@ use super::regression::PairMoments;
 use super::stretches::Stretches;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
-use crate::vector::number::Scalar;
+use crate::vector::number::{Number, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::zone_map::Zone;
@@ -253,17 +253,35 @@ impl Numbers<'_> {
 }
 
 /// Calls `take` with each selected row and its group.
-#[inline]
+#[inline(always)]
 pub(super) fn each_row(
     grouping: &Grouping<'_>,
     selection: &Selection,
     mut take: impl FnMut(usize, usize) -> Evaluation<()>,
 ) -> Evaluation<()> {
-    match grouping {
-        Grouping::One(group) => selection.try_for_each(|row| take(row, *group as usize)),
-        Grouping::Each(ids) => selection.try_for_each(|row| take(row, ids[row] as usize)),
-        Grouping::Stretches(_) => Ok(()),
-    }
+    let (group, ids) = match *grouping {
+        Grouping::One(group) => (group, None),
+        Grouping::Each(ids) => (0, Some(ids)),
+        Grouping::Stretches(_) => return Ok(()),
+    };
+    selection.try_for_each(|row| take(row, ids.map_or(group, |ids| ids[row]) as usize))
+}
+
+/// Calls `take` with the number of each selected row, none of which is NULL, and its group.
+///
+/// # Safety
+/// The operand is of type `T`, and the selected rows are rows of its vector.
+#[inline(always)]
+pub(super) unsafe fn each_number<T: Number>(
+    grouping: &Grouping<'_>,
+    operand: Operand,
+    selection: &Selection,
+    mut take: impl FnMut(T, usize) -> Evaluation<()>,
+) -> Evaluation<()> {
+    each_row(grouping, selection, |row, group| {
+        // SAFETY: this function's contract.
+        take(unsafe { operand.get::<T>(row) }, group)
+    })
 }
 
 /// `count`.

@@ -2,9 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_number};
 use crate::vector::Evaluation;
 use crate::vector::number::{Number, Scalar};
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
 
 /// How bits are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +38,27 @@ impl<T> Bits<T> {
     }
 }
 
+impl<T: Number> Bits<T> {
+    /// Combines the numbers of some rows with their groups.
+    fn combine(
+        &mut self,
+        grouping: &Grouping<'_>,
+        operand: Operand,
+        selection: &Selection,
+        operation: impl Fn(u64, u64) -> u64,
+    ) -> Evaluation<()> {
+        let states = &mut self.states[..];
+        // SAFETY: the operand has a `T` for each row of the vector.
+        unsafe {
+            each_number::<T>(grouping, operand, selection, |number, group| {
+                let (state, has_number) = &mut states[group];
+                (*state, *has_number) = (operation(*state, number.to_scalar().0), true);
+                Ok(())
+            })
+        }
+    }
+}
+
 impl<T: Number> Accumulator for Bits<T> {
     fn resize(&mut self, groups: usize) {
         let neutral = match self.operation {
@@ -49,20 +72,11 @@ impl<T: Number> Accumulator for Bits<T> {
         let Input::Number(operand) = *added.input else {
             return Ok(());
         };
-        let states = &mut self.states;
-        let mut combine = |operation: fn(u64, u64) -> u64| {
-            each_row(grouping, added.selection, |row, group| {
-                // SAFETY: the operand has a `T` for each row of the vector.
-                let Scalar(bits) = unsafe { operand.get::<T>(row) }.to_scalar();
-                let (state, has_number) = &mut states[group];
-                (*state, *has_number) = (operation(*state, bits), true);
-                Ok(())
-            })
-        };
+        let selection = added.selection;
         match self.operation {
-            BitOperation::And => combine(|a, b| a & b),
-            BitOperation::Or => combine(|a, b| a | b),
-            BitOperation::Xor => combine(|a, b| a ^ b),
+            BitOperation::And => self.combine(grouping, operand, selection, |a, b| a & b),
+            BitOperation::Or => self.combine(grouping, operand, selection, |a, b| a | b),
+            BitOperation::Xor => self.combine(grouping, operand, selection, |a, b| a ^ b),
         }
     }
 
@@ -85,8 +99,6 @@ impl<T: Number> Accumulator for Bits<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::selection::Selection;
-    use crate::vector::value::Operand;
 
     fn combined(operation: BitOperation, numbers: &[i16]) -> Answer {
         let mut bits = Bits::<i16>::new(operation);

@@ -8,12 +8,27 @@
 
 use super::accumulator::Grouping;
 use super::extreme::End;
+use crate::limits::VECTOR_ROWS;
 use crate::vector::decimal::{Decimal, Decimals, power_of_ten};
 use crate::vector::selection::Selection;
 
 /// The greatest sum that is brought to another scale. A sum needs 2^63 rows to grow from here to
 /// the end of 128 bits.
 const SUM_MAX: u128 = 1 << 126;
+
+/// Up to so many groups, the rows of a vector are summed [together](DecimalSums::add_packed).
+const FEW_GROUPS: usize = 64;
+
+/// The rows of a vector are spread among so many tables, so that no sum waits for the one before it.
+const TABLES: usize = 4;
+
+/// The bits of a sum that has a count in the bits above.
+const SUM_BITS: u32 = 52;
+
+/// Magnitudes below this one have sums of less than 2^51 in each table.
+const PACKED_MAX: u64 = 1 << 42;
+
+const _: () = assert!((VECTOR_ROWS / TABLES) as u64 * PACKED_MAX <= 1 << (SUM_BITS - 1));
 
 /// The sum of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -105,6 +120,11 @@ impl DecimalSums {
     }
 
     fn add_each(&mut self, ids: &[u32], decimals: &Decimals, factor: i64, rows: usize) {
+        let are_small = decimals.magnitude() * (factor as u64) < PACKED_MAX;
+        if are_small && self.groups.len() <= FEW_GROUPS && decimals.own_scales().is_none() {
+            self.add_packed(ids, decimals, factor, rows);
+            return;
+        }
         let (values, groups) = (decimals.values(), &mut self.groups);
         let mut add = |row: usize, scale: u8| {
             let group = &mut groups[ids[row] as usize];
@@ -116,6 +136,30 @@ impl DecimalSums {
         match (decimals.own_scales(), decimals.scale()) {
             (None, scale) => valid.for_each_of(rows, |row| add(row, scale)),
             (Some(own), _) => valid.for_each_of(rows, |row| add(row, own[row])),
+        }
+    }
+
+    /// Adds rows of few groups, with one scale and small magnitudes. The sums of the vector, and the counts above them,
+    /// are integers of 64 bits.
+    fn add_packed(&mut self, ids: &[u32], decimals: &Decimals, factor: i64, rows: usize) {
+        let (values, mut tables) = (decimals.values(), [0_i64; FEW_GROUPS * TABLES]);
+        let ids = &ids[..rows.min(VECTOR_ROWS)];
+        decimals.valid().for_each_of(ids.len(), |row| {
+            // An id is less than the number of groups.
+            let place = row % TABLES * FEW_GROUPS + ids[row] as usize % FEW_GROUPS;
+            let added = values[row].wrapping_mul(factor).wrapping_add(1 << SUM_BITS);
+            tables[place] = tables[place].wrapping_add(added);
+        });
+        for (index, group) in self.groups.iter_mut().enumerate() {
+            for packed in tables.iter().skip(index).step_by(FEW_GROUPS) {
+                let sum = packed << (64 - SUM_BITS) >> (64 - SUM_BITS);
+                let count = packed.wrapping_sub(sum) as u64 >> SUM_BITS;
+                if count > 0 {
+                    group.count += count;
+                    group.sum += i128::from(sum);
+                    group.scale = group.scale.max(decimals.scale());
+                }
+            }
         }
     }
 
@@ -183,19 +227,33 @@ impl DecimalExtremes {
             return false;
         }
         let (end, groups) = (self.end, &mut self.groups);
-        let offer = |row: usize, group: u32| {
-            let value = decimals.values()[row] * factor;
+        let mut offer = |value: i64, scale: u8, group: u32| {
             let best = &mut groups[group as usize];
             let is_beaten = best.is_some_and(|best| match end {
                 End::Minimum => best.value < value,
                 End::Maximum => best.value > value,
             });
             if !is_beaten {
-                let scale = decimals.scale_of(row);
                 *best = Some(Decimal { value, scale });
             }
         };
-        each_row(grouping, decimals.valid(), rows, offer)
+        let (values, valid) = (decimals.values(), decimals.valid());
+        if let (Grouping::One(group), None) = (grouping, decimals.own_scales()) {
+            let (values, words) = (values.as_ptr(), valid.as_ptr());
+            // SAFETY: there is a value for each row of the vector, and a bit for each.
+            let found = unsafe {
+                match end {
+                    End::Minimum => lanes_simd::aggregate::minimum::<i64>(values, rows, words),
+                    End::Maximum => lanes_simd::aggregate::maximum::<i64>(values, rows, words),
+                }
+            };
+            let found = found.into_iter();
+            found.for_each(|value| offer(value * factor, decimals.scale(), *group));
+            return true;
+        }
+        each_row(grouping, valid, rows, |row, group| {
+            offer(values[row] * factor, decimals.scale_of(row), group);
+        })
     }
 
     /// Brings all values to a scale that is no less than theirs; false if one does not fit.

@@ -5,7 +5,8 @@
 //! several values ─ Groups ────┼─► an id for each row ──► (group, id) met before? ──► the rows that are new
 //! a code ─────────────────────┘
 //! ```
-//! If there are many pairs of groups and values, a `KeyTable` has them.
+//! Pairs have a bit each while that is not much memory. If there are many of which most combinations do not occur, a
+//! `KeyTable` has them.
 //!
 //! Values are equal as keys of groups are: all NaNs, and zeros of both signs. If rows of several values are counted,
 //! NULLs are equal too, as in `count(DISTINCT (a, b))`.
@@ -16,7 +17,7 @@ use super::group::Groups;
 use super::key::{Ids, Key, KeyReader, spread};
 use super::key_table::{KeyTable, RowWords};
 use super::key_values::{KeyValue, KeyValues};
-use super::pairs::Pairs;
+use super::met_pairs::MetPairs;
 use super::wide_groups::GROUPS_MIN;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -34,7 +35,9 @@ pub struct Distinct {
 /// The values that each group has had.
 pub(super) struct Seen {
     source: Source,
-    pairs: Pairs,
+    pairs: MetPairs,
+    /// Whether rows of other groups than the first came.
+    has_groups: bool,
     /// The pairs of groups and values, if there are many; then there are no pairs in the other
     /// form.
     wide: Option<Box<Wide>>,
@@ -84,7 +87,8 @@ impl Distinct {
             argument,
             seen: Seen {
                 source,
-                pairs: Pairs::default(),
+                pairs: MetPairs::default(),
+                has_groups: false,
                 wide: None,
                 #[cfg(test)]
                 wide_from: None,
@@ -102,29 +106,35 @@ impl Distinct {
 }
 
 impl Source {
-    /// The ids of the selected rows' values.
+    /// The ids of the selected rows' values, and the number of values so far if it is known.
     fn ids(
         &mut self,
         input: &Input,
         frame: &Frame<'_>,
         selection: &Selection,
-    ) -> Evaluation<Ids<'_>> {
+    ) -> Evaluation<(Ids<'_>, Option<usize>)> {
         match self {
-            Source::Value(value) => value.0.assign(&mut value.1, frame, selection),
+            Source::Value(value) => {
+                let (reader, values) = &mut **value;
+                let ids = reader.assign(values, frame, selection)?;
+                Ok((ids, Some(values.len())))
+            }
             Source::Values(groups) => {
                 groups.end_vector();
-                Ok(match groups.assign(frame, selection)?.grouping {
+                let assigned = groups.assign(frame, selection)?;
+                let ids = match assigned.grouping {
                     Grouping::One(id) => Ids::One(id),
                     Grouping::Stretches(stretches) => Ids::Stretches(stretches),
                     Grouping::Each(ids) => Ids::Each(ids),
-                })
+                };
+                Ok((ids, Some(assigned.groups)))
             }
             Source::Codes(ids) => {
                 if let Input::Number(codes) = input {
                     // SAFETY: the codes are numbers of 64 bits, and no selected row is NULL.
                     selection.for_each(|row| ids[row] = unsafe { codes.get::<i64>(row) } as u32);
                 }
-                Ok(Ids::Each(&ids[..]))
+                Ok((Ids::Each(&ids[..]), None))
             }
         }
     }
@@ -189,6 +199,12 @@ impl Seen {
             return wide.new_rows(&mut self.source, input, frame, selection, grouping);
         }
         let mut new = Selection::NONE;
+        self.has_groups |= !matches!(grouping, Grouping::One(0));
+        let (ids, values) = self.source.ids(input, frame, selection)?;
+        if !self.has_groups && values == Some(self.pairs.len()) {
+            // The only group had each value.
+            return Ok(new);
+        }
         let pairs = &mut self.pairs;
         let mut last = None;
         let mut offer = |row: usize, group: u32, value: u32| {
@@ -196,11 +212,8 @@ impl Seen {
                 return;
             }
             last = Some((group, value));
-            let met = pairs.len();
-            pairs.id(group, value);
-            new.words[row / 64] |= u64::from(pairs.len() > met) << (row % 64);
+            new.words[row / 64] |= u64::from(pairs.is_new(group, value)) << (row % 64);
         };
-        let ids = self.source.ids(input, frame, selection)?;
         let value = |row: usize| match &ids {
             Ids::One(id) => *id,
             Ids::Each(each) => each[row],
@@ -238,7 +251,7 @@ impl Seen {
             return;
         }
         let is_integer = self.source.is_integer();
-        self.pairs.free_table();
+        let met = std::mem::take(&mut self.pairs).into_pairs();
         if let Source::Value(value) = &mut self.source
             && is_integer
         {
@@ -249,7 +262,7 @@ impl Seen {
             rows: RowWords::new(2),
             ids: Box::new([0; VECTOR_ROWS]),
         };
-        for pairs in self.pairs.pairs(0..self.pairs.len()).chunks(VECTOR_ROWS) {
+        for pairs in met.chunks(VECTOR_ROWS) {
             for (row, (group, value)) in pairs.iter().enumerate() {
                 wide.rows.words[0][row] = (*group).into();
                 wide.rows.words[1][row] = self.source.word(*value);
@@ -258,7 +271,6 @@ impl Seen {
             wide.table
                 .ids(&mut wide.rows, &all, pairs.len(), &mut wide.ids);
         }
-        self.pairs = Pairs::default();
         if is_integer {
             self.source.clear();
         }
@@ -268,7 +280,7 @@ impl Seen {
     /// Forgets all groups.
     fn clear(&mut self) {
         self.source.clear();
-        (self.pairs, self.wide) = Default::default();
+        (self.pairs, self.wide, self.has_groups) = Default::default();
     }
 
     /// Bytes of memory.
@@ -295,7 +307,8 @@ impl Wide {
                 rows.read_numbers(1, &mut value.0, frame, selection)?;
             }
             _ => {
-                spread(&source.ids(input, frame, selection)?, selection, ids);
+                let (values, _) = source.ids(input, frame, selection)?;
+                spread(&values, selection, ids);
                 let words = &mut rows.words[1];
                 selection.for_each_of(frame.rows, |row| words[row] = ids[row].into());
             }

@@ -332,6 +332,11 @@ fn pair_rows(
     others: &[u32; VECTOR_ROWS],
     selection: &Selection,
 ) {
+    if !pairs.is_hashed() {
+        // A cell is found faster than a branch that is guessed wrong.
+        selection.for_each(|row| ids[row] = pairs.id(ids[row], others[row]));
+        return;
+    }
     let mut last: Option<((u32, u32), u32)> = None;
     selection.for_each(|row| {
         let wanted = (ids[row], others[row]);

@@ -14,14 +14,15 @@
 //!   texts of a vector get their ids together.
 //! - `known`: aggregation without new groups, when there is no memory for more; `key_hash`: hashes
 //!   by which the rows of the other groups are put aside together.
-//! - [`distinct`]: of rows of a group with equal values, the first one counts.
-//!   [`distinct_values`]: aggregates that take such values in their order.
+//! - [`distinct`]: of rows of a group with equal values, the first one counts. `met_pairs`: the
+//!   pairs of groups and values that were met. [`distinct_values`]: aggregates that take such
+//!   values in their order.
 //! - [`stretches`]: consecutive rows of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids. Ids are dense and
 //!   count from 0 in order of appearance.
 //! - `wide_groups`: groups when there are many, by `key_table`, a table of keys of a few words
 //!   each.
-//! - `argument`: the arguments of aggregates.
+//! - `argument`: the arguments of aggregates. `answers`: their answers.
 //! - [`accumulator`]: the trait of the states of one aggregate. [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`over_time`], [`histogram`], [`logic`] and [`percentile`]
 //!   implement it, with one element for each group.
@@ -54,6 +55,7 @@
 //! PostgreSQL's checks.
 
 pub mod accumulator;
+mod answers;
 mod argument;
 pub mod bits;
 mod bucket_key;
@@ -75,6 +77,7 @@ pub(crate) mod key_table;
 pub(crate) mod key_values;
 mod known;
 pub mod logic;
+mod met_pairs;
 pub mod moments;
 mod number_ids;
 pub mod over_time;
@@ -126,6 +129,8 @@ pub struct Aggregate {
 pub struct Aggregation {
     groups: Groups,
     aggregates: Vec<Aggregate>,
+    /// The aggregate that each answer is of, if answers share states.
+    answers: Option<Vec<usize>>,
     /// Whether there are no keys, so that all rows belong to group 0.
     single: bool,
     spread: Spread,
@@ -162,6 +167,7 @@ impl Aggregation {
             single: keys.is_empty(),
             groups: Groups::new(keys),
             aggregates,
+            answers: None,
             spread: Spread {
                 ids: Box::new([0; VECTOR_ROWS]),
                 is_done: false,
@@ -342,27 +348,6 @@ impl Aggregation {
     /// The number of numbers that the values of a key have. They count from 0.
     pub fn key_values(&self, key: usize) -> usize {
         self.groups.key_values(key)
-    }
-
-    /// The answer of an aggregate for a group.
-    pub fn answer(&self, group: usize, aggregate: usize) -> Answer {
-        self.aggregates[aggregate].accumulator.answer(group)
-    }
-
-    /// The answer of an aggregate for a group, if it is [`Answer::List`].
-    pub fn list(&self, group: usize, aggregate: usize) -> &[u32] {
-        self.aggregates[aggregate].accumulator.list(group)
-    }
-
-    /// The answers of an aggregate for a group, if its answer is [`Answer::Several`].
-    pub fn several(&self, group: usize, aggregate: usize) -> &[Answer] {
-        self.aggregates[aggregate].accumulator.several(group)
-    }
-
-    /// Writes the answers of an aggregate for some groups, as [`Accumulator::numbers`] does; false
-    /// if it does not.
-    pub fn numbers(&self, aggregate: usize, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
-        self.aggregates[aggregate].accumulator.numbers(groups, out)
     }
 
     /// The number of vectors of which no aggregate read a row.

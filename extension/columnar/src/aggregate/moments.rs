@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Added, Answer, Grouping, Input, each_number};
 use super::stretches::Stretches;
 use crate::buffer::reserve_huge;
 use crate::vector::number::{Number, NumberType};
@@ -103,7 +103,7 @@ pub(crate) struct FloatState {
 
 impl FloatState {
     /// `float8_accum`: the algorithm of Youngs and Cramer, with PostgreSQL's checks.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accumulate(&mut self, value: f64) -> Evaluation<()> {
         let before = *self;
         self.count += 1.0;
@@ -254,14 +254,18 @@ impl<T: Number> Accumulator for Moments<T> {
                 _ => {}
             }
         }
-        each_row(grouping, selection, |row, group| {
-            // SAFETY: as above.
-            let value = unsafe { operand.get::<T>(row) }.to_f64();
-            let state = &mut self.states[group];
-            state.accumulate(value)?;
-            self.great |= state.sum.is_finite() && state.sum.abs() > SUM_MAX;
-            Ok(())
-        })
+        let (states, mut great) = (&mut self.states[..], self.great);
+        // SAFETY: as above.
+        let added = unsafe {
+            each_number::<T>(grouping, operand, selection, |value, group| {
+                let state = &mut states[group];
+                state.accumulate(value.to_f64())?;
+                great |= state.sum.is_finite() && state.sum.abs() > SUM_MAX;
+                Ok(())
+            })
+        };
+        self.great = great;
+        added
     }
 
     fn add_stretches(&mut self, stretches: Stretches<'_>, added: Added<'_>) -> Evaluation<bool> {

@@ -12,7 +12,7 @@ use crate::buffer::reserve_huge;
 
 /// A table may have so many cells for each pair, and so many more.
 const CELLS_A_PAIR: usize = 8;
-const CELLS_MIN: usize = 4 << 10;
+const CELLS_MIN: usize = 64 << 10;
 
 /// Pairs of ids, and the id of each.
 #[derive(Default)]

@@ -67,7 +67,7 @@ pub struct PairMoments {
 
 impl PairMoments {
     /// Adds a pair, with PostgreSQL's checks.
-    #[inline]
+    #[inline(always)]
     fn accumulate(&mut self, y: f64, x: f64) -> Evaluation<()> {
         let before = *self;
         self.count += 1.0;
@@ -128,10 +128,11 @@ impl Accumulator for Pairs {
         };
         let (mut with_y, mut with_both) = (None, None);
         let counted = x.valid_in(y.valid_in(added.selection, &mut with_y), &mut with_both);
+        let states = &mut self.states[..];
         each_row(grouping, counted, |row, group| {
             // SAFETY: the operands have a double for each row of the vector.
             let (y, x) = unsafe { (y.get::<f64>(row), x.get::<f64>(row)) };
-            self.states[group].accumulate(y, x)
+            states[group].accumulate(y, x)
         })
     }
 

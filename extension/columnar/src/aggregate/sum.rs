@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::accumulator::{
-    Accumulator, Added, Answer, Grouping, Input, Numbers, add_counts, each_row,
+    Accumulator, Added, Answer, Grouping, Input, Numbers, add_counts, each_number, each_row,
 };
 use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
 use super::stretches::Stretches;
@@ -96,20 +96,25 @@ where
             }
             _ => {
                 add_counts(&mut self.counts, grouping, selection, rows);
-                each_row(grouping, selection, |row, group| {
-                    // SAFETY: as above.
-                    let value = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
-                    self.sums[group] += i128::from(value);
+                let (sums, all_squares) = (&mut self.sums[..], &mut self.squares[..]);
+                let add = |number: T, group: usize| {
+                    let value = number.to_scalar().0 as i64;
+                    sums[group] += i128::from(value);
                     if squares {
-                        // Two squares of the least `i64` are too much already: no answer is better
-                        // than a wrong one.
                         let square = i128::from(value) * i128::from(value);
-                        let sum = self.squares[group].checked_add(square);
-                        self.squares[group] =
-                            sum.ok_or(EvaluationError::IntegerOutOfRange(size_of::<i128>() as u8))?;
+                        all_squares[group] = match T::TYPE {
+                            // Two squares of the least `i64` are too much already: no answer is
+                            // better than a wrong one.
+                            NumberType::I64 => all_squares[group].checked_add(square).ok_or(
+                                EvaluationError::IntegerOutOfRange(size_of::<i128>() as u8),
+                            )?,
+                            _ => all_squares[group] + square,
+                        };
                     }
                     Ok(())
-                })
+                };
+                // SAFETY: as above.
+                unsafe { each_number::<T>(grouping, operand, selection, add) }
             }
         }
     }

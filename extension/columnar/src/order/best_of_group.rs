@@ -3,8 +3,10 @@
 use super::entry::{Entry, Keys, SortKey};
 use super::rank::Rank;
 use crate::aggregate::Grouping;
+use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
+use crate::vector::number::Number;
 use crate::vector::selection::Selection;
 use crate::with_number;
 
@@ -15,6 +17,8 @@ pub struct BestOfGroup {
     /// row.
     firsts: Vec<Rank>,
     best: Vec<Option<Entry>>,
+    /// No group's row has a greater rank of the first key, if that is known.
+    last: Option<Rank>,
     /// The note that `accept` gave for each group's row.
     notes: Vec<u32>,
 }
@@ -27,6 +31,7 @@ impl BestOfGroup {
             keys: Keys::new(keys),
             firsts: Vec::new(),
             best: Vec::new(),
+            last: None,
             notes: Vec::new(),
         }
     }
@@ -51,7 +56,8 @@ impl BestOfGroup {
         groups: usize,
         accept: impl FnMut(usize) -> Option<u32>,
     ) -> Evaluation<()> {
-        if groups > self.best.len() {
+        let has_new = groups > self.best.len();
+        if has_new {
             self.firsts.resize(groups, Rank::LAST);
             self.best.resize(groups, None);
             self.notes.resize(groups, 0);
@@ -66,11 +72,26 @@ impl BestOfGroup {
                 accept,
             ),
             Some(number) => with_number!(number, T => {
+                if !has_new && self.is_beaten::<T>(selection, frame.rows) {
+                    return Ok(());
+                }
                 let rank = |keys: &Keys, row| keys.first_rank_as::<T>(row);
                 self.offer_each(rank, first_row, selection, grouping, accept);
             }),
         }
         Ok(())
+    }
+
+    /// Whether each selected row comes after the row that its group has. Where rows come in their order, that is soon so
+    /// for all vectors.
+    fn is_beaten<T: Number>(&mut self, selection: &Selection, rows: usize) -> bool {
+        let groups = self.firsts.len();
+        if self.last.is_none() && groups <= VECTOR_ROWS {
+            self.last = self.firsts.iter().copied().max();
+        }
+        let Some(last) = self.last else { return false };
+        let first = self.keys.least_first_rank::<T>(selection, rows);
+        first.is_some_and(|first| first > last)
     }
 
     fn offer_each(
@@ -83,6 +104,8 @@ impl BestOfGroup {
     ) {
         let (keys, firsts) = (&self.keys, &mut self.firsts);
         let (best, notes) = (&mut self.best, &mut self.notes);
+        // Groups get other rows.
+        self.last = None;
         let mut offer = |row: usize, group: u32| {
             let group = group as usize;
             let rank = rank(keys, row);

@@ -220,6 +220,30 @@ impl Keys {
         }
     }
 
+    /// No row of a selection has a lower rank of the first key, a number of this type. `None`: that is not known at a
+    /// glance, or no row is selected.
+    pub(super) fn least_first_rank<T: Number>(
+        &self,
+        selection: &Selection,
+        rows: usize,
+    ) -> Option<Rank> {
+        let Read::Numbers(Operand::Each { values, .. }) = self.read[0] else {
+            return None;
+        };
+        if self.validities[0] != *selection {
+            return None;
+        }
+        let (values, words, order) = (values.cast::<T>(), selection.as_ptr(), self.keys[0].order);
+        // SAFETY: the operand was computed for the vector of `evaluate`, which has so many rows.
+        let first = unsafe {
+            match order.descending {
+                true => lanes_simd::aggregate::maximum::<T>(values, rows, words),
+                false => lanes_simd::aggregate::minimum::<T>(values, rows, words),
+            }
+        };
+        first.map(|first| order.rank::<T>(first))
+    }
+
     #[inline]
     fn rank(&self, index: usize, row: usize) -> Rank {
         let key = &self.keys[index];

@@ -50,10 +50,10 @@ pub fn aggregate(
 ) -> Evaluation<Output> {
     let rows = order.rows.len();
     let number = argument.map_or(NumberType::I64, |(_, number)| number);
-    let column = argument.map(|(column, _)| column.gather(&order.rows));
+    let column = argument.map(|(column, _)| order.by_position(column));
     let mut results = NumberColumn::with_room(rows);
     let run = Run { call, order, keys };
-    let Some(column) = &column else {
+    let Some(column) = column.as_deref() else {
         run.slide(&mut Counted::new(None, &mut results))?;
         return Ok(Output::Numbers(results));
     };
@@ -147,7 +147,10 @@ impl Run<'_> {
         results: &mut NumberColumn,
     ) -> Evaluation<()> {
         if let Some(offsets) = self.offsets() {
-            let push = |sum: Option<T>, _| results.push(sum.map(Number::to_scalar));
+            let push = |sums: &[T], _| match sums {
+                [] => results.push_null(),
+                _ => results.push_values(sums.iter().map(|sum| sum.to_scalar().0)),
+            };
             if sliding_sums::each(column, self.order, offsets, false, push) {
                 return Ok(());
             }
@@ -165,9 +168,12 @@ impl Run<'_> {
         if let Some(offsets) = self.offsets().filter(|_| T::TYPE == NumberType::F64)
             && !means.has_squares
         {
-            let push = |sum: Option<f64>, rows| {
-                let mean = sum.map(|sum| (sum / rows as f64).to_scalar());
-                means.results.push(mean);
+            let push = |sums: &[f64], rows: usize| match sums {
+                [] => means.results.push_null(),
+                _ => {
+                    let mean = |sum: &f64| (sum / rows as f64).to_bits();
+                    means.results.push_values(sums.iter().map(mean));
+                }
             };
             if sliding_sums::each(column, self.order, offsets, true, push) {
                 return Ok(());

@@ -11,6 +11,7 @@
 //! If only the first rows of each partition are wanted, step 3 selects them (by quickselect, in linear time) and sorts
 //! these alone.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -110,6 +111,14 @@ impl Arrangement {
 
     /// The rows of each partition in the order in which they came.
     fn distributed(partitions: &[u32], ranks: &[u32]) -> Arrangement {
+        if ranks.len() == 1 {
+            return Arrangement {
+                rows: collected(0..partitions.len() as u32),
+                starts: vec![0, partitions.len() as u32],
+                is_sorted: false,
+                keys: OnceCell::new(),
+            };
+        }
         let starts = starts(partitions, ranks);
         let mut places = starts.clone();
         let mut rows = zeros(partitions.len());
@@ -172,6 +181,15 @@ impl Arrangement {
         Some(self.keys.get_or_init(gathered))
     }
 
+    /// A column by position.
+    pub(super) fn by_position<'a>(&self, column: &'a NumberColumn) -> Cow<'a, NumberColumn> {
+        let is_in_order = self.starts.len() == 2 && !self.is_sorted;
+        match is_in_order && self.rows.len() == column.len() {
+            true => Cow::Borrowed(column),
+            false => Cow::Owned(column.gather(&self.rows)),
+        }
+    }
+
     /// Whether the rows at two positions are equal in these keys.
     #[inline]
     pub fn are_peers(&self, keys: &[SortKey], a: usize, b: usize) -> bool {
@@ -222,6 +240,11 @@ pub(super) fn collected<T: Copy>(items: impl ExactSizeIterator<Item = T>) -> Vec
     reserve_huge(&mut all, items.len());
     all.extend(items);
     all
+}
+
+/// Makes room for the partitions of so many rows.
+pub fn expect_partitions(rows: usize, partitions: &mut Vec<u32>) {
+    reserve_huge(partitions, rows);
 }
 
 /// Adds the partitions of rows to those of earlier rows.

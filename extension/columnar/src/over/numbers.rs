@@ -89,6 +89,15 @@ impl NumberColumn {
         self.values.extend(numbers);
     }
 
+    /// Adds rows that are not NULL.
+    #[inline]
+    pub fn push_values(&mut self, numbers: impl ExactSizeIterator<Item = u64>) {
+        match self.nulls.is_empty() {
+            true => self.extend(numbers),
+            false => numbers.for_each(|number| self.push_value(number)),
+        }
+    }
+
     /// Replaces each number.
     pub fn replace(&mut self, by: impl Fn(u64) -> u64) {
         self.values.iter_mut().for_each(|value| *value = by(*value));

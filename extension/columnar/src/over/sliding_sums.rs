@@ -6,25 +6,37 @@
 //! position 9:            v6 + v7 + v8 + v9
 //! ```
 //! Each sum is added from its frame's first row to its last, as PostgreSQL adds it, so it is PostgreSQL's to the last
-//! bit. The sums of positions that follow each other do not depend on one another, so the processor adds several at once.
-//! One after the other, each addition would wait for the one before.
+//! bit. The sums of positions that follow each other do not depend on one another, so [a kernel](lanes_simd::frames) adds
+//! several at once. One after the other, each addition would wait for the one before.
 
 use std::ops::Range;
 
 use super::arrange::{Arrangement, collected};
 use super::numbers::NumberColumn;
-use crate::interrupt::Steps;
+use crate::interrupt::{self, Steps};
 use crate::vector::number::{Number, Scalar};
+use lanes_simd::aggregate::magnitude_within;
+use lanes_simd::frames::Framed;
 
-/// How many sums are added side by side. They fit into the registers of any processor.
-const SIDE_BY_SIDE: usize = 16;
+/// How many sums are added by one call of the kernel.
+const SIDE_BY_SIDE: usize = 1024;
 
-/// A float, with the addition that the compiler puts side by side.
-pub trait Float: Number {
+/// After about so many additions a request to cancel is looked for.
+const ADDITIONS: usize = 1 << 24;
+
+/// Fewer sums are added one after the other.
+const SIDE_BY_SIDE_MIN: usize = 16;
+
+/// A float, with the addition of its sums.
+pub trait Float: Number + Framed + lanes_simd::Float {
     /// The greatest finite number.
     const MAX: f64;
     /// `self + other`.
     fn plus(self, other: Self) -> Self;
+    /// A finite number of this type near the other one.
+    fn bound(of: f64) -> Self;
+    /// The floats that scalars are. There is room for those that are not as they are wanted.
+    fn floats_of<'a>(scalars: &'a [u64], room: &'a mut Vec<Self>) -> &'a [Self];
 }
 
 impl Float for f32 {
@@ -32,6 +44,14 @@ impl Float for f32 {
     #[inline]
     fn plus(self, other: f32) -> f32 {
         self + other
+    }
+    fn bound(of: f64) -> f32 {
+        of as f32
+    }
+    fn floats_of<'a>(scalars: &'a [u64], room: &'a mut Vec<f32>) -> &'a [f32] {
+        let floats = scalars.iter().map(|value| f32::of_scalar(Scalar(*value)));
+        *room = collected(floats);
+        room
     }
 }
 
@@ -41,29 +61,40 @@ impl Float for f64 {
     fn plus(self, other: f64) -> f64 {
         self + other
     }
+    fn bound(of: f64) -> f64 {
+        of
+    }
+    fn floats_of<'a>(scalars: &'a [u64], _room: &'a mut Vec<f64>) -> &'a [f64] {
+        // SAFETY: a scalar of a double is its bits, and any bits are a double of the same alignment.
+        unsafe { std::slice::from_raw_parts(scalars.as_ptr().cast(), scalars.len()) }
+    }
 }
 
-/// Calls `visit` with the sum of the frame of each position, and how many numbers it is of: `None` for an empty frame. A
-/// frame begins and ends so many positions behind the current one. If `from_zero` the sum begins with +0. False: nothing
+/// Calls `visit` with the sums of the frames of some positions, in turn, and how many numbers each is of. An empty frame
+/// comes alone, and without a sum. A frame begins and ends so many positions behind the current one. If `from_zero` the sum begins with +0. False: nothing
 /// was done, because a number is NULL or a sum might overflow.
 pub fn each<T: Float>(
     column: &NumberColumn,
     order: &Arrangement,
     (start, end): (i64, i64),
     from_zero: bool,
-    mut visit: impl FnMut(Option<T>, usize),
+    mut visit: impl FnMut(&[T], usize),
 ) -> bool {
     let width = end.saturating_sub(start).saturating_add(1).max(0);
     if column.has_nulls() {
         return false;
     }
-    let values = column.values().iter();
-    let values = collected(values.map(|value| T::of_scalar(Scalar(*value))));
-    let sizes = values.iter().map(|value| value.to_f64().abs());
-    let greatest = sizes.filter(|size| size.is_finite()).fold(0.0, f64::max);
-    if greatest * width as f64 > T::MAX / 2.0 {
+    let mut room = Vec::new();
+    let values = T::floats_of(column.values(), &mut room);
+    let limit = T::MAX / 2.0 / width as f64;
+    let is_small = |value: &T| value.to_f64().abs() <= limit || !value.to_f64().is_finite();
+    let (first_value, count) = (values.as_ptr(), values.len());
+    // SAFETY: there are so many values.
+    let are_finite = unsafe { magnitude_within::<T>(first_value, count, T::bound(limit)) };
+    if !are_finite && !values.iter().all(is_small) {
         return false;
     }
+    let mut sums = [T::ZERO; SIDE_BY_SIDE];
     let first = |value: T| match from_zero {
         true => T::ZERO.plus(value),
         false => value,
@@ -74,11 +105,17 @@ pub fn each<T: Float>(
         let mut before = (partition.start..partition.start, None);
         let mut position = partition.start;
         while position < partition.end {
-            if let Some(begin) = whole_frames(&partition, position, (start, end)) {
-                let sums = side_by_side(&values[begin..], width as usize, first, &steps);
-                sums.iter()
-                    .for_each(|sum| visit(Some(*sum), width as usize));
-                position += SIDE_BY_SIDE;
+            if let Some((begin, frames)) = whole_frames(&partition, position, (start, end)) {
+                let width = width as usize;
+                let (read, written) = (&values[begin..][..frames + width - 1], &mut sums[..frames]);
+                // SAFETY: so many values are read, and so many sums are written.
+                unsafe {
+                    let (read, written) = (read.as_ptr(), written.as_mut_ptr());
+                    lanes_simd::frames::sums::<T>(read, frames, width, from_zero, written);
+                }
+                visit(&sums[..frames], width);
+                interrupt::check();
+                position += frames;
                 continue;
             }
             let at = |offset: i64| {
@@ -94,7 +131,7 @@ pub fn each<T: Float>(
                 steps.step();
                 sum = Some(sum.map_or_else(|| first(*value), |sum: T| sum.plus(*value)));
             }
-            visit(sum, frame.len());
+            visit(sum.as_slice(), frame.len());
             before = (frame, sum);
             position += 1;
         }
@@ -102,39 +139,24 @@ pub fn each<T: Float>(
     true
 }
 
-/// The first row of the frame of a position, if the frames of this and the next positions that are summed side by side
-/// lie in the partition and have a row.
+/// The first row of the frame of a position, and how many frames from there on are summed side by side: they lie in the
+/// partition and have a row. `None` if they are few.
 fn whole_frames(
     partition: &Range<usize>,
     position: usize,
     (start, end): (i64, i64),
-) -> Option<usize> {
-    let last = (position + SIDE_BY_SIDE - 1) as i64;
+) -> Option<(usize, usize)> {
     let begin = (position as i64).saturating_add(start);
-    let is_whole = start <= end
-        && begin >= partition.start as i64
-        && last.saturating_add(end) < partition.end as i64
-        && last < partition.end as i64;
-    is_whole.then_some(begin as usize)
-}
-
-/// The sums of frames of so many rows, each of which begins a row after the one before.
-#[inline]
-fn side_by_side<T: Float>(
-    values: &[T],
-    width: usize,
-    first: impl Fn(T) -> T,
-    steps: &Steps,
-) -> [T; SIDE_BY_SIDE] {
-    let mut sums: [T; SIDE_BY_SIDE] = std::array::from_fn(|place| first(values[place]));
-    for step in 1..width {
-        steps.step();
-        let added = &values[step..step + SIDE_BY_SIDE];
-        for (sum, value) in sums.iter_mut().zip(added) {
-            *sum = sum.plus(*value);
-        }
+    if start > end || begin < partition.start as i64 {
+        return None;
     }
-    sums
+    // The first position whose frame reaches beyond the partition.
+    let reaching = (partition.end as i64).saturating_sub(end.max(0));
+    let frames = reaching.saturating_sub(position as i64);
+    let most = ADDITIONS / (end - start + 1) as usize;
+    let most = most.clamp(SIDE_BY_SIDE_MIN, SIDE_BY_SIDE);
+    let frames = usize::try_from(frames).ok()?.min(most);
+    (frames >= SIDE_BY_SIDE_MIN).then_some((begin as usize, frames))
 }
 
 #[cfg(test)]
@@ -180,9 +202,11 @@ mod tests {
             (0, 0),
         ] {
             let mut found = Vec::new();
-            let is_done = each::<f64>(&column, &order, frame, false, |sum, rows| {
-                assert_eq!(sum.is_some(), rows > 0);
-                found.push(sum.map(f64::to_bits));
+            let is_done = each::<f64>(&column, &order, frame, false, |sums, rows| {
+                assert_eq!(sums.is_empty(), rows == 0);
+                let sums = sums.iter().map(|sum| Some(sum.to_bits()));
+                let empty = (rows == 0).then_some(None);
+                found.extend(sums.chain(empty));
             });
             assert!(is_done);
             assert_eq!(found, naive(&values, &partitions, frame), "{frame:?}");
@@ -198,7 +222,9 @@ mod tests {
                 .iter()
                 .for_each(|value| column.push(value.map(Number::to_scalar)));
             let mut found = Vec::new();
-            let is_done = each::<f64>(&column, &order, (-1, 0), true, |sum, _| found.push(sum));
+            let is_done = each::<f64>(&column, &order, (-1, 0), true, |sums, _| {
+                found.push(sums.first().copied());
+            });
             is_done.then_some(found)
         };
         assert_eq!(of([Some(1.0), None, Some(2.0)]), None);

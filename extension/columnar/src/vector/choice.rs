@@ -10,7 +10,6 @@ use super::predicate::Predicate;
 use super::row_numbers::RowNumbers;
 use super::selection::Selection;
 use super::value::{Operand, Value};
-use crate::with_number;
 
 /// Which rows take a branch.
 pub enum Condition {
@@ -79,9 +78,9 @@ impl Choice {
                 Condition::Always => (open, value.evaluate(frame, &open)?),
             };
             // SAFETY: the value has this type, and the rows are rows of the frame's vector.
-            with_number!(self.number, T => unsafe { self.chosen.copy::<T>(operand, &taken) });
+            unsafe { self.chosen.copy(self.number, operand, frame.rows, &taken) };
             open = open.and_not(&taken);
         }
-        Ok(self.chosen.operand())
+        Ok(self.chosen.operand(selection))
     }
 }

@@ -117,7 +117,7 @@ impl ExternalValue {
             let mut store = |row, result| results.set::<T>(row, result);
             self.function.compute(frame, selection, &mut store);
         });
-        results.operand()
+        results.operand(selection)
     }
 
     /// A result for each code.
@@ -158,6 +158,6 @@ impl ExternalValue {
             known.for_each(|row| results.set::<T>(row, codes.known(code_of(row)).flatten()));
             nulls.for_each(|row| results.set::<T>(row, null));
         });
-        results.operand()
+        results.operand(selection)
     }
 }

@@ -1,10 +1,11 @@
 //! Room for the numbers of a vector that are written row by row.
 
 use super::VECTOR_WORDS;
-use super::number::{Number, Scalar};
+use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
 use super::value::Operand;
 use crate::limits::VECTOR_ROWS;
+use lanes_simd::copy::{self, Bits};
 
 /// A number or NULL for each row of a vector. Rows that were not written are NULL.
 pub(super) struct RowNumbers {
@@ -41,38 +42,62 @@ impl RowNumbers {
         }
     }
 
-    /// Copies the numbers of some rows.
+    /// Copies the numbers of the selected rows of a vector of so many rows.
     ///
     /// # Safety
-    /// The operand is of type `T`, and the rows are rows of its vector.
-    pub(super) unsafe fn copy<T: Number>(&mut self, operand: Operand, rows: &Selection) {
-        let valid = operand.valid(rows);
-        let values = self.values.as_mut_ptr().cast::<T>();
-        for (index, word) in valid.words.iter().enumerate() {
-            self.validity[index] |= word;
-            let mut open = *word;
-            // SAFETY: this function's contract; there is room for the numbers of all rows.
-            unsafe {
-                if open == u64::MAX {
-                    for row in index * 64..index * 64 + 64 {
-                        *values.add(row) = operand.get::<T>(row);
-                    }
-                    continue;
-                }
-                while open != 0 {
-                    let row = index * 64 + open.trailing_zeros() as usize;
-                    open &= open - 1;
-                    *values.add(row) = operand.get::<T>(row);
-                }
+    /// The operand is of the type `number`, and of such a vector.
+    pub(super) unsafe fn copy(
+        &mut self,
+        number: NumberType,
+        operand: Operand,
+        rows: usize,
+        selection: &Selection,
+    ) {
+        let valid = operand.valid(selection);
+        let pairs = self.validity.iter_mut().zip(&valid.words);
+        pairs.for_each(|(known, word)| *known |= word);
+        // SAFETY: this function's contract; there is room for the numbers of all rows.
+        unsafe {
+            match number.width() {
+                2 => self.copy_bits::<u16>(operand, rows, &valid, |bits| bits as u16),
+                4 => self.copy_bits::<u32>(operand, rows, &valid, |bits| bits as u32),
+                _ => self.copy_bits::<u64>(operand, rows, &valid, |bits| bits),
             }
         }
     }
 
-    /// The numbers. They are valid until the next change.
-    pub(super) fn operand(&self) -> Operand {
+    /// Copies the numbers of some rows by their bits, which those of a [`Scalar`] end with.
+    ///
+    /// # Safety
+    /// As for [`copy`](Self::copy), and numbers have the size of `B`.
+    unsafe fn copy_bits<B: Bits>(
+        &mut self,
+        operand: Operand,
+        rows: usize,
+        valid: &Selection,
+        bits: fn(u64) -> B,
+    ) {
+        let (out, words) = (self.values.as_mut_ptr().cast::<B>(), valid.as_ptr());
+        // SAFETY: this function's contract.
+        unsafe {
+            match operand {
+                Operand::Each { values, .. } => copy::selected(values.cast(), rows, words, out),
+                Operand::Same(Scalar(value)) => copy::fill(bits(value), rows, words, out),
+                Operand::Null => {}
+            }
+        }
+    }
+
+    /// The numbers of the selected rows. They are valid until the next change.
+    pub(super) fn operand(&self, selection: &Selection) -> Operand {
+        let mut words = selection.words.iter().zip(&self.validity);
+        let has_nulls = words.any(|(selected, valid)| selected & !valid != 0);
         Operand::Each {
             values: self.values.as_ptr().cast(),
-            validity: self.validity.as_ptr(),
+            validity: match has_nulls {
+                true => self.validity.as_ptr(),
+                false => std::ptr::null(),
+            },
         }
     }
 }

@@ -319,12 +319,15 @@ impl Selection {
     }
 
     /// The rows, ascending, as long as `take` succeeds.
-    #[inline]
+    #[inline(always)]
     pub fn try_for_each<E>(&self, mut take: impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
-        let mut row = self.next(0);
-        while let Some(at) = row {
-            take(at)?;
-            row = self.next(at + 1);
+        // One place that calls `take`, so that the compiler puts it there.
+        for (i, &word) in self.words.iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                take(i * 64 + rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+            }
         }
         Ok(())
     }

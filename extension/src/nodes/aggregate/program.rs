@@ -15,6 +15,7 @@ use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::joined_columns::CodedExpressions;
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::row_function::KeysByCode;
+use crate::expressions::shared_state;
 use crate::expressions::translate::{Asked, Scalars, Translation, Translator};
 use crate::joins::by_key::coded;
 use crate::joins::by_key::stage::{Batch, HashStage};
@@ -66,6 +67,8 @@ struct Grouping {
     keys: Vec<Key>,
     key_shapes: Vec<KeyShape>,
     aggregates: Vec<Aggregate>,
+    /// The aggregate that has the state of each call.
+    states: Vec<usize>,
     shapes: Vec<Shape>,
     zones_wanted: Vec<usize>,
     /// Keys that may not need their column's values, each with the attribute.
@@ -85,6 +88,7 @@ impl Grouping {
             keys: Vec::new(),
             key_shapes: Vec::new(),
             aggregates: Vec::new(),
+            states: Vec::new(),
             shapes: Vec::new(),
             zones_wanted: Vec::new(),
             undecoded: Vec::new(),
@@ -109,7 +113,7 @@ impl Grouping {
             grouping.keys.push(key);
             grouping.key_shapes.push(shape);
         }
-        for call in &plan.calls {
+        for (place, call) in plan.calls.iter().enumerate() {
             let (aggregate, shape) = match call.is_partial() {
                 true => aggregate_call::partial(translator, *call, &plan.calls)?,
                 false => {
@@ -117,9 +121,15 @@ impl Grouping {
                     aggregate_call::aggregate(translator, *call, arrival, by_code)?
                 }
             };
-            grouping.zones_wanted.extend(aggregate.zone_attribute());
-            grouping.aggregates.push(aggregate);
             grouping.shapes.push(shape);
+            let mut before = plan.calls[..place].iter();
+            if let Some(other) = before.position(|other| shared_state::is_shared(*other, *call)) {
+                grouping.states.push(grouping.states[other]);
+                continue;
+            }
+            grouping.zones_wanted.extend(aggregate.zone_attribute());
+            grouping.states.push(grouping.aggregates.len());
+            grouping.aggregates.push(aggregate);
         }
         Ok(grouping)
     }
@@ -185,7 +195,8 @@ impl Program {
             join,
             hash_join,
             quals_above,
-            aggregation: Aggregation::new(grouping.keys, grouping.aggregates),
+            aggregation: Aggregation::new(grouping.keys, grouping.aggregates)
+                .with_answers_of(grouping.states),
             keys: grouping.key_shapes,
             shapes: grouping.shapes,
             zones_wanted: grouping.zones_wanted,

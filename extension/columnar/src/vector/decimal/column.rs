@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use super::Decimal;
 use super::decimals::Decimals;
-use crate::lane::LaneData;
+use super::uniform::UniformReader;
+use crate::lane::{DictionaryView, LaneData};
 use crate::vector::frame::Frame;
 use crate::vector::selection::Selection;
 use crate::vector::text::CodeMemo;
@@ -19,7 +20,40 @@ pub struct DecimalColumn {
     attribute: usize,
     /// The decimal of each code of a dictionary.
     codes: CodeMemo<Option<Decimal>>,
+    flat: FlatCodes,
+    /// For items of the scale that was seen last.
+    reader: Option<UniformReader>,
     decimals: Decimals,
+}
+
+/// The numbers of a whole dictionary, if all have one scale.
+#[derive(Default)]
+struct FlatCodes {
+    /// Whether somebody looked if they have.
+    is_tried: bool,
+    /// Empty if they have not.
+    values: Vec<i64>,
+    scale: u8,
+    magnitude: u64,
+}
+
+impl FlatCodes {
+    /// The numbers of a dictionary, all of which are known. They must have one scale.
+    fn of(known: &[Option<Option<Decimal>>]) -> Option<FlatCodes> {
+        let scale = known.first()?.flatten()?.scale;
+        let number = |known: &Option<Option<Decimal>>| {
+            let decimal = known.flatten()?;
+            (decimal.scale == scale).then_some(decimal.value)
+        };
+        let values: Vec<i64> = known.iter().map(number).collect::<Option<_>>()?;
+        let magnitudes = values.iter().map(|value| value.unsigned_abs());
+        Some(FlatCodes {
+            is_tried: true,
+            scale,
+            magnitude: magnitudes.max()?,
+            values,
+        })
+    }
 }
 
 impl DecimalColumn {
@@ -27,6 +61,8 @@ impl DecimalColumn {
         DecimalColumn {
             attribute,
             codes: CodeMemo::default(),
+            flat: FlatCodes::default(),
+            reader: None,
             decimals: Decimals::default(),
         }
     }
@@ -37,25 +73,88 @@ impl DecimalColumn {
         let place = frame.place;
         match frame.lane(self.attribute).data {
             LaneData::Codes { codes, slots, heap } => {
-                self.codes.enter(&frame.dictionaries[self.attribute]);
-                let memo = &mut self.codes;
-                self.decimals.take_rows(&present, |row| {
-                    // SAFETY: the lane has a code for each row of the vector.
-                    let code = unsafe { *codes.add(place + row) };
-                    // SAFETY: there is a slot for each code, and there an item.
-                    memo.get(code, || unsafe {
-                        Decimal::of_item(heap.add(*slots.add(code as usize) as usize))
-                    })
+                // SAFETY: there is a slot for each code, and there an item.
+                let of_code = |code: u32| unsafe {
+                    Decimal::of_item(heap.add(*slots.add(code as usize) as usize))
+                };
+                // SAFETY: the lane has a code for each row of the vector.
+                let code_of = |row: usize| unsafe { *codes.add(place + row) };
+                self.enter(&frame.dictionaries[self.attribute], &present, of_code);
+                let flat = &self.flat;
+                let measures = (flat.scale, flat.magnitude);
+                let known = |row| flat.values.get(code_of(row) as usize).copied();
+                if flat.values.is_empty() || !self.decimals.take_known(&present, measures, known) {
+                    let memo = &mut self.codes;
+                    self.decimals.take_rows(&present, |row| {
+                        let code = code_of(row);
+                        memo.get(code, || of_code(code))
+                    })?;
+                }
+            }
+            LaneData::Offsets { slots, heap } => {
+                // SAFETY: the lane has a slot for each row of the vector, and there an item unless the row is NULL.
+                self.take_items(&present, |row| unsafe {
+                    heap.add(*slots.add(place + row) as usize)
                 })?;
             }
-            LaneData::Offsets { slots, heap } => self.decimals.take_rows(&present, |row| {
-                // SAFETY: the lane has a slot for each row of the vector, and there the item of a row that is not NULL.
-                unsafe { Decimal::of_item(heap.add(*slots.add(place + row) as usize)) }
-            })?,
             _ => self.decimals.fill(None, &present),
         }
         Some(&self.decimals)
     }
+
+    /// Goes on to a dictionary. If it has no more items than rows are wanted, all of them are read.
+    fn enter(
+        &mut self,
+        dictionary: &DictionaryView,
+        rows: &Selection,
+        of_code: impl Fn(u32) -> Option<Decimal>,
+    ) {
+        if !self.codes.enter(dictionary) {
+            self.flat = FlatCodes::default();
+        }
+        if self.flat.is_tried || dictionary.items as usize > rows.count() {
+            return;
+        }
+        let unknown: Vec<u32> = self.codes.unknown().collect();
+        for code in unknown {
+            self.codes.learn(code, of_code(code));
+        }
+        self.flat = self
+            .codes
+            .complete()
+            .and_then(FlatCodes::of)
+            .unwrap_or_default();
+        self.flat.is_tried = true;
+    }
+
+    /// Takes the item of each of some rows; `None` if one of them does not fit.
+    #[inline(always)]
+    fn take_items(&mut self, rows: &Selection, item: impl Fn(usize) -> *const u8) -> Option<()> {
+        let Some(first) = rows.next(0) else {
+            self.decimals.fill(None, rows);
+            return Some(());
+        };
+        // SAFETY: the caller's items are those of a column of numerics, as a lane has them.
+        let other = |row| unsafe { read_alone(item(row)) };
+        let Decimal { scale, .. } = other(first)?;
+        let reader = match &mut self.reader {
+            Some(reader) if reader.scale() == scale => reader,
+            reader => reader.insert(UniformReader::new(scale)),
+        };
+        // SAFETY: as above.
+        let simple = |row| unsafe { reader.read(item(row)) };
+        self.decimals.take_rows_of_scale(rows, scale, simple, other)
+    }
+}
+
+/// The decimal of an item that others of its vector may not be like.
+///
+/// # Safety
+/// As for [`Decimal::of_item`].
+#[inline(never)]
+unsafe fn read_alone(item: *const u8) -> Option<Decimal> {
+    // SAFETY: this function's contract.
+    unsafe { Decimal::of_item(item) }
 }
 
 /// A column that several expressions read, and what was read of the current vector.

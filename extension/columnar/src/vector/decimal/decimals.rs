@@ -122,6 +122,68 @@ impl Decimals {
         Some(())
     }
 
+    /// Takes the decimals of some rows most of which have one scale: the magnitude and the number that `simple` finds with
+    /// that scale or, failing that, the decimal that `other` finds. `None` if one of them does not fit.
+    #[inline(always)]
+    pub(super) fn take_rows_of_scale(
+        &mut self,
+        rows: &Selection,
+        scale: u8,
+        simple: impl Fn(usize) -> Option<(u64, i64)>,
+        mut other: impl FnMut(usize) -> Option<Decimal>,
+    ) -> Option<()> {
+        let (values, own_scales) = (&mut self.values, &mut self.own_scales);
+        let (mut fit, mut greatest, mut magnitude) = (true, scale, 0);
+        let (mut has_own_scales, mut places) = (false, [0; 64]);
+        // A list of the rows of a word, so that there is one loop, into which the compiler puts everything.
+        for (word, bits) in rows.words.iter().enumerate() {
+            let count = list(*bits, word * 64, &mut places);
+            for row in &places[..count] {
+                let row = *row as usize;
+                if let Some((of_row, value)) = simple(row) {
+                    values[row] = value;
+                    magnitude = magnitude.max(of_row);
+                    continue;
+                }
+                let Some(decimal) = other(row) else {
+                    fit = false;
+                    continue;
+                };
+                if decimal.scale != scale && !has_own_scales {
+                    own_scales.fill(scale);
+                    has_own_scales = true;
+                }
+                (values[row], own_scales[row]) = (decimal.value, decimal.scale);
+                greatest = greatest.max(decimal.scale);
+                magnitude = magnitude.max(decimal.value.unsigned_abs());
+            }
+        }
+        fit.then(|| self.set(greatest, has_own_scales, *rows, magnitude))?;
+        if has_own_scales {
+            self.align()?;
+            self.measure();
+        }
+        Some(())
+    }
+
+    /// Takes a number for each of some rows, with one scale. None is greater than a magnitude. False: some row has none.
+    #[inline(always)]
+    pub(super) fn take_known(
+        &mut self,
+        rows: &Selection,
+        (scale, magnitude): (u8, u64),
+        known: impl Fn(usize) -> Option<i64>,
+    ) -> bool {
+        let values = &mut self.values;
+        let mut are_known = true;
+        rows.for_each(|row| match known(row) {
+            Some(value) => values[row] = value,
+            None => are_known = false,
+        });
+        self.set(scale, false, *rows, magnitude);
+        are_known
+    }
+
     /// Copies the valid rows of others, with their own scales. [`finish_copies`](Self::finish_copies) follows.
     pub(super) fn copy_rows(&mut self, from: &Decimals) {
         let (values, own_scales) = (&mut self.values, &mut self.own_scales);
@@ -171,6 +233,22 @@ impl Decimals {
         let factor = power_of_ten(scale - self.scale);
         fits(self.magnitude.checked_mul(factor as u64)?).map(|_| factor)
     }
+}
+
+/// Writes the rows of a word whose bits are set, and returns how many there are.
+#[inline(always)]
+fn list(mut bits: u64, first: usize, places: &mut [u16; 64]) -> usize {
+    let count = bits.count_ones() as usize;
+    if count == 64 {
+        let rows = places.iter_mut().zip(first as u16..);
+        rows.for_each(|(place, row)| *place = row);
+        return count;
+    }
+    for place in &mut places[..count] {
+        *place = first as u16 + bits.trailing_zeros() as u16;
+        bits &= bits - 1;
+    }
+    count
 }
 
 /// The magnitude, if an integer of 64 bits can have it with either sign.

@@ -12,9 +12,12 @@ use super::{Decimal, SCALE_MAX, power_of_ten};
 use crate::vector::text::item_payload;
 
 /// The bits of a head that tell its form.
-const FORM: u16 = 0xC000;
-const SHORT: u16 = 0x8000;
+pub(super) const FORM: u16 = 0xC000;
+pub(super) const SHORT: u16 = 0x8000;
 const SPECIAL: u16 = 0xC000;
+
+/// The bits of a short head that are its scale.
+pub(super) const SCALE: u16 = 0x1F80;
 
 /// More digits never fit into 64 bits.
 const DIGITS_MAX: usize = 5;
@@ -34,7 +37,7 @@ impl Head {
     fn short(head: u16) -> Head {
         Head {
             is_negative: head & 0x2000 != 0,
-            scale: (head & 0x1F80) >> 7,
+            scale: (head & SCALE) >> 7,
             // Seven bits with a sign.
             weight: i32::from((head << 9) as i16 >> 9),
             bytes: 2,
@@ -74,7 +77,7 @@ pub(super) unsafe fn read(item: *const u8) -> Option<Decimal> {
     unsafe {
         let header = *item;
         let count = usize::from(header >> 1).wrapping_sub(3) / 2;
-        if header & 1 == 1 && count <= 3 {
+        if header & 1 == 1 && count <= 4 {
             let head = item.add(1).cast::<u16>().read_unaligned();
             if head & FORM == SHORT {
                 return read_short(head, item.add(3).cast(), count);
@@ -84,7 +87,7 @@ pub(super) unsafe fn read(item: *const u8) -> Option<Decimal> {
     }
 }
 
-/// Reads a number of up to three digits with a short head.
+/// Reads a number of up to four digits with a short head.
 ///
 /// # Safety
 /// There are so many digits.
@@ -96,7 +99,8 @@ unsafe fn read_short(head: u16, digits: *const u16, count: usize) -> Option<Deci
         0 => 0,
         1 => digit(0),
         2 => digit(0) * 10_000 + digit(1),
-        _ => (digit(0) * 10_000 + digit(1)) * 10_000 + digit(2),
+        3 => (digit(0) * 10_000 + digit(1)) * 10_000 + digit(2),
+        _ => ((digit(0) * 10_000 + digit(1)) * 10_000 + digit(2)) * 10_000 + digit(3),
     };
     scaled(&Head::short(head), magnitude, count)
 }

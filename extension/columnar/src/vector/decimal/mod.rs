@@ -10,6 +10,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `item` | reads a `numeric` as PostgreSQL stores it |
+//! | `uniform` | reads many numbers of one scale |
 //! | [`mod@column`] | columns, which several expressions may share |
 //! | [`decimals`] | the decimals of a vector |
 //! | [`operation`] | sums, differences and products of two vectors |
@@ -30,8 +31,11 @@ pub mod comparison;
 pub mod decimals;
 mod item;
 pub mod operation;
+mod uniform;
 pub mod value;
 
+#[cfg(test)]
+mod test_items;
 #[cfg(test)]
 mod tests;
 

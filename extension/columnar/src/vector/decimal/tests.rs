@@ -5,44 +5,18 @@ use proptest::prelude::*;
 use super::column::SharedColumn;
 use super::comparison::DecimalComparison;
 use super::operation::DecimalOperation;
+use super::test_items::{Dictionary, Items, item, long_item};
 use super::{Decimal, DecimalValue, Decimals, SCALE_MAX};
 use crate::aggregate::Grouping;
 use crate::aggregate::decimal::{DecimalExtremes, DecimalSum, DecimalSums};
 use crate::aggregate::extreme::End;
-use crate::lane::{DictionaryView, Lane, LaneData};
+use crate::lane::DictionaryView;
 use crate::test_support::cases;
 use crate::vector::choice::Condition;
 use crate::vector::frame::Frame;
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
 use lanes_simd::Comparison;
-
-/// A `numeric` with a header of one byte and a long head.
-fn long_item(value: i64, scale: u16) -> Vec<u8> {
-    // Digits of four places each, the last one filled up with zeros.
-    let filled = i128::from(value.unsigned_abs()) * 10_i128.pow((4 - u32::from(scale) % 4) % 4);
-    let (mut rest, mut digits) = (filled, Vec::new());
-    while rest > 0 {
-        digits.push((rest % 10_000) as u16);
-        rest /= 10_000;
-    }
-    let weight = (digits.len() as i32 - i32::from(scale.div_ceil(4)) - 1) as i16;
-    // Zeros at the end are left out.
-    let zeros = digits.iter().take_while(|digit| **digit == 0).count();
-    digits.drain(..zeros);
-    digits.reverse();
-    let sign = if value < 0 { 0x4000 } else { 0 };
-    let mut payload: Vec<u8> = (sign | scale).to_le_bytes().into();
-    payload.extend(weight.to_le_bytes());
-    payload.extend(digits.iter().flat_map(|digit| digit.to_le_bytes()));
-    item(&payload)
-}
-
-/// A payload with a header of one byte.
-fn item(payload: &[u8]) -> Vec<u8> {
-    let header = (payload.len() as u8 + 1) << 1 | 1;
-    [&[header], payload].concat()
-}
 
 fn read(item: &[u8]) -> Option<Decimal> {
     // SAFETY: a whole item.
@@ -78,40 +52,6 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(read(&long_item(i64::MAX, 0)), decimal(i64::MAX, 0));
     // A digit after the places that the scale shows.
     assert_eq!(read(&item(&[0x7F, 0x80, 0xF4, 0x01])), None);
-}
-
-/// A lane with an item, or NULL, for each row.
-struct Items {
-    heap: Vec<u8>,
-    slots: Vec<u64>,
-    validity: Vec<u64>,
-}
-
-impl Items {
-    fn new(cells: &[Option<Decimal>]) -> Items {
-        let (mut heap, mut slots) = (Vec::new(), Vec::new());
-        let mut validity = vec![0; cells.len().div_ceil(64).max(1)];
-        for (row, cell) in cells.iter().enumerate() {
-            slots.push(heap.len() as u64);
-            if let Some(Decimal { value, scale }) = cell {
-                heap.extend(long_item(*value, (*scale).into()));
-                validity[row / 64] |= 1 << (row % 64);
-            }
-        }
-        Items {
-            heap,
-            slots,
-            validity,
-        }
-    }
-
-    fn lane(&self) -> Lane {
-        let (slots, heap) = (self.slots.as_ptr(), self.heap.as_ptr());
-        Lane {
-            data: LaneData::Offsets { slots, heap },
-            validity: self.validity.as_ptr(),
-        }
-    }
 }
 
 /// Runs a test on a frame of two columns.
@@ -288,6 +228,62 @@ proptest! {
             let wanted = expected(DecimalOperation::Subtract, *a, *b).map(|(value, _)| value < 0);
             prop_assert_eq!(truth.yes.contains(row), wanted == Some(true));
             prop_assert_eq!(truth.no.contains(row), wanted == Some(false));
+        }
+    }
+}
+
+/// Numbers of which short items have any count of digits and any weight.
+fn any_number() -> impl Strategy<Value = i64> {
+    (0_u32..16, any::<i64>(), 0_u32..10).prop_map(|(digits, bits, zeros)| {
+        let number = bits % 10_i64.pow(digits);
+        number - number % 10_i64.pow(zeros)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn items_are_read_alike_alone_and_among_others(
+        values in prop::collection::vec(prop::option::weighted(0.9, any_number()), 1..200),
+        scale in 0_u8..=SCALE_MAX,
+        odd in prop::option::weighted(0.3, (any::<prop::sample::Index>(), any_decimal())),
+    ) {
+        let cell = |value: &Option<i64>| value.map(|value| Decimal { value, scale });
+        let mut all: Vec<Option<Decimal>> = values.iter().map(cell).collect();
+        if let Some((row, other)) = odd {
+            *row.get_mut(&mut all) = Some(other);
+        }
+        let mut value = DecimalValue::column(0);
+        let found = with_frame(&all, &all, |frame, selection| {
+            let found = value.evaluate(frame, selection).unwrap();
+            found.map(|found| cells(&found, all.len()))
+        });
+        match found {
+            Some(found) => prop_assert_eq!(found, all),
+            // A number does not fit with the scale of another one.
+            None => prop_assert!(odd.is_some()),
+        }
+    }
+
+    #[test]
+    fn a_dictionary_has_the_numbers_of_its_items(rows in any_cells(), of_each in 1_usize..20) {
+        // Numbers repeat, so that there are fewer items than rows.
+        let (some, _): (Vec<_>, Vec<_>) = rows.iter().copied().unzip();
+        let mut value = DecimalValue::column(0);
+        for (instance, some) in some.chunks(of_each).enumerate() {
+            let all: Vec<_> = some.iter().cycle().take(150).copied().collect();
+            let dictionary = Dictionary::new(&all);
+            let frame = Frame {
+                lanes: &[dictionary.lane()],
+                dictionaries: &[dictionary.view(instance as u64 + 1)],
+                ..Frame::of_nulls(all.len(), &[])
+            };
+            // A few rows, and then all of them.
+            for count in [2, all.len()] {
+                let found = value.evaluate(&frame, &Selection::first(count)).unwrap();
+                prop_assert_eq!(cells(&found.unwrap(), count), &all[..count]);
+            }
         }
     }
 }

@@ -1,0 +1,18 @@
+//! Which aggregates of a query are computed from one state.
+
+use super::aggregate_call::spread_of;
+use super::regression::OfPairs;
+use crate::pg::tree::Aggref;
+
+/// Whether two calls compute their results from equal states of the engine: PostgreSQL found that they have one state,
+/// and the engine keeps all numbers that either needs.
+pub fn is_shared(one: Aggref<'_>, other: Aggref<'_>) -> bool {
+    let functions = [one, other].map(|call| call.aggfnoid().to_u32());
+    let [spread, other_spread] = functions.map(|function| spread_of(function).is_some());
+    let [pairs, other_pairs] = functions.map(|function| OfPairs::of(function).is_some());
+    one.aggtransno() >= 0
+        && one.aggtransno() == other.aggtransno()
+        && !one.is_partial()
+        && !other.is_partial()
+        && (spread && other_spread || pairs && other_pairs)
+}
