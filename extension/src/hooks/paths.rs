@@ -5,7 +5,7 @@
 
 use pgrx::pg_sys;
 
-use crate::expressions::translate::{Scalars, Translator};
+use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::gucs;
 use crate::joins::by_key::sides::Sides;
 use crate::joins::by_time::find::TimeJoin;
@@ -125,21 +125,44 @@ fn offer_groups<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOpt
                 note(table, format!("join by time: {reason}"));
             }
         }
-    } else if server::enable_hashjoin()
-        && let Some(sides) = Sides::of_joined(root, input)
-    {
-        let lanes = sides.lanes;
-        let offered = sides.join(root).and_then(|mut join| {
-            let of_join = Input {
-                hash_join: Some(&mut join),
-                ..alone(root, lanes)
-            };
-            aggregate::offer::offer(of_join, output, stage)
-        });
-        if let Err(reason) = offered {
-            note(lanes.relid(), format!("hash join: {reason}"));
-        }
+    } else if let Some((lanes, Err(reason))) = offer_joined(root, input, |sides| {
+        aggregate_joined(root, sides, output, stage)
+    }) {
+        note(lanes, format!("hash join: {reason}"));
     }
+}
+
+/// Offers something over a hash join, with each of the tables that may be its lanes table. Returns the index of the one
+/// that was tried first, and why it was not offered, if it was offered with none of them; `None` if there is no such join.
+fn offer_joined<'p>(
+    root: PlannerInfo<'p>,
+    input: RelOptInfo<'p>,
+    offer: impl Fn(Sides<'p>) -> Translation<()>,
+) -> Option<(u32, Translation<()>)> {
+    if !server::enable_hashjoin() {
+        return None;
+    }
+    let of_sides = |sides: Sides<'p>| (sides.lanes.relid(), offer(sides));
+    let sides = Sides::of_joined(root, input).into_iter();
+    let mut offered: Vec<_> = sides.map(of_sides).collect();
+    let good = offered.iter().position(|(_, offered)| offered.is_ok());
+    (!offered.is_empty()).then(|| offered.swap_remove(good.unwrap_or(0)))
+}
+
+/// Offers the groups of a hash join.
+fn aggregate_joined<'p>(
+    root: PlannerInfo<'p>,
+    sides: Sides<'p>,
+    output: RelOptInfo<'p>,
+    stage: pg_sys::UpperRelationKind::Type,
+) -> Translation<()> {
+    let lanes = sides.lanes;
+    let mut join = sides.join(root)?;
+    let of_join = Input {
+        hash_join: Some(&mut join),
+        ..alone(root, lanes)
+    };
+    aggregate::offer::offer(of_join, output, stage)
 }
 
 /// Offers what gives the distinct rows of a table, or of one joined with something smaller: its groups, or for DISTINCT
@@ -162,21 +185,11 @@ fn offer_distinct<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelO
             false => aggregate::offer::offer(alone(root, input), output, stage),
         };
         (index, offered)
-    } else if server::enable_hashjoin()
-        && let Some(sides) = Sides::of_joined(root, input)
-    {
-        let lanes = sides.lanes;
-        let offered = match query.hasDistinctOn() {
-            true => hash_join::latest_plan::offer(root, query, sides, output),
-            false => sides.join(root).and_then(|mut join| {
-                let of_join = Input {
-                    hash_join: Some(&mut join),
-                    ..alone(root, lanes)
-                };
-                aggregate::offer::offer(of_join, output, stage)
-            }),
-        };
-        (lanes.relid(), offered)
+    } else if let Some(offered) = offer_joined(root, input, |sides| match query.hasDistinctOn() {
+        true => hash_join::latest_plan::offer(root, query, sides, output),
+        false => aggregate_joined(root, sides, output, stage),
+    }) {
+        offered
     } else {
         return;
     };

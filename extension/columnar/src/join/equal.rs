@@ -10,6 +10,7 @@
 //! Integers that lie close together are looked up in an array instead of a hash table (`Dense`). A [`KeySet`] tells
 //! what zone maps rule out.
 
+use super::chains::Chains;
 use super::equal_key::EqualKey;
 pub use super::equal_key::SmallKey;
 use super::found::{Found, NO_ROW};
@@ -37,47 +38,6 @@ struct Dense {
 const DENSE_FACTOR: usize = 8;
 /// A [`Dense`] array may have this many elements, however few integers there are.
 const DENSE_MIN: usize = 4_096;
-
-/// The small rows of each id, in order.
-#[derive(Default)]
-struct Chains {
-    /// The first and the last row of each id.
-    ends: Vec<(u32, u32)>,
-    /// The next row that has the same keys, by row.
-    next: Vec<u32>,
-    /// Whether some id has several rows.
-    has_several: bool,
-}
-
-impl Chains {
-    /// Adds a row of no id; gives its number.
-    #[inline]
-    fn push(&mut self) -> u32 {
-        self.next.push(NO_ROW);
-        self.next.len() as u32 - 1
-    }
-
-    /// Adds a row that is the last one of its id so far; gives its number.
-    #[inline]
-    fn push_of(&mut self, id: u32) -> u32 {
-        let number = self.push();
-        match self.ends.get_mut(id as usize) {
-            Some((_, last)) => {
-                self.next[*last as usize] = number;
-                *last = number;
-                self.has_several = true;
-            }
-            None => self.ends.push((number, number)),
-        }
-        number
-    }
-
-    /// Whether an id, of which those before are known, has no row yet.
-    #[inline]
-    fn is_new(&self, id: u32) -> bool {
-        id as usize == self.ends.len()
-    }
-}
 
 /// An equality join under execution.
 pub struct EqualJoin {
@@ -431,6 +391,31 @@ impl EqualJoin {
                 selection.remove(row);
             }
         });
+    }
+
+    /// Goes on to the next row that is not `done` for each selected left row that is at such a row; left rows that have no
+    /// more leave the selection. Rows that are done have to stay so until [`Self::clear`].
+    ///
+    /// # Panics
+    /// If there are fewer marks than small rows.
+    pub fn pass_over(&mut self, done: &[bool], selection: &mut Selection) {
+        let all = *selection;
+        let found = self.found.rows_mut();
+        all.for_each(|row| {
+            let open = self.rows.first_open(found[row], done);
+            found[row] = open;
+            if open == NO_ROW {
+                selection.remove(row);
+            }
+        });
+    }
+
+    /// Marks all rows whose keys are those of a marked row that was the first of its keys.
+    ///
+    /// # Panics
+    /// If there are fewer marks than small rows.
+    pub fn spread_to_equal_keys(&self, marks: &mut [bool]) {
+        self.rows.spread(marks);
     }
 
     /// Marks left rows without a match: each is joined the number after that of the last small row. That number stands

@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 use super::plan::JoinKind;
 use super::sides::HashJoin;
 use crate::expressions::aggregate_call;
-use crate::expressions::translate::{Scalars, Translator, number_type};
+use crate::expressions::translate::{Scalars, Translation, Translator, number_type};
 use crate::pg::columns::{self, Column};
 
 /// A column of a small side, and the column of the lanes table that has the same value in each
@@ -52,6 +52,22 @@ fn over_side_before(join: &HashJoin, expression: *mut pg_sys::Node) -> Option<*m
             && are_alike(*left, *small)
     });
     pairs.next().map(|(left, _)| left)
+}
+
+/// The column of the small side of a right semi join that has the value of a column of the lanes table. The planner may
+/// want either above such a join, which returns no row of the lanes table.
+///
+/// # Errors
+/// If there is none.
+pub fn small_column(join: &HashJoin, column: *mut pg_sys::Node) -> Translation<*mut pg_sys::Node> {
+    let pairs = join.plan.dimensions[0].left_keys.iter();
+    let mut pairs = pairs.zip(&join.small_keys[0]);
+    let found = pairs.find(|(left, small)| {
+        let is_column = columns::column(**small).is_some();
+        is_column && columns::are_equal(**left, column) && are_alike(**left, **small)
+    });
+    let (_, small) = found.ok_or("a column of the sub-select's table above the join")?;
+    Ok(*small)
 }
 
 /// Both sides of each key of the inner joins. Other kinds of join also return rows without a

@@ -12,12 +12,12 @@ use lanes_columnar::vector::value::{Operand, Value};
 
 use super::given_key::GivenKey;
 use super::key_types;
+use super::marked_rows::MarkedRows;
 use super::match_condition::MatchCondition;
 use super::plan::{HashJoinPlan, JoinKind};
 use super::small_columns::SmallColumns;
 use super::small_side::SmallSide;
 use super::stage::Batch;
-use super::unmatched::UnmatchedRows;
 use super::vector_child::OpenVectors;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Translation, Translator};
@@ -31,8 +31,8 @@ pub struct JoinedSide {
     kind: JoinKind,
     /// The rows of the vector that have found a small row of the batch.
     pub matched: Selection,
-    /// The small rows of the batch that no left row has found, if the join returns them.
-    unmatched: UnmatchedRows,
+    /// The small rows of the batch that some left row has found, if the join returns these or the others.
+    marked: MarkedRows,
     /// The attribute of the lanes table that each key is, if the key is a plain column.
     key_attributes: Vec<Option<usize>>,
     /// The keys over earlier sides, and the operands that hold their codes.
@@ -91,7 +91,7 @@ impl JoinedSide {
             join: EqualJoin::new(keys),
             kind: dimension.kind,
             matched: Selection::NONE,
-            unmatched: UnmatchedRows::default(),
+            marked: MarkedRows::default(),
             key_attributes,
             operands: given_keys.iter().map(GivenKey::operand).collect(),
             given_keys,
@@ -121,7 +121,7 @@ impl JoinedSide {
         }
         let rows = self.join.rows();
         if self.kind.keeps_small_rows() {
-            self.unmatched.begin(rows);
+            self.marked.begin(rows, self.kind == JoinKind::RightSemi);
         }
         match rows > 0 || !self.kind.needs_match() {
             true => Batch::Ready,
@@ -165,9 +165,14 @@ impl JoinedSide {
             ..*frame
         };
         self.join.find(&of_keys, &mut self.matched)?;
+        if self.kind.wants_small_rows_alone() {
+            *selection = Selection::NONE;
+            return self.mark_all(before, frame, columns);
+        }
         self.meet_conditions(before, frame, columns)?;
         self.note_matches();
         match self.kind {
+            JoinKind::RightSemi | JoinKind::RightAnti => {}
             JoinKind::Inner | JoinKind::Semi | JoinKind::Right => *selection = self.matched,
             JoinKind::Anti => {
                 *selection = selection.and_not(&self.matched);
@@ -215,40 +220,83 @@ impl JoinedSide {
         if self.conditions.is_empty() {
             return Ok(());
         }
-        let mut conditions = std::mem::take(&mut self.conditions);
         let (mut asked, mut met) = (self.matched, Selection::NONE);
-        let mut result = Ok(());
-        while !asked.is_empty() && result.is_ok() {
-            let own = &*self;
-            let side = |index: usize| before.get(index).unwrap_or(own);
+        while !asked.is_empty() {
             let mut meeting = asked;
-            result = conditions
-                .iter_mut()
-                .try_for_each(|condition| match meeting.is_empty() {
-                    true => Ok(()),
-                    false => condition.narrow(side, frame, columns, &mut meeting),
-                });
+            self.narrow(before, frame, columns, &mut meeting)?;
             met = met.or(&meeting);
             asked = asked.and_not(&meeting);
             self.join.find_next(&mut asked);
             ports::CHECK_FOR_INTERRUPTS();
         }
-        self.conditions = conditions;
         self.matched = met;
+        Ok(())
+    }
+
+    /// Deselects the rows that do not meet the conditions with their current small rows.
+    fn narrow(
+        &mut self,
+        before: &[JoinedSide],
+        frame: &Frame<'_>,
+        columns: &mut SmallColumns,
+        meeting: &mut Selection,
+    ) -> Evaluation<()> {
+        let mut conditions = std::mem::take(&mut self.conditions);
+        let own = &*self;
+        let side = |index: usize| before.get(index).unwrap_or(own);
+        let result = conditions
+            .iter_mut()
+            .try_for_each(|condition| match meeting.is_empty() {
+                true => Ok(()),
+                false => condition.narrow(side, frame, columns, meeting),
+            });
+        self.conditions = conditions;
         result
+    }
+
+    /// Marks all small rows that the matched rows find. A small row that is marked is not looked at again. No row is
+    /// matched afterwards.
+    fn mark_all(
+        &mut self,
+        before: &[JoinedSide],
+        frame: &Frame<'_>,
+        columns: &mut SmallColumns,
+    ) -> Evaluation<()> {
+        let mut asked = std::mem::replace(&mut self.matched, Selection::NONE);
+        if self.conditions.is_empty() {
+            // The first row of each key stands for the others, until the rows are returned.
+            let marks = self.marked.marks();
+            let found = self.join.found();
+            found.each(&asked, |small_row| marks[small_row as usize] = true);
+            return Ok(());
+        }
+        self.join.pass_over(self.marked.marks(), &mut asked);
+        while !asked.is_empty() {
+            let mut meeting = asked;
+            self.narrow(before, frame, columns, &mut meeting)?;
+            self.marked.mark_found(self.join.found().rows(), &meeting);
+            self.join.find_next(&mut asked);
+            self.join.pass_over(self.marked.marks(), &mut asked);
+            ports::CHECK_FOR_INTERRUPTS();
+        }
+        Ok(())
     }
 
     fn note_matches(&mut self) {
         if self.kind.keeps_small_rows() {
-            self.unmatched
-                .remove(self.join.found().rows(), &self.matched);
+            self.marked
+                .mark_found(self.join.found().rows(), &self.matched);
         }
     }
 
-    /// Moves on to the next small rows of the batch that no left row has found; returns their
-    /// number, 0 at the end. All left rows have found their rows already.
-    pub fn next_unmatched(&mut self) -> usize {
-        let rows = self.unmatched.next(VECTOR_ROWS);
+    /// Moves on to the next small rows of the batch that the join returns without a left row;
+    /// returns their number, 0 at the end. All left rows have found their rows already.
+    pub fn next_small_rows(&mut self) -> usize {
+        let has_firsts = self.kind.wants_small_rows_alone() && self.conditions.is_empty();
+        if has_firsts && self.marked.is_at_start() {
+            self.join.spread_to_equal_keys(self.marked.marks());
+        }
+        let rows = self.marked.next(VECTOR_ROWS);
         self.join.give(rows.iter().copied());
         rows.len()
     }

@@ -25,7 +25,7 @@
 //! | [`given_key`] | a key over the columns of an earlier side |
 //! | [`match_condition`] | conditions between the sides that are no keys |
 //! | [`small_columns`] | the columns of small sides that the engine reads, for the rows of a vector |
-//! | [`unmatched`] | small rows that no left row has found |
+//! | [`marked_rows`] | which small rows some left row has found |
 //! | [`output`] | the sources of the columns of joined rows |
 //!
 //! PostgreSQL plans and executes the small side, whatever it is: a table, a function, a CTE, a
@@ -41,12 +41,14 @@
 //!   *snowflake*. The key is evaluated once for each row of that side, and the engine joins by codes
 //!   of the values.
 //! - The lanes table is the left side, whatever the query calls it, in INNER, SEMI, LEFT, ANTI, RIGHT
-//!   and FULL joins. The keys exclude rows of the lanes table in INNER, SEMI and RIGHT joins.
-//! - RIGHT and FULL joins return small rows without a match at the end of each batch, in vectors whose
-//!   lanes are all NULL.
+//!   and FULL joins. In *right semi* and *right anti* joins it is the table of the sub-select of EXISTS or NOT EXISTS,
+//!   and the rows that the query returns are the small side. The keys exclude rows of the lanes table in INNER, SEMI
+//!   and RIGHT joins, and in right semi and right anti joins.
+//! - RIGHT, FULL and right anti joins return small rows without a match at the end of each batch, in vectors whose
+//!   lanes are all NULL. Right semi joins return those with a match there.
 //! - The rows of a small side are kept up to a limit (`work_mem` × `hash_mem_multiplier`). If there
-//!   are more, an INNER or RIGHT join reads the lanes table once for each batch of them, and each left
-//!   row meets each small row in exactly one batch. The other kinds have a single batch, because a
+//!   are more, an INNER, RIGHT, right semi or right anti join reads the lanes table once for each batch of them, and each
+//!   left row meets each small row in exactly one batch. The other kinds have a single batch, because a
 //!   left row is known to have no match only after all small rows. SEMI and ANTI joins keep distinct
 //!   keys instead of rows. LEFT and FULL joins are offered only if all rows are expected to fit.
 //!   PostgreSQL's own plan [takes over](crate::custom_scan::stand_in) if they do not.
@@ -66,13 +68,13 @@
 
 mod given_key;
 mod joined_side;
+mod marked_rows;
 mod match_condition;
 mod side_order;
 mod small_column;
 mod small_columns;
 mod small_row;
 mod small_vectors;
-mod unmatched;
 mod vector_rows;
 
 pub mod coded;

@@ -2,9 +2,10 @@
 
 use pgrx::pg_sys;
 
-use super::plan::HashJoinPlan;
+use super::plan::{HashJoinPlan, JoinKind};
 use crate::expressions::translate::{Translation, Translator};
 use crate::pg::columns;
+use crate::pg::exec::node::ExecNode;
 
 /// The source of a column of joined rows.
 pub enum Output {
@@ -22,11 +23,12 @@ impl Output {
     pub fn of(
         columns: &[*mut pg_sys::Node],
         plan: &HashJoinPlan,
+        node: ExecNode<'_>,
         translator: &Translator,
     ) -> Translation<Vec<Output>> {
         let output = |column: &*mut pg_sys::Node| {
             let place = columns::column(*column).and_then(|column| plan.place_of(column));
-            Ok(match place {
+            Ok(match place.or_else(|| equal_output(*column, plan, node)) {
                 Some(place) => Output::Small(place),
                 None => Output::Attribute(
                     translator.attribute(crate::pg::tree::plan_node((*column).cast()))?,
@@ -47,4 +49,23 @@ impl Output {
         attributes.dedup();
         attributes
     }
+}
+
+/// The output of the small side that has the value of a column of the lanes table, which is a key of a right semi join:
+/// such a join returns no row of the lanes table.
+pub fn equal_output(
+    column: *mut pg_sys::Node,
+    plan: &HashJoinPlan,
+    node: ExecNode<'_>,
+) -> Option<usize> {
+    let dimension = plan.dimensions.first()?;
+    if dimension.kind != JoinKind::RightSemi {
+        return None;
+    }
+    let mut keys = dimension.left_keys.iter();
+    let key = keys.position(|left| columns::are_equal(*left, column))?;
+    let children = node.children();
+    let targets = columns::target_expressions(children.first()?.target_list());
+    let mut outputs = targets.iter().skip(dimension.left_keys.len());
+    outputs.position(|output| columns::are_equal(*output, targets[key]))
 }

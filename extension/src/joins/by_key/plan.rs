@@ -27,23 +27,37 @@ pub enum JoinKind {
     Right,
     /// Like an inner join, but each row of either side without a match is returned too.
     Full,
+    /// Each small row with a match is returned once, without columns of the lanes table.
+    RightSemi,
+    /// Each small row without a match is returned once, without columns of the lanes table.
+    RightAnti,
 }
 
 impl JoinKind {
-    const ALL: [(JoinKind, pg_sys::JoinType::Type, &'static str); 6] = [
-        (JoinKind::Inner, pg_sys::JoinType::JOIN_INNER, "inner"),
-        (JoinKind::Semi, pg_sys::JoinType::JOIN_SEMI, "semi"),
-        (JoinKind::Left, pg_sys::JoinType::JOIN_LEFT, "left"),
-        (JoinKind::Anti, pg_sys::JoinType::JOIN_ANTI, "anti"),
-        (JoinKind::Right, pg_sys::JoinType::JOIN_RIGHT, "right"),
-        (JoinKind::Full, pg_sys::JoinType::JOIN_FULL, "full"),
+    const ALL: [(JoinKind, &'static str); 8] = [
+        (JoinKind::Inner, "inner"),
+        (JoinKind::Semi, "semi"),
+        (JoinKind::Left, "left"),
+        (JoinKind::Anti, "anti"),
+        (JoinKind::Right, "right"),
+        (JoinKind::Full, "full"),
+        (JoinKind::RightSemi, "right semi"),
+        (JoinKind::RightAnti, "right anti"),
     ];
 
     /// PostgreSQL's kind of join with the lanes table as the left side; `None` for a kind that
     /// is not supported.
     pub fn of(kind: pg_sys::JoinType::Type) -> Option<JoinKind> {
-        let found = Self::ALL.into_iter().find(|(_, known, _)| *known == kind);
-        found.map(|(kind, ..)| kind)
+        use pg_sys::JoinType::*;
+        Some(match kind {
+            JOIN_INNER => JoinKind::Inner,
+            JOIN_SEMI => JoinKind::Semi,
+            JOIN_LEFT => JoinKind::Left,
+            JOIN_ANTI => JoinKind::Anti,
+            JOIN_RIGHT => JoinKind::Right,
+            JOIN_FULL => JoinKind::Full,
+            _ => return None,
+        })
     }
 
     /// The number that stands for the kind in a plan.
@@ -53,23 +67,33 @@ impl JoinKind {
 
     /// The kind for a number in a plan; `None` for a number that [`Self::number`] never returns.
     pub fn from_number(number: i32) -> Option<JoinKind> {
-        Self::ALL.get(number as usize).map(|(kind, ..)| *kind)
+        Self::ALL.get(number as usize).map(|(kind, _)| *kind)
     }
 
     /// The kind as EXPLAIN shows it.
     pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].2
+        Self::ALL[self as usize].1
     }
 
     /// Whether left rows without a match are dropped. Then the small side's keys show which
     /// vectors can be skipped.
     pub fn needs_match(self) -> bool {
-        matches!(self, JoinKind::Inner | JoinKind::Semi | JoinKind::Right)
+        !matches!(self, JoinKind::Left | JoinKind::Anti | JoinKind::Full)
     }
 
-    /// Whether small rows without a match are returned.
+    /// Whether small rows are returned at the end of a batch, without a row of the lanes table.
     pub fn keeps_small_rows(self) -> bool {
-        matches!(self, JoinKind::Right | JoinKind::Full)
+        self.keeps_unmatched_rows() || self == JoinKind::RightSemi
+    }
+
+    /// Whether small rows without a match are returned. One with a NULL key has none.
+    pub fn keeps_unmatched_rows(self) -> bool {
+        matches!(self, JoinKind::Right | JoinKind::Full | JoinKind::RightAnti)
+    }
+
+    /// Whether left rows only decide which small rows are returned.
+    pub fn wants_small_rows_alone(self) -> bool {
+        matches!(self, JoinKind::RightSemi | JoinKind::RightAnti)
     }
 
     /// Whether left rows without a match are returned with NULLs.
@@ -80,7 +104,7 @@ impl JoinKind {
     /// Whether the small side may be split into batches, with one scan of the lanes table for
     /// each. This is possible if no left row has to be known to have no match in any batch.
     pub fn is_divisible(self) -> bool {
-        matches!(self, JoinKind::Inner | JoinKind::Right)
+        self == JoinKind::Inner || self == JoinKind::Right || self.wants_small_rows_alone()
     }
 
     /// Bytes that the keys and values of a small side may take. A side of which only the distinct keys are kept cannot
@@ -92,16 +116,17 @@ impl JoinKind {
         }
     }
 
-    /// PostgreSQL's kind of the same join with its sides swapped; `None` for a kind that has no
-    /// such counterpart.
-    pub fn exchanged(kind: pg_sys::JoinType::Type) -> Option<pg_sys::JoinType::Type> {
-        use pg_sys::JoinType::*;
-        match kind {
-            JOIN_INNER => Some(JOIN_INNER),
-            JOIN_LEFT => Some(JOIN_RIGHT),
-            JOIN_RIGHT => Some(JOIN_LEFT),
-            JOIN_FULL => Some(JOIN_FULL),
-            _ => None,
+    /// The kind of the same join with its sides swapped.
+    pub fn exchanged(self) -> JoinKind {
+        match self {
+            JoinKind::Inner => JoinKind::Inner,
+            JoinKind::Semi => JoinKind::RightSemi,
+            JoinKind::Left => JoinKind::Right,
+            JoinKind::Anti => JoinKind::RightAnti,
+            JoinKind::Right => JoinKind::Left,
+            JoinKind::Full => JoinKind::Full,
+            JoinKind::RightSemi => JoinKind::Semi,
+            JoinKind::RightAnti => JoinKind::Anti,
         }
     }
 
@@ -195,7 +220,7 @@ impl HashJoinPlan {
         outputs.map(|output| output.column).collect()
     }
 
-    /// Whether small rows without a match are returned.
+    /// Whether small rows are returned without a row of the lanes table.
     pub fn keeps_small_rows(&self) -> bool {
         self.dimensions.iter().any(|d| d.kind.keeps_small_rows())
     }

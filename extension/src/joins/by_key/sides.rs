@@ -105,10 +105,9 @@ impl<'p> Sides<'p> {
         joined: RelOptInfo<'p>,
         left: RelOptInfo<'p>,
         small: RelOptInfo<'p>,
-        kind: pg_sys::JoinType::Type,
+        kind: JoinKind,
         conditions: List<'p, RestrictInfo<'p>>,
     ) -> Option<Sides<'p>> {
-        let kind = JoinKind::of(kind)?;
         let path = small.cheapest_total_path();
         let is_free = !conditions.is_empty()
             && left.lateral_relids().is_empty()
@@ -132,55 +131,96 @@ impl<'p> Sides<'p> {
                     joined,
                 })
             }
-            pg_sys::RelOptKind::RELOPT_JOINREL => {
-                let mut sides = Sides::of_joined(root, left)?;
-                // A small row without a match would become a left row of the next join.
-                let is_chain = !kind.keeps_small_rows()
-                    && !sides.dimensions[0].kind.keeps_small_rows()
-                    && sides.dimensions.len() < DIMENSIONS_MAX;
+            pg_sys::RelOptKind::RELOPT_JOINREL if !kind.keeps_small_rows() => {
+                let sides = Sides::of_joined(root, left).into_iter();
+                // A small row that is returned alone would become a left row of the next join.
+                let mut chains = sides.filter(|sides| {
+                    !sides.dimensions[0].kind.keeps_small_rows()
+                        && sides.dimensions.len() < DIMENSIONS_MAX
+                });
+                let mut sides = chains.next()?;
                 sides.dimensions.push(side);
                 sides.joined = joined;
-                is_chain.then(|| sides.ordered(root))
+                Some(sides.ordered(root))
             }
             _ => None,
         }
     }
 
-    /// The sides of a join relation, if one of its paths shows them. Where a join by workers has beaten all others,
-    /// only the paths of workers do.
-    pub fn of_joined(root: PlannerInfo<'p>, joined: RelOptInfo<'p>) -> Option<Sides<'p>> {
+    /// The sides of a join relation, if one of its paths shows them. There are several where either relation may be the
+    /// lanes table. Where a join by workers has beaten all others, only the paths of workers show them.
+    pub fn of_joined(root: PlannerInfo<'p>, joined: RelOptInfo<'p>) -> Vec<Sides<'p>> {
         let of_workers = joined.partial_pathlist();
-        for path in joined.pathlist().iter().chain(of_workers) {
-            let path = path.below_projections();
-            if let Some(sides) = sides_of_path(path) {
-                return Some(sides);
-            }
-            let Some(join) = path.as_join() else {
-                continue;
-            };
-            let (Some(outer_path), Some(inner_path)) = (join.outerjoinpath(), join.innerjoinpath())
-            else {
-                continue;
-            };
-            // An inner side that takes parameters has absorbed some of the conditions.
-            let is_unique = |path: Path<'_>| path.tag() == pg_sys::NodeTag::T_UniquePath;
-            if inner_path.param_info().is_some() || is_unique(outer_path) || is_unique(inner_path) {
-                continue;
-            }
-            let (Some(outer), Some(inner)) = (outer_path.parent(), inner_path.parent()) else {
-                continue;
-            };
-            let (kind, conditions) = (join.jointype(), join.joinrestrictinfo());
-            let sides = Sides::of(root, joined, outer, inner, kind, conditions);
-            let swapped = || {
-                let kind = JoinKind::exchanged(kind)?;
-                Sides::of(root, joined, inner, outer, kind, conditions)
-            };
-            if let Some(sides) = sides.or_else(swapped) {
-                return Some(sides);
-            }
+        let paths = joined.pathlist().iter().chain(of_workers);
+        let mut found = paths.map(|path| Sides::of_path(root, joined, path.below_projections()));
+        found.find(|sides| !sides.is_empty()).unwrap_or_default()
+    }
+
+    /// The sides of a join that a path to its rows shows.
+    fn of_path(root: PlannerInfo<'p>, joined: RelOptInfo<'p>, path: Path<'p>) -> Vec<Sides<'p>> {
+        if let Some(sides) = sides_of_path(path) {
+            let exchanged = sides.exchanged(root);
+            return std::iter::once(sides).chain(exchanged).collect();
         }
-        None
+        let Some(join) = path.as_join() else {
+            return Vec::new();
+        };
+        let (Some(outer_path), Some(inner_path)) = (join.outerjoinpath(), join.innerjoinpath())
+        else {
+            return Vec::new();
+        };
+        // An inner side that takes parameters has absorbed some of the conditions.
+        let is_unique = |path: Path<'_>| path.tag() == pg_sys::NodeTag::T_UniquePath;
+        if inner_path.param_info().is_some() || is_unique(outer_path) || is_unique(inner_path) {
+            return Vec::new();
+        }
+        let (Some(outer), Some(inner)) = (outer_path.parent(), inner_path.parent()) else {
+            return Vec::new();
+        };
+        let Some(kind) = JoinKind::of(join.jointype()) else {
+            return Vec::new();
+        };
+        let conditions = join.joinrestrictinfo();
+        let mut all = Vec::new();
+        all.extend(Sides::of(root, joined, outer, inner, kind, conditions));
+        if all.is_empty() || kind.wants_keys_alone() {
+            let kind = kind.exchanged();
+            all.extend(Sides::of(root, joined, inner, outer, kind, conditions));
+        }
+        all
+    }
+
+    /// The sides of the same join of two relations with the other one as the lanes table, where rows of only one of them
+    /// are returned.
+    fn exchanged(&self, root: PlannerInfo<'p>) -> Option<Sides<'p>> {
+        let [side] = &self.dimensions[..] else {
+            return None;
+        };
+        let has_one = side.kind.wants_keys_alone() || side.kind.wants_small_rows_alone();
+        let kind = side.kind.exchanged();
+        let exchanged = || {
+            Sides::of(
+                root,
+                self.joined,
+                side.small,
+                self.lanes,
+                kind,
+                side.conditions,
+            )
+        };
+        has_one.then(exchanged)?
+    }
+
+    /// How many times the lanes table is expected to be read, where it is read once for each part of a side that was
+    /// not expected to be small.
+    pub fn expected_passes(&self) -> f64 {
+        match &self.dimensions[..] {
+            [side] if side.kind.wants_small_rows_alone() => {
+                let parts = Sides::bytes(side) / side.kind.memory_limit() as f64;
+                parts.ceil().max(1.0)
+            }
+            _ => 1.0,
+        }
     }
 
     /// The estimated number of bytes that the rows of a small side take.
@@ -330,7 +370,10 @@ impl<'p> Side<'p> {
                 return Err("a condition of the join without columns".into());
             }
             let clause = condition.clause();
-            let is_outer = !matches!(self.kind, JoinKind::Inner | JoinKind::Semi);
+            let is_outer = !matches!(
+                self.kind,
+                JoinKind::Inner | JoinKind::Semi | JoinKind::RightSemi
+            );
             if is_outer && condition.is_pushed_down() {
                 compared.filters.push(clause.as_ptr());
                 continue;

@@ -270,7 +270,7 @@ impl SmallSide {
                 None => column.key(row.value(index), item),
             };
             match key {
-                SmallKey::Null if !kind.keeps_small_rows() => return false,
+                SmallKey::Null if !kind.keeps_unmatched_rows() => return false,
                 SmallKey::Text(item) => key_bytes += item.len(),
                 _ => {}
             }

@@ -14,7 +14,7 @@ impl SmallSide {
     /// Decides whether vectors of the child are read a column at a time.
     pub fn begin_vectors(&mut self, child: &dyn VectorChild, join: &mut EqualJoin, kind: JoinKind) {
         // Joins that return small rows without a match also need rows with a NULL key.
-        if kind.keeps_small_rows() {
+        if kind.keeps_unmatched_rows() {
             return;
         }
         let (sources, outputs) = child.sources().split_at(self.keys);

@@ -270,18 +270,18 @@ impl HashStage {
         Ok(())
     }
 
-    /// Moves on to the next small rows of the batch that no left row has found, and that the conditions on joined rows
-    /// do not reject; returns their number, 0 at the end. They become the first rows of a vector whose lanes are all
+    /// Moves on to the next small rows of the batch that the join returns without a left row, and that the conditions on
+    /// joined rows do not reject; returns their number, 0 at the end. They become the first rows of a vector whose lanes are all
     /// NULL. All left rows have found their rows already.
     ///
     /// # Errors
     /// The first error that a condition raises.
-    pub fn next_unmatched(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
+    pub fn next_small_rows(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
         loop {
             let [side] = &mut self.sides[..] else {
                 return Ok(0);
             };
-            let rows = side.next_unmatched();
+            let rows = side.next_small_rows();
             if rows == 0 || self.filters.is_empty() {
                 return Ok(rows);
             }

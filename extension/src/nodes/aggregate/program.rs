@@ -376,18 +376,17 @@ impl Program {
         Ok(passed)
     }
 
-    /// Aggregates the small rows of the batch that no row of the table has found, where the join returns them. Returns
-    /// their number.
+    /// Aggregates the small rows of the batch that the join returns without a row of the table. Returns their number.
     ///
     /// # Errors
     /// The error that an expression raises.
-    pub fn add_unmatched(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
+    pub fn add_small_rows(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
         let Some(stage) = &mut self.hash_join else {
             return Ok(0);
         };
         let mut passed = 0;
         loop {
-            let rows = stage.next_unmatched(scalars)?;
+            let rows = stage.next_small_rows(scalars)?;
             if rows == 0 {
                 return Ok(passed);
             }

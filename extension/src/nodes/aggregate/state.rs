@@ -302,7 +302,7 @@ impl AggregateState {
             has_vector = program.advance(source, scalars, &mut self.passed);
             let added = match has_vector {
                 true => program.add(source, scalars),
-                false => program.add_unmatched(scalars),
+                false => program.add_small_rows(scalars),
             };
             match added {
                 Ok(passed) => self.passed += passed as u64,

@@ -16,6 +16,8 @@ use crate::custom_scan::callbacks::{node_of, running_of};
 use crate::custom_scan::node::Node;
 use crate::error;
 use crate::expressions::translate::strip;
+use crate::joins::by_key::output;
+use crate::joins::by_key::plan::JoinKind;
 use crate::joins::by_key::shared_rows::SharedRows;
 use crate::joins::by_key::small_expression::SmallExpression;
 use crate::joins::by_key::vector_child::{ColumnSource, VectorChild, VectorRows};
@@ -227,7 +229,12 @@ fn join_sources(
     let entries: Vec<_> = node.plan().entries().collect();
     let (mut sources, mut shared) = (Vec::new(), Vec::<SharedRows>::new());
     for expression in over(expressions, &entries) {
+        let equal = output::equal_output(expression, join, node);
+        let expression = equal.map_or(expression, |place| join.outputs[place].column);
         if !join.is_small(expression) {
+            if join.dimensions[0].kind == JoinKind::RightSemi {
+                return None;
+            }
             sources.push(attribute(expression, join.table)?);
             continue;
         }

@@ -237,7 +237,7 @@ impl Pass {
         // The result's columns are fetched after the pass, so another translator records them.
         let joined = plan.join.joined_columns(0);
         let columns = Translator::of_joined(Scalars::Unknown, joined);
-        let outputs = Output::of(&plan.columns, &plan.join, &columns)?;
+        let outputs = Output::of(&plan.columns, &plan.join, node, &columns)?;
         let pass = Pass {
             translator,
             filter,

@@ -11,7 +11,8 @@ use super::state::HashJoinState;
 use crate::custom_scan::callbacks;
 use crate::custom_scan::stand_in;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::joins::by_key::plan::Dimension;
+use crate::joins::by_key::equal_columns;
+use crate::joins::by_key::plan::{Dimension, JoinKind};
 use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
 use crate::joins::by_time::nested_loop::Joining;
 use crate::nodes::engine::plan::{Engine, Joined};
@@ -37,16 +38,27 @@ pub fn offer(join: &Joining<'_>) {
     if vectorize::vectorize() == Vectorize::Off || !server::enable_hashjoin() {
         return;
     }
-    let (root, joined) = (join.root, join.joined);
-    let conditions = join.extra.restrictlist();
-    let sides = Sides::of(root, joined, join.outer, join.inner, join.kind, conditions);
-    let Some(sides) = sides else {
+    let Some(kind) = JoinKind::of(join.kind) else {
         return;
     };
+    let (root, joined, outer, inner) = (join.root, join.joined, join.outer, join.inner);
+    let conditions = join.extra.restrictlist();
+    if let Some(sides) = Sides::of(root, joined, outer, inner, kind, conditions) {
+        offer_sides(root, sides);
+    }
+    // The planner has no kind of join for the other order of these.
+    if kind.wants_keys_alone()
+        && let Some(sides) = Sides::of(root, joined, inner, outer, kind.exchanged(), conditions)
+    {
+        offer_sides(root, sides);
+    }
+}
+
+fn offer_sides<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) {
     // The planner finds a star in each order of its joins. Once it was offered, it has replaced the plans that could
     // stand in for it.
     let is_star = sides.dimensions.len() > 1;
-    let mut paths = joined.pathlist().iter();
+    let mut paths = sides.joined.pathlist().iter();
     if is_star && paths.any(|path| sides_of_path(path).is_some()) {
         return;
     }
@@ -73,6 +85,12 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
             return Err("the join gives more than columns".into());
         }
         join.want(output.as_ptr())?;
+        if join.plan.dimensions[0].kind == JoinKind::RightSemi
+            && !join.plan.is_small(output.as_ptr())
+        {
+            let small = equal_columns::small_column(&join, output.as_ptr())?;
+            join.want(small)?;
+        }
     }
     let mut translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(0));
     let filters = filters(root, &join);
@@ -87,7 +105,7 @@ fn offer_rows<'p>(root: PlannerInfo<'p>, sides: Sides<'p>) -> Translation<()> {
     let mut children = small_paths(root, &join);
     let cost = Cost::of(root, &join, joined.rows(), filters.len());
     let row_limit = RowLimit::wanted(root, &join, &mut translator, cost.rows_read);
-    estimate(path.as_path(), joined, children, &cost, row_limit.as_ref());
+    estimate(path.as_path(), &join, children, &cost, row_limit.as_ref());
     // A join that may exceed its memory limit is offered only with a plan that can take over.
     let stand_in = match join.plan.is_divisible() {
         true => None,
@@ -132,7 +150,7 @@ fn check_command(root: PlannerInfo<'_>) -> Translation<()> {
 /// Estimates the rows and the costs of a path to joined rows. `children` are the small sides.
 fn estimate<'p>(
     base: Path<'p>,
-    joined: RelOptInfo<'p>,
+    join: &HashJoin<'p>,
     children: List<'p, Path<'p>>,
     cost: &Cost,
     row_limit: Option<&RowLimit<'p>>,
@@ -140,7 +158,12 @@ fn estimate<'p>(
     base.set_parallel_safe(false);
     let startup = total_cost(children) + cost.build;
     let per_row = server::cpu_tuple_cost() * 0.5;
+    let joined = join.sides.joined;
     let (rows, startup, reading) = match row_limit {
+        // Only the end of the table tells.
+        None if join.sides.dimensions[0].kind.wants_small_rows_alone() => {
+            (joined.rows(), startup + cost.reading, 0.0)
+        }
         None => (joined.rows(), startup, cost.reading),
         // The first pass ends before the first row is returned.
         Some(limit) => (
@@ -199,7 +222,7 @@ impl Cost {
         let pages = f64::from(lanes.pages()) * server::seq_page_cost() * 0.1;
         Cost {
             build: small_rows * operator * BUILD_SHARE,
-            reading: share * (pages + tuples * per_row),
+            reading: join.sides.expected_passes() * share * (pages + tuples * per_row),
             rows_read: share * tuples,
         }
     }

@@ -56,7 +56,7 @@ pub struct RunningHashJoin {
     selection: Selection,
     /// The rows of the selection that are still to be returned.
     rows: RowCursor,
-    /// Whether the current rows are small rows without a match, which have no row of the table.
+    /// Whether the current rows are small rows alone, which have no row of the table.
     pub has_no_left: bool,
 }
 
@@ -96,7 +96,7 @@ impl Node for HashJoinState {
         let bound = plan.row_limit.as_ref();
         let bound = bound.map(|limit| RowBound::begin(limit, &mut translator));
         let bound = bound.transpose()?;
-        let outputs = Output::of(&plan.keys, join, &translator)?;
+        let outputs = Output::of(&plan.keys, join, node, &translator)?;
         let open = column_child::open;
         let mut stage = HashStage::begin(join, node, open, &mut translator, &[])?;
         let mut source = VectorSource::begin(table, filter.zones_wanted.clone());
@@ -212,10 +212,10 @@ impl RunningHashJoin {
                 }
                 continue;
             }
-            let unmatched = self.stage.next_unmatched(scalars)?;
-            self.has_no_left = unmatched > 0;
+            let small_rows = self.stage.next_small_rows(scalars)?;
+            self.has_no_left = small_rows > 0;
             if self.has_no_left {
-                self.selection = Selection::first(unmatched);
+                self.selection = Selection::first(small_rows);
                 return Ok(true);
             }
             self.has_batch = self.stage.next_batch() == Batch::Ready;
