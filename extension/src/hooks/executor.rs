@@ -39,7 +39,7 @@ impl ExecutorHook for Execution {
         pending_rows::end(depth);
         if depth == OUTERMOST {
             spare_memory::queries_ended();
-            kept::forget();
+            kept::forget_contents();
         }
     }
 }

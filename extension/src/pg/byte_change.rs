@@ -5,8 +5,6 @@
 //! byte, to find out what has changed. Here the record is written from what the caller says, so it costs as much as
 //! its bytes.
 
-use std::marker::PhantomData;
-
 use pgrx::pg_sys;
 
 use super::page::LockedPage;
@@ -34,23 +32,16 @@ type BytesLength = i32;
 #[cfg(not(feature = "pg15"))]
 type BytesLength = u32;
 
-/// Pages of one change at most; a record has room for more.
-const PAGES_MAX: usize = 2;
 /// Offset and length of a fragment, before its bytes.
 const FRAGMENT_HEAD: usize = 4;
 
-/// One atomic, WAL-logged change of up to two locked pages. The pages change in [`ByteChange::finish`]; dropping the
-/// value earlier discards the change.
+/// One atomic, WAL-logged change of a locked page. The page changes in [`ByteChange::finish`]; dropping the value
+/// earlier discards the change.
 pub struct ByteChange<'a> {
     table: OpenTable<'a>,
-    pages: [Option<Fragments>; PAGES_MAX],
-    locked: PhantomData<&'a LockedPage>,
-}
-
-/// The new bytes of one page, as a generic WAL record has them: offset (2), length (2) and bytes of each fragment.
-struct Fragments {
-    buffer: pg_sys::Buffer,
-    bytes: Bytes,
+    page: &'a LockedPage,
+    /// The new bytes of the page, as a generic WAL record has them: offset (2), length (2) and bytes of each fragment.
+    fragments: Bytes,
 }
 
 /// Bytes that take no memory of their own while they are few, as those of a tombstone or of a small row.
@@ -95,81 +86,70 @@ impl Bytes {
 }
 
 impl<'a> ByteChange<'a> {
-    /// Begins a change of pages of a table.
-    pub fn begin(table: OpenTable<'a>) -> ByteChange<'a> {
+    /// Begins a change of a page of a table. The page is exclusively locked.
+    #[inline(always)]
+    pub fn begin(table: OpenTable<'a>, page: &'a LockedPage) -> ByteChange<'a> {
+        assert!(
+            page.is_exclusive(),
+            "only an exclusively locked page is written"
+        );
         ByteChange {
             table,
-            pages: [const { None }; PAGES_MAX],
-            locked: PhantomData,
+            page,
+            fragments: Bytes::new(),
         }
     }
 
-    /// Puts bytes at a place of a page that is exclusively locked, and stays so until the change is finished. In the
-    /// end all that is not zero lies outside the hole between `pd_lower` and `pd_upper`.
-    pub fn put(&mut self, page: &'a LockedPage, at: usize, bytes: &[u8]) {
+    /// Puts bytes at a place of the page. In the end all that is not zero lies outside the hole between `pd_lower` and
+    /// `pd_upper`.
+    pub fn put(&mut self, at: usize, bytes: &[u8]) {
         assert!(
-            page.is_exclusive() && at + bytes.len() <= BLCKSZ,
-            "bytes within an exclusively locked page are written"
+            at + bytes.len() <= BLCKSZ,
+            "bytes within a page are written"
         );
-        let buffer = page.buffer();
-        let is_free_or_it =
-            |place: &&mut Option<Fragments>| place.as_ref().is_none_or(|it| it.buffer == buffer);
-        let place = self.pages.iter_mut().find(is_free_or_it);
-        let fragments = place
-            .expect("a change has two pages at most")
-            .get_or_insert_with(|| Fragments {
-                buffer,
-                bytes: Bytes::new(),
-            });
-        fragments.push(at, bytes);
+        let [a, b] = (at as u16).to_ne_bytes();
+        let [c, d] = (bytes.len() as u16).to_ne_bytes();
+        let head: [u8; FRAGMENT_HEAD] = [a, b, c, d];
+        self.fragments.extend(&head);
+        self.fragments.extend(bytes);
     }
 
     /// Applies and WAL-logs the change.
+    #[inline(always)]
     pub fn finish(self) {
+        // Not moved: the value is a quarter of a kilobyte.
+        self.write();
+    }
+
+    fn write(&self) {
         let is_logged = self.table.needs_wal();
-        let pages = || self.pages.iter().flatten();
-        // SAFETY: the pages are pinned and exclusively locked by values that outlive this one. Nothing in between
-        // raises an ERROR, but what writes the record, and that must not fail once pages have changed.
+        let buffer = self.page.buffer();
+        // SAFETY: the page is pinned and exclusively locked by a value that outlives this one. Nothing in between
+        // raises an ERROR, but what writes the record, and that must not fail once the page has changed.
         unsafe {
             pg_sys::CritSectionCount += 1;
-            for page in pages() {
-                page.apply();
-                mark_dirty(page.buffer);
-            }
+            self.apply();
+            mark_dirty(buffer);
             if is_logged {
                 begin_record();
-                for (id, page) in (0..).zip(pages()) {
-                    register_buffer(id, page.buffer, pg_sys::REGBUF_STANDARD as u8);
-                    register_bytes(id, page.bytes.as_slice());
-                }
+                register_buffer(0, buffer, pg_sys::REGBUF_STANDARD as u8);
+                register_bytes(0, self.fragments.as_slice());
                 let position = insert_record(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
-                for page in pages() {
-                    set_position(pg_sys::BufferGetPage(page.buffer), position);
-                }
+                set_position(pg_sys::BufferGetPage(buffer), position);
             }
             pg_sys::CritSectionCount -= 1;
         }
     }
-}
 
-impl Fragments {
-    fn push(&mut self, at: usize, bytes: &[u8]) {
-        let [a, b] = (at as u16).to_ne_bytes();
-        let [c, d] = (bytes.len() as u16).to_ne_bytes();
-        let head: [u8; FRAGMENT_HEAD] = [a, b, c, d];
-        self.bytes.extend(&head);
-        self.bytes.extend(bytes);
-    }
-
-    /// Writes the fragments to their page.
+    /// Writes the fragments to the page.
     ///
     /// # Safety
-    /// The page is pinned and exclusively locked.
+    /// In a critical section, if the change is logged.
     unsafe fn apply(&self) {
-        // SAFETY: the caller's promise; `put` has checked that fragments lie within the page.
+        // SAFETY: the page is pinned and exclusively locked; `put` has checked that fragments lie within it.
         unsafe {
-            let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
-            let mut rest = self.bytes.as_slice();
+            let page = pg_sys::BufferGetPage(self.page.buffer()).cast::<u8>();
+            let mut rest = self.fragments.as_slice();
             while let [a, b, c, d, tail @ ..] = rest {
                 let at = usize::from(u16::from_ne_bytes([*a, *b]));
                 let length = usize::from(u16::from_ne_bytes([*c, *d]));

@@ -41,6 +41,16 @@ impl Drop for SpaceLock<'_> {
     }
 }
 
+/// A new token for rows of a transaction that may yet be taken back. Others can wait for its release.
+pub fn take_token(xid: u32) -> u32 {
+    process::SpeculativeInsertionLockAcquire(xid.into())
+}
+
+/// Releases the token.
+pub fn release_token(xid: u32) {
+    process::SpeculativeInsertionLockRelease(xid.into());
+}
+
 /// The lock on extending a table's file before there is a metapage.
 pub struct ExtensionLock<'a> {
     table: OpenTable<'a>,

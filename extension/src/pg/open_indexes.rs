@@ -20,8 +20,11 @@ use super::key_order::KeyOrder;
 use super::ports;
 use super::slot::{RowHeader, Slot};
 use super::table::OpenTable;
-use super::tree::View;
+use super::tree::view::Field;
+use super::tree::{Oids, View};
 use super::whole_error::guard;
+
+pub mod arbiters;
 
 unsafe extern "C-unwind" {
     #[link_name = "ExecInsertIndexTuples"]
@@ -35,6 +38,15 @@ unsafe extern "C-unwind" {
         arbiters: *mut pg_sys::List,
         #[cfg(not(feature = "pg15"))] only_summarizing: bool,
     ) -> *mut pg_sys::List;
+    #[link_name = "ExecCheckIndexConstraints"]
+    fn check_keys(
+        target: *mut pg_sys::ResultRelInfo,
+        slot: *mut pg_sys::TupleTableSlot,
+        estate: *mut pg_sys::EState,
+        found: pg_sys::ItemPointer,
+        #[cfg(feature = "pg18")] own: pg_sys::ItemPointer,
+        arbiters: *mut pg_sys::List,
+    ) -> bool;
     #[link_name = "FormIndexDatum"]
     fn form_entry(
         info: *mut pg_sys::IndexInfo,
@@ -75,6 +87,8 @@ pub struct OpenIndexes {
     estate: *mut pg_sys::EState,
     context: *mut pg_sys::ExprContext,
     slot: *mut pg_sys::TupleTableSlot,
+    /// The indexes whose keys decide whether a row is inserted, by ON CONFLICT; null: all of them.
+    arbiters: *mut pg_sys::List,
 }
 
 /// Rows of a table in the memory of its open indexes.
@@ -96,6 +110,15 @@ struct IndexEntries {
 impl OpenIndexes {
     /// Opens the indexes of a table, in the current memory context.
     pub fn open(table: OpenTable<'_>) -> OpenIndexes {
+        Self::open_for(table, None)
+    }
+
+    /// Opens the indexes of a table for INSERT … ON CONFLICT DO NOTHING. `arbiters` live as long as the result.
+    pub fn open_with(table: OpenTable<'_>, arbiters: Oids<'static>) -> OpenIndexes {
+        Self::open_for(table, Some(arbiters))
+    }
+
+    fn open_for(table: OpenTable<'_>, arbiters: Option<Oids<'static>>) -> OpenIndexes {
         // SAFETY: the table is open, and what is made lives in the memory of the state.
         unsafe {
             let estate = pg_sys::CreateExecutorState();
@@ -104,14 +127,121 @@ impl OpenIndexes {
                     pg_sys::palloc0(size_of::<pg_sys::ResultRelInfo>()).cast();
                 (*own).type_ = pg_sys::NodeTag::T_ResultRelInfo;
                 pg_sys::InitResultRelInfo(own, table.as_ptr(), 0, std::ptr::null_mut(), 0);
-                pg_sys::ExecOpenIndices(own, false);
+                pg_sys::ExecOpenIndices(own, arbiters.is_some());
                 OpenIndexes {
                     own,
                     estate,
                     context: pg_sys::MakePerTupleExprContext(estate),
                     slot: pg_sys::table_slot_create(table.as_ptr(), std::ptr::null_mut()),
+                    arbiters: arbiters.map_or(std::ptr::null_mut(), Oids::raw),
                 }
             })
+        }
+    }
+
+    /// Whether each key that may be there already keeps a row from being inserted, and is found without waiting when
+    /// the row's entries are made. Otherwise some are errors, or belong to an exclusion constraint.
+    pub fn decide_all_keys(self) -> bool {
+        let arbiters = self.arbiters;
+        // SAFETY: the indexes are open; the arbiters live.
+        self.all(|index, info| unsafe {
+            let decides = || arbiters.is_null() || pg_sys::list_member_oid(arbiters, index.rd_id);
+            let is_immediate = (*index.rd_index).indimmediate;
+            info.ii_ExclusionOps.is_null() && (!info.ii_Unique || (is_immediate && decides()))
+        })
+    }
+
+    /// Whether no arbiter has a key of the slot's row. Waits for the transactions that decide this. An ERROR jumps over
+    /// this frame.
+    pub fn have_no_key_of(self, slot: Slot<'_>) -> bool {
+        let mut found = pg_sys::ItemPointerData::default();
+        // SAFETY: everything was made by `open`; the slot is live. No frame here owns anything.
+        unsafe {
+            executor::reset(self.context);
+            executor::in_context((*self.context).ecxt_per_tuple_memory, || {
+                #[cfg(feature = "pg18")]
+                let mut own = pg_sys::ItemPointerData::default();
+                check_keys(
+                    self.own,
+                    slot.as_ptr(),
+                    self.estate,
+                    &raw mut found,
+                    #[cfg(feature = "pg18")]
+                    &raw mut own,
+                    self.arbiters,
+                )
+            })
+        }
+    }
+
+    /// A slot with one of the held rows.
+    pub fn show<T>(
+        self,
+        rows: &HeldRows<T>,
+        row: usize,
+        id: pg_sys::ItemPointerData,
+        header: RowHeader,
+    ) -> Slot<'static> {
+        // SAFETY: everything was made by `open`, and the rows are held.
+        unsafe {
+            let slot = Slot::new(self.slot);
+            let table = (*(*self.own).ri_RelationDesc).rd_id;
+            slot.store(&(*rows.held).0, row, id, table, header);
+            slot
+        }
+    }
+
+    /// Makes the entries of the row that is [shown](Self::show); false: an arbiter has its key already, and the row is to
+    /// be taken back. An ERROR jumps over this frame.
+    pub fn enter_shown(self) -> bool {
+        // SAFETY: everything was made by `open`. No frame here owns anything.
+        unsafe { !self.insert_entries(true).0 }
+    }
+
+    fn count(self) -> usize {
+        // SAFETY: the indexes are open.
+        unsafe { (*self.own).ri_NumIndices as usize }
+    }
+
+    /// The numbers of the columns in the key of an index, if it is unique and has the row of the last call of
+    /// [`Self::have_no_key_of`]. A column that is computed has the number 0.
+    fn unique_columns(self, place: usize) -> Option<&'static [i16]> {
+        // SAFETY: the indexes are open as long as the query, and that call has left the row in the context.
+        unsafe {
+            let info = &**(*self.own).ri_IndexRelationInfo.add(place);
+            let has_row = || {
+                info.ii_Predicate.is_null()
+                    || executor::passes(info.ii_PredicateState, self.context)
+            };
+            let columns = &info.ii_IndexAttrNumbers[..info.ii_NumIndexKeyAttrs as usize];
+            (info.ii_Unique && has_row()).then_some(columns)
+        }
+    }
+
+    /// Lets PostgreSQL make the entries of the row in the slot: whether an arbiter has its key already, if that is no
+    /// error, and whether the row may violate a deferrable constraint.
+    ///
+    /// # Safety
+    /// The indexes are open, and the slot is filled. No frame up to the boundary owns anything.
+    unsafe fn insert_entries(self, is_speculative: bool) -> (bool, bool) {
+        let mut conflict = false;
+        // SAFETY: this function's contract.
+        unsafe {
+            executor::reset(self.context);
+            let rechecks = executor::in_context((*self.context).ecxt_per_tuple_memory, || {
+                insert_entries(
+                    self.own,
+                    self.slot,
+                    self.estate,
+                    false,
+                    is_speculative,
+                    &raw mut conflict,
+                    self.arbiters,
+                    #[cfg(not(feature = "pg15"))]
+                    false,
+                )
+            });
+            (conflict, !rechecks.is_null())
         }
     }
 
@@ -120,9 +250,8 @@ impl OpenIndexes {
     pub fn hold<T>(self, outlet: RowOutlet, keeper: T) -> HeldRows<T> {
         // SAFETY: the state's memory is live; the new context is a child of it.
         unsafe {
-            let memory = executor::in_context((*self.estate).es_query_cxt, || {
-                executor::small_context(c"lanes inserted rows")
-            });
+            let memory = || executor::small_context(c"lanes inserted rows");
+            let memory = executor::in_context((*self.estate).es_query_cxt, memory);
             let held = PgMemoryContexts::For(memory).leak_and_drop_on_delete((outlet, keeper));
             HeldRows { held, memory }
         }
@@ -160,12 +289,10 @@ impl OpenIndexes {
         id_of: impl Fn(usize) -> pg_sys::ItemPointerData + Copy,
     ) -> bool {
         // SAFETY: everything was made by `open`; the rows live as long as this call. No frame within the boundary owns
-        // anything. A panic, as of a cancelled statement, becomes an ERROR within the boundary, which it must not
-        // cross.
+        // anything, and a panic, as of a cancelled statement, becomes an ERROR within it.
         unsafe {
-            let memory = executor::in_context((*self.estate).es_query_cxt, || {
-                executor::small_context(c"lanes entered rows")
-            });
+            let memory = || executor::small_context(c"lanes entered rows");
+            let memory = executor::in_context((*self.estate).es_query_cxt, memory);
             let is_unsure = pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 guard(|| {
                     if self.excludes_rows() {
@@ -194,7 +321,7 @@ impl OpenIndexes {
     ) {
         // SAFETY: this function's contract.
         unsafe {
-            for place in 0..(*self.own).ri_NumIndices as usize {
+            for place in 0..self.count() {
                 let entries = self.entries_of(place);
                 if !(*entries.info).ii_ReadyForInserts {
                     continue;
@@ -213,36 +340,22 @@ impl OpenIndexes {
     }
 
     /// Whether an index has an exclusion constraint. All other constraints are checked by the index itself.
-    ///
-    /// # Safety
-    /// The indexes are open.
-    unsafe fn excludes_rows(self) -> bool {
-        // SAFETY: this function's contract.
-        unsafe { !self.all(|_, info| info.ii_ExclusionOps.is_null()) }
+    fn excludes_rows(self) -> bool {
+        !self.all(|_, info| info.ii_ExclusionOps.is_null())
     }
 
     /// Whether no index has a constraint that a row may violate.
-    ///
-    /// # Safety
-    /// The indexes are open.
-    unsafe fn refuses_no_row(self) -> bool {
-        // SAFETY: this function's contract.
-        unsafe { self.all(|_, info| info.ii_ExclusionOps.is_null() && !info.ii_Unique) }
+    fn refuses_no_row(self) -> bool {
+        self.all(|_, info| info.ii_ExclusionOps.is_null() && !info.ii_Unique)
     }
 
     /// Whether something is true of all indexes.
-    ///
-    /// # Safety
-    /// The indexes are open.
-    unsafe fn all(self, is: impl Fn(&pg_sys::RelationData, &pg_sys::IndexInfo) -> bool) -> bool {
-        // SAFETY: this function's contract.
-        unsafe {
-            (0..(*self.own).ri_NumIndices as usize).all(|place| {
-                let index = *(*self.own).ri_IndexRelationDescs.add(place);
-                let info = *(*self.own).ri_IndexRelationInfo.add(place);
-                is(&*index, &*info)
-            })
-        }
+    fn all(self, is: impl Fn(&pg_sys::RelationData, &pg_sys::IndexInfo) -> bool) -> bool {
+        // SAFETY: the indexes are open, and there is one at each place.
+        (0..self.count()).all(|place| unsafe {
+            let index = *(*self.own).ri_IndexRelationDescs.add(place);
+            is(&*index, &**(*self.own).ri_IndexRelationInfo.add(place))
+        })
     }
 
     /// Lets PostgreSQL make the entries of all indexes for one row after the other. True: rows may violate a deferrable
@@ -266,22 +379,7 @@ impl OpenIndexes {
                     ports::CHECK_FOR_INTERRUPTS();
                 }
                 slot.store(outlet, row, id_of(row), table, header);
-                executor::reset(self.context);
-                let (mut conflict, none) = (false, std::ptr::null_mut());
-                let rechecks = executor::in_context((*self.context).ecxt_per_tuple_memory, || {
-                    insert_entries(
-                        self.own,
-                        self.slot,
-                        self.estate,
-                        false,
-                        false,
-                        &raw mut conflict,
-                        none,
-                        #[cfg(not(feature = "pg15"))]
-                        false,
-                    )
-                });
-                is_unsure |= !rechecks.is_null();
+                is_unsure |= self.insert_entries(false).1;
             }
             slot.clear();
             is_unsure

@@ -108,7 +108,7 @@ impl<'a> Slot<'a> {
     }
 
     #[inline]
-    fn as_ptr(self) -> *mut pg_sys::TupleTableSlot {
+    pub(in crate::pg) fn as_ptr(self) -> *mut pg_sys::TupleTableSlot {
         self.raw.as_ptr()
     }
 

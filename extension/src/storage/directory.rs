@@ -147,9 +147,9 @@ impl<'a> DirectoryPage<'a> {
 
 /// Appends an entry, and its image if that is inline, to a page that has room, as part of a change.
 /// Returns the entry as written.
-pub fn push_entry<'a>(
-    change: &mut ByteChange<'a>,
-    page: &'a LockedPage,
+pub fn push_entry(
+    change: &mut ByteChange<'_>,
+    page: &LockedPage,
     mut entry: RunEntry,
     inline_image: Option<&[u8]>,
 ) -> RunEntry {
@@ -157,15 +157,15 @@ pub fn push_entry<'a>(
     let mut upper = page::upper(page.bytes());
     if let Some(image) = inline_image {
         upper -= image.len();
-        change.put(page, upper, image);
+        change.put(upper, image);
         entry.place = upper as u32;
         entry.flags |= FLAG_INLINE;
     }
-    change.put(page, at, &encode(&entry));
+    change.put(at, &encode(&entry));
     let mut ends = [0; 4];
     put_u16(&mut ends, 0, (at + ENTRY_BYTES) as u16);
     put_u16(&mut ends, 2, upper as u16);
-    change.put(page, page::AT_LOWER, &ends);
+    change.put(page::AT_LOWER, &ends);
     entry
 }
 

@@ -192,10 +192,10 @@ impl Tail {
         let index = count(self.page.bytes());
         let at = AT_ENTRIES + index * ENTRY_BYTES;
         if at + ENTRY_BYTES <= BLCKSZ {
-            let mut change = ByteChange::begin(table);
-            change.put(&self.page, at, &encode(tombstone));
+            let mut change = ByteChange::begin(table, &self.page);
+            change.put(at, &encode(tombstone));
             let lower = (at + ENTRY_BYTES) as u16;
-            change.put(&self.page, page::AT_LOWER, &lower.to_ne_bytes());
+            change.put(page::AT_LOWER, &lower.to_ne_bytes());
             change.finish();
             let at = Position {
                 block: self.page.block(),
@@ -262,6 +262,8 @@ pub struct Tombstones {
     parts: Rc<Parts>,
     position: Position,
     by_row: BTreeMap<u64, OfRow>,
+    /// Rows from this one on have no tombstones: rows are mostly deleted in ascending order.
+    end_row: u64,
     used: u64,
 }
 
@@ -361,6 +363,7 @@ impl Tombstones {
     }
 
     fn add(&mut self, tombstone: &Tombstone) {
+        self.end_row = self.end_row.max(tombstone.row + 1);
         match self.by_row.entry(tombstone.row) {
             Entry::Vacant(place) => {
                 place.insert(OfRow::One(*tombstone));
@@ -389,6 +392,9 @@ impl Tombstones {
 
     /// The tombstones of one row, oldest first.
     pub fn of_row(&self, row: u64) -> &[Tombstone] {
+        if row >= self.end_row {
+            return &[];
+        }
         self.by_row.get(&row).map_or(&[], OfRow::as_slice)
     }
 

@@ -121,7 +121,7 @@ impl<'a> PreparedRun<'a> {
             place: 0,
             extra: 0,
         };
-        let mut change = ByteChange::begin(self.table);
+        let mut change = ByteChange::begin(self.table, &tail);
         let mut entry = directory::push_entry(&mut change, &tail, entry, inline);
         change.finish();
         entry.extra = tail.block();

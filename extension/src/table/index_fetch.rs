@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use super::kept::{self, Extent};
 use super::reader::{Content, Reader};
 use super::scan::Scan;
-use super::{entry_numbers, fate, one_row, pending_rows, row_numbers, serializable, tid};
+use super::{entry_numbers, fate, one_row, row_numbers, serializable, tid};
 use crate::pg::access::Found;
 use crate::pg::slot::Slot;
 use crate::pg::snapshot::{Snapshot, SnapshotKind};
@@ -65,7 +65,8 @@ impl<'a> IndexFetch<'a> {
     }
 }
 
-/// Stores the row with an entry number in a slot, if a snapshot that is not MVCC sees it now. Most
+/// Stores the row with an entry number in a slot, if a snapshot that is not MVCC sees it now. Rows
+/// that this backend has [gathered](super::pending_rows) have no entries, so they stay gathered. Most
 /// rows turn out to be gone or invisible, and finding this out takes no scan. `horizon` returns the
 /// oldest transaction that may be invisible to some snapshot.
 pub fn fetch_current<'a>(
@@ -85,7 +86,6 @@ pub fn fetch_current<'a>(
         snapshot.forget_writers();
         return Found::Nothing;
     }
-    pending_rows::flush_table(table.oid());
     let mut reader = Reader::open_to(table, table.descriptor(), Extent::Row(number));
     let Some(mut content) = reader.content.take() else {
         return Found::Nothing;
@@ -100,7 +100,7 @@ pub fn fetch_current<'a>(
         return Found::Row;
     }
     // A scan decodes one vector of a sealed segment instead of all of it.
-    let mut scan = Scan::begin(table, Some(snapshot));
+    let mut scan = Scan::of_written(table, Some(snapshot));
     match scan.row_of_entry(number) {
         Some(row) if scan.store_row(row, slot) => Found::Row,
         _ => Found::Nothing,

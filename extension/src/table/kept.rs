@@ -4,8 +4,9 @@
 //! always finds the table unchanged, except for what the statement itself has added.
 //!
 //! A kept table is valid while its metapage has the same generation. Only the ends of its chains
-//! are then looked at. It is kept until the outermost execution or the transaction ends, and not
-//! longer, because it pins the table in the arena.
+//! are then looked at. Its content is kept until the outermost execution or the transaction ends,
+//! and not longer, because it pins the table in the arena. Its shape and its indexes are kept until
+//! the transaction ends, for the next statement of one row.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -203,8 +204,17 @@ pub fn note_end(table: OpenTable<'_>, end: Option<End>) {
     });
 }
 
-/// Forgets all tables: no execution is in progress, a transaction has ended, or files were
-/// truncated. Aborts may call this function at any time, so it neither raises errors nor allocates.
+/// Forgets the contents of all tables, because no execution is in progress.
+pub fn forget_contents() {
+    KEPT.with_borrow_mut(|kept| {
+        for kept in kept {
+            kept.content = None;
+            kept.end = None;
+        }
+    });
+}
+
+/// Forgets all tables: a transaction has ended, or files were truncated. Aborts may call this function at any time, so it neither raises errors nor allocates.
 pub fn forget() {
     metapage::forget_written();
     let _ = KEPT.try_with(|kept| kept.try_borrow_mut().map(|mut kept| kept.clear()));

@@ -52,11 +52,11 @@ pub fn log_insert(table: OpenTable<'_>, xid: u32, image: &[u8]) {
 }
 
 /// Logs the row in a slot, which the current transaction has inserted.
-pub fn log_inserted_slot(table: OpenTable<'_>, slot: Slot<'_>) {
+pub fn log_inserted_slot(table: OpenTable<'_>, slot: Slot<'_>, xid: u32) {
     if table.is_logically_logged() {
         let rows = RowColumns::of_slot(table, slot);
         let image = image_of(rows.columns());
-        log_insert(table, transaction::current_xid(), &image);
+        log_insert(table, xid, &image);
     }
 }
 

@@ -11,8 +11,9 @@
 //!
 //! So gathering changes nothing that anybody can observe, except the tuple ids of the rows, which
 //! are unknown until the rows are written. A frame therefore gathers only where nothing needs them:
-//! without RETURNING, triggers and ON CONFLICT. Rows keep the transaction and command ids that they
-//! came with.
+//! without RETURNING, triggers and ON CONFLICT DO UPDATE. Rows keep the transaction and command ids
+//! that they came with. How rows of ON CONFLICT DO NOTHING are gathered is at the head of
+//! [`conflict`].
 //!
 //! Indexes do need tuple ids. So an INSERT into a table with indexes gathers only if it is the only
 //! such statement of its frame, and only from its row number [`SINGLE_ROWS`] on. From then on the
@@ -43,6 +44,7 @@
 //! its rows.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
@@ -56,6 +58,8 @@ use crate::pg::slot::{RowHeader, Slot};
 use crate::pg::table::OpenTable;
 use crate::pg::transaction;
 use crate::pg::whole_error::{self, WholeError};
+
+mod conflict;
 
 /// One call of the executor, or one ALTER TABLE.
 struct Frame {
@@ -71,12 +75,19 @@ struct Frame {
     single_rows: usize,
     /// The indexes of the target, once its rows are gathered.
     indexes: Option<InsertIndexes>,
+    /// Numbers of the keys of the gathered rows of the target, for ON CONFLICT DO NOTHING.
+    keys: HashSet<u64>,
+    /// Whether the call of the executor has returned.
+    is_over: bool,
 }
 
 /// The number of rows that a statement writes one by one into a table with indexes before it
 /// gathers more. So a short statement does not open the indexes again, and raises the error of the
 /// first row that fails.
 const SINGLE_ROWS: usize = 64;
+
+/// The same for ON CONFLICT DO NOTHING, where a row that is written by itself costs more.
+const SINGLE_ROWS_PASSING_OVER: usize = 16;
 
 /// What a frame gathers.
 #[derive(Clone, Copy)]
@@ -120,6 +131,8 @@ pub fn begin(gathers: Gathers) -> usize {
             gathered: Vec::new(),
             single_rows: 0,
             indexes: None,
+            keys: HashSet::new(),
+            is_over: false,
         });
         frames.len()
     })
@@ -127,6 +140,11 @@ pub fn begin(gathers: Gathers) -> usize {
 
 /// Ends the frame at this depth without an error: writes the rows that it has gathered.
 pub fn end(depth: usize) {
+    FRAMES.with_borrow_mut(|frames| {
+        if let Some(frame) = frames.get_mut(depth - 1) {
+            frame.is_over = true;
+        }
+    });
     flush(|_| true);
     raise_failure(depth);
     let indexes = FRAMES.with_borrow_mut(|frames| {
@@ -190,6 +208,8 @@ struct TakenOut {
     frame: usize,
     /// Whether the frame was broken before. It is broken while the rows are out.
     was_broken: bool,
+    /// Whether the frame's call of the executor has returned.
+    is_over: bool,
     gathered: Gathered,
 }
 
@@ -214,17 +234,22 @@ impl Frame {
 
     /// Takes rows out, to be written. The frame is whole again, if it was, when they are.
     fn take_out(&mut self, frame: usize, index: usize) -> TakenOut {
+        let gathered = self.gathered.swap_remove(index);
+        if gathered.indexes.is_some() {
+            self.keys.clear();
+        }
         TakenOut {
             frame,
             was_broken: std::mem::replace(&mut self.broken, true),
-            gathered: self.gathered.swap_remove(index),
+            is_over: self.is_over,
+            gathered,
         }
     }
 }
 
 impl TakenOut {
     fn write(self) {
-        let written = whole_error::attempt(|| self.gathered.write());
+        let written = whole_error::attempt(|| self.gathered.write(self.is_over));
         FRAMES.with_borrow_mut(|frames| match (written, frames.get_mut(self.frame)) {
             (Ok(()), Some(frame)) => frame.broken = self.was_broken,
             (Ok(()), None) => {}
@@ -265,6 +290,12 @@ pub fn gather(
     // Reading attributes may raise an ERROR, so they are read before anything is borrowed.
     slot.read_all();
     slot.set_table(table.oid());
+    if let Some(indexes) = indexes.filter(|indexes| indexes.passes_over())
+        && !conflict::admits(indexes, table, slot)
+    {
+        indexes.pass_over(1, false);
+        return true;
+    }
     let full = FRAMES.with_borrow_mut(|frames| {
         let depth = frames.len() - 1;
         let frame = &mut frames[depth];
@@ -272,7 +303,7 @@ pub fn gather(
         let gathered = &mut frame.gathered[index];
         gathered.intake.push_slot(&mut gathered.columns, slot);
         gathered.rows += 1;
-        if !insert::is_full(&gathered.columns, gathered.rows) {
+        if !gathered.is_full() {
             return None;
         }
         Some(frame.take_out(depth, index))
@@ -319,7 +350,14 @@ impl Gathered {
         }
     }
 
-    fn write(self) {
+    /// Whether its rows have to be written before another row is added.
+    fn is_full(&self) -> bool {
+        let passes_over = self.indexes.is_some_and(InsertIndexes::passes_over);
+        (passes_over && self.rows >= conflict::ROWS_MAX)
+            || insert::is_full(&self.columns, self.rows)
+    }
+
+    fn write(self, is_over: bool) {
         let first_row = insert::append(
             self.table,
             &self.kinds,
@@ -327,25 +365,43 @@ impl Gathered {
             self.rows,
             self.xid,
             self.command,
-            self.options,
+            match self.indexes.is_some_and(InsertIndexes::passes_over) {
+                // Each row is logged when it is sure to stay.
+                true => self.options | pg_sys::TABLE_INSERT_NO_LOGICAL as i32,
+                false => self.options,
+            },
         );
         if let Some(indexes) = self.indexes {
-            self.enter(indexes, first_row);
+            self.enter(indexes, first_row, is_over);
         }
     }
 
     /// Makes the index entries of the rows that were written, from `first_row` on.
-    fn enter(self, indexes: InsertIndexes, first_row: u64) {
+    fn enter(self, indexes: InsertIndexes, first_row: u64, is_over: bool) {
         let (count, header) = (self.rows, RowHeader::new(self.xid, self.command));
+        let written = conflict::Written {
+            table: self.table,
+            indexes: indexes.indexes,
+            xid: self.xid,
+            command: self.command,
+            options: self.options,
+            first_row,
+            rows: self.rows,
+        };
+        let passes_over = indexes.passes_over();
         let shape = kept::shape(self.table);
         let lanes = self.columns.iter().map(Column::lane);
         let outlet = RowOutlet::new(&shape.outlets, lanes);
-        let indexes = indexes.indexes;
-        let rows = indexes.hold(outlet, self.columns);
+        let rows = indexes.indexes.hold(outlet, self.columns);
         // From here on this frame owns nothing, so an ERROR may jump over it.
         drop((shape, self.kinds, self.intake));
-        let id_of = |row| tid::from_row(first_row + row as u64);
-        indexes.enter(&rows, count, header, id_of);
+        if passes_over {
+            let passed_over = written.enter(&rows);
+            indexes.pass_over(passed_over, is_over);
+        } else {
+            let id_of = |row| tid::from_row(first_row + row as u64);
+            indexes.indexes.enter(&rows, count, header, id_of);
+        }
         rows.release();
     }
 }
@@ -353,6 +409,10 @@ impl Gathered {
 /// The indexes of the current frame's target, once enough rows have been written singly; `None`:
 /// not yet.
 fn take_over(target: InsertTarget) -> Option<InsertIndexes> {
+    if target.passes_over() {
+        // The executor hands over rows by `insert` only once it sees no indexes.
+        return FRAMES.with_borrow(|frames| frames.last()?.indexes);
+    }
     let known = FRAMES.with_borrow_mut(|frames| {
         let frame = frames.last_mut()?;
         if frame.indexes.is_none() && frame.single_rows < SINGLE_ROWS {
@@ -365,10 +425,30 @@ fn take_over(target: InsertTarget) -> Option<InsertIndexes> {
         return Some(indexes);
     }
     let indexes = target.take_over();
+    note_indexes(indexes);
+    indexes
+}
+
+fn note_indexes(indexes: Option<InsertIndexes>) {
     FRAMES.with_borrow_mut(|frames| {
         if let Some(frame) = frames.last_mut() {
-            frame.indexes = Some(indexes);
+            frame.indexes = indexes;
         }
     });
-    Some(indexes)
+}
+
+/// Notes that the executor has written a row by itself, for ON CONFLICT, and has made its index entries.
+pub fn note_single_row(table: OpenTable<'_>) {
+    let is_target = |target: &InsertTarget| target.passes_over() && target.is(table);
+    let enough = FRAMES.with_borrow_mut(|frames| {
+        let frame = frames.last_mut()?;
+        let Gathers::Rows(Some(target)) = frame.gathers else {
+            return None;
+        };
+        frame.single_rows += 1;
+        Some(target).filter(|it| frame.single_rows == SINGLE_ROWS_PASSING_OVER && is_target(it))
+    });
+    if let Some(target) = enough {
+        note_indexes(target.take_over());
+    }
 }

@@ -15,6 +15,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use lanes_columnar::arena::RunEntry;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::reader::Content;
@@ -88,8 +89,13 @@ pub fn forget() {
 /// [`check`]. A row that is not sealed has had its number since it was inserted, and no other row
 /// ever had that number.
 pub fn check_row(table: OpenTable<'_>, content: &Content, row: u64) {
-    let found = content.run_of(row);
-    let is_open = found.is_some_and(|(_, run)| run.flags & (FLAG_SEALED | FLAG_DEAD) == 0);
+    let run = content.run_of(row).map(|(_, run)| run);
+    check_row_of(table, content, run.as_ref());
+}
+
+/// Does so for a row of a run; `None`: no run has the row.
+pub fn check_row_of(table: OpenTable<'_>, content: &Content, run: Option<&RunEntry>) {
+    let is_open = run.is_some_and(|run| run.flags & (FLAG_SEALED | FLAG_DEAD) == 0);
     if !is_open {
         check(table, &content.meta);
     }

@@ -122,6 +122,12 @@ impl<'a> Scan<'a> {
     pub fn begin(table: OpenTable<'a>, snapshot: Option<Snapshot<'a>>) -> Scan<'a> {
         row_numbers::keep_if_changing(table);
         pending_rows::flush_table(table.oid());
+        Self::of_written(table, snapshot)
+    }
+
+    /// Begins a scan that leaves out the rows that this backend has [gathered](pending_rows), for
+    /// what index entries lead to: these rows have none yet.
+    pub fn of_written(table: OpenTable<'a>, snapshot: Option<Snapshot<'a>>) -> Scan<'a> {
         let reader = Reader::open(table);
         Scan {
             readings: vec![Reading::begin(table, reader.meta())],

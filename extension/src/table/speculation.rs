@@ -5,12 +5,13 @@
 //! the inserting transaction ends: two transactions that waited for each other's end would deadlock. It
 //! waits for the *token* that PostgreSQL gave the row.
 //!
-//! A transaction has at most one such row at a time, and needs its token only for a moment. So tokens
+//! A transaction has such rows of one table at a time, mostly one, and needs their token only for a moment. So tokens
 //! are in shared memory and not in the table: a list with one element for each backend that is
 //! speculating. A row that is taken back gets a deletion that everybody sees, although its transaction
 //! continues.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use pgrx::pg_sys;
 
@@ -19,20 +20,22 @@ use super::{kept, logged_rows, tid};
 use crate::pg::shmem::Area;
 use crate::pg::slot::Slot;
 use crate::pg::table::OpenTable;
-use crate::pg::{server, transaction};
+use crate::pg::{lock, server, transaction};
 use crate::storage::tombstone::{FLAG_FROZEN, Tail, Tombstone, kind};
 
 /// The number of backends that can speculate at the same time. A backend speculates only while it
-/// inserts one row.
+/// inserts one row, or the rows that [`super::pending_rows`] has gathered.
 const SPECULATIONS_MAX: usize = 1024;
 
-/// A row that may be taken back.
+/// Rows that may be taken back.
 #[derive(Clone, Copy)]
 struct Speculation {
     xid: u32,
     token: u32,
     storage_id: u64,
     row: u64,
+    /// So many rows from `row` on.
+    rows: u64,
 }
 
 const NOTHING: Speculation = Speculation {
@@ -40,6 +43,7 @@ const NOTHING: Speculation = Speculation {
     token: 0,
     storage_id: 0,
     row: 0,
+    rows: 0,
 };
 
 static SPECULATIONS: Area<(), [Speculation; SPECULATIONS_MAX]> =
@@ -57,15 +61,30 @@ pub fn register() {
 
 /// Notes that the row in the slot, which was just inserted, has a token.
 pub fn begin(table: OpenTable<'_>, slot: Slot<'_>, token: u32) {
-    let row = tid::to_row(&slot.tid());
-    let Some(row) = row else {
-        return;
-    };
+    if let Some(row) = tid::to_row(&slot.tid()) {
+        note(table, transaction::current_xid(), row..row + 1, token);
+    }
+}
+
+/// Notes that some rows, which transaction `xid` has just inserted, have a token until [`release`].
+pub fn begin_rows(table: OpenTable<'_>, xid: u32, rows: Range<u64>) {
+    let token = lock::take_token(xid);
+    note(table, xid, rows, token);
+}
+
+/// Ends the speculation of transaction `xid`: the rows stay that were not taken back.
+pub fn release(xid: u32) {
+    end();
+    lock::release_token(xid);
+}
+
+fn note(table: OpenTable<'_>, xid: u32, rows: Range<u64>, token: u32) {
     let speculation = Speculation {
-        xid: transaction::current_xid(),
+        xid,
         token,
         storage_id: kept::end(table).meta.storage_id,
-        row,
+        row: rows.start,
+        rows: rows.end - rows.start,
     };
     end();
     let start = server::process_id() as usize;
@@ -88,14 +107,15 @@ pub fn begin(table: OpenTable<'_>, slot: Slot<'_>, token: u32) {
 /// Notes that the row in the slot stays, or takes it back.
 pub fn complete(table: OpenTable<'_>, slot: Slot<'_>, stays: bool) {
     if stays {
-        logged_rows::log_inserted_slot(table, slot);
+        logged_rows::log_inserted_slot(table, slot, transaction::current_xid());
     } else if let Some(row) = tid::to_row(&slot.tid()) {
         take_back(table, row);
     }
     end();
 }
 
-fn take_back(table: OpenTable<'_>, row: u64) {
+/// Deletes a row for everybody, although its transaction continues.
+pub fn take_back(table: OpenTable<'_>, row: u64) {
     let mut reader = Reader::open(table);
     let Some(content) = reader.content.take() else {
         return;
@@ -131,6 +151,9 @@ fn end() {
 /// The token of a row that transaction `xid` has inserted; 0: the row stays if its transaction
 /// commits. The transaction is still in progress.
 pub fn token_of(xid: u32, storage_id: u64, row: u64) -> u32 {
-    let is_it = |s: &&Speculation| s.xid == xid && s.storage_id == storage_id && s.row == row;
+    let is_it = |s: &&Speculation| {
+        let rows = s.row..s.row + s.rows;
+        s.xid == xid && s.storage_id == storage_id && rows.contains(&row)
+    };
     SPECULATIONS.locked(|list| list.iter().find(is_it).map_or(0, |found| found.token))
 }

@@ -69,6 +69,7 @@ impl RowAccess for LanesTable {
 
     fn complete_speculation(table: OpenTable<'_>, slot: Slot<'_>, stays: bool) {
         speculation::complete(table, slot, stays);
+        pending_rows::note_single_row(table);
     }
 
     fn delete(

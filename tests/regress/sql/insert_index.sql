@@ -93,6 +93,61 @@ SELECT twice('INSERT INTO t SELECT 97000 + i % 100, 1, NULL FROM generate_series
 SELECT twice('INSERT INTO t SELECT 97000 + i % 150, 1, NULL FROM generate_series(1, 300) i ON CONFLICT (id) DO UPDATE SET n = t.n + 1');
 SELECT twice('INSERT INTO t SELECT 97200 + i, 1, NULL FROM generate_series(1, 140) i ON CONFLICT (id) DO UPDATE SET n = t.n + 1');
 
+-- ON CONFLICT DO NOTHING: keys from before, of rows written singly, of a batch, of the batch before, in several indexes.
+SELECT twice('INSERT INTO t SELECT 198000 + i, i, ''once '' || i FROM generate_series(1, 3000) i ON CONFLICT DO NOTHING');
+SELECT twice('INSERT INTO t SELECT 198000 + i, i, ''once '' || i FROM generate_series(2501, 5000) i ON CONFLICT DO NOTHING');
+SELECT twice('INSERT INTO t SELECT 203001 + i / 2, i, NULL FROM generate_series(0, 999) i ON CONFLICT DO NOTHING');
+SELECT twice('INSERT INTO t SELECT 203601 + i % 200, i, NULL FROM generate_series(0, 999) i ON CONFLICT (id) DO NOTHING');
+SELECT twice('INSERT INTO t SELECT 204001 + i, i, ''twin '' || i % 400 FROM generate_series(0, 999) i ON CONFLICT DO NOTHING');
+-- Texts that are equal only to the index.
+SELECT twice('INSERT INTO t SELECT 206001 + i, i, CASE i % 2 WHEN 0 THEN ''SAME '' ELSE ''same '' END || i / 2 FROM generate_series(0, 999) i ON CONFLICT DO NOTHING');
+-- Only one of the indexes may have the key.
+SELECT twice('INSERT INTO t SELECT 208001 + i % 500, i, NULL FROM generate_series(0, 999) i ON CONFLICT (id) DO NOTHING');
+SELECT twice('INSERT INTO t SELECT 209001 + i, i, ''only '' || i % 500 FROM generate_series(0, 999) i ON CONFLICT (id) DO NOTHING');
+SELECT twice('INSERT INTO t SELECT 209001 + i % 500, i, ''only '' || i FROM generate_series(0, 999) i ON CONFLICT (lower(s)) WHERE s IS NOT NULL DO NOTHING');
+-- Functions that read and write the table meanwhile.
+SELECT twice('INSERT INTO t SELECT 90001 + i, rows_below(90001 + i), NULL FROM generate_series(200, 600) i ON CONFLICT DO NOTHING');
+SELECT twice('INSERT INTO t SELECT i, add_row(i + 100), NULL FROM generate_series(212001, 212300) i ON CONFLICT DO NOTHING');
+SELECT twice('INSERT INTO t SELECT i, add_row(i - 1), NULL FROM generate_series(213002, 213300) i ON CONFLICT DO NOTHING');
+-- What is rolled back leaves no key behind.
+SELECT twice('DO $do$ BEGIN
+    BEGIN
+        INSERT INTO t SELECT 214001 + i % 200, 2, NULL FROM generate_series(0, 299) i ON CONFLICT DO NOTHING;
+        RAISE EXCEPTION ''enough'';
+    EXCEPTION WHEN raise_exception THEN NULL;
+    END;
+    INSERT INTO t SELECT 214001 + i % 300, 3, NULL FROM generate_series(0, 399) i ON CONFLICT DO NOTHING;
+END $do$');
+-- One snapshot for the whole transaction.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT twice('INSERT INTO t SELECT 214201 + i % 200, 2, NULL FROM generate_series(0, 299) i ON CONFLICT DO NOTHING');
+COMMIT;
+-- An error in the middle.
+SELECT twice('INSERT INTO t SELECT 215001 + i, 1000 / (500 - i), NULL FROM generate_series(0, 999) i ON CONFLICT DO NOTHING');
+-- A condition that a view checks, rows that nobody counts, and rows that EXPLAIN counts.
+CREATE VIEW in_heap.small AS SELECT * FROM in_heap.t WHERE n < 500 WITH CHECK OPTION;
+CREATE VIEW in_lanes.small AS SELECT * FROM in_lanes.t WHERE n < 500 WITH CHECK OPTION;
+SELECT twice('INSERT INTO small SELECT 198000 + i, 700, NULL FROM generate_series(1, 300) i ON CONFLICT DO NOTHING');
+SELECT twice('INSERT INTO small SELECT 216000 + i, i * 2, NULL FROM generate_series(1, 300) i ON CONFLICT DO NOTHING');
+DROP VIEW in_heap.small, in_lanes.small;
+SELECT twice('WITH added AS (INSERT INTO t SELECT 216000 + i, 8, NULL FROM generate_series(1, 200) i ON CONFLICT DO NOTHING)
+    INSERT INTO t SELECT 216100 + i, 9, NULL FROM generate_series(1, 300) i ON CONFLICT DO NOTHING');
+CREATE FUNCTION explained(schema_name text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
+        INSERT INTO %I.t SELECT 217000 + i %% 700, 8, NULL FROM generate_series(1, 900) i ON CONFLICT DO NOTHING', schema_name)
+    LOOP
+        IF line ~ 'Tuples' THEN
+            RETURN NEXT line;
+        END IF;
+    END LOOP;
+END $$;
+SELECT explained('in_heap');
+SELECT explained('in_lanes');
+DROP FUNCTION explained;
+
 -- Changes of many rows, and of the same row twice.
 SELECT twice('UPDATE t SET n = n + 1 WHERE id BETWEEN 100 AND 5000');
 SELECT twice('UPDATE t SET n = t.n + twin.i FROM generate_series(1, 3) twin (i), generate_series(1, 300) keys (k) WHERE t.id = keys.k AND i = 1');
@@ -124,12 +179,25 @@ ALTER TABLE in_lanes.t ADD PRIMARY KEY (id);
 -- Sealed, all entries still find their rows.
 SELECT lanes.seal('in_lanes.t') > 0 AS is_sealed;
 SELECT twice('INSERT INTO t SELECT i, 0, NULL FROM generate_series(111000, 110350, -1) i');
+SELECT twice('INSERT INTO t SELECT i, 0, NULL FROM generate_series(218000, 217001, -1) i ON CONFLICT DO NOTHING');
 SELECT twice('UPDATE t SET n = n + 1 WHERE id BETWEEN 90001 AND 97400');
 SET enable_seqscan = off;
 SELECT count(*) FROM in_lanes.t l FULL JOIN in_heap.t h USING (id) WHERE (l.n, l.s) IS DISTINCT FROM (h.n, h.s);
-SELECT count(*) FROM generate_series(1, 111000) i
+SELECT count(*) FROM generate_series(1, 218000) i
 WHERE (SELECT n FROM in_lanes.t WHERE id = i) IS DISTINCT FROM (SELECT n FROM in_heap.t WHERE id = i);
 RESET enable_seqscan;
 DROP TABLE in_heap.t, in_lanes.t;
+-- The function of an index reads the table while the index is asked for a key.
+CREATE TABLE t (id int, s text) USING lanes;
+CREATE FUNCTION folded(s text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN lower(s) || (SELECT count(*) FROM t WHERE id = 0);
+END $$;
+CREATE UNIQUE INDEX t_folded ON t (folded(s));
+INSERT INTO t SELECT i, 'Text ' || i % 70 FROM generate_series(1, 200) i ON CONFLICT DO NOTHING;
+INSERT INTO t SELECT i, 'TEXT ' || i FROM generate_series(1, 200) i ON CONFLICT DO NOTHING;
+SELECT count(*), count(DISTINCT lower(s)) FROM t;
+DROP TABLE t;
+DROP FUNCTION folded;
 DROP SCHEMA in_heap, in_lanes;
 DROP FUNCTION twice, outcome, rows_below, add_row, look;

@@ -65,9 +65,11 @@ views! {
     Counters of Instrumentation {
         tuplecount: f64;
         nfiltered1: f64;
+        ntuples2: f64;
     } {} {
         set_rows = tuplecount: f64;
         set_filtered = nfiltered1: f64;
+        set_secondary = ntuples2: f64;
     }
 }
 
@@ -245,6 +247,13 @@ impl InstrumentOf<'static> {
     pub fn add_filtered(self, rows: f64) {
         if let Some(counters) = self.counters() {
             counters.set_filtered(counters.nfiltered1() + rows);
+        }
+    }
+
+    /// Adds rows that INSERT … ON CONFLICT found to be there already.
+    pub fn add_conflicts(self, rows: f64) {
+        if let Some(counters) = self.counters() {
+            counters.set_secondary(counters.ntuples2() + rows);
         }
     }
 }

@@ -52,6 +52,11 @@ views! {
         /// The flags with which the query was started.
         flags = es_top_eflags: i32;
         es_jit_flags: i32;
+        /// The number of rows that the statement has changed.
+        processed = es_processed: u64;
+        /// The same, as of the last time that the executor returned.
+        #[cfg(not(feature = "pg15"))]
+        total_processed = es_total_processed: u64;
     } {
         /// Memory that lives as long as the query.
         memory = es_query_cxt: Memory;
@@ -62,6 +67,9 @@ views! {
         es_epq_active: Option<RecheckState<'p>>;
     } {
         set_jit_flags = es_jit_flags: i32;
+        set_processed = es_processed: u64;
+        #[cfg(not(feature = "pg15"))]
+        set_total_processed = es_total_processed: u64;
     }
 
     /// The state of a check of rows that were changed concurrently.

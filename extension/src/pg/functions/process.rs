@@ -89,6 +89,12 @@ functions! {
     /// Sets the current user, and what it may not do.
     fn SetUserIdAndSecContext(user: Oid, context: i32);
 
+    /// A new token for a row of a transaction that may yet be taken back. Others can wait until it is released.
+    fn SpeculativeInsertionLockAcquire(xid: TransactionId) -> u32;
+
+    /// Releases the token.
+    fn SpeculativeInsertionLockRelease(xid: TransactionId);
+
     /// Whether a transaction that is not under way has committed.
     fn TransactionIdDidCommit(xid: TransactionId) -> bool;
 

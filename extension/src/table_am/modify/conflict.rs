@@ -277,8 +277,9 @@ impl<'a> RowClaim<'a> {
         let descriptor = self.table.descriptor();
         let mut reader = Reader::open_to(self.table, descriptor, Extent::Run(self.row));
         let content = reader.content.take()?;
-        row_numbers::check_row(self.table, &content, self.row);
-        let (_, run) = content.run_of(self.row)?;
+        let run = content.run_of(self.row).map(|(_, run)| run);
+        row_numbers::check_row_of(self.table, &content, run.as_ref());
+        let run = run?;
         self.mode = mode_for(OldRow {
             reader: &reader,
             content: &content,
