@@ -32,6 +32,8 @@ const PROBE_SHARE: f64 = 0.2;
 const SECOND_PASS_SHARE: f64 = 0.25;
 /// The cost of adding a row of the small side, in units of `cpu_operator_cost`.
 const BUILD_SHARE: f64 = 2.0;
+/// As [`BUILD_SHARE`], for a row that is returned later. Its columns are kept and read one by one.
+const RETURNED_SHARE: f64 = 16.0;
 
 /// Offers the rows of a join of a lanes table with something smaller.
 pub fn offer(join: &Joining<'_>) {
@@ -205,10 +207,13 @@ impl Cost {
         let lanes = join.sides.lanes;
         let leading = leading_column(root, lanes);
         let tuples = lanes.tuples().max(1.0);
-        let (mut share, mut small_rows): (f64, f64) = (1.0, 0.0);
+        let (mut share, mut small_work): (f64, f64) = (1.0, 0.0);
         for (side, dimension) in join.sides.dimensions.iter().zip(&join.plan.dimensions) {
             let rows = side.small.rows();
-            small_rows += rows;
+            small_work += match dimension.kind.wants_small_rows_alone() {
+                true => rows * RETURNED_SHARE,
+                false => rows * BUILD_SHARE,
+            };
             let rules_out = is_by_column(dimension, leading) && dimension.kind.needs_match();
             if rules_out {
                 // The matching rows, and a vector of other rows around the rows of each key.
@@ -221,7 +226,7 @@ impl Cost {
         let per_row = operator * (probes + VECTOR_SHARE * filters as f64);
         let pages = f64::from(lanes.pages()) * server::seq_page_cost() * 0.1;
         Cost {
-            build: small_rows * operator * BUILD_SHARE,
+            build: small_work * operator,
             reading: join.sides.expected_passes() * share * (pages + tuples * per_row),
             rows_read: share * tuples,
         }
