@@ -41,7 +41,7 @@ SELECT count(*) FROM m WHERE price > n;
 SELECT count(*) FROM m WHERE length(host) > n;
 SELECT count(*) FROM m WHERE random() < 2;
 SELECT sum(price) FROM m;
-SELECT count(DISTINCT upper(host)) FROM m;
+SELECT array_agg(host ORDER BY ts) FROM m;
 SELECT string_agg(host, ',' ORDER BY host) FROM m;
 SELECT host, ok, count(*) FROM m GROUP BY GROUPING SETS ((host), (ok));
 SELECT count(*) FROM (SELECT price, count(*) FROM m GROUP BY price) prices;
