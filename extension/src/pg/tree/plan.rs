@@ -72,6 +72,8 @@ views! {
         flags: u32;
         /// The range-table index of the table that is scanned; 0 if the node stands for more than a scan.
         scanned_index = scan.scanrelid: u32;
+        /// How many rows the planner expects.
+        expected_rows = scan.plan.plan_rows: f64;
         /// Whether several processes execute the plan, each of which returns a part of the rows.
         is_parallel_aware = scan.plan.parallel_aware: bool;
     } {

@@ -51,6 +51,9 @@ struct Argument {
     column: NumberColumn,
 }
 
+/// From so many rows on, room is made for them.
+const ROWS_TO_EXPECT: f64 = 65_536.0;
+
 /// The rows.
 pub struct PartitionedInput {
     source: VectorSource,
@@ -140,6 +143,21 @@ impl PartitionedInput {
             parts: None,
             row_bytes,
         })
+    }
+
+    /// Makes room for the rows that are expected if they are many, where that is no more than a quarter of so many bytes.
+    /// So columns need not grow, which copies them.
+    pub fn expect(&mut self, rows: f64, limit: usize) {
+        if self.first.is_some() || rows < ROWS_TO_EXPECT {
+            return;
+        }
+        let columns = 1 + self.orders.len() + self.arguments.iter().flatten().count();
+        let most = limit / 4 / (columns * size_of::<u64>());
+        let rows = (rows as usize).min(most);
+        arrange::expect_partitions(rows, &mut self.partitions);
+        self.orders.iter_mut().for_each(|key| key.expect(rows));
+        let arguments = self.arguments.iter_mut().flatten();
+        arguments.for_each(|argument| argument.column.reserve(rows));
     }
 
     /// Reads all rows, or if `can_divide` and they and the results would take more than so many bytes, those of a first

@@ -124,6 +124,11 @@ impl OrderKey {
         Ok(())
     }
 
+    /// Makes room for so many rows.
+    pub fn expect(&mut self, rows: usize) {
+        self.key.keys.reserve(rows);
+    }
+
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         let of_texts = match &self.source {

@@ -117,6 +117,7 @@ impl PartitionedRows {
         let first = RankCondition::first_rows(&conditions, &calls_of(&plan)?, plan.orders.len());
         let mut input = PartitionedInput::begin(&plan, node, &kept, first)?;
         let limit = stand_in::memory_limit().min(BYTES_MAX);
+        input.expect(node.plan().expected_rows(), limit);
         let fits = input
             .read(limit, reader.is_none_or(|reader| reader.takes_parts))
             .unwrap_or_else(|failure| error::evaluation(failure));
