@@ -1,20 +1,25 @@
 //! Codes of values of any type that has a hash: equal values have the same code.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use pgrx::pg_sys::{self, Datum};
 
 use super::hashed_type::HashedType;
 use super::memory::Memory;
+use crate::pg::columns::{collation_of, type_of};
+use crate::pg::{catalog, datum};
 
 /// Values that were met, and their codes, which count from 0. NULL has a code too.
 pub struct ValueCodes {
     hashed_type: HashedType,
+    /// Whether values are texts that are equal if their bytes are.
+    are_texts: bool,
     /// Memory that values are copied to. It lives until the node is restarted.
     memory: Memory,
     null: Option<u32>,
-    /// Codes by the hashes of their values.
-    by_hash: HashMap<u32, Vec<u32>>,
+    hasher: DefaultHashBuilder,
+    by_hash: HashTable<Entry>,
     /// Codes by the bits of values that are passed by value.
     by_bits: HashMap<usize, u32>,
     values: Vec<Option<Datum>>,
@@ -22,14 +27,27 @@ pub struct ValueCodes {
     copied_bytes: usize,
 }
 
+/// The code of a value, and the value's hash.
+#[derive(Clone, Copy)]
+struct Entry {
+    hash: u64,
+    code: u32,
+}
+
 impl ValueCodes {
     /// No code is given yet. Values are of the type of an expression.
     pub fn new(expression: *mut pg_sys::Node, memory: Memory) -> ValueCodes {
+        let base = catalog::base_type(type_of(expression));
+        let collation = collation_of(expression);
+        let is_text = matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID);
+        let is_bytes = collation != pg_sys::InvalidOid && catalog::is_deterministic(collation);
         ValueCodes {
             hashed_type: HashedType::of(expression),
+            are_texts: is_text && is_bytes,
             memory,
             null: None,
-            by_hash: HashMap::new(),
+            hasher: DefaultHashBuilder::default(),
+            by_hash: HashTable::new(),
             by_bits: HashMap::new(),
             values: Vec::new(),
             copied_bytes: 0,
@@ -56,31 +74,36 @@ impl ValueCodes {
         code
     }
 
-    /// The code of a value by the functions of its type.
+    /// The code of a value by the bytes of texts, or by the functions of another type.
     fn hashed_code(&mut self, value: Datum) -> u32 {
-        let next = self.values.len() as u32;
-        let hashed_type = &mut self.hashed_type;
-        let codes = self.by_hash.entry(hashed_type.hash(value)).or_default();
-        for &code in codes.iter() {
-            if let Some(known) = self.values[code as usize]
-                && hashed_type.are_equal(known, value)
-            {
-                return code;
-            }
+        let (hashed_type, values) = (&mut self.hashed_type, &self.values);
+        let hash = match self.are_texts {
+            true => self.hasher.hash_one(datum::payload(value)),
+            false => self.hasher.hash_one(hashed_type.hash(value)),
+        };
+        let found = self.by_hash.find(hash, |entry| {
+            let is_same = |known: Datum| match self.are_texts {
+                true => datum::payload(known) == datum::payload(value),
+                false => hashed_type.are_equal(known, value),
+            };
+            entry.hash == hash && values[entry.code as usize].is_some_and(is_same)
+        });
+        if let Some(entry) = found {
+            return entry.code;
         }
-        codes.push(next);
-        let layout = hashed_type.layout();
+        let code = self.values.len() as u32;
+        let entry = Entry { hash, code };
+        self.by_hash.insert_unique(hash, entry, |entry| entry.hash);
+        let layout = self.hashed_type.layout();
         self.copied_bytes += layout.copied_bytes(value);
         self.values.push(Some(self.memory.copy(value, layout)));
-        next
+        code
     }
 
-    /// Bytes of memory, roughly.
+    /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        /// An entry of `by_hash` with its list of one code, and an element of `values`.
-        const VALUE_BYTES: usize = 80;
-        let by_bits = self.by_bits.capacity() * (size_of::<(usize, u32)>() + 1);
-        self.copied_bytes + by_bits + self.values.len() * VALUE_BYTES
+        let tables = self.by_hash.allocation_size() + self.by_bits.allocation_size();
+        self.copied_bytes + tables + self.values.capacity() * size_of::<Option<Datum>>()
     }
 
     /// The values by code; `None` is NULL.
@@ -96,7 +119,7 @@ impl ValueCodes {
     /// Forgets all values, whose memory the caller then resets. Codes count from 0 again.
     pub fn clear(&mut self) {
         self.null = None;
-        self.by_hash = HashMap::new();
+        self.by_hash = HashTable::new();
         self.by_bits = HashMap::new();
         self.values = Vec::new();
         self.copied_bytes = 0;
