@@ -255,15 +255,64 @@ impl OfRow {
     }
 }
 
+/// Tombstones by their rows. Rows are mostly deleted in ascending order, so those of the last rows are a list.
+#[derive(Default)]
+struct ByRow {
+    first: BTreeMap<u64, OfRow>,
+    /// One for each row, ascending. The rows are greater than those of `first`.
+    last: Vec<Tombstone>,
+    /// Rows from this one on have none.
+    end_row: u64,
+}
+
+impl ByRow {
+    fn add(&mut self, tombstone: &Tombstone) {
+        if tombstone.row >= self.end_row {
+            self.end_row = tombstone.row + 1;
+            self.last.push(*tombstone);
+            return;
+        }
+        let last = self.last.drain(..);
+        self.first.extend(last.map(|it| (it.row, OfRow::One(it))));
+        match self.first.entry(tombstone.row) {
+            Entry::Vacant(place) => {
+                place.insert(OfRow::One(*tombstone));
+            }
+            Entry::Occupied(place) => place.into_mut().push(*tombstone),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.last.is_empty()
+    }
+
+    fn of_row(&self, row: u64) -> &[Tombstone] {
+        match self.last.first() {
+            _ if row >= self.end_row => &[],
+            Some(first) if row >= first.row => {
+                let place = self.last.binary_search_by_key(&row, |it| it.row);
+                place.map_or(&[], |place| std::slice::from_ref(&self.last[place]))
+            }
+            _ => self.first.get(&row).map_or(&[], OfRow::as_slice),
+        }
+    }
+
+    fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &[Tombstone])> {
+        let first = self.first.range(from..to);
+        let first = first.map(|(row, list)| (*row, list.as_slice()));
+        let place_of = |row| self.last.partition_point(|it| it.row < row);
+        let last = &self.last[place_of(from)..place_of(to)];
+        first.chain(last.iter().map(|it| (it.row, std::slice::from_ref(it))))
+    }
+}
+
 /// This backend's copy of one relation's tombstones.
 #[derive(Default)]
 pub struct Tombstones {
     generation: u64,
     parts: Rc<Parts>,
     position: Position,
-    by_row: BTreeMap<u64, OfRow>,
-    /// Rows from this one on have no tombstones: rows are mostly deleted in ascending order.
-    end_row: u64,
+    by_row: ByRow,
     used: u64,
 }
 
@@ -358,17 +407,7 @@ impl Tombstones {
     fn note(&mut self, at: Position, tombstone: &Tombstone) {
         if self.position == at {
             self.position.index += 1;
-            self.add(tombstone);
-        }
-    }
-
-    fn add(&mut self, tombstone: &Tombstone) {
-        self.end_row = self.end_row.max(tombstone.row + 1);
-        match self.by_row.entry(tombstone.row) {
-            Entry::Vacant(place) => {
-                place.insert(OfRow::One(*tombstone));
-            }
-            Entry::Occupied(place) => place.into_mut().push(*tombstone),
+            self.by_row.add(tombstone);
         }
     }
 
@@ -380,7 +419,7 @@ impl Tombstones {
                 .of_row(tombstone.row)
                 .is_some_and(|part| part.outlives(number(bytes, index)));
             if tombstone.kind != kind::VOID && !is_outlived {
-                self.add(&tombstone);
+                self.by_row.add(&tombstone);
             }
         }
     }
@@ -392,20 +431,57 @@ impl Tombstones {
 
     /// The tombstones of one row, oldest first.
     pub fn of_row(&self, row: u64) -> &[Tombstone] {
-        if row >= self.end_row {
-            return &[];
-        }
-        self.by_row.get(&row).map_or(&[], OfRow::as_slice)
+        self.by_row.of_row(row)
     }
 
     /// All tombstones of the rows `[from, to)`, by row.
     pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &[Tombstone])> {
-        self.by_row
-            .range(from..to)
-            .map(|(row, list)| (*row, list.as_slice()))
+        self.by_row.range(from, to)
     }
 }
 
 thread_local! {
     static USES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows in the order in which their tombstones come, and whether they are found as in a plain list.
+    fn are_found(rows: &[u64]) {
+        let mut by_row = ByRow::default();
+        let mut plain: BTreeMap<u64, Vec<Tombstone>> = BTreeMap::new();
+        for (number, &row) in (0..).zip(rows) {
+            let tombstone = Tombstone {
+                row,
+                next_row: 0,
+                xmax: number,
+                cmax: 0,
+                kind: kind::DELETE,
+                mode: 0,
+                flags: 0,
+            };
+            by_row.add(&tombstone);
+            plain.entry(row).or_default().push(tombstone);
+            for row in 0..12 {
+                let list = plain.get(&row).map_or(&[][..], Vec::as_slice);
+                assert_eq!(by_row.of_row(row), list, "{rows:?} at {row}");
+                let found: Vec<_> = by_row.range(row.min(9), 9).collect();
+                let wanted = plain.iter().filter(|(it, _)| (row..9).contains(it));
+                let wanted: Vec<_> = wanted.map(|(it, list)| (*it, list.as_slice())).collect();
+                assert_eq!(found, wanted, "{rows:?} from {row}");
+            }
+            assert!(!by_row.is_empty());
+        }
+    }
+
+    #[test]
+    fn tombstones_are_found_in_whatever_order_they_came() {
+        are_found(&[1, 2, 5, 9, 10]);
+        are_found(&[1, 2, 2, 3, 3, 8]);
+        are_found(&[5, 7, 3, 8, 10, 7, 1, 11, 0, 11, 5]);
+        are_found(&[10, 9, 8, 2, 1, 0]);
+        assert!(ByRow::default().is_empty());
+    }
 }
