@@ -233,6 +233,51 @@ proptest! {
 }
 
 #[test]
+fn a_late_vector_matters_to_groups_that_it_begins_and_to_early_rows() {
+    let mut source = Source(1);
+    let rows = (VECTORS * VECTOR_ROWS) as i64;
+    // The last rows have a group of their own. One row of the last vector may come before all others.
+    let group = |row: i64| if row < rows - 10 { row % 3 } else { 7 };
+    let early = rows - 101;
+    for has_early in [false, true] {
+        let time = |row: i64| if has_early && row == early { -1 } else { row };
+        let values = |of: &dyn Fn(i64) -> i64| -> Vec<_> {
+            (0..rows).map(|row| Some(Scalar(of(row) as u64))).collect()
+        };
+        let mut lanes = TestLanes::of(vec![
+            Column::numbers(NumberType::I64, &values(&time), &mut source),
+            Column::numbers(NumberType::I16, &values(&group), &mut source),
+        ]);
+        let order = Order {
+            descending: false,
+            nulls_first: false,
+        };
+        let by = SortBy::Number(Value::Column(NumberType::I64, 0));
+        let mut best = BestOfGroup::new(vec![SortKey { by, order }]);
+        let key = Key::Number(Value::Column(NumberType::I16, 1));
+        let mut groups = Aggregation::new(vec![key], Vec::new());
+        let selection = Selection::first(VECTOR_ROWS);
+        for vector in 0..VECTORS {
+            (lanes.place, lanes.rows) = (vector * VECTOR_ROWS, VECTOR_ROWS);
+            let first = lanes.place as u64;
+            lanes.with_frame(|frame| {
+                let (grouping, count) = groups.grouping(frame, &selection).unwrap();
+                best.offer(frame, first, &selection, &grouping, count, |_| Some(0))
+                    .unwrap();
+            });
+        }
+        let of_old = (0..3).map(|row| match has_early && group(row) == group(early) {
+            true => early,
+            false => row,
+        });
+        let mut wanted: Vec<u64> = of_old.chain([rows - 10]).map(|row| row as u64).collect();
+        wanted.sort_unstable();
+        let found: Vec<u64> = best.rows().into_iter().map(|(row, _)| row).collect();
+        assert_eq!(found, wanted);
+    }
+}
+
+#[test]
 fn vectors_that_cannot_matter_are_skipped() {
     let mut source = Source(1);
     let values = |nulls: bool| -> Vec<Option<Scalar>> {
