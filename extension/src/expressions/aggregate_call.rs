@@ -6,7 +6,6 @@ use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
 use lanes_columnar::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
-use lanes_columnar::aggregate::wide_moments::WideMoments;
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Argument, Key};
 use lanes_columnar::vector::number::{Number, NumberType};
 use lanes_columnar::with_number;
@@ -18,6 +17,7 @@ use super::row_function::KeysByCode;
 use super::transition_state::TransitionState;
 use super::translate::{Translation, Translator, number_type, text_column};
 use super::uuid_quals::uuid_column;
+use super::variance_call::{spread_of, variance};
 use super::{
     bit_call, bucket_call, coded_count, distinct_count, epoch_bucket, percentile, text_extreme,
 };
@@ -105,8 +105,9 @@ pub fn aggregate(
         return Ok((aggregate, Shape::BigInt));
     }
     let ordered = Ordered::of(call, arrival);
-    // Distinct values are ordered by themselves.
-    if !is_percentile && !is_distinct(call) && !ordered.is_respected(call) {
+    // PostgreSQL passes distinct values in their order, which matters to sums of floats alone.
+    let is_any_order = is_percentile || is_distinct(call) && !adds_floats(call);
+    if !is_any_order && !ordered.is_respected(call) {
         return Err(format!("ORDER BY in {}", name()));
     }
     let (argument, accumulator, shape) = match (is_percentile, &arguments[..]) {
@@ -209,6 +210,17 @@ fn is_distinct(call: Aggref<'_>) -> bool {
     let is_same =
         end_of(function).is_some() || matches!(function, F_BOOL_AND | F_EVERY | F_BOOL_OR);
     !call.aggdistinct().is_empty() && !is_same
+}
+
+/// Whether an aggregate of the engine adds floats, so that their order changes the result.
+fn adds_floats(call: Aggref<'_>) -> bool {
+    use pg_sys::*;
+    let function = call.aggfnoid().to_u32();
+    let is_sum = matches!(
+        function,
+        F_SUM_FLOAT4 | F_SUM_FLOAT8 | F_AVG_FLOAT4 | F_AVG_FLOAT8
+    );
+    is_sum || spread_of(function).is_some_and(|(number, _)| number.is_float())
 }
 
 /// Whether an aggregate keeps values of its rows: many of them may be in one group.
@@ -328,61 +340,8 @@ pub fn end_of(function: u32) -> Option<End> {
     }
 }
 
-/// Whether a variance is of a sample, and whether its root is the result.
-pub(super) type Spread = (bool, bool);
-
-/// The type of numbers whose variance or deviation an aggregate, by its OID, computes.
-pub(super) fn spread_of(function: u32) -> Option<(NumberType, Spread)> {
-    use NumberType::{F32, F64, I16, I32, I64};
-    use pg_sys::*;
-    Some(match function {
-        F_VAR_POP_INT2 => (I16, (false, false)),
-        F_VAR_POP_INT4 => (I32, (false, false)),
-        F_VAR_POP_FLOAT4 => (F32, (false, false)),
-        F_VAR_POP_FLOAT8 => (F64, (false, false)),
-        F_VAR_SAMP_INT2 | F_VARIANCE_INT2 => (I16, (true, false)),
-        F_VAR_SAMP_INT4 | F_VARIANCE_INT4 => (I32, (true, false)),
-        F_VAR_SAMP_FLOAT4 | F_VARIANCE_FLOAT4 => (F32, (true, false)),
-        F_VAR_SAMP_FLOAT8 | F_VARIANCE_FLOAT8 => (F64, (true, false)),
-        F_STDDEV_POP_INT2 => (I16, (false, true)),
-        F_STDDEV_POP_INT4 => (I32, (false, true)),
-        F_STDDEV_POP_FLOAT4 => (F32, (false, true)),
-        F_STDDEV_POP_FLOAT8 => (F64, (false, true)),
-        F_STDDEV_SAMP_INT2 | F_STDDEV_INT2 => (I16, (true, true)),
-        F_STDDEV_SAMP_INT4 | F_STDDEV_INT4 => (I32, (true, true)),
-        F_STDDEV_SAMP_FLOAT4 | F_STDDEV_FLOAT4 => (F32, (true, true)),
-        F_STDDEV_SAMP_FLOAT8 | F_STDDEV_FLOAT8 => (F64, (true, true)),
-        F_VAR_POP_INT8 => (I64, (false, false)),
-        F_VAR_SAMP_INT8 | F_VARIANCE_INT8 => (I64, (true, false)),
-        F_STDDEV_POP_INT8 => (I64, (false, true)),
-        F_STDDEV_SAMP_INT8 | F_STDDEV_INT8 => (I64, (true, true)),
-        _ => return None,
-    })
-}
-
-/// A variance or deviation of numbers of a type.
-fn variance(
-    translator: &mut Translator,
-    argument: Expr<'_>,
-    number: NumberType,
-    (sample, root): Spread,
-) -> Translation<Parts> {
-    let moment = Moment::Variance { sample, root };
-    let shape = Shape::Moment(moment);
-    match number {
-        NumberType::I16 => integers::<i16>(translator, argument, IntegerResult::Moments, shape),
-        NumberType::I32 => integers::<i32>(translator, argument, IntegerResult::Moments, shape),
-        NumberType::F32 => moments::<f32>(translator, argument, moment),
-        NumberType::F64 => moments::<f64>(translator, argument, moment),
-        NumberType::I64 => {
-            let value = self::number(translator, argument, number)?;
-            Ok((value, Box::new(WideMoments::default()), shape))
-        }
-    }
-}
-
 /// An argument that must be a number of a type.
-fn number(
+pub(super) fn number(
     translator: &mut Translator,
     argument: Expr<'_>,
     wanted: NumberType,
@@ -395,7 +354,7 @@ fn number(
 }
 
 /// A sum, an average or a variance of integers.
-fn integers<T: Number>(
+pub(super) fn integers<T: Number>(
     translator: &mut Translator,
     argument: Expr<'_>,
     shape: IntegerResult,
@@ -418,7 +377,7 @@ where
 }
 
 /// An average or a variance of floats.
-fn moments<T: Number>(
+pub(super) fn moments<T: Number>(
     translator: &mut Translator,
     argument: Expr<'_>,
     moment: Moment,
@@ -502,7 +461,7 @@ pub fn key(translator: &mut Translator, expr: Expr<'_>) -> Translation<(Key, Key
 }
 
 /// Whether values of a type are equal exactly if the engine finds them equal: texts are if their bytes are.
-fn is_grouped_by_bytes(type_of: pg_sys::Oid) -> bool {
+pub(super) fn is_grouped_by_bytes(type_of: pg_sys::Oid) -> bool {
     let base = catalog::base_type(type_of);
     let is_text = matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID);
     is_text || matches!(base, pg_sys::BOOLOID | pg_sys::UUIDOID) || number_type(base).is_some()

@@ -20,7 +20,8 @@
 //! | [`shared_state`] | aggregates that are computed from one state |
 //! | [`aggregate_call`] | calls of aggregates, and keys of groups |
 //! | [`lanes_aggregate`], [`over_time`], [`percentile`] | calls of this extension's aggregates, and of percentiles |
-//! | [`regression`], [`bit_call`], [`text_extreme`] | calls of aggregates of pairs, of bits, and of `min` and `max` of texts |
+//! | [`regression`], [`variance_call`] | calls of aggregates of pairs, and of variances |
+//! | [`bit_call`], [`text_extreme`] | calls of aggregates of bits, and of `min` and `max` of texts |
 //! | [`bucket_call`], [`buckets`], [`epoch_bucket`] | time buckets as keys of groups |
 //! | [`choices`] | `CASE` and `COALESCE` |
 //! | [`decimals`] | expressions of `numeric`, computed with integers |
@@ -69,3 +70,4 @@ pub mod transition_state;
 pub mod translate;
 pub mod uuid_quals;
 pub mod value_quals;
+pub mod variance_call;

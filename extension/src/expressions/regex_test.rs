@@ -1,4 +1,4 @@
-//! Regular expressions that stay the same, without a call of PostgreSQL's function for most texts.
+//! Constant regular expressions, without a call of PostgreSQL's function for most texts.
 //!
 //! A pattern that the engine [reads as PostgreSQL does](Pattern) is tested by the engine on texts of ASCII characters.
 //! That PostgreSQL has the usual members of the pattern's classes, and the usual lower case, is asked once for each

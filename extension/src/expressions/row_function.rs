@@ -158,7 +158,7 @@ impl Translator {
         let argument = self.row_value(value, NumberType::I64, code)?;
         let reader = RowReader::new(&[], node).ok()?;
         let states = TransitionAggregate::new(call, functions, &[], reader, false, node);
-        let order = ValueOrder::new(clause, call.inputcollid(), node);
+        let order = ValueOrder::new(clause, value.collation(), node);
         let states = DistinctAggregate::accumulator(states, (codes, memory), order, &others);
         let argument = Argument::Distinct(Distinct::of_codes(argument));
         Some((argument, states, Shape::Datum))

@@ -1,7 +1,7 @@
 //! Which aggregates of a query are computed from one state.
 
-use super::aggregate_call::spread_of;
 use super::regression::OfPairs;
+use super::variance_call::spread_of;
 use crate::pg::tree::Aggref;
 
 /// Whether two calls compute their results from equal states of the engine: PostgreSQL found that they have one state,

@@ -16,7 +16,8 @@
 //! [`conflict`].
 //!
 //! Indexes do need tuple ids. So an INSERT into a table with indexes gathers only if it is the only
-//! such statement of its frame, and only from its row number [`SINGLE_ROWS`] on. From then on the
+//! such statement of its frame, and only after a number of single rows: [`SINGLE_ROWS`], or
+//! [`SINGLE_ROWS_PASSING_OVER`] with ON CONFLICT DO NOTHING. From then on the
 //! executor is shown no indexes, and this module makes the index entries after the rows
 //! ([`crate::pg::insert_indexes`]), as COPY does.
 //!
@@ -31,7 +32,8 @@
 //!
 //! | event | effect on the batch |
 //! |---|---|
-//! | a key is there already, or twice in the batch | the ERROR of the constraint, when the batch is written; the rows go with the (sub)transaction |
+//! | a key is there already, or twice in the batch, with ON CONFLICT DO NOTHING | the row is passed over: see [`conflict`] |
+//! | a key is there already, or twice in the batch, otherwise | the ERROR of the constraint, when the batch is written; the rows go with the (sub)transaction |
 //! | another transaction has inserted the key | the check waits for it, holding no lock but those of transactions |
 //! | a later row of the statement fails first | its ERROR; what was gathered is forgotten |
 //! | a crash or an abort between rows and entries | rows whose transaction aborted, without entries, which VACUUM frees |

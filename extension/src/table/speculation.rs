@@ -5,7 +5,7 @@
 //! the inserting transaction ends: two transactions that waited for each other's end would deadlock. It
 //! waits for the *token* that PostgreSQL gave the row.
 //!
-//! A transaction has such rows of one table at a time, mostly one, and needs their token only for a moment. So tokens
+//! At any time a transaction has such rows in one table only, mostly a single row, and needs their token for a moment. So tokens
 //! are in shared memory and not in the table: a list with one element for each backend that is
 //! speculating. A row that is taken back gets a deletion that everybody sees, although its transaction
 //! continues.

@@ -57,6 +57,11 @@ SELECT pg_temp.same('SELECT k, array_agg(DISTINCT date_trunc(''day'', ts)), stri
 SELECT pg_temp.same('SELECT ts, array_agg(DISTINCT k), string_agg(DISTINCT upper(k), '','') FROM r GROUP BY ts');
 SELECT pg_temp.same('SELECT array_agg(DISTINCT k), string_agg(DISTINCT k, '','') FROM none');
 SELECT pg_temp.same('SELECT count(DISTINCT k ORDER BY k DESC), array_agg(DISTINCT k ORDER BY k DESC) FROM r');
+-- The order of DISTINCT is that of the value, whatever the other arguments' collation is. Sums of floats keep ORDER BY.
+SELECT pg_temp.same('SELECT string_agg(DISTINCT v, '','' COLLATE "C"), string_agg(DISTINCT v COLLATE "C", '','') FROM (SELECT CASE WHEN g < 3 THEN upper(k) ELSE k END AS v FROM r) q');
+SELECT pg_temp.same('SELECT sum(DISTINCT i ORDER BY i DESC), sum(DISTINCT f ORDER BY f DESC) FROM r');
+SELECT pg_temp.same('SELECT count(DISTINCT (g, ''{}''::json)) FROM r WHERE false');
+SELECT count(DISTINCT (g, '{}'::json)) FROM r;
 -- Errors are raised for rows that pass the filter alone.
 SELECT array_agg(DISTINCT 1 / s) FILTER (WHERE s > 0) FROM r;
 SELECT array_agg(DISTINCT 1 / s) FROM r;
@@ -83,6 +88,8 @@ SELECT pg_temp.same('SELECT g, count(DISTINCT k) FROM many GROUP BY g');
 SELECT pg_temp.same('SELECT g, count(DISTINCT (k, i)) FROM many GROUP BY g');
 SELECT pg_temp.same('SELECT count(DISTINCT upper(k)) FROM many');
 SELECT pg_temp.same('SELECT g, array_agg(DISTINCT k) FROM many GROUP BY g');
+-- Few values that take much memory in many groups.
+SELECT pg_temp.same('SELECT i % 500, md5(string_agg(DISTINCT repeat(''x'', 100 + g), '','')) FROM many GROUP BY 1');
 -- The same in memory.
 RESET work_mem;
 SELECT pg_temp.same('SELECT count(DISTINCT (k, i)), count(DISTINCT (i, g)), count(DISTINCT upper(k)), count(DISTINCT k || g) FROM many');

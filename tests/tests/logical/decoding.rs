@@ -110,6 +110,14 @@ fn rows_that_are_inserted() {
         "",
     );
     assert_eq!((count(&lines, "INSERT"), count(&lines, "UPDATE")), (3, 1));
+    // Rows that are written together, some of whose keys are there.
+    let lines = twin(
+        &mut client,
+        "INSERT INTO S.t (id) SELECT i FROM generate_series(3000, 3099) i ON CONFLICT DO NOTHING;;\
+         INSERT INTO S.t (id) SELECT i FROM generate_series(3050, 3149) i ON CONFLICT (id) DO NOTHING",
+        "",
+    );
+    assert_eq!(count(&lines, "INSERT"), 150);
     twin(
         &mut client,
         "CREATE TABLE S.none (); INSERT INTO S.none DEFAULT VALUES",

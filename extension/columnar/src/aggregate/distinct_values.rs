@@ -12,7 +12,7 @@ pub trait ValueTaker {
     /// The codes of all values in the order of the values.
     fn ordered_codes(&mut self) -> Vec<u32>;
 
-    /// Takes all values of a group, by their codes, in order. No value is added to the group before or after.
+    /// Takes values of a group, by their codes, in order. The values of a group come one call after the other.
     fn take(&mut self, group: usize, codes: &[u32]);
 
     /// The result for a group.
@@ -21,9 +21,15 @@ pub trait ValueTaker {
     /// Removes all groups and values.
     fn clear(&mut self);
 
-    /// Bytes of memory.
+    /// Bytes of memory, but for those that values in groups will take.
     fn bytes(&self) -> usize;
+
+    /// Bytes that a value takes in the state of its group, on average.
+    fn bytes_taken(&self) -> usize;
 }
+
+/// Values of a group that are handed over at a time.
+const TAKEN: usize = 64;
 
 /// An aggregate of distinct values. The rows that are added have the codes of values as their argument, a number of 64
 /// bits, and each code once in a group.
@@ -74,11 +80,15 @@ impl<T: ValueTaker> Accumulator for DistinctValues<T> {
             *pair = *pair >> 32 << 32 | u64::from(ranks[*pair as u32 as usize]);
         }
         pairs.sort_unstable();
-        let mut codes = Vec::new();
+        let mut codes = [0; TAKEN];
         for of_group in pairs.chunk_by(|a, b| a >> 32 == b >> 32) {
-            codes.clear();
-            codes.extend(of_group.iter().map(|pair| ordered[*pair as u32 as usize]));
-            self.taker.take((of_group[0] >> 32) as usize, &codes);
+            for some in of_group.chunks(TAKEN) {
+                for (code, pair) in codes.iter_mut().zip(some) {
+                    *code = ordered[*pair as u32 as usize];
+                }
+                let group = (some[0] >> 32) as usize;
+                self.taker.take(group, &codes[..some.len()]);
+            }
         }
     }
 
@@ -96,8 +106,9 @@ impl<T: ValueTaker> Accumulator for DistinctValues<T> {
     }
 
     fn bytes(&self) -> usize {
-        // The pairs and the ranks exist together.
-        self.pairs.capacity() * size_of::<u64>() + self.taker.bytes()
+        // The states of groups are made at the end, when it is too late to find that they need too much memory.
+        let of_states = self.pairs.len() * self.taker.bytes_taken();
+        self.pairs.capacity() * size_of::<u64>() + of_states + self.taker.bytes()
     }
 }
 
@@ -143,6 +154,10 @@ mod tests {
         }
 
         fn bytes(&self) -> usize {
+            0
+        }
+
+        fn bytes_taken(&self) -> usize {
             0
         }
     }

@@ -24,6 +24,8 @@ use crate::interrupt;
 const DEPTH_MAX: usize = 50;
 /// Atoms of a pattern with its repetitions written out, at most. PostgreSQL refuses patterns of several thousand.
 const SIZE_MAX: usize = 1000;
+/// Whoever waits for the query to stop waits for so many bytes, and the text after them.
+const CHECKED_BYTES: usize = 1 << 20;
 /// The greatest count of a repetition, as PostgreSQL has it.
 const COUNT_MAX: usize = 255;
 
@@ -369,8 +371,13 @@ impl TextTest for Matches {
     }
 
     fn hold(&mut self, items: &[Item<'_>], found: &mut [bool]) {
-        interrupt::check();
+        let mut unchecked = CHECKED_BYTES;
         for (item, found) in items.iter().zip(found) {
+            unchecked += item.payload().len();
+            if unchecked >= CHECKED_BYTES {
+                interrupt::check();
+                unchecked = 0;
+            }
             *found = self.holds(*item);
         }
     }

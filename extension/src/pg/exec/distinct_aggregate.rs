@@ -2,6 +2,7 @@
 //! group, in the order of the values.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use lanes_columnar::aggregate::distinct_values::{DistinctValues, ValueTaker};
@@ -91,10 +92,12 @@ impl ValueTaker for DistinctAggregate {
         let mut ordered: Vec<u32> = (0..values.len() as u32).collect();
         ordered.sort_by(|a, b| {
             ports::CHECK_FOR_INTERRUPTS();
-            let is_before = order.is_before(values[*a as usize], values[*b as usize]);
-            match is_before {
-                true => std::cmp::Ordering::Less,
-                false => std::cmp::Ordering::Greater,
+            let (a, b) = (values[*a as usize], values[*b as usize]);
+            match (order.is_before(a, b), a.is_none() || b.is_none()) {
+                (true, _) => Ordering::Less,
+                (false, true) => Ordering::Greater,
+                (false, false) if order.is_before(b, a) => Ordering::Greater,
+                (false, false) => Ordering::Equal,
             }
         });
         ordered
@@ -122,6 +125,13 @@ impl ValueTaker for DistinctAggregate {
     }
 
     fn bytes(&self) -> usize {
-        self.states.bytes() + self.codes.borrow().bytes()
+        // Each code has a place in the order, and a rank.
+        let codes = self.codes.borrow();
+        let ranks = codes.values().len() * 2 * size_of::<u32>();
+        self.states.bytes() + codes.bytes() + ranks
+    }
+
+    fn bytes_taken(&self) -> usize {
+        self.codes.borrow().mean_bytes() + size_of::<Datum>()
     }
 }

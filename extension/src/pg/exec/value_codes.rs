@@ -106,6 +106,11 @@ impl ValueCodes {
         self.copied_bytes + tables + self.values.capacity() * size_of::<Option<Datum>>()
     }
 
+    /// Bytes of a copied value, on average.
+    pub fn mean_bytes(&self) -> usize {
+        self.copied_bytes / self.values.len().max(1)
+    }
+
     /// The values by code; `None` is NULL.
     pub fn values(&self) -> &[Option<Datum>] {
         &self.values

@@ -84,13 +84,15 @@ impl Written<'_> {
     /// jumps over this frame, which owns nothing.
     pub fn enter(self, rows: &HeldRows<Vec<Column>>) -> usize {
         let taken = self.enter_together(rows, 0..self.rows);
-        if taken == self.rows {
-            return 0;
+        let mut passed_over = 0;
+        if taken < self.rows {
+            passed_over += usize::from(!self.write_again(rows, taken));
+            for row in taken + 1..self.rows {
+                passed_over += usize::from(!self.enter_alone(rows, row));
+            }
         }
-        let mut passed_over = usize::from(!self.write_again(rows, taken));
-        for row in taken + 1..self.rows {
-            passed_over += usize::from(!self.enter_alone(rows, row));
-        }
+        // The held rows are freed next.
+        self.show(rows, 0).clear();
         passed_over
     }
 

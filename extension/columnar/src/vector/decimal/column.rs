@@ -29,7 +29,7 @@ pub struct DecimalColumn {
 /// The numbers of a whole dictionary, if all have one scale.
 #[derive(Default)]
 struct FlatCodes {
-    /// Whether somebody looked if they have.
+    /// Whether the dictionary's scales were compared.
     is_tried: bool,
     /// Empty if they have not.
     values: Vec<i64>,

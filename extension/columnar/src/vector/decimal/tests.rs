@@ -73,11 +73,12 @@ fn with_frame<T>(
 /// The decimals with each row's own scale.
 fn cells(decimals: &Decimals, rows: usize) -> Vec<Option<Decimal>> {
     let cell = |row| {
-        let scale = decimals.scale_of(row);
-        let zeros = 10_i64.pow(u32::from(decimals.scale() - scale));
-        let value = decimals.values()[row];
-        assert!(value.unsigned_abs() <= decimals.magnitude() || !decimals.valid().contains(row));
+        // Nothing of another row means anything, its scale included.
         decimals.valid().contains(row).then(|| {
+            let scale = decimals.scale_of(row);
+            let zeros = 10_i64.pow(u32::from(decimals.scale() - scale));
+            let value = decimals.values()[row];
+            assert!(value.unsigned_abs() <= decimals.magnitude());
             assert_eq!(value % zeros, 0);
             Decimal {
                 value: value / zeros,
