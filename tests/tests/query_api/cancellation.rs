@@ -4,7 +4,7 @@
 //! Nothing measures time: each test waits until PostgreSQL says that the sessions are idle, which it
 //! would not say within the patience of the tests if the query ran to its end.
 
-use super::limits::{are_idle, states};
+use super::limits::are_idle;
 use super::{START, Stage, until};
 use lanes_support::provision::DATABASE;
 use lanes_support::remote_write::{Series, body};
@@ -60,7 +60,7 @@ fn timeout(stage: &Stage, times: &[String; 2]) {
 }
 
 fn cancelled_statement(stage: &Stage, times: &[String; 2]) {
-    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'lanes-gateway query' AND state = 'active'";
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'lanes-gateway query' AND state = 'active' AND query LIKE '%promql_api%'";
     std::thread::scope(|scope| {
         let parameters = parameters(times, &[]);
         let asked = scope.spawn(move || stage.get("/api/v1/query_range", &parameters));
@@ -79,8 +79,10 @@ fn client_that_goes_away(stage: &Stage, times: &[String; 2]) {
     let mut stream = TcpStream::connect(("127.0.0.1", stage.gateway.port())).unwrap();
     let line = format!("GET /api/v1/query_range?{parameters} HTTP/1.1");
     write!(stream, "{line}\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+    // A session is active for a moment as it is taken, too.
+    let running = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'lanes-gateway query' AND state = 'active' AND query LIKE '%promql_api%'";
     until("the query runs", || {
-        states(stage).iter().any(|state| state == "active")
+        !stage.cluster.query(DATABASE, running).unwrap().is_empty()
     });
     drop(stream);
     until("the sessions are idle", || are_idle(stage));
