@@ -1,6 +1,6 @@
-// Sums of frames: of as many consecutive rows each, a frame beginning at each row. The rows of a frame are added one after the
-// other from its first to its last, so each sum is to the bit what a loop over the frame finds. Frames that follow each other
-// are summed side by side, because their sums do not depend on one another.
+// Sums of frames: of as many consecutive rows each, a frame beginning at each row. The rows of a frame are added one
+// after the other from its first to its last, so each sum is to the bit what a loop over the frame finds. Frames that
+// follow each other are summed side by side, because their sums do not depend on one another.
 
 #ifndef LANES_SIMD_FRAMES_H_
 #define LANES_SIMD_FRAMES_H_

@@ -32,8 +32,8 @@ pub struct AddedSide {
 }
 
 impl<'p> AddedJoins<'p> {
-    /// Begins without a join, for a query with sub-selects. Returns its FROM and WHERE too. `None` if it reads no table,
-    /// or cannot have more joins.
+    /// Begins without a join, for a query with sub-selects. Returns its FROM and WHERE too. `None` if it reads no
+    /// table, or cannot have more joins.
     pub fn of(query: Query<'p>) -> Option<(FromExpr<'p>, AddedJoins<'p>)> {
         let is_plain = query.hasSubLinks()
             && query.commandType() == pg_sys::CmdType::CMD_SELECT

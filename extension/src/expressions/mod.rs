@@ -13,7 +13,7 @@
 //! | [`translate`] | the translator, its columns and scalars, and expressions that are numbers |
 //! | [`predicate`] | conditions that the engine evaluates |
 //! | [`text_quals`], [`uuid_quals`] | conditions on columns of text and of uuid |
-//! | [`like_test`], [`regex_test`] | `LIKE`, `ILIKE` and regular expressions without a call of a function for each text |
+//! | [`like_test`], [`regex_test`] | `LIKE`, `ILIKE` and regular expressions without a function call for each text |
 //! | [`value_quals`] | conditions that PostgreSQL evaluates, once for each value |
 //! | [`number_functions`] | PostgreSQL's functions of numbers, by OID |
 //! | [`scalar`] | expressions without columns, which PostgreSQL evaluates once a scan |

@@ -130,8 +130,8 @@ impl Translator {
         Some((Argument::Rows, states, Shape::Datum))
     }
 
-    /// An aggregate with DISTINCT whose states PostgreSQL computes. `None` if other arguments than the first one vary, or
-    /// the order is not that of the first one.
+    /// An aggregate with DISTINCT whose states PostgreSQL computes. `None` if other arguments than the first one vary,
+    /// or the order is not that of the first one.
     fn distinct_aggregate(&mut self, call: Aggref<'_>, arguments: &[Expr<'_>]) -> Option<Parts> {
         let (&value, others) = arguments.split_first()?;
         let others: Vec<_> = others

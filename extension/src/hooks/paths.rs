@@ -133,7 +133,8 @@ fn offer_groups<'p>(root: PlannerInfo<'p>, input: RelOptInfo<'p>, output: RelOpt
 }
 
 /// Offers something over a hash join, with each of the tables that may be its lanes table. Returns the index of the one
-/// that was tried first, and why it was not offered, if it was offered with none of them; `None` if there is no such join.
+/// that was tried first, and why it was not offered, if it was offered with none of them; `None` if there is no such
+/// join.
 fn offer_joined<'p>(
     root: PlannerInfo<'p>,
     input: RelOptInfo<'p>,

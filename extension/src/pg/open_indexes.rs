@@ -191,8 +191,8 @@ impl OpenIndexes {
         }
     }
 
-    /// Makes the entries of the row that is [shown](Self::show); false: an arbiter has its key already, and the row is to
-    /// be taken back. An ERROR jumps over this frame.
+    /// Makes the entries of the row that is [shown](Self::show); false: an arbiter has its key already, and the row is
+    /// to be taken back. An ERROR jumps over this frame.
     pub fn enter_shown(self) -> bool {
         // SAFETY: everything was made by `open`. No frame here owns anything.
         unsafe { !self.insert_entries(true).0 }

@@ -214,7 +214,8 @@ pub fn forget_contents() {
     });
 }
 
-/// Forgets all tables: a transaction has ended, or files were truncated. Aborts may call this function at any time, so it neither raises errors nor allocates.
+/// Forgets all tables: a transaction has ended, or files were truncated. Aborts may call this function at any time, so
+/// it neither raises errors nor allocates.
 pub fn forget() {
     metapage::forget_written();
     let _ = KEPT.try_with(|kept| kept.try_borrow_mut().map(|mut kept| kept.clear()));

@@ -32,8 +32,8 @@
 //!
 //! | event | effect on the batch |
 //! |---|---|
-//! | a key is there already, or twice in the batch, with ON CONFLICT DO NOTHING | the row is passed over: see [`conflict`] |
-//! | a key is there already, or twice in the batch, otherwise | the ERROR of the constraint, when the batch is written; the rows go with the (sub)transaction |
+//! | a key is there already, or twice in the batch | the ERROR of the constraint, when the batch is written; the rows go with the (sub)transaction |
+//! | a key is there already, with ON CONFLICT DO NOTHING | [`conflict`] passes over the row |
 //! | another transaction has inserted the key | the check waits for it, holding no lock but those of transactions |
 //! | a later row of the statement fails first | its ERROR; what was gathered is forgotten |
 //! | a crash or an abort between rows and entries | rows whose transaction aborted, without entries, which VACUUM frees |
@@ -88,7 +88,8 @@ struct Frame {
 /// first row that fails.
 const SINGLE_ROWS: usize = 64;
 
-/// The same for ON CONFLICT DO NOTHING, where a row that is written by itself costs more.
+/// The number of rows that INSERT … ON CONFLICT DO NOTHING writes one by one into a table with indexes before it gathers
+/// rows. It is smaller than [`SINGLE_ROWS`], because a single row costs more here.
 const SINGLE_ROWS_PASSING_OVER: usize = 16;
 
 /// What a frame gathers.

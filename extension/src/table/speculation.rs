@@ -5,10 +5,9 @@
 //! the inserting transaction ends: two transactions that waited for each other's end would deadlock. It
 //! waits for the *token* that PostgreSQL gave the row.
 //!
-//! At any time a transaction has such rows in one table only, mostly a single row, and needs their token for a moment. So tokens
-//! are in shared memory and not in the table: a list with one element for each backend that is
-//! speculating. A row that is taken back gets a deletion that everybody sees, although its transaction
-//! continues.
+//! At any time a transaction has such rows in one table only, mostly a single row, and needs their token for a moment.
+//! So tokens are in shared memory and not in the table: a list with one element for each backend that is speculating. A
+//! row that is taken back gets a deletion that everybody sees, although its transaction continues.
 
 use std::cell::Cell;
 use std::ops::Range;

@@ -69,7 +69,8 @@ impl RowAccess for LanesTable {
 
     fn complete_speculation(table: OpenTable<'_>, slot: Slot<'_>, stays: bool) {
         speculation::complete(table, slot, stays);
-        // The executor asks the indexes once more for the keys of a row that was taken back, so it still has to see them.
+        // The executor asks the indexes once more for the keys of a row that was taken back, so it still has to see
+        // them.
         if stays {
             pending_rows::note_single_row(table);
         }

@@ -42,8 +42,8 @@ impl Chains {
         id as usize == self.ends.len()
     }
 
-    /// The first row from `row` on that is not `done`, among those with its keys; [`NO_ROW`] if there is none. A row that
-    /// is done then leads straight there, so that rows that are done are passed once.
+    /// The first row from `row` on that is not `done`, among those with its keys; [`NO_ROW`] if there is none. A row
+    /// that is done then leads straight there, so that rows that are done are passed once.
     #[inline]
     pub(super) fn first_open(&mut self, row: u32, done: &[bool]) -> u32 {
         let mut open = row;

@@ -393,8 +393,8 @@ impl EqualJoin {
         });
     }
 
-    /// Goes on to the next row that is not `done` for each selected left row that is at such a row; left rows that have no
-    /// more leave the selection. Rows that are done have to stay so until [`Self::clear`].
+    /// Goes on to the next row that is not `done` for each selected left row that is at such a row; left rows that have
+    /// no more leave the selection. Rows that are done have to stay so until [`Self::clear`].
     ///
     /// # Panics
     /// If there are fewer marks than small rows.

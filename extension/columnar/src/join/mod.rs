@@ -24,7 +24,8 @@
 //! - [`joined_column`]: the columns of the matches.
 //! - [`equal`]: joins without a time: the rows of a small side that have equal keys. [`found`]: the
 //!   match of each row. [`key_set`]: the values by which zones rule out vectors. [`key_codes`]:
-//!   keys that are not lanes, as numbers. `chains`: the rows of each key. `equal_key`: one key. `many_keys`: the keys of many rows.
+//!   keys that are not lanes, as numbers. `chains`: the rows of each key. `equal_key`: one key. `many_keys`: the keys
+//!   of many rows.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series,
 //! which then has no rows for them; a NULL key or bound matches nothing, except for keys of `IS NOT

@@ -82,8 +82,8 @@ impl BestOfGroup {
         Ok(())
     }
 
-    /// Whether each selected row comes after the row that its group has. Where rows come in their order, that is soon so
-    /// for all vectors.
+    /// Whether each selected row comes after the row that its group has. Where rows come in their order, that is soon
+    /// so for all vectors.
     fn is_beaten<T: Number>(&mut self, selection: &Selection, rows: usize) -> bool {
         let groups = self.firsts.len();
         if self.last.is_none() && groups <= VECTOR_ROWS {

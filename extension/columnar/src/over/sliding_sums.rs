@@ -6,8 +6,8 @@
 //! position 9:            v6 + v7 + v8 + v9
 //! ```
 //! Each sum is added from its frame's first row to its last, as PostgreSQL adds it, so it is PostgreSQL's to the last
-//! bit. The sums of positions that follow each other do not depend on one another, so [a kernel](lanes_simd::frames) adds
-//! several at once. One after the other, each addition would wait for the one before.
+//! bit. The sums of positions that follow each other do not depend on one another, so [a kernel](lanes_simd::frames)
+//! adds several at once. One after the other, each addition would wait for the one before.
 
 use std::ops::Range;
 
@@ -70,9 +70,9 @@ impl Float for f64 {
     }
 }
 
-/// Calls `visit` with the sums of the frames of some positions, in turn, and how many numbers each is of. An empty frame
-/// comes alone, and without a sum. A frame begins and ends so many positions behind the current one. If `from_zero` the sum begins with +0. False: nothing
-/// was done, because a number is NULL or a sum might overflow.
+/// Calls `visit` with the sums of the frames of some positions, in turn, and how many numbers each is of. An empty
+/// frame comes alone, and without a sum. A frame begins and ends so many positions behind the current one. If
+/// `from_zero` the sum begins with +0. False: nothing was done, because a number is NULL or a sum might overflow.
 pub fn each<T: Float>(
     column: &NumberColumn,
     order: &Arrangement,

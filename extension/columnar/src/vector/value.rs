@@ -439,8 +439,8 @@ fn shift(
     })
 }
 
-/// Computes a number for each row, including rows that are not selected. `fast` also says whether its result is doubtful.
-/// If one is, `checked` computes those of the selected rows once more.
+/// Computes a number for each row, including rows that are not selected. `fast` also says whether its result is
+/// doubtful. If one is, `checked` computes those of the selected rows once more.
 ///
 /// # Errors
 /// The errors of `checked` for a selected row.

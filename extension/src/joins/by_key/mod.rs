@@ -47,11 +47,11 @@
 //! - RIGHT, FULL and right anti joins return small rows without a match at the end of each batch, in vectors whose
 //!   lanes are all NULL. Right semi joins return those with a match there.
 //! - The rows of a small side are kept up to a limit (`work_mem` × `hash_mem_multiplier`). If there
-//!   are more, an INNER, RIGHT, right semi or right anti join reads the lanes table once for each batch of them, and each
-//!   left row meets each small row in exactly one batch. The other kinds have a single batch, because a
-//!   left row is known to have no match only after all small rows. SEMI and ANTI joins keep distinct
-//!   keys instead of rows. LEFT and FULL joins are offered only if all rows are expected to fit.
-//!   PostgreSQL's own plan [takes over](crate::custom_scan::stand_in) if they do not.
+//!   are more, an INNER, RIGHT, right semi or right anti join reads the lanes table once for each batch of them, and
+//!   each left row meets each small row in exactly one batch. The other kinds have a single batch, because a left row
+//!   is known to have no match only after all small rows. SEMI and ANTI joins keep distinct keys instead of rows. LEFT
+//!   and FULL joins are offered only if all rows are expected to fit. PostgreSQL's own plan [takes
+//!   over](crate::custom_scan::stand_in) if they do not.
 //! - Several processes may join, each the rows of the segments that it takes with all rows of the small sides. No other
 //!   plan can take over from a worker. So the sides that are not read in batches are tables that fit in memory as a
 //!   whole, and the join returns no small rows without a match, which each process would return.

@@ -190,8 +190,8 @@ impl<'p> Sides<'p> {
         all
     }
 
-    /// The sides of the same join of two relations with the other one as the lanes table, where rows of only one of them
-    /// are returned.
+    /// The sides of the same join of two relations with the other one as the lanes table, where rows of only one of
+    /// them are returned.
     fn exchanged(&self, root: PlannerInfo<'p>) -> Option<Sides<'p>> {
         let [side] = &self.dimensions[..] else {
             return None;

@@ -270,9 +270,9 @@ impl HashStage {
         Ok(())
     }
 
-    /// Moves on to the next small rows of the batch that the join returns without a left row, and that the conditions on
-    /// joined rows do not reject; returns their number, 0 at the end. They become the first rows of a vector whose lanes are all
-    /// NULL. All left rows have found their rows already.
+    /// Moves on to the next small rows of the batch that the join returns without a left row, and that the conditions
+    /// on joined rows do not reject; returns their number, 0 at the end. They become the first rows of a vector whose
+    /// lanes are all NULL. All left rows have found their rows already.
     ///
     /// # Errors
     /// The first error that a condition raises.

@@ -54,7 +54,7 @@ views! {
         es_jit_flags: i32;
         /// The number of rows that the statement has changed.
         processed = es_processed: u64;
-        /// The same, as of the last time that the executor returned.
+        /// The rows that all finished calls of the executor have processed together.
         #[cfg(not(feature = "pg15"))]
         total_processed = es_total_processed: u64;
     } {

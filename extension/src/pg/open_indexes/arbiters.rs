@@ -35,8 +35,9 @@ impl KeyNumbers {
 }
 
 impl OpenIndexes {
-    /// A number for each key of a row for which [`Self::have_no_key_of`] was just called. Rows with other numbers mostly
-    /// have other keys, and equal values mostly have equal bytes: the numbers are hints. An ERROR jumps over this frame.
+    /// A number for each key of a row for which [`Self::have_no_key_of`] was just called. Rows with other numbers
+    /// mostly have other keys, and equal values mostly have equal bytes: the numbers are hints. An ERROR jumps over
+    /// this frame.
     pub fn hash_keys(self, slot: Slot<'_>) -> KeyNumbers {
         let (values, nulls) = slot.read_all();
         let descriptor = slot.descriptor();
@@ -64,8 +65,8 @@ impl OpenIndexes {
         numbers
     }
 
-    /// Makes the entries of some of the held rows, one after the other, and returns the first that is to be taken back, or the
-    /// end.
+    /// Makes the entries of some of the held rows, one after the other, and returns the first that is to be taken back,
+    /// or the end.
     pub fn enter_until_taken<T>(
         self,
         rows: &HeldRows<T>,

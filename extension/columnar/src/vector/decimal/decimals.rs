@@ -122,8 +122,8 @@ impl Decimals {
         Some(())
     }
 
-    /// Takes the decimals of some rows most of which have one scale: the magnitude and the number that `simple` finds with
-    /// that scale or, failing that, the decimal that `other` finds. `None` if one of them does not fit.
+    /// Takes the decimals of some rows most of which have one scale: the magnitude and the number that `simple` finds
+    /// with that scale or, failing that, the decimal that `other` finds. `None` if one of them does not fit.
     #[inline(always)]
     pub(super) fn take_rows_of_scale(
         &mut self,
@@ -166,7 +166,8 @@ impl Decimals {
         Some(())
     }
 
-    /// Takes a number for each of some rows, with one scale. None is greater than a magnitude. False: some row has none.
+    /// Takes a number for each of some rows, with one scale. None is greater than a magnitude. False: some row has
+    /// none.
     #[inline(always)]
     pub(super) fn take_known(
         &mut self,

@@ -12,7 +12,8 @@ const DIGITS: i32 = 3;
 /// The greatest exponent of ten by which [`DIGITS`] digits may be multiplied: the product is below 10^18.
 const EXPONENT_MAX: i32 = 6;
 
-/// What is to be done with the digits of numbers of one weight.
+/// How the digits of a `numeric` become its decimal: they are multiplied or divided by a power of ten. All numbers of
+/// one weight (the place of their first digit) have the same step.
 ///
 /// A division by ten to the power of n shifts by n bits, and multiplies by the inverse of five to the power of n among
 /// the integers of 64 bits. If there is a remainder, a bit is lost by the shift, or the product is greater than any

@@ -145,8 +145,8 @@ impl PartitionedInput {
         })
     }
 
-    /// Makes room for the rows that are expected if they are many, where that is no more than a quarter of so many bytes.
-    /// So columns need not grow, which copies them.
+    /// Makes room for the rows that are expected if they are many, where that is no more than a quarter of so many
+    /// bytes. So columns need not grow, which copies them.
     pub fn expect(&mut self, rows: f64, limit: usize) {
         if self.first.is_some() || rows < ROWS_TO_EXPECT {
             return;
