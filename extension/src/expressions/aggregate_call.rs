@@ -115,21 +115,34 @@ pub fn aggregate(
         (true, []) => return Err(format!("aggregate {}", name())),
         (false, _) => builtin_or_rows(translator, call, &arguments, &ordered)?,
     };
-    let argument = match (is_distinct(call), &arguments[..]) {
-        (_, _) if matches!(argument, Argument::Rows | Argument::Distinct(_)) => argument,
-        (false, _) => argument,
-        (true, [value]) if !lanes_aggregate::is_ours(call.aggfnoid()) => {
-            let (key, _) = key(translator, *value)?;
-            Argument::Distinct(Distinct::new(argument, key))
-        }
-        (true, _) => return Err(format!("DISTINCT in {}", name())),
-    };
     let aggregate = Aggregate {
         filter,
-        argument,
+        argument: once_if_distinct(translator, call, &arguments, argument)?,
         accumulator,
     };
     Ok((aggregate, shape))
+}
+
+/// The argument of a call, each value of which counts once if the call has DISTINCT.
+fn once_if_distinct(
+    translator: &mut Translator,
+    call: Aggref<'_>,
+    arguments: &[Expr<'_>],
+    argument: Argument,
+) -> Translation<Argument> {
+    if !is_distinct(call) || matches!(argument, Argument::Rows | Argument::Distinct(_)) {
+        return Ok(argument);
+    }
+    match arguments {
+        [value] if !lanes_aggregate::is_ours(call.aggfnoid()) => {
+            let (key, _) = key(translator, *value)?;
+            Ok(Argument::Distinct(Distinct::new(argument, key)))
+        }
+        _ => {
+            let name = function_name(call.aggfnoid().to_u32());
+            Err(format!("DISTINCT in {name}"))
+        }
+    }
 }
 
 /// The aggregate whose transition state a [partial](Aggref::is_partial) call returns, and how the state becomes a

@@ -27,12 +27,8 @@ fn kind(function: u32) -> Option<(bool, bool)> {
 
 /// Whether a function, by its OID, tests a regular expression that the engine can test. Such a test raises no error.
 pub fn is_tested(function: u32, collation: Oid, pattern: TypedDatum) -> bool {
-    collation != pg_sys::InvalidOid && read(function, pattern).is_some()
-}
-
-fn read(function: u32, pattern: TypedDatum) -> Option<Pattern> {
-    let (ignores_case, _) = kind(function)?;
-    Pattern::read(&pattern.bytes()?, ignores_case)
+    let is_covered = || pattern.bytes().is_some_and(|it| Pattern::is_covered(&it));
+    collation != pg_sys::InvalidOid && kind(function).is_some() && is_covered()
 }
 
 /// The test of a function, by its OID, with a pattern for which [`is_tested`] holds.
@@ -43,18 +39,20 @@ pub fn regex_test(
     node: RunningNode,
 ) -> Option<LikeTest> {
     let (ignores_case, is_negated) = kind(function)?;
-    let read = read(function, pattern)?;
     let positive = match ignores_case {
         false => pg_sys::F_TEXTREGEXEQ,
         true => pg_sys::F_TEXTICREGEXEQ,
     };
     let others = FunctionTest::new(positive, collation, pattern, false, node)?;
-    let mut classes = read.classes().iter();
-    let is_usual = classes.all(|class| is_usual(*class, collation))
-        && (!ignores_case || lowers_ascii_alone(collation, node));
-    let test: Box<dyn TextTest> = match is_usual {
-        true => Box::new(Matches::new(read, Box::new(others))),
-        false => Box::new(others),
+    let has_usual = |read: &Pattern| {
+        let mut classes = read.classes().iter();
+        classes.all(|class| is_usual(*class, collation))
+            && (!ignores_case || lowers_ascii_alone(collation, node))
+    };
+    let read = Pattern::read(&pattern.bytes()?, ignores_case).filter(has_usual);
+    let test: Box<dyn TextTest> = match read {
+        Some(read) => Box::new(Matches::new(read, Box::new(others))),
+        None => Box::new(others),
     };
     Some((test, is_negated))
 }

@@ -76,17 +76,14 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern; `None` if it is to be left to PostgreSQL. All patterns that are read are valid there.
+    /// Whether a pattern is of the grammar. All such patterns are valid in PostgreSQL.
+    pub fn is_covered(pattern: &[u8]) -> bool {
+        Reader::read(pattern).is_some()
+    }
+
+    /// Reads a pattern. `None`: it is to be left to PostgreSQL, because it is not of the grammar, or too large.
     pub fn read(pattern: &[u8], ignores_case: bool) -> Option<Pattern> {
-        let mut reader = Reader {
-            rest: pattern,
-            written: String::new(),
-            classes: Vec::new(),
-        };
-        reader.pattern(0)?;
-        if !reader.rest.is_empty() {
-            return None;
-        }
+        let reader = Reader::read(pattern)?;
         let regex = RegexBuilder::new(&reader.written)
             .unicode(false)
             .dot_matches_new_line(true)
@@ -113,7 +110,18 @@ struct Reader<'a> {
     classes: Vec<Class>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// A reader that has read the whole pattern; `None`: the pattern is not of the grammar.
+    fn read(pattern: &'a [u8]) -> Option<Reader<'a>> {
+        let mut reader = Reader {
+            rest: pattern,
+            written: String::new(),
+            classes: Vec::new(),
+        };
+        reader.pattern(0)?;
+        reader.rest.is_empty().then_some(reader)
+    }
+
     fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }

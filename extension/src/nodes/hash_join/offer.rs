@@ -32,7 +32,8 @@ const PROBE_SHARE: f64 = 0.2;
 const SECOND_PASS_SHARE: f64 = 0.25;
 /// The cost of adding a row of the small side, in units of `cpu_operator_cost`.
 const BUILD_SHARE: f64 = 2.0;
-/// As [`BUILD_SHARE`], for a row that is returned later. Its columns are kept and read one by one.
+/// The cost of taking in a small row that is returned later, in the same unit as [`BUILD_SHARE`]. The columns of such a
+/// row are kept, and read one by one.
 const RETURNED_SHARE: f64 = 16.0;
 
 /// Offers the rows of a join of a lanes table with something smaller.
