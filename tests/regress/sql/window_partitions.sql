@@ -41,12 +41,13 @@ CREATE VIEW frames AS SELECT number, frame FROM unnest(array['', 'ROWS UNBOUNDED
 CREATE VIEW pairs AS SELECT over, frame FROM windows w JOIN frames f ON (w.number + f.number) % 17 = 0;
 CREATE FUNCTION ranks(over text) RETURNS text LANGUAGE sql AS $$
   SELECT format('SELECT id, row_number() OVER w AS a, rank() OVER w AS b, dense_rank() OVER w AS c, percent_rank() OVER w AS d, cume_dist() OVER w AS e, ntile(7) OVER w AS f,
-    lag(id) OVER w AS g, lead(k, 2) OVER w AS h, lag(x, 3, 1.5) OVER w AS i, lead(n * 2, -1, 7) OVER w AS j, lag(u, 0) OVER w AS k2, lag(c) OVER w AS l, lead(m, 1, NULL) OVER w AS m
+    lag(id) OVER w AS g, lead(k, 2) OVER w AS h, lag(x, 3, 1.5) OVER w AS i, lead(n * 2, -1, 7) OVER w AS j, lag(u, 0) OVER w AS k2, lag(c) OVER w AS l, lead(m, 1, NULL) OVER w AS m,
+    lag(x > 0) OVER w AS n, lead(n > 500 OR ok, 2, false) OVER w AS o
     FROM %%t WINDOW w AS (%s)', over)
 $$;
 SELECT over FROM windows WHERE differing(ranks(over)) <> 0;
 CREATE FUNCTION frame_values(over text, frame text) RETURNS text LANGUAGE sql AS $$
-  SELECT format('SELECT id, first_value(id) OVER w AS a, last_value(k) OVER w AS b, nth_value(x, 2) OVER w AS c, first_value(n + 1) OVER w AS d,
+  SELECT format('SELECT id, first_value(id) OVER w AS a, last_value(k) OVER w AS b, nth_value(x, 2) OVER w AS c, first_value(n + 1) OVER w AS d, last_value(x > n) OVER w AS d2, count(NOT ok) OVER w AS d3,
     count(*) OVER w AS e, count(x) OVER w AS f, count(k) OVER w AS g, count(*) FILTER (WHERE n > 300) OVER w AS h, sum(n) OVER w AS i, sum(b) OVER w AS j, sum(s) FILTER (WHERE ok) OVER w AS k2,
     avg(s) OVER w AS l, avg(b) OVER w AS m, min(n) OVER w AS o, max(ts) OVER w AS p, min(day) OVER w AS q, max(r) OVER w AS r, min(b - n) OVER w AS t
     FROM %%t WINDOW w AS (%s %s)', over, frame)

@@ -21,6 +21,8 @@ pub enum Wanted {
     Nothing,
     /// A number for each row.
     Number(NumberType),
+    /// A boolean for each row.
+    Truth,
     /// Whether a column has a value.
     Presence(usize),
     /// A column, of any type, of another row.
@@ -140,6 +142,10 @@ pub fn wanted(
         if function == Function::Count {
             return Ok(Wanted::Presence(translator.attribute(column)?));
         }
+    }
+    if x.type_of() == pg_sys::BOOLOID && (is_of_row || function == Function::Count) {
+        translator.predicate(x)?;
+        return Ok(Wanted::Truth);
     }
     let number = translator.value(x)?.number();
     match number_type(x.type_of()) == Some(number) {

@@ -9,7 +9,7 @@ use lanes_columnar::over::{self, Call, Output};
 use lanes_columnar::rows_aside::{Aside, RowsKept};
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::operands;
-use lanes_columnar::vector::predicate::Predicate;
+use lanes_columnar::vector::predicate::{Predicate, Truth};
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::vector::{Evaluation, narrow};
@@ -38,6 +38,8 @@ const SORTED_ROW_BYTES: usize = 40;
 /// The source of an argument.
 enum Source {
     Number(Value),
+    /// A boolean, as 0 or 1.
+    Truth(Predicate),
     Presence(usize),
     /// All rows: `count(*)` with a FILTER.
     EachRow,
@@ -285,6 +287,9 @@ impl PartitionedInput {
                     let operand = value.evaluate(&frame, &counted)?;
                     operands::append(argument.number, operand, rows, &counted, column);
                 }
+                Source::Truth(predicate) => {
+                    push_truth(rows, &predicate.evaluate(&frame, &counted)?, column);
+                }
                 Source::Presence(attribute) => {
                     push_presence(rows, &frame.present(*attribute, &counted), column);
                 }
@@ -452,6 +457,10 @@ fn argument(
             let x = plan::argument(expression, 0)?;
             (Source::Number(translator.value(x)?), number)
         }
+        Wanted::Truth => {
+            let x = plan::argument(expression, 0)?;
+            (Source::Truth(translator.predicate(x)?), NumberType::I64)
+        }
         Wanted::Presence(attribute) => (Source::Presence(attribute), NumberType::I64),
         Wanted::Nothing if filter.is_some() => (Source::EachRow, NumberType::I64),
         Wanted::Nothing | Wanted::Column(_) => return Ok(None),
@@ -469,5 +478,14 @@ fn push_presence(rows: &Selection, present: &Selection, column: &mut NumberColum
     rows.for_each(|row| match present.contains(row) {
         true => column.push_value(0),
         false => column.push_null(),
+    });
+}
+
+/// Appends 1 for each row that is TRUE, 0 for each that is FALSE, and NULL for the others.
+fn push_truth(rows: &Selection, truth: &Truth, column: &mut NumberColumn) {
+    rows.for_each(|row| match (truth.yes.contains(row), truth.no.contains(row)) {
+        (true, _) => column.push_value(1),
+        (false, true) => column.push_value(0),
+        (false, false) => column.push_null(),
     });
 }

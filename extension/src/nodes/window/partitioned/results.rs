@@ -30,8 +30,10 @@ enum Shape {
     Number(NumberType),
     /// The value of a kept column in another row, or a default; and its type, if that is one of numbers.
     Column(usize, Option<Datum>, Option<NumberType>),
-    /// The value of an expression in another row, or a default.
+    /// The number that an expression is in another row, or a default.
     Expression(Option<Datum>),
+    /// The boolean that an expression is in another row, or a default.
+    Truth(Option<Datum>),
     /// `numeric`, an exact sum.
     Sum,
     /// `numeric`, an exact sum divided by a count.
@@ -310,7 +312,7 @@ impl PartitionedRows {
                 let values = self.arranged.values[index].as_ref();
                 values.map(|(_, number)| *number)
             }
-            Shape::Sum | Shape::Average => None,
+            Shape::Truth(_) | Shape::Sum | Shape::Average => None,
         }
     }
 
@@ -331,8 +333,10 @@ impl PartitionedRows {
                     }
                 }
             }
-            (Output::Positions(positions), Shape::Expression(default)) => match positions[position]
-            {
+            (
+                Output::Positions(positions),
+                Shape::Expression(default) | Shape::Truth(default),
+            ) => match positions[position] {
                 NO_ROW => *default,
                 row => {
                     let (values, number) = self.arranged.values[index].as_ref()?;
@@ -415,6 +419,8 @@ fn kept(plan: &PartitionedPlan<'_>, is_wanted: &[bool]) -> Translation<Kept> {
                 Shape::Column(kept.place(attribute), default(), number)
             }
             Wanted::Number(number) => of_number(&call, number, default()),
+            Wanted::Truth if call.function == Function::Count => Shape::Number(NumberType::I64),
+            Wanted::Truth => Shape::Truth(default()),
             Wanted::Presence(_) | Wanted::Nothing => Shape::Number(rank_type(call.function)),
         };
         kept.shapes.push(shape);
