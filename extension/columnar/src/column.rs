@@ -332,7 +332,7 @@ impl Column {
         };
         match self.body.data() {
             LaneData::Null => Lane::NULL,
-            data => Lane { data, validity },
+            data => Lane::new(data, validity),
         }
     }
 
