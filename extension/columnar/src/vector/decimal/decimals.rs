@@ -70,6 +70,19 @@ impl Decimals {
         }
     }
 
+    /// The decimal of a row that is not NULL, with its own scale.
+    pub(crate) fn decimal(&self, row: usize) -> Decimal {
+        let (value, scale) = (self.values()[row], self.scale_of(row));
+        Decimal {
+            // Where the rows have scales of their own, the digits after a row's scale are zeros.
+            value: match self.scale - scale {
+                0 => value,
+                zeros => value / power_of_ten(zeros),
+            },
+            scale,
+        }
+    }
+
     /// The rows that are not NULL.
     pub fn valid(&self) -> &Selection {
         &self.valid

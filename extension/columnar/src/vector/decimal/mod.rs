@@ -16,6 +16,7 @@
 //! | [`operation`] | sums, differences and products of two vectors |
 //! | [`value`] | expressions: columns, constants, integers, operations, choices |
 //! | [`comparison`] | conditions that compare two expressions, or a column with a limit |
+//! | `rounding` | doubles that are converted to `numeric` and rounded |
 //!
 //! Invariants:
 //! - PostgreSQL shows as many digits after the point as the *scale* says, so 1.5 and 1.50 are equal
@@ -31,6 +32,7 @@ pub mod comparison;
 pub mod decimals;
 mod item;
 pub mod operation;
+mod rounding;
 mod uniform;
 pub mod value;
 
@@ -40,6 +42,7 @@ pub(crate) mod test_items;
 mod tests;
 
 pub use decimals::Decimals;
+pub use rounding::{PLACES_MAX, round_double};
 pub use value::DecimalValue;
 
 /// The most digits after the point.
