@@ -28,8 +28,7 @@ const ERROR: f64 = 1e-14;
 pub fn round_double(double: f64, places: u8) -> Option<i64> {
     assert!(places <= PLACES_MAX);
     let product = double.abs() * power_of_ten(places) as f64;
-    // Not for NaN either.
-    if !(product < RESULT_MAX) {
+    if product.is_nan() || product >= RESULT_MAX {
         return None;
     }
     let whole = product.floor();
