@@ -51,7 +51,8 @@ impl Body {
     /// Makes room for the entries of more rows, as far as these are of one size.
     pub(crate) fn reserve(&mut self, rows: usize) {
         match self {
-            Body::Absent | Body::Bool(_) | Body::Plain(_) => {}
+            Body::Absent | Body::Bool(_) => {}
+            Body::Plain(items) => items.reserve(rows),
             Body::Fixed { stride, values, .. } => values.reserve(rows * *stride),
             Body::Coded { codes, .. } => codes.reserve(rows),
         }

@@ -9,7 +9,7 @@
 use crate::bits::{self, Bitmap};
 use crate::body::Body;
 use crate::error::{Error, Result};
-use crate::kind::LaneKind;
+use crate::kind::{LaneKind, PACKED_ITEM_BYTES_MAX};
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::ITEM_BYTES_MAX;
 
@@ -201,6 +201,27 @@ impl Column {
         }
     }
 
+    /// Appends items that follow each other in `bytes`, with these lengths. Those of NULLs have no bytes. False, with
+    /// nothing appended, if the column has a dictionary or an item needs an alignment.
+    pub(crate) fn extend_short_items(
+        &mut self,
+        lengths: &[u64],
+        bytes: &[u8],
+        validity: Option<&[u64]>,
+    ) -> bool {
+        let longest = lengths
+            .iter()
+            .fold(0, |longest, length| longest.max(*length));
+        match &mut self.body {
+            Body::Plain(items) if items.is_packed() && longest <= PACKED_ITEM_BYTES_MAX as u64 => {
+                items.extend_short(lengths, bytes);
+            }
+            _ => return false,
+        }
+        self.append_validity(validity, lengths.len());
+        true
+    }
+
     /// Appends a value `rows` times. The value is the bytes of a fixed-width value or an item, or
     /// one byte 0 or 1 for a bool; `None` is NULL. A column of kind [`LaneKind::Absent`] takes
     /// every value as NULL. An item is stored once.
@@ -332,7 +353,7 @@ impl Column {
         };
         match self.body.data() {
             LaneData::Null => Lane::NULL,
-            data => Lane { data, validity },
+            data => Lane::new(data, validity),
         }
     }
 

@@ -24,6 +24,12 @@ impl Items {
         }
     }
 
+    /// Makes room for more entries, but not for their bytes.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.slots.reserve(count);
+        self.lengths.reserve(count);
+    }
+
     #[inline]
     pub(crate) fn is_packed(&self) -> bool {
         self.packed
@@ -69,11 +75,30 @@ impl Items {
     #[inline]
     pub(crate) fn push(&mut self, item: &[u8]) {
         let align = item_align(self.packed, item.len());
-        let padding = self.heap.len().next_multiple_of(align) - self.heap.len();
-        self.heap.extend_zeros(padding);
+        // Most items are short and packed.
+        if align > 1 {
+            let padding = self.heap.len().next_multiple_of(align) - self.heap.len();
+            self.heap.extend_zeros(padding);
+        }
         self.slots.push(self.heap.len() as u64);
         self.lengths.push(item.len() as u32);
         self.heap.extend_from_slice(item);
+    }
+
+    /// Appends items that follow each other in `bytes`. They are short and packed, so that they need no alignment. An
+    /// entry without bytes stands for no item.
+    pub(crate) fn extend_short(&mut self, lengths: &[u64], bytes: &[u8]) {
+        debug_assert!(self.packed);
+        let (first, mut next) = (self.len(), self.heap.len() as u64);
+        self.push_empty(lengths.len());
+        let slots = self.slots[first..].iter_mut();
+        let entries = slots.zip(&mut self.lengths[first..]).zip(lengths);
+        for ((slot, own), &length) in entries {
+            *own = length as u32;
+            *slot = if length == 0 { 0 } else { next };
+            next += length;
+        }
+        self.heap.extend_from_slice(bytes);
     }
 
     /// Appends entries that stand for no item, as NULLs do.

@@ -13,6 +13,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::decimal_lane::DecimalLane;
+
 /// One column's values and which of them are not NULL.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
@@ -20,6 +22,8 @@ pub struct Lane {
     pub data: LaneData,
     /// One bit a row, 1 = not NULL; null pointer = no NULLs.
     pub validity: *const u64,
+    /// Items that are numerics may also be kept as integers.
+    pub decimals: DecimalLane,
 }
 
 /// The values of a lane. The value of a NULL row is unspecified, but its code or slot is within
@@ -84,10 +88,21 @@ unsafe fn load_bit(words: *const u64, bit: usize) -> bool {
 }
 
 impl Lane {
+    /// A lane of which nothing is kept in another form.
+    #[inline]
+    pub const fn new(data: LaneData, validity: *const u64) -> Lane {
+        Lane {
+            data,
+            validity,
+            decimals: DecimalLane::NONE,
+        }
+    }
+
     /// A lane whose every row is NULL.
     pub const NULL: Lane = Lane {
         data: LaneData::Null,
         validity: std::ptr::null(),
+        decimals: DecimalLane::NONE,
     };
 
     /// Whether `row` is NULL.

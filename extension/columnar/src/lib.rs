@@ -15,6 +15,7 @@
 //! - [`streamed`]: sealed rows decoded a vector at a time, when they are read. [`repeats`]:
 //!   run-length encoded values that are read without decoding.
 //! - [`lane`]: the values of a column as a scan reads them, from a column or from a segment.
+//!   [`decimal_lane`]: numerics of a segment as integers.
 //! - [`zone_map`]: summaries of the values of some rows, by which a scan skips them.
 //! - [`sort`]: the order of the rows of a sealed part. [`part`]: the index of a part's segments.
 //!   [`place_map`]: where the rows of a part lie whose numbers index entries know.
@@ -33,6 +34,7 @@ mod body;
 mod buffer;
 pub mod bytes16;
 pub mod column;
+pub mod decimal_lane;
 mod dictionary;
 pub mod digest;
 pub mod encoding;

@@ -218,10 +218,7 @@ impl Streamed {
                 heap: dictionary.items.heap().as_ptr(),
             },
         };
-        Lane {
-            data,
-            validity: room.validity(),
-        }
+        Lane::new(data, room.validity())
     }
 
     /// The dictionary of a column of codes.

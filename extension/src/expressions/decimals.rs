@@ -10,17 +10,19 @@ use lanes_columnar::vector::choice::Condition;
 use lanes_columnar::vector::decimal::column::SharedColumn;
 use lanes_columnar::vector::decimal::comparison::DecimalComparison;
 use lanes_columnar::vector::decimal::operation::DecimalOperation;
-use lanes_columnar::vector::decimal::{Decimal, DecimalValue};
+use lanes_columnar::vector::decimal::{Decimal, DecimalValue, PLACES_MAX};
+use lanes_columnar::vector::keyed_function::ResultKey;
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_simd::Comparison;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::choices::{branches, check_scalars};
 use super::translate::{Translation, Translator};
+use crate::pg::call;
 use crate::pg::exec::decimal_aggregate::DecimalStates;
 use crate::pg::names::{describe, function_name};
 use crate::pg::numeric::Numeric;
-use crate::pg::tree::{CaseExpr, CoalesceExpr, Expr, Expression, Kind, List, call_of, walk};
+use crate::pg::tree::{CaseExpr, CoalesceExpr, Const, Expr, Expression, Kind, List, call_of, walk};
 
 impl Translator {
     /// An expression of type `numeric` whose values are likely to be decimals.
@@ -140,6 +142,43 @@ impl Translator {
         Ok(DecimalValue::choice(branches))
     }
 
+    /// A number that tells the result of an expression: its value if that is a decimal, the double of which it is a
+    /// rounded numeric, or the column of numerics that it is computed from. `None` if there is none.
+    pub(super) fn result_key(&mut self, expr: Expr<'_>) -> Option<ResultKey> {
+        // Keys are not told where a vector begins.
+        let shares_columns = std::mem::take(&mut self.shares_columns);
+        let before = self.progress();
+        let key = self.rounded_double(expr).or_else(|_| {
+            let decimal = self.decimal(expr);
+            let decimal = decimal.or_else(|reason| {
+                let column = only_column(expr).ok_or(reason)?;
+                self.decimal(column)
+            });
+            decimal.map(ResultKey::Decimal)
+        });
+        self.shares_columns = shares_columns;
+        if key.is_err() {
+            self.go_back(before);
+        }
+        key.ok()
+    }
+
+    /// `round(double::numeric, places)`, by the double and the places.
+    fn rounded_double(&mut self, expr: Expr<'_>) -> Translation<ResultKey> {
+        let refusal = || describe(expr);
+        let of_round = pg_sys::F_ROUND_NUMERIC_INT4;
+        let places = argument(expr, of_round, 1).and_then(|places| places.stripped().as_const());
+        let places = places.and_then(Const::value).ok_or_else(refusal)?;
+        let places = u8::try_from(call::int4(places.datum())).map_err(|_| refusal())?;
+        if places > PLACES_MAX {
+            return Err(refusal());
+        }
+        let converted = argument(expr, of_round, 0);
+        let double = converted.and_then(|it| argument(it, pg_sys::F_NUMERIC_FLOAT8, 0));
+        let double = double.ok_or_else(refusal)?;
+        Ok(ResultKey::Rounded(self.value(double)?, places))
+    }
+
     /// The same condition, computed with integers where the values fit; `general` itself if it compares no decimals.
     pub(super) fn decimal_comparison(&mut self, expr: Expr<'_>, general: Predicate) -> Predicate {
         let Some(operation) = expr.stripped().as_op() else {
@@ -171,6 +210,24 @@ impl Translator {
             }
         }
     }
+}
+
+/// An argument of an expression, if that is a call of a function.
+fn argument(expr: Expr<'_>, function: u32, index: usize) -> Option<Expr<'_>> {
+    let call = expr.stripped().as_func()?;
+    (call.funcid().to_u32() == function).then(|| call.args().get(index))?
+}
+
+/// The column of type `numeric` that an expression reads, if it reads no other.
+fn only_column(expr: Expr<'_>) -> Option<Expr<'_>> {
+    let mut columns = Vec::new();
+    walk::expression(expr, &mut |node, _| {
+        columns.extend(node.as_var().map(|_| node));
+        false
+    });
+    let (first, others) = columns.split_first()?;
+    let is_first = |column: &Expr<'_>| column.equals(*first);
+    (first.type_of() == pg_sys::NUMERICOID && others.iter().all(is_first)).then_some(*first)
 }
 
 /// Whether the evaluation of an expression without columns may be an error. Sums and products of numerics never are,

@@ -23,6 +23,7 @@ use lanes_columnar::aggregate::{Accumulator, Argument, Key};
 use lanes_columnar::vector::decimal::DecimalValue;
 use lanes_columnar::vector::external_value::{ExternalValue, RowFunction};
 use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::keyed_function::KeyedFunction;
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
@@ -240,7 +241,10 @@ impl Translator {
         });
         let function = match (&attributes[..], date_parts::clock_of(expr)) {
             (&[attribute], Some(clock)) => Box::new(ByRange::new(attribute, function, clock)),
-            _ => function,
+            _ => match self.result_key(expr) {
+                Some(key) => Box::new(KeyedFunction::new(key, function)),
+                None => function,
+            },
         };
         let value = ExternalValue::new(number, attributes, function);
         Some(Value::External(value))

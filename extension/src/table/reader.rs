@@ -374,6 +374,7 @@ impl SegmentView {
         if pinned.columns() != reader.shape.kinds.len() || end_row < to {
             return None;
         }
+        pinned.make_wanted_room();
         let dictionaries = (0..pinned.columns())
             .map(|column| pinned.dictionary(column).unwrap_or_default())
             .collect();

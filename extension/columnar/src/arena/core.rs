@@ -27,6 +27,9 @@ use super::{ArenaStats, RelationKey};
 /// Slots of relations take at most this part of the area.
 const SLOTS_SHARE: u64 = 8;
 
+/// What can be done without takes no memory of this last part of the region.
+const SPARE_SHARE: u64 = 8;
+
 /// The smallest area: room for the header, a few relations and a few small segments.
 pub(super) const BYTES_MIN: usize = 256 << 10;
 
@@ -129,6 +132,31 @@ impl Core {
             return None;
         }
         let payload = self.allocate(bytes)?;
+        self.belong(head, payload);
+        Some(payload)
+    }
+
+    /// *Locked.* A payload that belongs to a segment and is freed with it, as far as that evicts nothing and leaves
+    /// room for others.
+    pub(super) fn allocate_spare_for(&self, head: &SegmentHead, bytes: u64) -> Option<u64> {
+        let owner = head.owner.load(Relaxed);
+        let is_within_budget = owner == 0 || {
+            let slot = self.slot(owner - 1);
+            slot.budget() == 0 || slot.bytes().saturating_add(bytes) <= slot.budget()
+        };
+        let all = self.region.bytes();
+        let is_spare = self.region.used().saturating_add(bytes) <= all - all / SPARE_SHARE;
+        if !is_within_budget || !is_spare {
+            return None;
+        }
+        let payload = self.region.allocate(bytes)?;
+        self.belong(head, payload);
+        Some(payload)
+    }
+
+    /// *Locked.* Notes that a payload belongs to a segment.
+    fn belong(&self, head: &SegmentHead, payload: u64) {
+        let owner = head.owner.load(Relaxed);
         self.region.set_link(payload, head.blocks.load(Relaxed));
         head.blocks.store(payload, Relaxed);
         let taken = self.region.block_bytes(payload);
@@ -136,7 +164,6 @@ impl Core {
         if owner != 0 {
             self.slot(owner - 1).add_bytes(taken);
         }
-        Some(payload)
     }
 
     /// *Locked.* Bytes of a payload with the allocator's own.

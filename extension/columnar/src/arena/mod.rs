@@ -19,6 +19,7 @@
 //! - `images`: a segment that is kept as it is stored.
 //! - `extend`, `lane_write`, `items_write`, `dictionary`: appending rows to a segment. `zones`: the
 //!   zones of its vectors, by which scans skip rows.
+//! - `decimals`: room for the integers of numerics, beside their items.
 //! - `held`: the pins of a process, which are released when it ends.
 //! - `core`: allocation with eviction, and the search for relations.
 //!
@@ -37,6 +38,7 @@
 //! caller reads from the pages instead. Nothing here panics because the arena is full or busy.
 
 mod core;
+mod decimals;
 mod dictionary;
 mod extend;
 mod header;

@@ -275,6 +275,11 @@ impl<L: Locks> Relation<L> {
         });
     }
 
+    /// Runs `f` under the allocator's lock.
+    pub(super) fn with_allocator<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.arena.locks.with_allocator(f)
+    }
+
     /// The use of the arena by the relation.
     pub fn stats(&self) -> RelationStats {
         let slot = self.slot();

@@ -9,6 +9,7 @@ use super::layout::Layout;
 use super::relation::Relation;
 use super::segment_head::{self, ColumnHead, SegmentHead};
 use super::{Locks, core::Core};
+use crate::decimal_lane::DecimalLane;
 use crate::kind::LaneKind;
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::zone_map::Zone;
@@ -20,7 +21,7 @@ pub struct Segment<L: Locks> {
     pin: SegmentPin,
     // This field follows the pin so that it is dropped after it: the entry is in the relation's
     // table.
-    _relation: Relation<L>,
+    relation: Relation<L>,
 }
 
 /// The pin of a segment. Its owner also has the relation pinned.
@@ -108,10 +109,7 @@ impl Drop for SegmentPin {
 
 impl<L: Locks> Segment<L> {
     pub(super) fn new(pin: SegmentPin, relation: Relation<L>) -> Self {
-        Segment {
-            pin,
-            _relation: relation,
-        }
+        Segment { pin, relation }
     }
 
     /// The number of rows that may be read now, gaps between runs included. Read it before
@@ -168,7 +166,24 @@ impl<L: Locks> Segment<L> {
             0 => std::ptr::null(),
             _ => bytes(&head.validity).cast(),
         };
-        Lane { data, validity }
+        let decimals = match layout.kind {
+            LaneKind::Varlena { .. } if !layout.coded => self.pin.decimals(column),
+            _ => DecimalLane::NONE,
+        };
+        Lane {
+            data,
+            validity,
+            decimals,
+        }
+    }
+
+    /// Makes room for the integers of numerics that readers wanted, as far as the arena has room to spare. Lanes that
+    /// are created afterwards have it.
+    pub fn make_wanted_room(&self) {
+        for column in (0..self.columns()).filter(|&column| self.pin.wants_decimals(column)) {
+            self.relation
+                .with_allocator(|| self.pin.make_room_for_decimals(column));
+        }
     }
 
     /// The dictionary of a column whose lane is [`LaneData::Codes`]; `None` for other columns. Read

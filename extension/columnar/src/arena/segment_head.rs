@@ -86,6 +86,10 @@ pub(super) struct ColumnHead {
     pub(super) instance: AtomicU64,
     pub(super) parent: AtomicU64,
     pub(super) inherited: AtomicU32,
+    /// Set by readers of numerics that found no room for their integers: see `decimals`.
+    pub(super) decimals_wanted: AtomicU32,
+    /// Offset of the room for integers; 0 if there is none.
+    pub(super) decimals: AtomicU64,
 }
 
 // SAFETY: atomics only.

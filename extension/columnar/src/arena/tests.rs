@@ -16,6 +16,7 @@ use crate::zone_map::CodeZone;
 use crate::zone_map::tests::{assert_covers, assert_zone, naive};
 
 mod budgets;
+mod decimals;
 mod dictionaries;
 mod images;
 mod model;

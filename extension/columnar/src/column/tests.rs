@@ -232,3 +232,32 @@ fn values_are_filled_in_place_or_not_at_all() {
     let value = |value: i32| Some(value.to_le_bytes().to_vec());
     assert_column(&column, &[value(7), None, value(9)]);
 }
+
+#[test]
+fn short_items_are_appended_together() {
+    let kind = |dictionary, packed| LaneKind::Varlena { dictionary, packed };
+    let items: [&[u8]; 5] = [b"one", b"", b"three", &[7; 127], b"x"];
+    let lengths = items.map(|item| item.len() as u64);
+    let bytes = items.concat();
+    // The second row is NULL.
+    let validity = [0b11101];
+    let mut column = Column::new(kind(false, true));
+    column.push_item(b"before");
+    assert!(column.extend_short_items(&lengths, &bytes, Some(&validity)));
+    assert!(column.extend_short_items(&lengths[2..], &bytes[3..], None));
+    assert_eq!((column.rows(), column.null_count()), (9, 1));
+    let Body::Plain(found) = column.body() else {
+        panic!("a column without a dictionary");
+    };
+    let found: Vec<&[u8]> = (0..9).map(|row| found.item(row)).collect();
+    assert_eq!(found[0], b"before");
+    assert_eq!(found[1..6], items);
+    assert_eq!(found[6..], items[2..]);
+    // A dictionary, items with alignment, and an item that needs some.
+    for kind in [kind(true, true), kind(false, false)] {
+        assert!(!Column::new(kind).extend_short_items(&lengths, &bytes, None));
+    }
+    column.clear();
+    assert!(!column.extend_short_items(&[128], &[0; 128], None));
+    assert_eq!(column.rows(), 0);
+}

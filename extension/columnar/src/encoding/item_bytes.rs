@@ -56,15 +56,7 @@ pub(super) fn each_item<'r, 'a: 'r>(
     let mut left = count;
     while left > 0 {
         let rows = left.min(VECTOR_ROWS);
-        let mut blocks = Blocks::new(lengths_of, rows, BlockLayout::NUMBERS);
-        let mut at = 0;
-        for block in blocks.by_ref() {
-            let block = block?;
-            block.verify(0)?;
-            block.decode(&mut lengths[at..at + block.rows], 0);
-            at += block.rows;
-        }
-        lengths_of = blocks.reader;
+        lengths_of = read_lengths(lengths_of, &mut lengths[..rows])?;
         for &length in &lengths[..rows] {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             let Some((item, rest)) = bytes.split_at_checked(length) else {
@@ -79,6 +71,41 @@ pub(super) fn each_item<'r, 'a: 'r>(
         return malformed("its items have more bytes than they should");
     }
     lengths_of.end()
+}
+
+/// Reads as many items as there are `lengths`, at most a vector, which fill the section: their lengths, and the bytes
+/// of all, one item after the other. Compressed bytes are decompressed into `room`.
+pub(super) fn items_together<'r, 'a: 'r>(
+    reader: &mut ByteReader<'a>,
+    is_marked: bool,
+    room: &'r mut Vec<u8>,
+    lengths: &mut [u64],
+) -> Result<&'r [u8]> {
+    let block_bytes = reader.count()?;
+    let lengths_of = reader.part(block_bytes)?;
+    let bytes = unpack(reader, is_marked, room)?;
+    let rest = read_lengths(lengths_of, lengths)?;
+    let all = lengths
+        .iter()
+        .fold(0, |all: u64, length| all.saturating_add(*length));
+    if all != bytes.len() as u64 {
+        return malformed("its items have not as many bytes as they should");
+    }
+    rest.end()?;
+    Ok(bytes)
+}
+
+/// Reads lengths of at most a vector of items, and returns what follows them.
+fn read_lengths<'a>(lengths_of: ByteReader<'a>, lengths: &mut [u64]) -> Result<ByteReader<'a>> {
+    let mut blocks = Blocks::new(lengths_of, lengths.len(), BlockLayout::NUMBERS);
+    let mut at = 0;
+    for block in blocks.by_ref() {
+        let block = block?;
+        block.verify(0)?;
+        block.decode(&mut lengths[at..at + block.rows], 0);
+        at += block.rows;
+    }
+    Ok(blocks.reader)
 }
 
 /// Whether the bytes of the section's items are compressed.

@@ -9,7 +9,7 @@ use super::format::{
     ALL_FALSE, ALL_NULLS, ALL_TRUE, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS, ONE_VALUE,
     SOME_NULLS, checksum, section,
 };
-use super::item_bytes::each_item;
+use super::item_bytes::{each_item, items_together};
 use super::items::ItemList;
 use super::kernel;
 use super::vector::{DecodedVector, Room, Values};
@@ -330,17 +330,54 @@ impl<'a> EncodedLane<'a> {
                 found: self.header.class.name(),
             });
         }
+        let before = into.rows();
+        if self.header.class == Class::Items && self.kind != LaneKind::Absent {
+            let decoded = self.decode_items(rows, into);
+            return decoded.inspect_err(|_| into.truncate(before));
+        }
         let mut vector = DecodedVector::new();
         if self.header.class == Class::Dictionary && self.kind != LaneKind::Absent {
             return self.decode_codes(rows, &mut vector, into);
         }
-        let before = into.rows();
         for (index, part) in parts(rows) {
             if let Err(damage) = self.try_decode_vector(index, &mut vector) {
                 into.truncate(before);
                 return Err(damage);
             }
             vector.append(part, into);
+        }
+        Ok(())
+    }
+
+    /// Appends items that have no codes. After an error some of them are appended.
+    fn decode_items(&self, rows: Range<usize>, into: &mut Column) -> Result<()> {
+        let (mut room, mut lengths) = (Vec::new(), [0; VECTOR_ROWS]);
+        for (index, part) in parts(rows) {
+            let mut validity = [0; WORDS];
+            let (mut reader, some_nulls) = self.vector_body(index, &mut validity)?;
+            let Some(some_nulls) = some_nulls else {
+                into.push_repeated(None, part.len());
+                continue;
+            };
+            let lengths = &mut lengths[..self.vector_rows(index)];
+            let is_marked = self.header.is_marked;
+            let mut bytes = items_together(&mut reader, is_marked, &mut room, lengths)?;
+            let is_whole = part.len() == lengths.len();
+            let validity = some_nulls.then_some(&validity[..]);
+            if is_whole && into.extend_short_items(lengths, bytes, validity) {
+                continue;
+            }
+            for (row, &length) in lengths.iter().enumerate() {
+                // All lengths together are the number of bytes.
+                let (item, rest) = bytes.split_at(length as usize);
+                bytes = rest;
+                if part.contains(&row) {
+                    match validity.is_some_and(|validity| !bits::get(validity, row)) {
+                        true => into.push_null(),
+                        false => into.push_item(item),
+                    }
+                }
+            }
         }
         Ok(())
     }

@@ -139,7 +139,7 @@ impl DecodedVector {
             true => self.validity.pointer(),
             false => std::ptr::null(),
         };
-        Lane { data, validity }
+        Lane::new(data, validity)
     }
 
     /// Removes all rows and prepares for so many rows of this class.

@@ -82,6 +82,11 @@ impl Entry {
         self.items.as_ref()?[key].as_ref()
     }
 
+    /// What counts of the item of a key.
+    pub(super) fn counted(&self, key: usize) -> Option<&[u8]> {
+        self.item(key).map(|item| &*item.counted)
+    }
+
     /// Where an item of a key comes, compared with this row's, if the ranks of both are equal.
     pub(super) fn order_of_item(&self, key: usize, counted: &[u8]) -> Ordering {
         let item = self.item(key);

@@ -1,9 +1,13 @@
 //! The rows of a vector whose items may put them among the first rows of an order.
 
+use lanes_simd::Comparison;
+
 use super::entry::Entry;
-use super::item_order::ItemSort;
+use super::item_order::{ItemOrder, ItemSort};
 use super::rank::Order;
 use crate::lane::LaneData;
+use crate::vector::decimal::Decimal;
+use crate::vector::decimal::comparison::DecimalLimit;
 use crate::vector::frame::Frame;
 use crate::vector::selection::Selection;
 use crate::vector::text::{CodeMemo, item_payload};
@@ -14,6 +18,8 @@ pub(super) struct ItemCandidates {
     /// Codes whose items come too late. They do for the rest of the pass: the last row that is kept
     /// only moves forwards.
     late: CodeMemo<()>,
+    /// For numerics.
+    limit: Option<DecimalLimit>,
 }
 
 impl ItemCandidates {
@@ -27,6 +33,10 @@ impl ItemCandidates {
         last: &Entry,
         ties: bool,
     ) -> Selection {
+        let numeric = (attribute, sort, order);
+        if let Some(chosen) = self.numbers_before(frame, numeric, valid, last, ties) {
+            return chosen;
+        }
         let lane = frame.lane(attribute);
         let mut chosen = Selection::NONE;
         let mut choose = |row: usize| {
@@ -57,5 +67,30 @@ impl ItemCandidates {
             }),
         }
         chosen
+    }
+
+    /// The same rows, compared as integers; `None` if the items are no numerics, or one of them does not fit.
+    fn numbers_before(
+        &mut self,
+        frame: &Frame<'_>,
+        (attribute, sort, order): (usize, ItemSort, Order),
+        valid: &Selection,
+        last: &Entry,
+        ties: bool,
+    ) -> Option<Selection> {
+        if !matches!(sort.order, ItemOrder::Numeric) {
+            return None;
+        }
+        let limit = Decimal::of_payload(last.counted(0)?)?;
+        let comparison = match (order.descending, ties) {
+            (false, false) => Comparison::Less,
+            (false, true) => Comparison::LessOrEqual,
+            (true, false) => Comparison::Greater,
+            (true, true) => Comparison::GreaterOrEqual,
+        };
+        let column = self
+            .limit
+            .get_or_insert_with(|| DecimalLimit::new(attribute));
+        column.rows(frame, valid, comparison, limit)
     }
 }

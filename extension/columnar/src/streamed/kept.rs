@@ -67,6 +67,7 @@ pub(super) fn keep(
         return Ok(Kept::Codes { kind, dictionary });
     }
     let mut column = Column::new(kind);
+    column.reserve(places);
     for (number, (run, lane)) in runs.iter().zip(lanes).enumerate() {
         column.push_repeated(None, run.place - column.rows());
         match lane {

@@ -134,10 +134,7 @@ impl GroupLanes {
                 texts.lane(values.cast())
             }
         };
-        self.lanes[attribute] = Lane {
-            data,
-            validity: lane.validity.as_ptr(),
-        };
+        self.lanes[attribute] = Lane::new(data, lane.validity.as_ptr());
         self.filled.push(lane);
     }
 

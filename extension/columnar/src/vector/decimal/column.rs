@@ -10,10 +10,14 @@ use std::rc::Rc;
 use super::Decimal;
 use super::decimals::Decimals;
 use super::uniform::UniformReader;
-use crate::lane::{DictionaryView, LaneData};
+use crate::lane::{DictionaryView, Lane, LaneData};
+use crate::limits::VECTOR_ROWS;
 use crate::vector::frame::Frame;
 use crate::vector::selection::Selection;
 use crate::vector::text::CodeMemo;
+
+/// All rows of a vector are read, to be kept as integers, once so many of them are wanted.
+const KEPT_ROWS_MIN: usize = VECTOR_ROWS / 4;
 
 /// A column of type `numeric`.
 pub struct DecimalColumn {
@@ -71,7 +75,11 @@ impl DecimalColumn {
     pub(super) fn evaluate(&mut self, frame: &Frame<'_>, rows: &Selection) -> Option<&Decimals> {
         let present = frame.present(self.attribute, rows);
         let place = frame.place;
-        match frame.lane(self.attribute).data {
+        let lane = frame.lane(self.attribute);
+        if self.take_kept(&lane, frame, &present) {
+            return Some(&self.decimals);
+        }
+        match lane.data {
             LaneData::Codes { codes, slots, heap } => {
                 // SAFETY: there is a slot for each code, and there an item.
                 let of_code = |code: u32| unsafe {
@@ -97,9 +105,44 @@ impl DecimalColumn {
                     heap.add(*slots.add(place + row) as usize)
                 })?;
             }
-            _ => self.decimals.fill(None, &present),
+            _ => self.decimals.set_none(),
         }
         Some(&self.decimals)
+    }
+
+    /// Takes the integers that are kept of the vector, or reads them to be kept. False: there are none.
+    fn take_kept(&mut self, lane: &Lane, frame: &Frame<'_>, present: &Selection) -> bool {
+        let LaneData::Offsets { slots, heap } = lane.data else {
+            return false;
+        };
+        let (kept, vector) = (&lane.decimals, frame.place / VECTOR_ROWS);
+        let first = frame.place % VECTOR_ROWS;
+        let mut known = kept.known(vector);
+        if known.is_none() {
+            // Others may still append to a vector unless the scan reads its last row.
+            let is_whole = first == 0 && frame.rows == VECTOR_ROWS;
+            let claim = (is_whole && present.count() >= KEPT_ROWS_MIN).then(|| kept.claim(vector));
+            let Some(claim) = claim.flatten() else {
+                kept.want();
+                return false;
+            };
+            // SAFETY: the lane has a slot for each row of the vector.
+            let slots = unsafe { std::slice::from_raw_parts(slots.add(frame.place), VECTOR_ROWS) };
+            let all = frame.present(self.attribute, &rows_with_items(slots));
+            // SAFETY: these rows have items.
+            let item = |row: usize| unsafe { heap.add(slots[row] as usize) };
+            let fit = self.take_items(&all, item);
+            let decimals = &self.decimals;
+            if fit.is_some() && decimals.own_scales().is_none() {
+                claim.publish(decimals.scale(), decimals.magnitude(), decimals.values());
+            }
+            known = kept.known(vector);
+        }
+        if let Some(known) = known {
+            // SAFETY: decimals are read while the frame's lanes are in use.
+            unsafe { self.decimals.take_kept(known, first, present) };
+        }
+        known.is_some()
     }
 
     /// Goes on to a dictionary. If it has no more items than rows are wanted, all of them are read.
@@ -131,7 +174,7 @@ impl DecimalColumn {
     #[inline(always)]
     fn take_items(&mut self, rows: &Selection, item: impl Fn(usize) -> *const u8) -> Option<()> {
         let Some(first) = rows.next(0) else {
-            self.decimals.fill(None, rows);
+            self.decimals.set_none();
             return Some(());
         };
         // SAFETY: the caller's items are those of a column of numerics, as a lane has them.
@@ -145,6 +188,17 @@ impl DecimalColumn {
         let simple = |row| unsafe { reader.read(item(row)) };
         self.decimals.take_rows_of_scale(rows, scale, simple, other)
     }
+}
+
+/// The rows of a vector that have items. No item of a segment is at offset 0, where the slots of rows point to that no
+/// run has.
+fn rows_with_items(slots: &[u64]) -> Selection {
+    let mut rows = Selection::NONE;
+    for (word, slots) in rows.words.iter_mut().zip(slots.chunks(64)) {
+        let bits = slots.iter().enumerate();
+        *word = bits.fold(0, |word, (bit, slot)| word | u64::from(*slot != 0) << bit);
+    }
+    rows
 }
 
 /// The decimal of an item that others of its vector may not be like.

@@ -1,6 +1,9 @@
 //! The decimals of a vector.
 
+use std::ptr::NonNull;
+
 use super::{Decimal, power_of_ten};
+use crate::decimal_lane::KnownVector;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::selection::Selection;
 
@@ -10,11 +13,15 @@ use crate::vector::selection::Selection;
 /// compared as integers. If the rows have several scales, each row's own one is kept beside.
 pub struct Decimals {
     values: Box<[i64; VECTOR_ROWS]>,
+    /// The values, if the lane that was read last keeps them.
+    kept: Option<NonNull<[i64; VECTOR_ROWS]>>,
     /// The scale of all values.
     scale: u8,
     /// Each row's own scale, if they differ.
     own_scales: Box<[u8; VECTOR_ROWS]>,
     has_own_scales: bool,
+    /// Whether all rows of all vectors have one value.
+    is_same: bool,
     valid: Selection,
     /// No value of a valid row is greater in magnitude.
     magnitude: u64,
@@ -24,9 +31,11 @@ impl Default for Decimals {
     fn default() -> Self {
         Decimals {
             values: Box::new([0; VECTOR_ROWS]),
+            kept: None,
             scale: 0,
             own_scales: Box::new([0; VECTOR_ROWS]),
             has_own_scales: false,
+            is_same: false,
             valid: Selection::NONE,
             magnitude: 0,
         }
@@ -36,7 +45,11 @@ impl Default for Decimals {
 impl Decimals {
     /// The value of each row, with the vector's scale. Those of rows that are not valid mean nothing.
     pub fn values(&self) -> &[i64; VECTOR_ROWS] {
-        &self.values
+        match &self.kept {
+            None => &self.values,
+            // SAFETY: what reads the decimals of a vector does so before the vector's lanes are left.
+            Some(kept) => unsafe { kept.as_ref() },
+        }
     }
 
     /// The scale of all values.
@@ -57,6 +70,19 @@ impl Decimals {
         }
     }
 
+    /// The decimal of a row that is not NULL, with its own scale.
+    pub(crate) fn decimal(&self, row: usize) -> Decimal {
+        let (value, scale) = (self.values()[row], self.scale_of(row));
+        Decimal {
+            // Where the rows have scales of their own, the digits after a row's scale are zeros.
+            value: match self.scale - scale {
+                0 => value,
+                zeros => value / power_of_ten(zeros),
+            },
+            scale,
+        }
+    }
+
     /// The rows that are not NULL.
     pub fn valid(&self) -> &Selection {
         &self.valid
@@ -65,6 +91,11 @@ impl Decimals {
     /// No valid row's value is greater in magnitude.
     pub fn magnitude(&self) -> u64 {
         self.magnitude
+    }
+
+    /// The value of all rows, if they are the [same](Self::same).
+    pub(super) fn same_value(&self) -> Option<i64> {
+        self.is_same.then(|| self.values[0])
     }
 
     /// The values, to be written. The caller sets everything else by [`set`](Self::set).
@@ -86,17 +117,50 @@ impl Decimals {
         magnitude: u64,
     ) {
         (self.scale, self.has_own_scales) = (scale, has_own_scales);
-        (self.valid, self.magnitude) = (valid, magnitude);
+        (self.valid, self.magnitude, self.kept) = (valid, magnitude, None);
     }
 
-    /// Makes all selected rows one decimal, or NULL.
-    pub(super) fn fill(&mut self, decimal: Option<Decimal>, selection: &Selection) {
-        let Some(Decimal { value, scale }) = decimal else {
-            self.set(0, false, Selection::NONE, 0);
+    /// Reads the rows of a vector that begins at a row of a kept vector.
+    ///
+    /// # Safety
+    /// The decimals are read only while the owner of the kept vector lives.
+    pub(super) unsafe fn take_kept(&mut self, kept: KnownVector, first: usize, rows: &Selection) {
+        self.set(kept.scale, false, *rows, kept.magnitude);
+        if first == 0 {
+            self.kept = NonNull::new(kept.values.cast_mut());
             return;
+        }
+        // SAFETY: this function's contract.
+        let values = unsafe { &*kept.values };
+        let count = VECTOR_ROWS - first;
+        self.values[..count].copy_from_slice(&values[first..]);
+    }
+
+    /// One decimal for all rows of any vector, none of which is selected yet.
+    pub(super) fn same(decimal: Option<Decimal>) -> Decimals {
+        let mut decimals = Decimals {
+            is_same: true,
+            ..Decimals::default()
         };
-        self.values.fill(value);
-        self.set(scale, false, *selection, value.unsigned_abs());
+        decimals
+            .values
+            .fill(decimal.map_or(0, |decimal| decimal.value));
+        decimals
+    }
+
+    /// Selects rows of what is the [same](Self::same) decimal everywhere, or NULL.
+    pub(super) fn select_same(&mut self, decimal: Option<Decimal>, selection: &Selection) {
+        match decimal {
+            None => self.set_none(),
+            Some(Decimal { value, scale }) => {
+                self.set(scale, false, *selection, value.unsigned_abs());
+            }
+        }
+    }
+
+    /// Makes all rows NULL.
+    pub(super) fn set_none(&mut self) {
+        self.set(0, false, Selection::NONE, 0);
     }
 
     /// Takes a decimal for each of some rows; `None` if one of them does not fit.
@@ -188,10 +252,11 @@ impl Decimals {
     /// Copies the valid rows of others, with their own scales. [`finish_copies`](Self::finish_copies) follows.
     pub(super) fn copy_rows(&mut self, from: &Decimals) {
         let (values, own_scales) = (&mut self.values, &mut self.own_scales);
+        let from_values = from.values();
         from.valid.for_each(|row| {
             let scale = from.scale_of(row);
             // Where the rows have scales of their own, the digits after a row's scale are zeros.
-            values[row] = from.values[row] / power_of_ten(from.scale - scale);
+            values[row] = from_values[row] / power_of_ten(from.scale - scale);
             own_scales[row] = scale;
         });
     }

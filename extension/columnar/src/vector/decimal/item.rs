@@ -107,7 +107,7 @@ unsafe fn read_short(head: u16, digits: *const u16, count: usize) -> Option<Deci
 
 /// Reads a number of any form.
 #[inline(never)]
-fn read_any(payload: &[u8]) -> Option<Decimal> {
+pub(super) fn read_any(payload: &[u8]) -> Option<Decimal> {
     let head = Head::read(payload)?;
     let digits = &payload[head.bytes..];
     let count = digits.len() / 2;

@@ -15,7 +15,8 @@
 //! | [`decimals`] | the decimals of a vector |
 //! | [`operation`] | sums, differences and products of two vectors |
 //! | [`value`] | expressions: columns, constants, integers, operations, choices |
-//! | [`comparison`] | conditions that compare two expressions |
+//! | [`comparison`] | conditions that compare two expressions, or a column with a limit |
+//! | `rounding` | doubles that are converted to `numeric` and rounded |
 //!
 //! Invariants:
 //! - PostgreSQL shows as many digits after the point as the *scale* says, so 1.5 and 1.50 are equal
@@ -31,15 +32,17 @@ pub mod comparison;
 pub mod decimals;
 mod item;
 pub mod operation;
+mod rounding;
 mod uniform;
 pub mod value;
 
 #[cfg(test)]
-mod test_items;
+pub(crate) mod test_items;
 #[cfg(test)]
 mod tests;
 
 pub use decimals::Decimals;
+pub use rounding::{PLACES_MAX, round_double};
 pub use value::DecimalValue;
 
 /// The most digits after the point.
@@ -62,6 +65,11 @@ impl Decimal {
     pub unsafe fn of_item(item: *const u8) -> Option<Decimal> {
         // SAFETY: this function's contract.
         unsafe { item::read(item) }
+    }
+
+    /// The decimal that an item of such a column is, from its bytes after the header. `None` if it does not fit.
+    pub(crate) fn of_payload(payload: &[u8]) -> Option<Decimal> {
+        item::read_any(payload)
     }
 }
 

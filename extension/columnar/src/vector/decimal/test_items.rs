@@ -21,7 +21,7 @@ fn parts(value: i64, scale: u16) -> (bool, i16, Vec<u16>) {
 }
 
 /// A `numeric` with a header of one byte and a short head, as PostgreSQL writes it.
-fn short_item(value: i64, scale: u16) -> Vec<u8> {
+pub(crate) fn short_item(value: i64, scale: u16) -> Vec<u8> {
     let (is_negative, weight, digits) = parts(value, scale);
     let head = 0x8000 | u16::from(is_negative) << 13 | scale << 7 | weight as u16 & 0x7F;
     let mut payload: Vec<u8> = head.to_le_bytes().into();
@@ -46,14 +46,14 @@ pub(super) fn item(payload: &[u8]) -> Vec<u8> {
 }
 
 /// A lane with an item, or NULL, for each row.
-pub(super) struct Items {
+pub(crate) struct Items {
     heap: Vec<u8>,
     slots: Vec<u64>,
     validity: Vec<u64>,
 }
 
 impl Items {
-    pub(super) fn new(cells: &[Option<Decimal>]) -> Items {
+    pub(crate) fn new(cells: &[Option<Decimal>]) -> Items {
         let (mut heap, mut slots) = (Vec::new(), Vec::new());
         let mut validity = vec![0; cells.len().div_ceil(64).max(1)];
         for (row, cell) in cells.iter().enumerate() {
@@ -74,12 +74,9 @@ impl Items {
         }
     }
 
-    pub(super) fn lane(&self) -> Lane {
+    pub(crate) fn lane(&self) -> Lane {
         let (slots, heap) = (self.slots.as_ptr(), self.heap.as_ptr());
-        Lane {
-            data: LaneData::Offsets { slots, heap },
-            validity: self.validity.as_ptr(),
-        }
+        Lane::new(LaneData::Offsets { slots, heap }, self.validity.as_ptr())
     }
 }
 
@@ -111,10 +108,8 @@ impl Dictionary {
         let Items { slots, heap, .. } = &self.items;
         let (slots, heap) = (slots.as_ptr(), heap.as_ptr());
         let codes = self.codes.as_ptr();
-        Lane {
-            data: LaneData::Codes { codes, slots, heap },
-            validity: self.items.validity.as_ptr(),
-        }
+        let data = LaneData::Codes { codes, slots, heap };
+        Lane::new(data, self.items.validity.as_ptr())
     }
 
     pub(super) fn view(&self, instance: u64) -> DictionaryView {

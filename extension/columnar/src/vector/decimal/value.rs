@@ -39,7 +39,7 @@ impl DecimalValue {
 
     /// One decimal for the whole scan, or NULL.
     pub fn constant(decimal: Option<Decimal>) -> DecimalValue {
-        DecimalValue::Constant(decimal, Box::default())
+        DecimalValue::Constant(decimal, Box::new(Decimals::same(decimal)))
     }
 
     /// An integer.
@@ -97,7 +97,7 @@ impl DecimalValue {
             DecimalValue::Column(column) => Ok(column.evaluate(frame, selection).map(Found::Own)),
             DecimalValue::Shared(column) => Ok(column.evaluate(frame, selection)),
             DecimalValue::Constant(decimal, out) => {
-                out.fill(*decimal, selection);
+                out.select_same(*decimal, selection);
                 Ok(Some(Found::Own(out)))
             }
             DecimalValue::Integer(value, out) => {

@@ -345,7 +345,7 @@ impl Column {
             .validity
             .as_ref()
             .map_or(null(), |words| words.as_ptr());
-        Lane { data, validity }
+        Lane::new(data, validity)
     }
 }
 

@@ -15,6 +15,7 @@ mod choices;
 mod conversion;
 pub(crate) mod dictionaries;
 pub(crate) mod external_values;
+mod keyed_functions;
 pub(crate) mod lanes;
 pub(crate) mod number_tree;
 mod selections;
