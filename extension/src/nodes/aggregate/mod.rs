@@ -17,10 +17,12 @@
 //! | [`parts`] | offers a node for each part of a partitioned table or a UNION ALL, whose states are combined |
 //! | [`state`] | the node under execution |
 //! | [`program`] | the whole query as the engine executes it |
+//! | [`first_elements`] | arrays of which only the first element is wanted |
 //! | [`zone_runs`] | sealed runs that are aggregated by their zone maps alone |
 //! | [`undecoded`] | columns that are aggregated without being decoded |
 
 pub mod cost;
+pub mod first_elements;
 pub mod grouping_sets;
 pub mod offer;
 pub mod parts;
