@@ -11,6 +11,7 @@
 //! | [`terms`] | the grouping expressions, aggregates and conditions that it offers to compute |
 //! | [`cost`] | its estimated rows and costs |
 //! | [`grouping_sets`] | offers a node for each set of GROUPING SETS |
+//! | [`grouping_sets_of_join`] | does so for a hash join, with transition states |
 //! | [`states`] | a path of transition states, which PostgreSQL combines |
 //! | [`workers`] | offers the node to several processes, whose states are combined |
 //! | [`shared`] | what these processes share |
@@ -24,6 +25,7 @@
 pub mod cost;
 pub mod first_elements;
 pub mod grouping_sets;
+pub mod grouping_sets_of_join;
 pub mod offer;
 pub mod parts;
 pub mod program;
