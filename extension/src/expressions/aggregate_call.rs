@@ -19,7 +19,8 @@ use super::translate::{Translation, Translator, number_type, text_column};
 use super::uuid_quals::uuid_column;
 use super::variance_call::{spread_of, variance};
 use super::{
-    bit_call, bucket_call, coded_count, distinct_count, epoch_bucket, percentile, text_extreme,
+    bit_call, bucket_call, coded_count, distinct_count, epoch_bucket, percentile, row_order,
+    text_extreme,
 };
 use crate::pg::catalog;
 use crate::pg::names::{describe, function_name, type_name};
@@ -105,14 +106,13 @@ pub fn aggregate(
         return Ok((aggregate, Shape::BigInt));
     }
     let ordered = Ordered::of(call, arrival);
-    // PostgreSQL passes distinct values in their order, which matters to sums of floats alone.
-    let is_any_order = is_percentile || is_distinct(call) && !adds_floats(call);
-    if !is_any_order && !ordered.is_respected(call) {
-        return Err(format!("ORDER BY in {}", name()));
-    }
+    let is_any_order = is_percentile || row_order::is_ignored(call);
     let (argument, accumulator, shape) = match (is_percentile, &arguments[..]) {
         (true, [value, ..]) => percentile::parts(translator, call, *value)?,
         (true, []) => return Err(format!("aggregate {}", name())),
+        (false, _) if !is_any_order && !ordered.is_respected(call) => {
+            ordered_rows(translator, call, &arguments)?
+        }
         (false, _) => builtin_or_rows(translator, call, &arguments, &ordered)?,
     };
     let aggregate = Aggregate {
@@ -217,23 +217,12 @@ pub fn is_in_zone_maps(call: Aggref<'_>) -> bool {
 }
 
 /// Whether only distinct values count, and it makes a difference.
-fn is_distinct(call: Aggref<'_>) -> bool {
+pub(super) fn is_distinct(call: Aggref<'_>) -> bool {
     use pg_sys::*;
     let function = call.aggfnoid().to_u32();
     let is_same =
         end_of(function).is_some() || matches!(function, F_BOOL_AND | F_EVERY | F_BOOL_OR);
     !call.aggdistinct().is_empty() && !is_same
-}
-
-/// Whether an aggregate of the engine adds floats, so that their order changes the result.
-fn adds_floats(call: Aggref<'_>) -> bool {
-    use pg_sys::*;
-    let function = call.aggfnoid().to_u32();
-    let is_sum = matches!(
-        function,
-        F_SUM_FLOAT4 | F_SUM_FLOAT8 | F_AVG_FLOAT4 | F_AVG_FLOAT8
-    );
-    is_sum || spread_of(function).is_some_and(|(number, _)| number.is_float())
 }
 
 /// Whether an aggregate keeps values of its rows: many of them may be in one group.
@@ -259,6 +248,19 @@ fn builtin_or_rows(
         translator.go_back(before);
         translator.row_aggregate(call, arguments).ok_or(reason)
     })
+}
+
+/// A call of an aggregate whose result depends on the order of its rows: PostgreSQL computes it.
+fn ordered_rows(
+    translator: &mut Translator,
+    call: Aggref<'_>,
+    arguments: &[Expr<'_>],
+) -> Translation<Parts> {
+    let parts = match translator.has_row_functions {
+        true => translator.row_aggregate(call, arguments),
+        false => None,
+    };
+    parts.ok_or_else(|| format!("ORDER BY in {}", function_name(call.aggfnoid().to_u32())))
 }
 
 /// A call of an aggregate of PostgreSQL's or, failing that, of this extension's.

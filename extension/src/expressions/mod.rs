@@ -26,6 +26,7 @@
 //! | [`choices`] | `CASE` and `COALESCE` |
 //! | [`decimals`] | expressions of `numeric`, computed with integers |
 //! | [`row_function`], [`date_parts`] | expressions and aggregates that PostgreSQL evaluates for rows; fields of times |
+//! | [`ordered_call`], [`row_order`] | aggregates with ORDER BY that PostgreSQL computes; aggregates that ignore it |
 //! | [`sort_key`], [`time_sort`] | keys that rows are sorted by; PostgreSQL's sort for rows of a group |
 //! | [`result_datum`], [`transition_state`] | datums of results, and of the states that workers hand over |
 //! | [`joined_columns`], [`joined_codes`], [`condition_code`], [`coded_count`] | columns and codes that a join adds; counts of codes |
@@ -53,6 +54,7 @@ pub mod joined_columns;
 pub mod lanes_aggregate;
 pub mod like_test;
 pub mod number_functions;
+pub mod ordered_call;
 pub mod over_time;
 pub mod percentile;
 pub mod predicate;
@@ -60,6 +62,7 @@ pub mod regex_test;
 pub mod regression;
 pub mod result_datum;
 pub mod row_function;
+pub mod row_order;
 pub mod scalar;
 pub mod shared_state;
 pub mod sort_key;

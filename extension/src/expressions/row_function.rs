@@ -37,11 +37,12 @@ use super::decimals;
 use super::translate::{Scalars, Translation, Translator, to_scalar};
 use crate::pg::catalog;
 use crate::pg::exec::decimal_aggregate::{DecimalAggregate, DecimalStates};
-use crate::pg::exec::distinct_aggregate::{DistinctAggregate, ValueOrder};
+use crate::pg::exec::distinct_aggregate::DistinctAggregate;
 use crate::pg::exec::memory::Memory;
 use crate::pg::exec::row_evaluator::{RowEvaluator, RowReader};
 use crate::pg::exec::transition::TransitionAggregate;
 use crate::pg::exec::value_codes::ValueCodes;
+use crate::pg::exec::value_order::ValueOrder;
 use crate::pg::tree::{Aggref, Expr, SortGroupClause, View};
 
 /// The codes of a key's values, which the key and the owner of the groups share.
@@ -101,7 +102,7 @@ impl Translator {
             return self.distinct_aggregate(call, arguments);
         }
         if !call.aggorder().is_empty() {
-            return None;
+            return self.ordered_aggregate(call);
         }
         let functions = TransitionAggregate::functions(call)?;
         self.by_row += 1;
@@ -224,7 +225,7 @@ impl Translator {
     }
 
     /// An expression that PostgreSQL evaluates for each row, and whose values `scalar_of` turns into numbers of a type.
-    fn row_value(
+    pub(super) fn row_value(
         &mut self,
         expr: Expr<'_>,
         number: NumberType,

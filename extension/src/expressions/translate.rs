@@ -70,6 +70,8 @@ pub struct Translator {
     pub(super) has_row_functions: bool,
     /// The number of expressions, and of aggregates, that PostgreSQL evaluates for rows.
     pub by_row: usize,
+    /// Whether of the array that the next aggregate returns only the first element is wanted.
+    pub wants_first_element: bool,
     /// Whether an expression may be a number although its columns are NULL.
     pub(super) has_choices: bool,
     /// The columns of type `numeric` that aggregates share, by attribute.
@@ -128,6 +130,7 @@ impl Translator {
             by_value: 0,
             has_row_functions: false,
             by_row: 0,
+            wants_first_element: false,
             has_choices: true,
             shared_columns: BTreeMap::new(),
             shares_columns: false,

@@ -67,7 +67,7 @@ SELECT lanes.histogram(c, 0, 1, 100001) FROM h;
 SELECT lanes.histogram(c, NULL, 1, 4) FROM h;
 SELECT lanes.histogram(c, 0, i, 4) FROM h WHERE i > 0;
 SELECT array_length(lanes.histogram(c, 0, 1, 100000), 1) FROM l;
--- Forms that are left to PostgreSQL.
+-- Forms that PostgreSQL computes.
 EXPLAIN (COSTS OFF) SELECT lanes.counter_increase(c, ts ORDER BY ts DESC) FROM l;
 EXPLAIN (COSTS OFF) SELECT lanes.time_weight(c, ts, k) FROM l;
 EXPLAIN (COSTS OFF) SELECT lanes.histogram(c, 0, i, 4) FROM l;

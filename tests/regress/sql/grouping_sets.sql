@@ -60,7 +60,26 @@ SELECT pg_temp.same('SELECT 1, k, count(*) FROM l GROUP BY ROLLUP (1, 2)');
 RESET enable_hashagg; RESET enable_sort;
 SELECT pg_temp.same('SELECT lower(s), count(*) FROM l GROUP BY ROLLUP (lower(s))');
 SELECT pg_temp.same('SELECT k, max(s) FROM l GROUP BY ROLLUP (k)');
+-- Over a join: transition states of each set, which PostgreSQL turns into results.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT d.name, s, GROUPING(s), count(*), avg(id) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (d.name, s) HAVING count(*) > 10;
 SELECT pg_temp.same('SELECT d.name, count(*) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (d.name)');
+SELECT pg_temp.same('SELECT d.name, s, GROUPING(d.name, s), count(*), sum(f), avg(id), max(ts), stddev(f), bool_or(b) FROM l JOIN dim d USING (k) GROUP BY CUBE (d.name, s)');
+SELECT pg_temp.same('SELECT d.name, d.k, l.k, s, count(*), count(*) FILTER (WHERE b) FROM l LEFT JOIN dim d ON d.k = l.k + 5 WHERE id > 20 GROUP BY GROUPING SETS ((d.name, s), (d.k), (l.k, b), (), ())');
+SELECT pg_temp.same('SELECT d.name, date_trunc(''hour'', ts), sum(f * 2) + 1, min(coalesce(f, 0)) FROM l JOIN dim d USING (k) WHERE d.name <> s GROUP BY ROLLUP (1, 2) HAVING sum(f) > 5 AND GROUPING(d.name) = 0');
+SELECT pg_temp.same('SELECT d.name, e.name, count(*), sum(l.id) FROM l JOIN dim d USING (k) JOIN dim e ON e.k = l.id % 9 GROUP BY CUBE (d.name, e.name)');
+SELECT pg_temp.same('SELECT d.name, s, count(*), sum(f), GROUPING(d.name) FROM l JOIN dim d USING (k) WHERE f > 100 OR s = ''none'' GROUP BY ROLLUP (d.name, s)');
+SELECT pg_temp.same('SELECT coalesce(d.name, ''all''), rank() OVER (ORDER BY sum(f), d.name), sum(f) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (d.name) ORDER BY 3, 1 LIMIT 2');
+SELECT pg_temp.same('SELECT k, count(*) FROM l WHERE EXISTS (SELECT FROM dim d WHERE d.k = l.k AND d.k > 1) GROUP BY ROLLUP (k)');
+SELECT pg_temp.same('SELECT o, q.* FROM generate_series(1, 3) o, LATERAL (SELECT d.name, s, count(*) FROM l JOIN dim d USING (k) WHERE id < o * 500 GROUP BY ROLLUP (d.name, s)) q');
+-- States of groups that exceed their memory are put aside.
+SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off;
+SELECT pg_temp.same('SELECT id, d.name, GROUPING(d.name), count(*), sum(f) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (id, d.name)');
+SELECT count(*) > 0 AS are_put_aside FROM pg_temp.explained('SELECT id, d.name, GROUPING(d.name), count(*), sum(f) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (id, d.name)', 'Groups Put Aside');
+RESET work_mem; RESET hash_mem_multiplier; RESET enable_sort;
+-- Left to PostgreSQL: small rows without a match, and aggregates that keep values.
+SELECT pg_temp.same('SELECT d.name, s, count(*) FROM l RIGHT JOIN dim d USING (k) GROUP BY ROLLUP (d.name, s)');
+SELECT pg_temp.same('SELECT d.name, count(DISTINCT s) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (d.name)');
+SELECT pg_temp.same('SELECT d.name, s, count(*) FROM l JOIN (SELECT k, max(name) AS name FROM dim GROUP BY k) d USING (k) GROUP BY ROLLUP (d.name, s)');
 PREPARE p(int) AS SELECT k, s, count(*) FROM l WHERE id > $1 GROUP BY ROLLUP (k, s) ORDER BY 1, 2, 3 LIMIT 3;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE p(1000);

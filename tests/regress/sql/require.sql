@@ -5,13 +5,13 @@ CREATE FUNCTION fails(query text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN EXECUTE query; RETURN 0; EXCEPTION WHEN OTHERS THEN RETURN 1; END $$;
 SET lanes.vectorize = require;
 -- The first sub-select is not vectorised. Planning the second one plans another query, which fails.
-SELECT * FROM (SELECT sum(note ORDER BY i) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT sum(note ORDER BY i) FROM l') OFFSET 0) b;
-SELECT * FROM (SELECT sum(note ORDER BY i) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT i / 0 FROM l WHERE 1 / 0 = 1') OFFSET 0) b;
+SELECT * FROM (SELECT sum(note ORDER BY random()) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT sum(note ORDER BY random()) FROM l') OFFSET 0) b;
+SELECT * FROM (SELECT sum(note ORDER BY random()) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT i / 0 FROM l WHERE 1 / 0 = 1') OFFSET 0) b;
 -- Only the inner query is not vectorised, and it does not matter.
-SELECT * FROM (SELECT sum(i) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT sum(note ORDER BY i) FROM l') OFFSET 0) b;
-SELECT fails('SELECT sum(i) FROM l'), fails('SELECT sum(note ORDER BY i) FROM l'), sum(i) FROM l;
+SELECT * FROM (SELECT sum(i) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT sum(note ORDER BY random()) FROM l') OFFSET 0) b;
+SELECT fails('SELECT sum(i) FROM l'), fails('SELECT sum(note ORDER BY random()) FROM l'), sum(i) FROM l;
 RESET lanes.vectorize;
-EXPLAIN (COSTS OFF) SELECT * FROM (SELECT sum(note ORDER BY i) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT 1 / 0') OFFSET 0) b;
+EXPLAIN (COSTS OFF) SELECT * FROM (SELECT sum(note ORDER BY random()) FROM l OFFSET 0) a, (SELECT i FROM l WHERE i = fails('SELECT 1 / 0') OFFSET 0) b;
 -- A planning error in a cursor's query does not affect the cursor's kind.
 BEGIN;
 EXPLAIN (COSTS OFF) DECLARE back CURSOR FOR SELECT i FROM l WHERE i = fails('SELECT 1 / 0');

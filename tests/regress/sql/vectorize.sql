@@ -12,7 +12,7 @@ EXPLAIN (COSTS OFF) SELECT count(*), sum(size), min(price) FROM trade WHERE size
 EXPLAIN (COSTS OFF) SELECT sym, avg(size), count(*) FILTER (WHERE ok) FROM trade GROUP BY sym HAVING count(*) > 10 ORDER BY sym;
 EXPLAIN (COSTS OFF) SELECT date_trunc('hour', ts), max(price) FROM trade GROUP BY 1;
 EXPLAIN (COSTS OFF) SELECT sym, sum(note) FROM trade WHERE note > size GROUP BY sym;
-EXPLAIN (COSTS OFF) SELECT array_agg(sym ORDER BY ts) FROM trade;
+EXPLAIN (COSTS OFF) SELECT array_agg(sym ORDER BY random()) FROM trade;
 SET lanes.vectorize = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM trade WHERE size = 1;
 RESET lanes.vectorize;
@@ -32,7 +32,7 @@ SELECT count(*), count(price), sum(size), min(price), max(price), bool_and(ok), 
 SELECT ok, count(*) FROM trade GROUP BY ok ORDER BY ok;
 SELECT sym, size FROM trade WHERE sym LIKE 'S%' AND NOT ok AND size = 12 ORDER BY ts LIMIT 2;
 SELECT sum(note) FROM trade;
-SELECT array_agg(sym ORDER BY ts) FROM trade;
+SELECT array_agg(sym ORDER BY random()) FROM trade;
 SELECT size FROM trade WHERE sign(size + price) = 3;
 SELECT sym, sum(size) FROM trade GROUP BY ROLLUP (sym);
 SELECT count(*) FROM trade WHERE random() < 2;

@@ -17,6 +17,8 @@
 //! - [`distinct`]: of rows of a group with equal values, the first one counts. `met_pairs`: the
 //!   pairs of groups and values that were met. [`distinct_values`]: aggregates that take such
 //!   values in their order.
+//! - [`ordered_rows`]: the rows of an aggregate with ORDER BY. [`first_row`]: the first of them in
+//!   each group.
 //! - [`stretches`]: consecutive rows of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids. Ids are dense and
 //!   count from 0 in order of appearance.
@@ -67,6 +69,7 @@ pub mod distinct_values;
 pub mod edge;
 pub mod ema;
 pub mod extreme;
+pub mod first_row;
 pub mod group;
 pub mod histogram;
 pub mod item_extreme;
@@ -80,6 +83,7 @@ pub mod logic;
 mod met_pairs;
 pub mod moments;
 mod number_ids;
+pub mod ordered_rows;
 pub mod over_time;
 pub(crate) mod pairs;
 pub mod percentile;

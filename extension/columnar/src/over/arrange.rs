@@ -170,6 +170,11 @@ impl Arrangement {
         pairs.map(|pair| pair[0] as usize..pair[1] as usize)
     }
 
+    /// The rows of a partition in order, by the partition's place.
+    pub fn of_partition(&self, place: usize) -> &[u32] {
+        &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
+    }
+
     /// The value of the only key at each position, if no value is NULL. `keys` are those of the arrangement.
     pub fn keys(&self, keys: &[SortKey]) -> Option<&[u64]> {
         let [key] = keys else { return None };

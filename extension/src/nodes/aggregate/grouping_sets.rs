@@ -16,6 +16,7 @@
 use pgrx::pg_sys;
 
 use super::cost::Aggregated;
+use super::grouping_sets_of_join;
 use super::offer::Input;
 use super::state::AggregateState;
 use super::terms::{Grouped, calls, filters, grouped, leaves, ungrouped_columns};
@@ -27,18 +28,21 @@ use crate::nodes::engine::group_limit::{Columns, GroupLimit};
 use crate::nodes::engine::plan::{Absent, Engine, Joined};
 use crate::pg::tree::{CustomPath, Expr, Kind, List, Path, Query, RelOptInfo, SortGroupClause};
 
-/// Offers to aggregate a table by each set of keys.
+/// Offers to aggregate a table, or a [hash join](grouping_sets_of_join), by each set of keys.
 ///
 /// # Errors
 /// The reason why the node cannot.
 pub fn offer<'p>(
-    input: &Input<'_, 'p>,
+    input: &mut Input<'_, 'p>,
     query: Query<'p>,
     output: RelOptInfo<'p>,
     stage: pg_sys::UpperRelationKind::Type,
 ) -> Translation<()> {
-    if input.join.is_some() || input.hash_join.is_some() {
-        return Err("grouping sets of a join".into());
+    if input.join.is_some() {
+        return Err("grouping sets of a join by time".into());
+    }
+    if input.hash_join.is_some() {
+        return grouping_sets_of_join::offer(input, query, output, stage);
     }
     let (root, relation) = (input.root, input.relation);
     let target = root.upper_target(stage);
@@ -159,7 +163,7 @@ impl<'p> AllSets<'p> {
 }
 
 /// Refuses keys that are equal, and keys without columns.
-fn check_keys(grouped: &[Grouped<'_>]) -> Translation<()> {
+pub(super) fn check_keys(grouped: &[Grouped<'_>]) -> Translation<()> {
     for (place, (_, key)) in grouped.iter().enumerate() {
         if !key.has_vars() {
             return Err("grouping sets of a constant".into());
@@ -173,7 +177,7 @@ fn check_keys(grouped: &[Grouped<'_>]) -> Translation<()> {
 }
 
 /// The calls of `GROUPING` among the leaves, each once.
-fn groupings<'p>(leaves: &[Expr<'p>]) -> Vec<Expr<'p>> {
+pub(super) fn groupings<'p>(leaves: &[Expr<'p>]) -> Vec<Expr<'p>> {
     let mut found: Vec<Expr<'p>> = Vec::new();
     for leaf in leaves {
         let is_grouping = matches!(leaf.kind(), Kind::GroupingFunc(_));
@@ -185,7 +189,7 @@ fn groupings<'p>(leaves: &[Expr<'p>]) -> Vec<Expr<'p>> {
 }
 
 /// The result of `GROUPING` for a set: a bit for each argument, set if the argument is not in the set.
-fn grouping_value(grouping: Expr<'_>, set: &[u32]) -> i32 {
+pub(super) fn grouping_value(grouping: Expr<'_>, set: &[u32]) -> i32 {
     let Kind::GroupingFunc(grouping) = grouping.kind() else {
         return 0;
     };

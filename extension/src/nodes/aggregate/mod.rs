@@ -11,17 +11,21 @@
 //! | [`terms`] | the grouping expressions, aggregates and conditions that it offers to compute |
 //! | [`cost`] | its estimated rows and costs |
 //! | [`grouping_sets`] | offers a node for each set of GROUPING SETS |
+//! | [`grouping_sets_of_join`] | does so for a hash join, with transition states |
 //! | [`states`] | a path of transition states, which PostgreSQL combines |
 //! | [`workers`] | offers the node to several processes, whose states are combined |
 //! | [`shared`] | what these processes share |
 //! | [`parts`] | offers a node for each part of a partitioned table or a UNION ALL, whose states are combined |
 //! | [`state`] | the node under execution |
 //! | [`program`] | the whole query as the engine executes it |
+//! | [`first_elements`] | arrays of which only the first element is wanted |
 //! | [`zone_runs`] | sealed runs that are aggregated by their zone maps alone |
 //! | [`undecoded`] | columns that are aggregated without being decoded |
 
 pub mod cost;
+pub mod first_elements;
 pub mod grouping_sets;
+pub mod grouping_sets_of_join;
 pub mod offer;
 pub mod parts;
 pub mod program;

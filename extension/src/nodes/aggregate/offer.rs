@@ -42,7 +42,7 @@ pub fn offer<'p>(
     };
     check(query, input.relation)?;
     if !query.groupingSets().is_empty() {
-        return grouping_sets::offer(&input, query, output, stage);
+        return grouping_sets::offer(&mut input, query, output, stage);
     }
     let terms = Terms::of(&mut input, query, stage)?;
     let input = Aggregated {
@@ -79,6 +79,7 @@ pub fn offer<'p>(
                 hash_join: input.hash_join,
                 keys,
                 evaluated,
+                absent: Vec::new(),
                 filters,
             },
             output,

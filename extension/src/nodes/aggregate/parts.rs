@@ -188,6 +188,7 @@ impl<'p> Parts<'p> {
             hash_join: None,
             keys,
             evaluated: keys.iter().collect(),
+            absent: Vec::new(),
             filters,
         };
         let (path, calls) = grouped.path(self.states, target)?;

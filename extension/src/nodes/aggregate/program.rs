@@ -9,6 +9,7 @@ use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, narrow};
 use pgrx::pg_sys;
 
+use super::first_elements;
 use super::undecoded::UndecodedKeys;
 use super::zone_runs::ZoneRuns;
 use crate::expressions::aggregate_call::{self, KeyShape, Shape};
@@ -83,6 +84,7 @@ impl Grouping {
         translator: &mut Translator,
         arrival: Arrival,
         by_code: KeysByCode,
+        first_elements: &[bool],
     ) -> Translation<Grouping> {
         let mut grouping = Grouping {
             keys: Vec::new(),
@@ -114,6 +116,7 @@ impl Grouping {
             grouping.key_shapes.push(shape);
         }
         for (place, call) in plan.calls.iter().enumerate() {
+            translator.wants_first_element = first_elements[plan.keys.len() + place];
             let (aggregate, shape) = match call.is_partial() {
                 true => aggregate_call::partial(translator, *call, &plan.calls)?,
                 false => {
@@ -153,7 +156,9 @@ impl Program {
         let by_code = KeysByCode::new(grouped.len() + coded, values);
         let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
         let of_quals = translator.asked();
-        let grouping = Grouping::of(plan, &mut translator, arrival, by_code)?;
+        let columns = plan.keys.len() + plan.calls.len();
+        let first_elements = first_elements::read_alone(node.plan(), columns);
+        let grouping = Grouping::of(plan, &mut translator, arrival, by_code, &first_elements)?;
         let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
         let mut join = None;
         if let Some(plan) = &plan.join {
@@ -229,8 +234,9 @@ impl Program {
         values
     }
 
-    /// Puts the groups so far aside, if they are many and take more memory than `limit`.
-    pub fn put_groups_aside(&mut self, limit: usize, node: ExecNode<'_>) {
+    /// Puts the groups so far aside, if they are many and take more memory than `limit`. The columns after the aggregates
+    /// have these values.
+    pub fn put_groups_aside(&mut self, limit: usize, absent: &[Option<i32>], node: ExecNode<'_>) {
         if !EarlyGroups::are_too_large(self.aggregation.groups(), self.bytes(), limit) {
             return;
         }
@@ -238,7 +244,8 @@ impl Program {
         let early = self.early.take();
         let mut early = early.unwrap_or_else(|| EarlyGroups::new(node));
         let memory = node.lasting_memory().child(c"LanesAggregate groups");
-        let mut groups = self.groups(memory, None);
+        let groups = self.groups(memory, None);
+        let mut groups = groups.with_absent(absent.to_vec());
         early.put(&mut groups, node);
         self.aggregation = groups.into_aggregation();
         memory.delete();

@@ -318,7 +318,7 @@ impl AggregateState {
                 continue;
             };
             if plan.is_partial {
-                program.put_groups_aside(limit, node);
+                program.put_groups_aside(limit, &plan.absent, node);
             } else {
                 self.bytes = program.bytes();
                 self.groups = program.aggregation.groups();

@@ -1,5 +1,6 @@
 //! The path of a `LanesAggregate` that returns the transition states of its groups, which PostgreSQL combines with
-//! others: those of other [processes](super::workers), or of other [parts of a table](super::parts).
+//! others: those of other [processes](super::workers), or of other [parts of a table](super::parts). Those of
+//! [grouping sets](super::grouping_sets_of_join) of a join are turned into results.
 
 use super::state::AggregateState;
 use super::terms::{self, ungrouped_columns};
@@ -7,7 +8,7 @@ use crate::custom_scan::callbacks;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::Translation;
 use crate::joins::by_key::sides::HashJoin;
-use crate::nodes::engine::plan::{Engine, Joined};
+use crate::nodes::engine::plan::{Absent, Engine, Joined};
 use crate::pg::tree::{
     Aggref, CustomPath, Expr, Expression, List, Node, PathTarget, PlannerInfo, RelOptInfo, View,
 };
@@ -24,6 +25,8 @@ pub(super) struct Grouped<'a, 'p> {
     pub keys: List<'p, Expr<'p>>,
     /// The expressions that the engine groups by in their places.
     pub evaluated: Vec<Expr<'p>>,
+    /// Columns with one value.
+    pub absent: Vec<Absent<'p>>,
     /// The conditions on the table.
     pub filters: List<'p, Expr<'p>>,
 }
@@ -40,7 +43,9 @@ impl<'p> Grouped<'_, 'p> {
         target: Option<PathTarget<'p>>,
     ) -> Translation<(CustomPath<'p>, usize)> {
         let exprs = target.map_or(List::EMPTY, |target| target.exprs());
-        ungrouped_columns(exprs.as_node(), self.keys)?;
+        let absent = self.absent.iter().map(|absent| absent.expression());
+        let settled = List::new(self.keys.iter().chain(absent));
+        ungrouped_columns(exprs.as_node(), settled)?;
         let leaves: Vec<Expr<'_>> = exprs.iter().collect();
         let calls: Vec<Aggref<'_>> = leaves.iter().filter_map(|leaf| leaf.downcast()).collect();
         let join = self.hash_join;
@@ -56,7 +61,7 @@ impl<'p> Grouped<'_, 'p> {
             index,
             keys: self.keys,
             calls: List::new(calls.iter().map(|call| call.as_expr())),
-            absent: Vec::new(),
+            absent: self.absent.clone(),
             quals: self.filters,
             join: match join {
                 Some(join) => Joined::ByHash(&join.plan, List::new(self.evaluated.iter().copied())),

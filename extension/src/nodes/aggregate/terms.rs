@@ -2,6 +2,7 @@
 
 use pgrx::pg_sys;
 
+use super::grouping_sets;
 use super::offer::Input;
 use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
@@ -82,8 +83,13 @@ impl<'p> Terms<'p> {
             is_set: false,
         };
         let (order, limit) = order_and_limit(root, stage, columns);
-        ungrouped_columns(exprs.as_node(), keys)?;
-        ungrouped_columns(query.havingQual(), keys)?;
+        let groupings = match query.groupingSets().is_empty() {
+            true => Vec::new(),
+            false => grouping_sets::groupings(&leaves),
+        };
+        let settled = List::new(keys.iter().chain(groupings));
+        ungrouped_columns(exprs.as_node(), settled)?;
+        ungrouped_columns(query.havingQual(), settled)?;
         Ok(Terms {
             keys,
             evaluated,
@@ -158,7 +164,8 @@ fn want_all<'p>(
         }
     }
     // Columns outside of aggregates are in grouping expressions, which `ungrouped_columns` checks.
-    for leaf in leaves.iter().filter(|leaf| leaf.as_var().is_none()) {
+    let is_settled = |leaf: &&Expr<'_>| matches!(leaf.kind(), Kind::Var(_) | Kind::GroupingFunc(_));
+    for leaf in leaves.iter().filter(|leaf| !is_settled(leaf)) {
         join.want(leaf.as_ptr())?;
     }
     Ok(codes)

@@ -123,6 +123,11 @@ impl<'p> Absent<'p> {
         }
     }
 
+    /// The column.
+    pub fn expression(&self) -> Expr<'p> {
+        self.expression
+    }
+
     /// A column of type `integer`.
     pub fn constant(expression: Expr<'p>, value: i32) -> Absent<'p> {
         Absent {

@@ -2,48 +2,20 @@
 //! group, in the order of the values.
 
 use std::cell::RefCell;
-use std::cmp::Ordering;
 use std::rc::Rc;
 
 use lanes_columnar::aggregate::distinct_values::{DistinctValues, ValueTaker};
 use lanes_columnar::aggregate::{Accumulator, Answer};
-use pgrx::pg_sys::{Datum, Oid};
+use pgrx::pg_sys::Datum;
 
-use super::callable::SqlFunction;
 use super::memory::Memory;
-use super::scalar::RunningNode;
 use super::transition::TransitionAggregate;
 use super::value_codes::ValueCodes;
-use crate::pg::tree::{Const, SortGroupClause};
-use crate::pg::{catalog, ports};
+use super::value_order::ValueOrder;
+use crate::pg::tree::Const;
 
 /// The codes of values, which the aggregate and its argument share.
 pub type SharedCodes = Rc<RefCell<ValueCodes>>;
-
-/// The order of values.
-pub struct ValueOrder {
-    less: SqlFunction,
-    nulls_first: bool,
-}
-
-impl ValueOrder {
-    /// The order of a clause of DISTINCT.
-    pub fn new(clause: SortGroupClause<'_>, collation: Oid, node: RunningNode) -> ValueOrder {
-        let less = catalog::operator_function(clause.sortop());
-        ValueOrder {
-            less: node.memory().enter(|| SqlFunction::new(less, collation, 2)),
-            nulls_first: clause.nulls_first(),
-        }
-    }
-
-    /// Whether a value comes before another one, which differs from it.
-    fn is_before(&mut self, a: Option<Datum>, b: Option<Datum>) -> bool {
-        match (a, b) {
-            (Some(a), Some(b)) => self.less.call(&[a, b]).value() & 0xff != 0,
-            (a, _) => a.is_none() == self.nulls_first,
-        }
-    }
-}
 
 /// An aggregate of distinct values whose functions are PostgreSQL's.
 pub struct DistinctAggregate {
@@ -54,8 +26,6 @@ pub struct DistinctAggregate {
     order: ValueOrder,
     /// The other arguments, which are constants.
     others: Vec<(Datum, bool)>,
-    /// The values of a group.
-    values: Vec<(Datum, bool)>,
 }
 
 impl DistinctAggregate {
@@ -75,7 +45,6 @@ impl DistinctAggregate {
             others: others
                 .map(|it| (it.constvalue(), it.constisnull()))
                 .collect(),
-            values: Vec::new(),
         }))
     }
 }
@@ -86,32 +55,26 @@ impl ValueTaker for DistinctAggregate {
     }
 
     fn ordered_codes(&mut self) -> Vec<u32> {
-        let codes = self.codes.borrow();
-        let values = codes.values();
-        let order = &mut self.order;
-        let mut ordered: Vec<u32> = (0..values.len() as u32).collect();
-        ordered.sort_by(|a, b| {
-            ports::CHECK_FOR_INTERRUPTS();
-            let (a, b) = (values[*a as usize], values[*b as usize]);
-            match (order.is_before(a, b), a.is_none() || b.is_none()) {
-                (true, _) => Ordering::Less,
-                (false, true) => Ordering::Greater,
-                (false, false) if order.is_before(b, a) => Ordering::Greater,
-                (false, false) => Ordering::Equal,
-            }
-        });
-        ordered
+        self.order.sorted(self.codes.borrow().values())
     }
 
     fn take(&mut self, group: usize, codes: &[u32]) {
         let known = self.codes.borrow();
-        let value = |code: &u32| {
-            let value = known.values()[*code as usize];
+        let value = |code: u32| {
+            let value = known.values()[code as usize];
             (value.unwrap_or(Datum::null()), value.is_none())
         };
-        self.values.clear();
-        self.values.extend(codes.iter().map(value));
-        self.states.add_values(group, &self.values, &self.others);
+        let (others, count) = (&self.others, 1 + self.others.len());
+        self.states
+            .add_each(
+                group,
+                codes.len(),
+                count,
+                |argument, place| match argument.checked_sub(1) {
+                    None => value(codes[place]),
+                    Some(other) => others[other],
+                },
+            );
     }
 
     fn answer(&self, group: usize) -> Answer {

@@ -29,13 +29,13 @@
 //! | [`row_evaluator`], [`pair_evaluator`] | expressions for the selected rows of a vector; conditions over them and rows of another relation |
 //! | [`transition`] | aggregates, by PostgreSQL's own transition functions |
 //! | [`decimal_aggregate`] | aggregates of `numeric`, with integers where the values fit |
-//! | [`distinct_aggregate`] | aggregates with `DISTINCT` |
+//! | [`distinct_aggregate`], [`ordered_aggregate`] | aggregates with `DISTINCT`; aggregates with `ORDER BY` |
 //! | `aggregate_functions` | the functions of an aggregate |
 //! | | **Evaluation for values** |
 //! | `callable` | calls of functions, also of those of aggregates |
 //! | [`condition_test`] | conditions on one column |
 //! | [`function_call`] | calls of functions |
-//! | [`equality`], [`hashed_type`], [`value_codes`] | equality, hashes, and codes of values of any type |
+//! | [`equality`], [`hashed_type`], [`value_codes`], [`value_order`] | equality, hashes, codes and order of values of any type |
 //!
 //! Invariants:
 //! - An `ExecNode` does not outlive its callback. All other handles may be kept in the node's state.
@@ -61,6 +61,7 @@ pub mod hashed_type;
 pub mod index_scans;
 pub mod memory;
 pub mod node;
+pub mod ordered_aggregate;
 pub mod pair_evaluator;
 pub mod parallel;
 pub mod row_evaluator;
@@ -70,3 +71,4 @@ pub mod slot;
 pub mod table;
 pub mod transition;
 pub mod value_codes;
+pub mod value_order;

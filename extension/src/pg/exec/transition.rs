@@ -214,21 +214,28 @@ impl TransitionAggregate {
         self.step(group, has_null);
     }
 
-    /// Adds values to a group: each is the first argument, and these are the other ones.
-    pub fn add_values(&mut self, group: usize, values: &[(Datum, bool)], others: &[(Datum, bool)]) {
+    /// Adds rows to a group by their arguments, so many of each: `value` returns an argument, by number, of the row at a
+    /// place, and whether it is NULL. It owns nothing that needs dropping, and does not panic.
+    pub fn add_each(
+        &mut self,
+        group: usize,
+        rows: usize,
+        arguments: usize,
+        value: impl Fn(usize, usize) -> (Datum, bool),
+    ) {
         let context = self.reader.context();
         let memory = context.memory();
         let mut next = 0;
-        while next < values.len() {
+        while next < rows {
             ports::CHECK_FOR_INTERRUPTS();
             next = executor::in_batch(context, || {
-                let (mut place, end) = (next, values.len().min(next + BATCH));
+                let (mut place, end) = (next, rows.min(next + BATCH));
                 while place < end {
-                    let mut has_null = values[place].1;
-                    self.transition.set(1, values[place]);
-                    for (index, other) in others.iter().enumerate() {
-                        self.transition.set(index + 2, *other);
-                        has_null |= other.1;
+                    let mut has_null = false;
+                    for argument in 0..arguments {
+                        let value = value(argument, place);
+                        self.transition.set(argument + 1, value);
+                        has_null |= value.1;
                     }
                     self.step(group, has_null);
                     place += 1;

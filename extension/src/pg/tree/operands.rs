@@ -211,6 +211,14 @@ views! {
         result: Option<Expr<'p>>;
     } {}
 
+    /// An element or a slice of an array, or the assignment of one.
+    SubscriptingRef of SubscriptingRef {} {
+        refupperindexpr: List<'p, Expr<'p>>;
+        reflowerindexpr: List<'p, Expr<'p>>;
+        refexpr: Option<Expr<'p>>;
+        refassgnexpr: Option<Expr<'p>>;
+    } {} {}
+
     /// `COALESCE`.
     CoalesceExpr of CoalesceExpr {
         coalescetype: Oid;

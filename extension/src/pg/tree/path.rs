@@ -288,15 +288,44 @@ impl<'p> PlannerInfo<'p> {
         calls: usize,
         groups: f64,
     ) -> Option<Path<'p>> {
-        let (query, target) = (self.parse()?, output.reltarget()?);
+        let query = self.parse()?;
         let keys = self.grouping_clauses();
-        let split = pg_sys::AggSplit::AGGSPLIT_FINAL_DESERIAL;
         // Where each key has one value, there is one group if there are rows. Rows are sorted by no key in any order.
         let strategy = match (query.groupClause().is_empty(), keys.is_empty()) {
             (true, _) => pg_sys::AggStrategy::AGG_PLAIN,
             (false, true) => pg_sys::AggStrategy::AGG_SORTED,
             (false, false) => pg_sys::AggStrategy::AGG_HASHED,
         };
+        self.finalised_as(output, states, (strategy, keys), calls, groups)
+    }
+
+    /// As [`Self::finalised`], for groups by the keys of these clauses instead of the query's: one group if there are
+    /// none.
+    pub fn finalised_by(
+        self,
+        output: RelOptInfo<'p>,
+        states: Path<'p>,
+        keys: List<'p, SortGroupClause<'p>>,
+        calls: usize,
+        groups: f64,
+    ) -> Option<Path<'p>> {
+        let strategy = match keys.is_empty() {
+            true => pg_sys::AggStrategy::AGG_PLAIN,
+            false => pg_sys::AggStrategy::AGG_HASHED,
+        };
+        self.finalised_as(output, states, (strategy, keys), calls, groups)
+    }
+
+    fn finalised_as(
+        self,
+        output: RelOptInfo<'p>,
+        states: Path<'p>,
+        (strategy, keys): (pg_sys::AggStrategy::Type, List<'p, SortGroupClause<'p>>),
+        calls: usize,
+        groups: f64,
+    ) -> Option<Path<'p>> {
+        let (query, target) = (self.parse()?, output.reltarget()?);
+        let split = pg_sys::AggSplit::AGGSPLIT_FINAL_DESERIAL;
         let having = query.havingQual().and_then(Expr::as_nodes);
         let operator = calls as f64 * server::cpu_operator_cost();
         let mut costs = pg_sys::AggClauseCosts::default();

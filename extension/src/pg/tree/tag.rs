@@ -9,7 +9,7 @@ use super::list::{Integers, List, Oids};
 use super::operands::{
     Aggref, ArrayExpr, BoolExpr, BooleanTest, CaseExpr, CaseWhen, CoalesceExpr, Const, FuncExpr,
     GroupingFunc, MinMaxExpr, NamedArgExpr, NullTest, OpExpr, Param, PlaceHolderVar, RelabelType,
-    RowExpr, ScalarArrayOpExpr, SubLink, SubPlan, TargetEntry, Var,
+    RowExpr, ScalarArrayOpExpr, SubLink, SubPlan, SubscriptingRef, TargetEntry, Var,
 };
 use super::path::{
     AggPath, AppendPath, CustomPath, GatherMergePath, GatherPath, GroupPath, HashPath,
@@ -185,6 +185,7 @@ kinds! {
     SubPlan = T_SubPlan;
     SubqueryScan = T_SubqueryScan;
     SubqueryScanPath = T_SubqueryScanPath;
+    SubscriptingRef = T_SubscriptingRef;
     TargetEntry = T_TargetEntry;
     UpperUniquePath = T_UpperUniquePath;
     Var = T_Var;
