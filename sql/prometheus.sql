@@ -416,13 +416,14 @@ COMMENT ON FUNCTION lanes.forget_requests(interval, int4) IS
 
 -- Series ids that a gateway has cached are valid for one registry on one timeline. A promoted standby may lack the last
 -- registrations of the old primary and assign their ids to other series: its timeline differs, so gateways look ids up again.
+-- After pg_upgrade the old cluster and the new one may both go on: the epoch of the latter names its system identifier.
 CREATE FUNCTION lanes.registry_identity() RETURNS text
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT format('%s/%s/%s/%s', s.system_identifier, d.oid, r.epoch,
+    SELECT format('%s/%s%s/%s', o.scope, r.epoch,
+                  CASE WHEN split_part(o.scope, '/', 1) <> s.system_identifier::text THEN '-' || s.system_identifier END,
                   left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))
-      FROM lanes.registry r, pg_control_system() s, pg_database d
-     WHERE d.datname = current_database();
+      FROM lanes.registry r, pg_control_system() s, lanes.object_scope() AS o (scope);
 $$;
 
 COMMENT ON FUNCTION lanes.registry_identity() IS 'for lanes-gateway: a text that changes whenever cached series ids may have another meaning';
@@ -470,7 +471,7 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_placed(regclass, bytea), '
                    'lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]), '
                    'lanes.table_definition(oid), lanes.local_rows(), '
-                   'lanes.timeline_history(), lanes.data_directory_id(), '
+                   'lanes.timeline_history(), lanes.data_directory_id(), lanes.object_scope(), '
                    'lanes.definition_version(oid), lanes.column_names(oid), lanes.column_types(oid), '
                    'lanes.part_rows(regclass, int8) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(int4, lanes.series_run[]) TO %s', role);

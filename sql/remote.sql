@@ -58,6 +58,26 @@ COMMENT ON FUNCTION lanes.data_directory_id() IS
     'for lanes-gateway: an identifier of the data directory of the cluster, which differs in a copy of it';
 REVOKE ALL ON FUNCTION lanes.data_directory_id() FROM PUBLIC;
 
+-- What the keys of objects begin with, by database: a row of this database, and rows of databases that it was copied from by
+-- CREATE DATABASE. pg_upgrade copies the table, although it changes the system identifier; pg_dump does not dump its rows. The
+-- library reads it as a heap.
+CREATE TABLE lanes.object_scopes (
+    database          oid  PRIMARY KEY,
+    system_identifier int8 NOT NULL
+) USING heap;
+COMMENT ON TABLE lanes.object_scopes IS
+    'the identifier of the cluster in which each database was created: the keys of its objects begin with it, also after pg_upgrade';
+
+INSERT INTO lanes.object_scopes
+SELECT d.oid, s.system_identifier FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_database AS d
+ WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
+
+CREATE FUNCTION lanes.object_scope() RETURNS text
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'object_scope_wrapper';
+COMMENT ON FUNCTION lanes.object_scope() IS
+    'for lanes-gateway: what the keys of objects of this database begin with; it stays the same after pg_upgrade';
+REVOKE ALL ON FUNCTION lanes.object_scope() FROM PUBLIC;
+
 -- Fetching segments for queries.
 
 CREATE FUNCTION lanes.recall_next(timeout interval) RETURNS TABLE (key text)

@@ -48,7 +48,13 @@ const SETTINGS: [(&CStr, &CStr); 6] = [
 ];
 
 /// Registers the launcher. Called from `_PG_init`.
+///
+/// There is none while pg_upgrade runs: it drops and creates databases, which nobody may be connected to, and whoever
+/// wrote in the new cluster would take transaction ids of the old one.
 pub fn register() {
+    if server::is_binary_upgrade() {
+        return;
+    }
     BackgroundWorkerBuilder::new("lanes sealing launcher")
         .set_library("lanes")
         .set_function("lanes_sealing_launcher")

@@ -13,6 +13,7 @@ use crate::maintenance::replace_part;
 use crate::pg::table::{OpenTable, OpenedTable};
 use crate::pg::{table_catalog, transaction};
 use crate::remote::key::Key;
+use crate::remote::scope;
 use crate::storage::metapage::Meta;
 use crate::storage::part::{self, LivePart, PartEntry, Parts};
 use crate::storage::part_image;
@@ -193,6 +194,7 @@ fn commit(table: OpenTable<'_>, content: &Content, origin: u64) -> bool {
         // An earlier call succeeded, and its answer was lost.
         Some(part) if part.entry.is_remote() => true,
         Some(part) if hot_age(table).is_some() => {
+            scope::claim(has_remote_parts);
             replace_part::make_remote(table, content, part);
             // This transaction gets an id after the id of the part. Once it and all older
             // transactions have ended, the local part is settled, even if nobody else writes.
@@ -232,6 +234,18 @@ fn remote_keys() -> SetOfIterator<'static, String> {
         }
     }
     SetOfIterator::new(keys)
+}
+
+/// Whether any table of this database has remote parts.
+fn has_remote_parts() -> bool {
+    let tables = table_catalog::lanes_tables().into_iter();
+    let mut opened =
+        tables.filter_map(|table| OpenedTable::try_open(table, pg_sys::AccessShareLock));
+    opened.any(|opened| {
+        let table = opened.get();
+        let meta = is_offloadable(table).then(|| Meta::load(table)).flatten();
+        meta.is_some_and(|meta| !remote_parts(table, &meta).is_empty())
+    })
 }
 
 /// The remote parts that somebody may still read. A part that a later one covers is read until it

@@ -146,6 +146,36 @@ pub fn relations(visit: impl FnMut(&pg_sys::FormData_pg_class)) {
     unsafe { scan_catalog(pg_sys::RelationRelationId, visit) }
 }
 
+/// A row of `lanes.object_scopes`, as it lies in a page.
+#[repr(C)]
+pub struct ObjectScope {
+    pub database: pg_sys::Oid,
+    pub system_identifier: i64,
+}
+
+/// Calls `visit` with each row of `lanes.object_scopes`.
+pub fn object_scopes(table: pg_sys::Oid, visit: impl FnMut(&ObjectScope)) {
+    // SAFETY: the table is a heap, and its two columns are never NULL and have these types.
+    unsafe { scan_catalog(table, visit) }
+}
+
+/// Adds a row to `lanes.object_scopes`, and makes it visible. Whoever calls it decides whether it may be added: no
+/// privilege is needed.
+pub fn add_object_scope(table: pg_sys::Oid, scope: &ObjectScope) {
+    let mut values = [scope.database.into(), scope.system_identifier.into()];
+    let mut nulls = [false; 2];
+    // SAFETY: the table is a heap with these two columns; the tuple is a copy of the values.
+    unsafe {
+        let mode = pg_sys::RowExclusiveLock as i32;
+        let opened = pg_sys::table_open(table, mode);
+        let (values, nulls) = (values.as_mut_ptr(), nulls.as_mut_ptr());
+        let tuple = pg_sys::heap_form_tuple((*opened).rd_att, values, nulls);
+        pg_sys::CatalogTupleInsert(opened, tuple);
+        pg_sys::table_close(opened, mode);
+    }
+    catalog::CommandCounterIncrement();
+}
+
 /// Sets (or, with `reset`, removes) definitions in `pg_class.reloptions`, and makes the change visible. The caller owns
 /// the table and has locked it.
 pub fn store_definitions(relation: pg_sys::Oid, definitions: Definitions<'_>, reset: bool) {

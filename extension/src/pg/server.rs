@@ -18,6 +18,11 @@ pub fn is_preloading() -> bool {
     process::process_shared_preload_libraries_in_progress()
 }
 
+/// Whether pg_upgrade has started the server, to read one cluster or to make the other.
+pub fn is_binary_upgrade() -> bool {
+    process::IsBinaryUpgrade()
+}
+
 /// The cluster's identifier, which initdb made.
 pub fn system_identifier() -> u64 {
     process::GetSystemIdentifier()

@@ -14,7 +14,7 @@ use super::exec::expression::evaluated_once;
 use super::functions::catalog;
 use super::table::OpenTable;
 
-pub use super::catalog_rows::store_definitions;
+pub use super::catalog_rows::{ObjectScope, add_object_scope, object_scopes, store_definitions};
 
 /// The definitions in `pg_class.reloptions` of a relation.
 pub fn stored_definitions(relation: pg_sys::Oid) -> Definitions<'static> {

@@ -1,16 +1,17 @@
 //! The keys of segments in object storage.
 //!
 //! `<system identifier>/<database oid>/<storage id>/<origin>/<first row>`, in decimal except for the
-//! storage id, which has 16 hexadecimal digits. A storage id is random and new with every new file of
+//! storage id, which has 16 hexadecimal digits. The first two are the [`scope`] of the database. A storage id is random and new with every new file of
 //! a table. An origin is a number that a table uses once. The key has only the low half of it, which
 //! is unique too: it would repeat after four thousand million sealings. The first row names a segment
 //! within its part.
 
 use std::fmt;
 
+use super::scope;
 use crate::pg::server;
 
-/// A segment of some table of this cluster.
+/// A segment of some table of this server.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
@@ -42,7 +43,7 @@ impl Key {
             origin: fields.next()?.parse().ok()?,
             first_row: fields.next()?.parse().ok()?,
         };
-        let is_ours = system == server::system_identifier() && key.database == server::database();
+        let is_ours = system == scope::system_identifier() && key.database == server::database();
         // A key has only one spelling.
         (fields.next().is_none() && is_ours && key.to_string() == text).then_some(key)
     }
@@ -53,7 +54,7 @@ impl fmt::Display for Key {
         write!(
             formatter,
             "{}/{}/{:016x}/{}/{}",
-            server::system_identifier(),
+            scope::system_identifier(),
             self.database,
             self.storage_id,
             self.origin,

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`key`] | the keys of segments in object storage |
+//! | [`scope`] | what the keys of this database begin with |
 //! | [`recall`] | the image of a segment, for a backend that needs it |
 //! | [`cold_cache`] | images that came back, as files |
 //! | [`requests`] | the segments that backends wait for, in shared memory |
@@ -46,3 +47,4 @@ pub mod expected;
 pub mod key;
 pub mod recall;
 pub mod requests;
+pub mod scope;

@@ -10,6 +10,7 @@ use super::cold_cache;
 use super::expected::Expected;
 use super::key::Key;
 use super::requests::{self, Answer, Cause};
+use super::scope;
 use crate::pg::table::OpenTable;
 use crate::pg::{ports, transaction, type_io};
 use crate::storage::directory::FLAG_REMOTE;
@@ -93,6 +94,9 @@ pub fn image(table: OpenTable<'_>, run: &RunEntry) -> Result<Vec<u8>, String> {
             count(&key, run.bytes, !was_asked);
             return Ok(image);
         }
+        if scope::is_of_copy() {
+            refuse_of_copy(table, &meta, run);
+        }
         let left = began + timeout - transaction::now();
         if left <= 0 {
             let reason = format!("nobody supplied them within {} ms", timeout / 1000);
@@ -169,6 +173,17 @@ pub fn warn_of_rows_left_out(table: OpenTable<'_>) {
             "rows of \"{name}\" that are in object storage are left out: lanes.recall is skip"
         );
     }
+}
+
+fn refuse_of_copy(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) -> ! {
+    let (name, rows) = { (table.name(), rows_text(table, meta, run)) };
+    error::raise(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "rows of \"{name}\" {rows} are in object storage of the database that this one was copied from"
+        ),
+        "CREATE DATABASE with a template copies no objects. Copy by pg_dump; SET lanes.recall = skip leaves such rows out.",
+    )
 }
 
 fn refuse(table: OpenTable<'_>, meta: &Meta, run: &RunEntry, reason: &str, cause: Cause) -> ! {

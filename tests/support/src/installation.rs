@@ -9,6 +9,8 @@ use std::process::Command;
 pub const DEFAULT_MAJOR: &str = "15";
 /// The variable that names the `pg_config` of another installation.
 pub const VARIABLE: &str = "LANES_PG_CONFIG";
+/// The variable that names the `pg_config` of the installation that tests of pg_upgrade come from.
+pub const UPGRADED_FROM: &str = "LANES_PG_FROM";
 /// The major versions for which the extension can be built.
 const SUPPORTED_MAJORS: [&str; 4] = ["15", "16", "17", "18"];
 

@@ -10,6 +10,7 @@
 //! | [`error`] | the error type; each message names the remedy |
 //! | [`account`] | the operating-system account that runs PostgreSQL, and the folders it can reach |
 //! | [`installation`] | installations of PostgreSQL: the default one, and others by their `pg_config` |
+//! | [`private_installation`] | an installation with folders of its own for extensions |
 //! | [`place`] | paths: the target folder, a folder for a cluster |
 //! | [`port`] | loopback ports: a free one, or the process that holds one |
 //! | [`process`] | a child process with a log file: start, watch, signal, stop |
@@ -57,7 +58,7 @@ pub mod minio;
 pub mod objects;
 pub mod place;
 pub mod port;
-
+pub mod private_installation;
 pub mod process;
 pub mod prometheus;
 pub mod prometheus_receiver;

@@ -41,6 +41,10 @@ $$;
 
 CREATE FUNCTION lanes.timeline_history(OUT timeline oid, OUT file text) LANGUAGE sql AS $$ SELECT 1::oid, NULL::text $$;
 
+CREATE FUNCTION lanes.object_scope() RETURNS text LANGUAGE sql AS $$
+    SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
+$$;
+
 CREATE FUNCTION lanes.data_directory_id() RETURNS text LANGUAGE sql AS $$ SELECT 'a' $$;
 
 CREATE FUNCTION lanes.column_types(target oid) RETURNS text[] LANGUAGE sql AS $$ SELECT NULL::text[] $$;

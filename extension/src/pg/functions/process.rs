@@ -155,6 +155,8 @@ functions! {
 }
 
 variables! {
+    /// Whether the server was started by pg_upgrade.
+    IsBinaryUpgrade: bool;
     /// The setting of the same name, in milliseconds.
     DeadlockTimeout: i32;
     /// How many parts of the code hold off interrupts.

@@ -18,7 +18,8 @@ use crate::objects::model::History;
 
 const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS NOT NULL \
                         AND to_regprocedure('lanes.recall_wait(interval)') IS NOT NULL \
-                        AND to_regprocedure('lanes.data_directory_id()') IS NOT NULL";
+                        AND to_regprocedure('lanes.data_directory_id()') IS NOT NULL \
+                        AND to_regprocedure('lanes.object_scope()') IS NOT NULL";
 /// Advisory locks are local to a database. These numbers are used by lanes only.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(1818324581, 1935828847)";
 const DUE: &str =
@@ -36,8 +37,8 @@ const DEFINITION_VERSIONS: &str = "SELECT c.oid, lanes.definition_version(c.oid)
 const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lanes.local_rows()";
 const HISTORY: &str = "SELECT timeline, file FROM lanes.timeline_history()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
-const IDENTITY: &str = "SELECT format('%s/%s', s.system_identifier, d.oid), lanes.data_directory_id(), \
-                        pg_is_in_recovery() FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()";
+const IDENTITY: &str =
+    "SELECT lanes.object_scope(), lanes.data_directory_id(), pg_is_in_recovery()";
 /// Fails on a standby.
 const WAL_FLUSHED: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8";
 /// A wait within a SELECT would hold a snapshot, and keep rows from being sealed.

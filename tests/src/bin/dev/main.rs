@@ -66,6 +66,7 @@ Usage: cargo dev <command>
                        `cargo dev bench --help`
   bench-sql [options]  time SQL on lanes tables beside heap, DuckDB, Polars and chDB; see
                        `cargo dev bench-sql --help`
+  freeze               keep the SQL of this version as that of a release; see sql/upgrade/README.md
   peers                install and build the systems that the bench compares with (a few minutes)
   fmt                  format all code
   help                 this text
@@ -154,6 +155,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
             made.iter().for_each(|file| println!("{}", file.display()));
             Ok(())
         }
+        "freeze" => product::freeze(),
         "peers" => bench::set_up_peers(),
         "bench" => bench::run(rest),
         "bench-sql" => bench::run_sql(rest),

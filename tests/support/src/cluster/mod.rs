@@ -8,6 +8,7 @@
 //! | `template` | the data folder that initdb creates once and each test copies |
 //! | [`kept`] | clusters that stay running after their test has failed |
 //! | [`standby`] | a streaming standby of a cluster, its progress, its promotion |
+//! | `upgrade` | the move of a cluster's data to another version of PostgreSQL |
 //!
 //! # Access
 //! The superuser `postgres` connects through the socket only, as the operating-system account that
@@ -28,6 +29,7 @@ mod standby;
 mod template;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 
 pub use builder::Builder;
 pub use running::{Cluster, Stop, end_leftover};

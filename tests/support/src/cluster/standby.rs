@@ -30,6 +30,12 @@ impl Cluster {
         Ok(standby)
     }
 
+    /// Starts this backup, which reads archived WAL as its settings say until it has reached their target.
+    pub fn recover(&mut self) -> Result<()> {
+        self.layout.write("recovery.signal", "", &self.account)?;
+        self.start()
+    }
+
     /// Creates a copy of this running cluster by `pg_basebackup`. The copy is not started: started
     /// unchanged, it is a restored backup.
     pub fn backup(&self, name: &str) -> Result<Cluster> {

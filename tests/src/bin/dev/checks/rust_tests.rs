@@ -45,16 +45,22 @@ pub fn short(words: &[String]) -> Result<Vec<Outcome>> {
     Ok(all)
 }
 
-/// Runs a program of `tests/tests` on an installation of PostgreSQL.
-pub fn program_on(name: &str, postgres: &Postgres) -> Result<Vec<Outcome>> {
-    let scope = ["--package", "lanes-tests", "--test", name];
+/// Runs a program of `tests/tests`, or tests of it by their path, on an installation of PostgreSQL.
+pub fn program_on(
+    name: &str,
+    postgres: &Postgres,
+    variables: &[(&str, PathBuf)],
+) -> Result<Vec<Outcome>> {
+    let (program, path) = name.split_once("::").unwrap_or((name, ""));
+    let scope = ["--package", "lanes-tests", "--test", program];
     let filter = TestFilter {
         scope: scope.map(str::to_owned).into(),
-        path: String::new(),
+        path: path.to_owned(),
     };
     let mut command = run("default", &filter)?;
     replay(&mut command, seed::of_the_day());
     command.env(installation::VARIABLE, postgres.pg_config());
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     outcomes(&mut command, "default")
 }
 
