@@ -125,9 +125,9 @@ impl OpenTable<'_> {
         ports::pgstat_count_heap_rows(self, rows)
     }
 
-    /// Counts blocks whose rows were found in memory.
+    /// Counts blocks whose rows were found in memory, as hits of PostgreSQL's own buffers count.
     pub fn count_blocks_found(self, blocks: u64) {
-        ports::pgstat_count_buffer_hits(self, blocks as i64)
+        ports::count_buffer_hits(self, blocks as i64)
     }
 
     /// Counts inserted rows.

@@ -52,6 +52,9 @@ pub fn view(reader: &Reader<'_>, content: &Content, row: u64) -> Rc<SegmentView>
 /// Stores a row of a run into a slot, in the slot's own memory.
 pub fn store_row(reader: &Reader<'_>, content: &Content, run: &RunEntry, row: u64, slot: Slot<'_>) {
     let view = view(reader, content, row);
+    if !view.is_private() {
+        reader.table.count_blocks_found(1);
+    }
     slot.store(
         view.outlet(),
         view.place(row),

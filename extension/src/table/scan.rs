@@ -404,6 +404,9 @@ impl<'a> Scan<'a> {
             }
         };
         let (view, table) = (&mut near.view, self.reader.table.oid());
+        if !view.is_private() {
+            self.reader.table.count_blocks_found(1);
+        }
         let place = view.place(row);
         view.fill(place..place + 1, None);
         let header = RowHeader::new(run.xmin, run.cmin);

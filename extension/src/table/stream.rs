@@ -13,6 +13,7 @@ use lanes_columnar::streamed::{self, ImageBytes, SealedRun, StreamMemory, Stream
 use super::decode;
 use super::runs::Runs;
 use super::shape::TableShape;
+use crate::pg::ports::BLCKSZ;
 use crate::pg::shmem::ArenaLocks;
 use crate::pg::table::OpenTable;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_SEALED};
@@ -174,7 +175,10 @@ impl SealedRows {
             let kept = images
                 .and_then(|images| ImageBytes::kept(images, run.first_row, run.bytes as usize));
             let image = match kept {
-                Some(kept) => kept,
+                Some(kept) => {
+                    table.count_blocks_found((run.bytes as usize).div_ceil(BLCKSZ) as u64);
+                    kept
+                }
                 None => {
                     let mut image = memory.image();
                     let read = decode::read_image(table, run, &mut image);

@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`keys`] | sustained SQL with indexes and ON CONFLICT, while indexes are built and rows sealed |
 //! | [`ingest`] | sustained remote write: every acknowledged sample is stored |
 //! | [`short_file`] | a file that is shorter than its metapage says |
 //! | [`sql`] | sustained SQL on a lanes table and its heap twin in the same transactions |
@@ -11,6 +12,7 @@
 //! the kill is lost all the same.
 
 mod ingest;
+mod keys;
 mod short_file;
 mod sql;
 
@@ -34,6 +36,31 @@ enum Victim {
     Cluster,
     /// The gateway.
     Gateway,
+}
+
+/// Kills a backend, the postmaster or the whole cluster, and waits until the cluster answers again.
+fn kill(cluster: &mut Cluster, random: &mut Random) -> Victim {
+    let victims = [Victim::Backend, Victim::Postmaster, Victim::Cluster];
+    let victim = *victims.choose(random).unwrap();
+    match victim {
+        Victim::Postmaster => {
+            cluster.kill9_postmaster().unwrap();
+            cluster.start().unwrap();
+        }
+        Victim::Cluster => {
+            cluster.kill9().unwrap();
+            cluster.start().unwrap();
+        }
+        _ => kill_a_backend(cluster, "postgres", random),
+    }
+    victim
+}
+
+/// Whether an error says that the connection was lost, by a kill or a shutdown.
+fn is_lost(error: &postgres::Error) -> bool {
+    error
+        .code()
+        .is_none_or(|code| code.code().starts_with("57") || code.code().starts_with("08"))
 }
 
 /// Kills an active backend of a client in this database, if there is one, and waits until

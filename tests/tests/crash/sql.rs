@@ -2,7 +2,7 @@
 //! equal afterwards. Meanwhile sealed parts of the lanes table move to object storage, and are read
 //! and changed there.
 
-use super::{Victim, kill_a_backend};
+use super::{is_lost, kill};
 use lanes_support::budget::Budget;
 use lanes_support::cluster::Cluster;
 use lanes_support::objects::{Objects, Supplier, forget_recalled};
@@ -63,13 +63,7 @@ fn work(
             });
             match client.batch_execute(&script) {
                 Ok(()) => _ = committed.fetch_add(1, Ordering::Relaxed),
-                Err(error)
-                    if error.code().is_none_or(|code| {
-                        code.code().starts_with("57") || code.code().starts_with("08")
-                    }) =>
-                {
-                    break;
-                }
+                Err(error) if is_lost(&error) => break,
                 Err(error) => panic!("worker {worker}: {error:?}\n{script}"),
             }
         }
@@ -163,22 +157,7 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
     let kills = ROUNDS.rounds();
     for round in 0..kills {
         std::thread::sleep(Duration::from_millis(random.random_range(100..1200)));
-        let victim = *[Victim::Backend, Victim::Postmaster, Victim::Cluster]
-            .choose(&mut random)
-            .unwrap();
-        match victim {
-            Victim::Postmaster => {
-                cluster.kill9_postmaster().unwrap();
-                cluster.start().unwrap();
-            }
-            Victim::Cluster => {
-                cluster.kill9().unwrap();
-                cluster.start().unwrap();
-            }
-            _ => {
-                kill_a_backend(&mut cluster, "postgres", &mut random);
-            }
-        }
+        let victim = kill(&mut cluster, &mut random);
         compare(&cluster, &format!("round {round} ({victim:?})"));
         forget_recalled(&cluster);
     }

@@ -256,8 +256,13 @@ impl Scene<'_> {
             3 => format!("(id) DO UPDATE SET {set}"),
             _ => format!("(id) DO UPDATE SET {set} WHERE x.id % 2 = 0"),
         };
+        // Without RETURNING, rows may be written in batches.
+        let returning = match self.random.random_bool(0.5) {
+            true => " RETURNING *",
+            false => "",
+        };
         format!(
-            "INSERT INTO {} AS x ({}) VALUES {} ON CONFLICT {action} RETURNING *",
+            "INSERT INTO {} AS x ({}) VALUES {} ON CONFLICT {action}{returning}",
             table.name,
             names.join(", "),
             values.join(", ")

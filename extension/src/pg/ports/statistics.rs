@@ -132,11 +132,14 @@ pub fn pgstat_count_heap_rows(table: OpenTable<'_>, rows: i64) {
     }
 }
 
-/// `pgstat_count_buffer_read` and `pgstat_count_buffer_hit`, for several blocks.
-pub fn pgstat_count_buffer_hits(table: OpenTable<'_>, blocks: i64) {
+/// What `ReadBuffer` counts of blocks that are found in memory: for `pg_statio_*_tables`, as `pgstat_count_buffer_read`
+/// and `pgstat_count_buffer_hit` do, and for the statement, of which EXPLAIN (BUFFERS) and `pg_stat_statements` tell.
+/// The arena holds no temporary tables, whose blocks count apart.
+pub fn count_buffer_hits(table: OpenTable<'_>, blocks: i64) {
     let relation = table.as_ptr();
     // SAFETY: the table is open; the counters belong to this process.
     unsafe {
+        pg_sys::pgBufferUsage.shared_blks_hit += blocks;
         if (*relation).pgstat_info.is_null() && (*relation).pgstat_enabled {
             pg_sys::pgstat_assoc_relation(relation);
         }

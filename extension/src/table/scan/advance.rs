@@ -215,7 +215,7 @@ impl Scan<'_> {
         window
     }
 
-    /// Counts rows that are read in memory, as the blocks that they have a share in, for `pg_statio_*_tables`.
+    /// Counts rows that are read in memory, as the blocks that they have a share in.
     fn count_blocks_found(&mut self, rows: u64) {
         let (table, all_rows) = (self.reader.table, self.reader.end_row().max(1));
         let blocks = *self

@@ -102,6 +102,9 @@ impl<'a> Scan<'a> {
         let Some(decoded) = decoded else {
             return false;
         };
+        if kept.is_some() {
+            table.count_blocks_found(1);
+        }
         let view = SegmentView::of_decoded(&self.reader, Rc::new(decoded));
         let header = RowHeader::new(run.xmin, run.cmin);
         let place = view.place(row);
