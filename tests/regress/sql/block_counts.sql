@@ -1,4 +1,4 @@
--- requires: pg15
+-- requires: before 16
 -- Rows that are read in memory count as hits of the blocks that they have a share in.
 CREATE TABLE seen (i int) USING lanes;
 INSERT INTO seen SELECT * FROM generate_series(1, 100000);

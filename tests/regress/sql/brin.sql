@@ -1,4 +1,4 @@
--- requires: pg15
+-- requires: before 16
 -- BRIN indexes: summaries of ranges of row numbers, before and after rows are sealed in another order.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET lanes.vectorize = off;
 CREATE SCHEMA brin; SET search_path = brin;

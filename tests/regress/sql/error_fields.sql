@@ -1,4 +1,4 @@
--- requires: pg15
+-- requires: before 16
 -- Errors are those of heap, with all their fields: code, message, detail, names, context.
 
 CREATE FUNCTION complains(x int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$

@@ -1,4 +1,4 @@
--- requires: pg15
+-- requires: before 16
 -- GROUPING SETS, ROLLUP and CUBE: a LanesAggregate for each set.
 SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE TABLE l (id int, k int, s text, b bool, f float8, ts timestamptz) USING lanes;

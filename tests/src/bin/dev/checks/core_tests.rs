@@ -81,6 +81,12 @@ const SUITES: [Suite; 2] = [
 
 /// Runs the tests with both access methods and compares them.
 pub fn check() -> Result<Vec<Outcome>> {
+    let postgres = Postgres::chosen()?;
+    if postgres.major != DEFAULT_MAJOR {
+        return Err(Error::Other(format!(
+            "the list of differences is that of PostgreSQL {DEFAULT_MAJOR}"
+        )));
+    }
     let source = step("the source of PostgreSQL's tests", || {
         debian_source(&format!("postgresql-{DEFAULT_MAJOR}"), &WANTED)
     })?;
@@ -90,7 +96,7 @@ pub fn check() -> Result<Vec<Outcome>> {
     }
     for method in ["heap", "lanes"] {
         step(&format!("PostgreSQL's tests on {method}"), || {
-            run_with(method, &source, &folder)
+            run_with(method, &postgres, &source, &folder)
         })?;
     }
     let known = differences()?;
@@ -144,11 +150,10 @@ fn compare(suite: &Suite, folder: &Path, known: &BTreeMap<String, String>) -> Re
 }
 
 /// Runs all tests on a cluster whose tables use an access method, and keeps their outputs.
-fn run_with(method: &str, source: &Path, folder: &Path) -> Result<()> {
-    let postgres = Postgres::debian();
+fn run_with(method: &str, postgres: &Postgres, source: &Path, folder: &Path) -> Result<()> {
     let account = Account::for_postgres()?;
     let cluster = Cluster::builder(&format!("core_{method}"))
-        .postgres(&postgres)
+        .postgres(postgres)
         .setting("max_prepared_transactions", "4")
         .setting("max_parallel_workers", "8")
         .setting("lanes.arena_size", "256MB")
@@ -157,7 +162,7 @@ fn run_with(method: &str, source: &Path, folder: &Path) -> Result<()> {
         .start()?;
     let work = cluster.folder().join("core");
     copy_for(&account, source, &work)?;
-    compile_libraries(&postgres, &work)?;
+    compile_libraries(postgres, &work)?;
     for suite in &SUITES {
         make_database(&cluster, suite, method, &work)?;
         run_suite(&cluster, suite, &account, &work)?;

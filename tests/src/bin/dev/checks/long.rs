@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `rust` | the rounds of a long run, the tests on MinIO and with the newest Prometheus, and those of the web page in Chromium |
 //! | `versions` | the suites, the crash tests and those of logical replication on PostgreSQL 16, 17 and 18 |
+//! | `core` | PostgreSQL's own tests, with heap and with lanes, compared |
 //! | `packages` | the packages that `make package` makes, and the files in them |
 //! | `containers` | the images of PostgreSQL and the gateway, built from Debian's packages, started by compose and queried |
 //! | `asan` | the engine, the wire format and the kernels under AddressSanitizer |
@@ -17,8 +18,8 @@
 use super::outcome::{Outcome, one};
 use super::summary::{Done, totals};
 use super::{
-    Check, checked, containers, documentation, finish, formatting, images, lints, made_packages,
-    page_modules, python_client, rust_tests, set_up_for, suites, versions,
+    Check, checked, containers, core_tests, documentation, finish, formatting, images, lints,
+    made_packages, page_modules, python_client, rust_tests, set_up_for, suites, versions,
 };
 use crate::packages::Purpose;
 use crate::peers;
@@ -116,6 +117,7 @@ pub fn run(words: &[String]) -> Result<()> {
         checked("regress", || suites::regress(&[])),
         checked("isolation", || suites::isolation(&[])),
         checked("versions", versions::long),
+        checked("core", core_tests::check),
         checked("python", python_client::check),
         checked("images", images::files),
         checked("page", page_modules::check),

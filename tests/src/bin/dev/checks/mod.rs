@@ -7,7 +7,7 @@
 //! | `rust_tests` | the tests in Rust, run by nextest |
 //! | `suites` | the suites of SQL and of concurrent sessions, run by PostgreSQL's own programs |
 //! | `versions` | the suites on other versions of PostgreSQL |
-//! | `core_tests` | PostgreSQL's own tests with heap and with lanes, compared |
+//! | `core_tests` | in a long run: PostgreSQL's own tests with heap and with lanes, compared |
 //! | `plan_text` | the text of plans as PostgreSQL 15 prints it |
 //! | `images` | the container images' files, checked by their own programs |
 //! | `made_packages` | in a long run: the packages that are given to others, made and looked into |
@@ -153,7 +153,7 @@ pub const HELP: &str = "\
 Usage: cargo dev test [check [test ...]] ...
 
 Without arguments, runs the checks fmt, clippy, rust, regress, isolation, versions, images, page and
-python. The check core runs only where it is named.
+python. The check core runs in `make test-long`, and where it is named.
 A word that is no check names a test of the check before it:
 
   cargo dev test regress asof hash_join   two files of tests/regress/sql

@@ -154,22 +154,21 @@ fn command(suite: &Suite, cluster: &Cluster, output: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// The line in a test's file that names what it requires of the server: `-- requires: icu`.
+/// The line in a test's file that names what it requires of the server: `-- requires: icu`, or a major version:
+/// `-- requires: before 17`, `-- requires: from 17`.
 const REQUIRES: &str = "-- requires: ";
 
 /// Returns the tests without those that require what the server was built without.
 fn possible(tests: Vec<String>, suite: &Suite, cluster: &Cluster) -> Result<Vec<String>> {
     let mut client = cluster.connect("postgres")?;
+    let version = cluster.scalar("postgres", "SHOW server_version_num")?;
+    let major = version.parse().unwrap_or(0) / 10_000;
     let mut has = |feature: &str| match feature {
         "icu" => client
             .query("SELECT FROM pg_collation WHERE collname = 'und-x-icu'", &[])
             .is_ok_and(|rows| !rows.is_empty()),
         "xml" => client.batch_execute("SELECT '<a/>'::xml").is_ok(),
-        // BRIN needs it, and the reasons that EXPLAIN names for grouping sets are those of this version.
-        "pg15" => client
-            .batch_execute("SELECT 1 / (current_setting('server_version_num')::int < 160000)::int")
-            .is_ok(),
-        _ => false,
+        _ => is_of_version(feature, major),
     };
     let (folder, ending) = suite.files;
     let mut chosen = Vec::new();
@@ -181,11 +180,24 @@ fn possible(tests: Vec<String>, suite: &Suite, cluster: &Cluster) -> Result<Vec<
             .filter_map(|line| line.strip_prefix(REQUIRES))
             .find(|feature| !has(feature));
         match missing {
-            Some(feature) => println!("{test} is left out: the server was built without {feature}"),
+            Some(feature) => {
+                println!("{test} is left out: the server is not one that it requires: {feature}")
+            }
             None => chosen.push(test),
         }
     }
     Ok(chosen)
+}
+
+/// Whether a major version is one that a requirement names: `before 17` or `from 17`.
+fn is_of_version(requirement: &str, major: u32) -> bool {
+    let parts = requirement.split_once(' ');
+    let limit = |text: &str| text.parse::<u32>().ok();
+    match parts.and_then(|(word, text)| Some((word, limit(text)?))) {
+        Some(("before", limit)) => major < limit,
+        Some(("from", limit)) => major >= limit,
+        _ => false,
+    }
 }
 
 /// Parses a line such as `test insert                ... ok           23 ms` or `… FAILED       12
@@ -242,6 +254,15 @@ mod tests {
             let listed = suite.tests().unwrap();
             assert_eq!(names, listed.into_iter().collect(), "{}", suite.name);
         }
+    }
+
+    #[test]
+    fn a_requirement_names_versions() {
+        let majors = |requirement| [15, 16, 17, 18].map(|major| is_of_version(requirement, major));
+        assert_eq!(majors("before 17"), [true, true, false, false]);
+        assert_eq!(majors("from 17"), [false, false, true, true]);
+        assert_eq!(majors("about 17"), [false; 4]);
+        assert_eq!(majors("before"), [false; 4]);
     }
 
     #[test]
