@@ -1,9 +1,11 @@
 //! The paths of `LanesScan`.
 
+use pgrx::pg_sys;
+
 use super::state::ScanState;
 use crate::custom_scan::callbacks;
 use crate::pg::server;
-use crate::pg::tree::{CustomPath, List, Node, PlannerInfo, RelOptInfo};
+use crate::pg::tree::{CustomPath, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
 use crate::planner::quals::{Quals, VECTOR_SHARE};
 use crate::planner::selectivity;
 
@@ -36,11 +38,37 @@ pub fn scan_path<'p>(
         startup
             + pages * server::seq_page_cost() * 0.1
             + tuples * pushed.len() as f64 * (operator * VECTOR_SHARE)
+            + costly_calls(root, relation, pushed)
             + kept.total
             + rows * (server::cpu_tuple_cost() * 0.5 + target.per_tuple),
     );
     path.set_private(List::new(pushed.iter().map(Node::as_node)));
     (path, pages)
+}
+
+/// What quals among the vectorised ones cost whose functions say that they cost far more than an operator, such as
+/// those of PostGIS. PostgreSQL evaluates them for each distinct value that passes the quals before them. An index that
+/// spares most calls is then cheaper.
+fn costly_calls<'p>(
+    root: PlannerInfo<'p>,
+    relation: RelOptInfo<'p>,
+    pushed: List<'p, RestrictInfo<'p>>,
+) -> f64 {
+    /// Several operators that the engine has are not costly together.
+    const COSTLY_OPERATORS: f64 = 50.0;
+    let least = COSTLY_OPERATORS * server::cpu_operator_cost();
+    let mut sum = 0.0;
+    for (place, qual) in pushed.iter().enumerate() {
+        let per_call = root.qual_cost(qual).per_tuple;
+        if per_call < least {
+            continue;
+        }
+        let before = List::new(pushed.iter().take(place));
+        let rows = relation.tuples() * root.selectivity(before, relation);
+        let columns = qual.clause().leaves(pg_sys::PVC_INCLUDE_PLACEHOLDERS);
+        sum += per_call * root.groups_of(columns, rows.max(1.0));
+    }
+    sum
 }
 
 /// The costs of the quals that PostgreSQL evaluates row by row. They may have subqueries that cost far more than the

@@ -167,6 +167,12 @@ fn possible(tests: Vec<String>, suite: &Suite, cluster: &Cluster) -> Result<Vec<
         "icu" => client
             .query("SELECT FROM pg_collation WHERE collname = 'und-x-icu'", &[])
             .is_ok_and(|rows| !rows.is_empty()),
+        "contrib" => client
+            .query(
+                "SELECT FROM pg_available_extensions WHERE name = 'citext'",
+                &[],
+            )
+            .is_ok_and(|rows| !rows.is_empty()),
         "xml" => client.batch_execute("SELECT '<a/>'::xml").is_ok(),
         _ => is_of_version(feature, major),
     };
