@@ -26,6 +26,10 @@ const ROUNDS: Budget = Budget {
     long: 200,
 };
 const WORKERS: usize = 3;
+/// What recovery compares with the primary's pages: all but hash indexes. VACUUM of a hash index registers the first page
+/// of a bucket without a lock (`hashbucketcleanup`). With a comparison the record has an image of that page, which others
+/// may change before it is copied. Its checksum is then wrong, and WAL behind it is lost, with heap tables too.
+const COMPARED: &str = "heap, heap2, btree, gin, generic";
 
 /// What the threads of the test share.
 #[derive(Default)]
@@ -55,7 +59,7 @@ fn every_index_finds_the_rows_of_the_heap_twin_after_any_kill() {
     let mut cluster = Cluster::builder("crash_keys")
         .setting("checkpoint_timeout", "30s")
         .setting("max_wal_size", "64MB")
-        .setting("wal_consistency_checking", "all")
+        .setting("wal_consistency_checking", COMPARED)
         .setting("lanes.seal_naptime", "1")
         .setting("lanes.seal_rows", "1")
         .setting("autovacuum_naptime", "1s")
