@@ -12,6 +12,7 @@ use lanes_columnar::aggregate::moments::Moments;
 use lanes_columnar::aggregate::sum::{FloatSum, IntegerResult, IntegerSums};
 use lanes_columnar::aggregate::weighted::Weighted;
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Aggregation, Argument, Key, accumulator};
+use lanes_columnar::decimal_lane::DecimalLane;
 use lanes_columnar::lane::{DictionaryView, Lane, LaneData};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::Frame;
@@ -160,6 +161,7 @@ impl Table {
         let lane = |(index, words): (usize, &Vec<u64>)| Lane {
             data: data(index, words.as_ptr().cast()),
             validity: null(),
+            decimals: DecimalLane::NONE,
         };
         Table {
             rows,

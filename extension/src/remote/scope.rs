@@ -18,7 +18,7 @@ use std::cell::Cell;
 use pgrx::prelude::*;
 
 use crate::error;
-use crate::pg::{catalog, server, table_catalog};
+use crate::pg::{catalog, server, table_catalog, transaction};
 
 thread_local! {
     /// The table, and the identifier that its row of this database has. Such a row never changes.
@@ -52,7 +52,10 @@ fn find() -> Scope {
     });
     match found {
         Some(system) => {
-            KNOWN.set(Some((table, system)));
+            // A transaction that has written may have added the row, and may still be rolled back.
+            if transaction::top_xid().is_none() {
+                KNOWN.set(Some((table, system)));
+            }
             Scope::Kept(system)
         }
         None => Scope::OfCopy(table),

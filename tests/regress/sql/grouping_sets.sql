@@ -77,6 +77,9 @@ SELECT pg_temp.same('SELECT id, d.name, GROUPING(d.name), count(*), sum(f) FROM 
 SELECT count(*) > 0 AS are_put_aside FROM pg_temp.explained('SELECT id, d.name, GROUPING(d.name), count(*), sum(f) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (id, d.name)', 'Groups Put Aside');
 RESET work_mem; RESET hash_mem_multiplier; RESET enable_sort;
 -- Left to PostgreSQL: small rows without a match, and aggregates that keep values.
+-- A sample of the small side is drawn once for all sets.
+SELECT coalesce(sum(rows) FILTER (WHERE is_total), 0) = coalesce(sum(rows) FILTER (WHERE NOT is_total), 0) AS is_one_sample
+  FROM (SELECT GROUPING(d.name) = 1 AS is_total, count(*) AS rows FROM l JOIN dim d TABLESAMPLE BERNOULLI (50) USING (k) GROUP BY ROLLUP (d.name)) q;
 SELECT pg_temp.same('SELECT d.name, s, count(*) FROM l RIGHT JOIN dim d USING (k) GROUP BY ROLLUP (d.name, s)');
 SELECT pg_temp.same('SELECT d.name, count(DISTINCT s) FROM l JOIN dim d USING (k) GROUP BY ROLLUP (d.name)');
 SELECT pg_temp.same('SELECT d.name, s, count(*) FROM l JOIN (SELECT k, max(name) AS name FROM dim GROUP BY k) d USING (k) GROUP BY ROLLUP (d.name, s)');

@@ -40,6 +40,8 @@ SELECT pg_temp.same('SELECT array_agg(n ORDER BY upper(k), n), array_agg(upper(k
 SELECT pg_temp.same('SELECT sum(d ORDER BY n) FILTER (WHERE d < 9), avg(f ORDER BY n DESC), sum(m ORDER BY n), stddev(f ORDER BY n), string_agg(k, '','' ORDER BY n), string_agg(k, g::text ORDER BY n DESC), min(x ORDER BY n), max(m ORDER BY n)::float8 FROM r');
 SELECT pg_temp.same('SELECT json_agg(k ORDER BY n), jsonb_agg(i ORDER BY n DESC), json_object_agg(n, k ORDER BY n), jsonb_object_agg(g, n ORDER BY n), array_agg(array[i, g] ORDER BY n) FROM r');
 SELECT pg_temp.same('SELECT array_agg(DISTINCT i ORDER BY i DESC), string_agg(DISTINCT k, '','' ORDER BY k DESC), sum(DISTINCT f ORDER BY f DESC) FROM r');
+SELECT pg_temp.same('SELECT var_pop(f ORDER BY n), stddev_pop(f ORDER BY n), variance(DISTINCT f ORDER BY f), stddev(DISTINCT f ORDER BY f), corr(i, f ORDER BY n), regr_slope(i, f ORDER BY n) FROM r');
+SELECT pg_temp.same('SELECT array_agg(n ORDER BY x::name, n), array_agg(DISTINCT k::name), array_agg(n ORDER BY k::name DESC, n) FROM r');
 SELECT pg_temp.same('SELECT array_agg(x ORDER BY point(n, 1) <-> point(0, 0)) FROM r');
 SELECT pg_temp.same('SELECT lanes.ema(f, 3 ORDER BY n DESC), lanes.first(i, ts ORDER BY n), lanes.counter_increase(f, ts ORDER BY n DESC), lanes.vwap(f, i ORDER BY n) FROM r');
 -- The order of exact sums, counts and extremes does not matter.

@@ -59,8 +59,15 @@ impl Stage {
             ("lanes.arena_size", choose(&["1MB", "4MB", "64MB"])),
             ("lanes.decode_after", choose(&["0", "1", "8"])),
             ("lanes.seal_rows", choose(&["1", "100", "1000"])),
-            // Recovery compares each replayed page with the primary's.
-            ("wal_consistency_checking", choose(&["", "all"])),
+            // Recovery compares replayed pages with the primary's, except for those of hash indexes: VACUUM logs their
+            // images while others may change them, and WAL behind such a record can be lost, with heap tables too.
+            (
+                "wal_consistency_checking",
+                choose(&[
+                    "",
+                    "heap, heap2, btree, gin, gist, spgist, brin, sequence, generic",
+                ]),
+            ),
             ("max_wal_size", choose(&["32MB", "1GB"])),
             // A delayed or crashed standby finds the WAL that it has missed.
             ("wal_keep_size", "4GB"),

@@ -171,8 +171,11 @@ mod tests {
     use crate::test_support::INT8;
     use crate::vector::number::NumberType;
 
-    /// Adds the vectors of rows: group, two keys, and argument.
-    fn first_of(vectors: &[&[(u32, [Option<i64>; 2], Option<i64>)]], orders: &[Order]) -> FirstRow {
+    /// A row: its group, two keys, and the argument.
+    type Row = (u32, [Option<i64>; 2], Option<i64>);
+
+    /// Adds vectors of rows.
+    fn first_of(vectors: &[&[Row]], orders: &[Order]) -> FirstRow {
         let keys = orders.iter().enumerate();
         let keys = keys.map(|(key, order)| (Value::Column(NumberType::I64, key), *order));
         let argument = Value::Column(NumberType::I64, 2);

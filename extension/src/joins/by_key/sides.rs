@@ -329,11 +329,12 @@ impl<'p> Side<'p> {
     fn is_small_table(&self, root: PlannerInfo<'p>) -> bool {
         let Side { small, .. } = self;
         // Of a table with children the planner knows only the rows that pass the conditions. It knows the rows of no
-        // function but that of the series.
+        // function but that of the series. A sample has other rows each time that it is read.
         let entry = root.entry(small.relid());
         let is_table = small.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
             && entry.is_some_and(|entry| {
-                entry.is_relation() && !entry.inh() || metric_estimate::reads_series(entry)
+                let is_plain = entry.is_relation() && !entry.inh() && entry.tablesample().is_none();
+                is_plain || metric_estimate::reads_series(entry)
             });
         // The planner may not know how many rows a foreign table has.
         let rows = small.tuples().max(small.rows());

@@ -6,7 +6,6 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::callable::SqlFunction;
 use super::scalar::RunningNode;
-use crate::pg::ports::ItemFamily;
 use crate::pg::tree::SortGroupClause;
 use crate::pg::{catalog, collation, datum, ports};
 
@@ -22,14 +21,17 @@ impl ValueOrder {
     /// The order of a clause of DISTINCT or ORDER BY.
     pub fn new(clause: SortGroupClause<'_>, collation: Oid, node: RunningNode) -> ValueOrder {
         let less = catalog::operator_function(clause.sortop());
-        let texts = ports::ordering_operator(clause.sortop()).filter(|(_, family)| {
-            let is_text = ports::item_family(*family) == Some(ItemFamily::Text);
-            is_text && collation != pg_sys::InvalidOid
-        });
+        // Other types of the family are stored in other ways, such as `name`.
+        let is_descending = match less.to_u32() {
+            pg_sys::F_TEXT_LT => Some(false),
+            pg_sys::F_TEXT_GT => Some(true),
+            _ => None,
+        };
+        let texts = is_descending.filter(|_| collation != pg_sys::InvalidOid);
         ValueOrder {
             less: node.memory().enter(|| SqlFunction::new(less, collation, 2)),
             nulls_first: clause.nulls_first(),
-            texts: texts.map(|(is_descending, _)| (collation, is_descending)),
+            texts: texts.map(|is_descending| (collation, is_descending)),
         }
     }
 

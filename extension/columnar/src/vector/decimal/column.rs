@@ -119,10 +119,12 @@ impl DecimalColumn {
         let first = frame.place % VECTOR_ROWS;
         let mut known = kept.known(vector);
         if known.is_none() {
-            // Others may still append to a vector unless the scan reads its last row.
+            // The last row is visible, so the vector is full and does not change any more.
             let is_whole = first == 0 && frame.rows == VECTOR_ROWS;
-            let claim = (is_whole && present.count() >= KEPT_ROWS_MIN).then(|| kept.claim(vector));
-            let Some(claim) = claim.flatten() else {
+            if !is_whole || present.count() < KEPT_ROWS_MIN {
+                return false;
+            }
+            let Some(claim) = kept.claim(vector) else {
                 kept.want();
                 return false;
             };

@@ -483,9 +483,11 @@ fn push_presence(rows: &Selection, present: &Selection, column: &mut NumberColum
 
 /// Appends 1 for each row that is TRUE, 0 for each that is FALSE, and NULL for the others.
 fn push_truth(rows: &Selection, truth: &Truth, column: &mut NumberColumn) {
-    rows.for_each(|row| match (truth.yes.contains(row), truth.no.contains(row)) {
-        (true, _) => column.push_value(1),
-        (false, true) => column.push_value(0),
-        (false, false) => column.push_null(),
-    });
+    rows.for_each(
+        |row| match (truth.yes.contains(row), truth.no.contains(row)) {
+            (true, _) => column.push_value(1),
+            (false, true) => column.push_value(0),
+            (false, false) => column.push_null(),
+        },
+    );
 }

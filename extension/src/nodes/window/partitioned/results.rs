@@ -333,16 +333,15 @@ impl PartitionedRows {
                     }
                 }
             }
-            (
-                Output::Positions(positions),
-                Shape::Expression(default) | Shape::Truth(default),
-            ) => match positions[position] {
-                NO_ROW => *default,
-                row => {
-                    let (values, number) = self.arranged.values[index].as_ref()?;
-                    Some(to_datum(*number, values.get(row as usize)?))
+            (Output::Positions(positions), Shape::Expression(default) | Shape::Truth(default)) => {
+                match positions[position] {
+                    NO_ROW => *default,
+                    row => {
+                        let (values, number) = self.arranged.values[index].as_ref()?;
+                        Some(to_datum(*number, values.get(row as usize)?))
+                    }
                 }
-            },
+            }
             (Output::Sums(sums), shape) => {
                 let (sum, count) = sums[position];
                 let sum = (count > 0).then(|| Numeric::from_integer(sum))?;
