@@ -48,9 +48,8 @@ fn offload_list(
 > {
     let mut due: Vec<Due> = Vec::new();
     // A copy of a database whose remote rows are the other database's cannot offload.
-    let may_offload =
-        !transaction::is_in_recovery() && !(scope::is_of_copy() && has_remote_parts());
-    if may_offload {
+    let is_refused = scope::is_of_copy() && has_remote_parts();
+    if !transaction::is_in_recovery() && !is_refused {
         for table in table_catalog::lanes_tables() {
             // A table that is locked exclusively at this moment is left for the next call.
             if let Some(opened) = OpenedTable::try_open_at_once(table, pg_sys::AccessShareLock) {
