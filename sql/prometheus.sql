@@ -421,7 +421,8 @@ CREATE FUNCTION lanes.registry_identity() RETURNS text
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT format('%s/%s%s/%s', o.scope, r.epoch,
-                  CASE WHEN split_part(o.scope, '/', 1) <> s.system_identifier::text THEN '-' || s.system_identifier END,
+                  CASE WHEN split_part(o.scope, '/', 1) <> s.system_identifier::text
+                       THEN '-' || s.system_identifier END,
                   left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))
       FROM lanes.registry r, pg_control_system() s, lanes.object_scope() AS o (scope);
 $$;

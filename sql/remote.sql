@@ -58,15 +58,15 @@ COMMENT ON FUNCTION lanes.data_directory_id() IS
     'for lanes-gateway: an identifier of the data directory of the cluster, which differs in a copy of it';
 REVOKE ALL ON FUNCTION lanes.data_directory_id() FROM PUBLIC;
 
--- What the keys of objects begin with, by database: a row of this database, and rows of databases that it was copied from by
--- CREATE DATABASE. pg_upgrade copies the table, although it changes the system identifier; pg_dump does not dump its rows. The
--- library reads it as a heap.
+-- What the keys of objects begin with, by database: a row of this database, and rows of databases that it was copied
+-- from by CREATE DATABASE. pg_upgrade copies the table, although it changes the system identifier; pg_dump does not
+-- dump its rows. The library reads it as a heap.
 CREATE TABLE lanes.object_scopes (
     database          oid  PRIMARY KEY,
     system_identifier int8 NOT NULL
 ) USING heap;
 COMMENT ON TABLE lanes.object_scopes IS
-    'the identifier of the cluster in which each database was created: the keys of its objects begin with it, also after pg_upgrade';
+    'the identifier of the cluster in which each database was created; keys of its objects begin with it for good';
 
 INSERT INTO lanes.object_scopes
 SELECT d.oid, s.system_identifier FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_database AS d

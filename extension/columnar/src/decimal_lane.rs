@@ -38,7 +38,8 @@ const UNFIT: u64 = 2;
 const KNOWN: u64 = 3;
 const SCALE_SHIFT: u32 = 8;
 
-/// What is kept of a vector, before its integers.
+/// Whether the integers of one vector are known, and their greatest magnitude. The integers themselves lie behind the
+/// heads of all vectors.
 #[repr(C)]
 struct VectorHead {
     word: AtomicU64,
@@ -90,7 +91,8 @@ impl DecimalLane {
         Self::head_bytes(rows / VECTOR_ROWS)
     }
 
-    /// What is kept of a lane of so many rows. `room` may be null.
+    /// The integers of a lane of so many rows, in `room`. If `room` is null, none are kept, and readers can ask for
+    /// room by `wanted`.
     ///
     /// # Safety
     /// `wanted`, and the room if there is any, live as long as the lane's owner. The room is aligned to 64 bytes, has

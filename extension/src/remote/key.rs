@@ -1,10 +1,10 @@
 //! The keys of segments in object storage.
 //!
-//! `<system identifier>/<database oid>/<storage id>/<origin>/<first row>`, in decimal except for the
-//! storage id, which has 16 hexadecimal digits. The first two are the [`scope`] of the database. A storage id is random and new with every new file of
-//! a table. An origin is a number that a table uses once. The key has only the low half of it, which
-//! is unique too: it would repeat after four thousand million sealings. The first row names a segment
-//! within its part.
+//! `<system identifier>/<database oid>/<storage id>/<origin>/<first row>`, in decimal except for the storage id, which
+//! has 16 hexadecimal digits. The first two fields are the [`scope`] of the database. A storage id is random and new
+//! with every new file of a table. An origin is a number that a table uses once. The key has only the low half of it,
+//! which is unique too: it would repeat after four thousand million sealings. The first row names a segment within its
+//! part.
 
 use std::fmt;
 

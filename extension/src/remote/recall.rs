@@ -182,7 +182,8 @@ fn refuse_of_copy(table: OpenTable<'_>, meta: &Meta, run: &RunEntry) -> ! {
         format!(
             "rows of \"{name}\" {rows} are in object storage of the database that this one was copied from"
         ),
-        "CREATE DATABASE with a template copies no objects. Copy by pg_dump; SET lanes.recall = skip leaves such rows out.",
+        "CREATE DATABASE with a template copies no objects. Copy by pg_dump; SET lanes.recall = skip leaves such rows \
+         out.",
     )
 }
 

@@ -6,9 +6,12 @@
 //!
 //! | rows | the database | its scope |
 //! |---|---|---|
-//! | one of this database | was created here, or came by pg_upgrade, which keeps the oids of databases; or is a copy of a data directory | the row |
-//! | others only | is a copy by CREATE DATABASE: what it has in object storage is the other database's | the server's identifier, in a row of its own once it offloads |
-//! | no table | has the SQL of a commit that did not have it | the server's identifier |
+//! | one of this database | was created here, or was moved or copied with its oid | the row |
+//! | others only | is a copy by CREATE DATABASE | the server's identifier |
+//! | no table | has SQL from before there was the table | the server's identifier |
+//!
+//! pg_upgrade keeps the oids of databases, and so does a copy of a data directory. What a copy by CREATE DATABASE has
+//! in object storage is the other database's; it gets a row of its own once it offloads.
 //!
 //! A dump does not contain the table, so a database that was restored from one has a scope of its own. A copy of a data
 //! directory has the scope of the original. The store's record of its owner distinguishes them, as it did before.

@@ -17,7 +17,7 @@ impl SegmentPin {
         self.head().rows_max.load(Relaxed) as usize
     }
 
-    /// What is kept of a column's items as integers.
+    /// The integers that the segment keeps beside the items of a column of `numeric`.
     pub(super) fn decimals(&self, column: usize) -> DecimalLane {
         let head = self.column(column);
         let memory = self.core().memory;

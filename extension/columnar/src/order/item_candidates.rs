@@ -69,7 +69,8 @@ impl ItemCandidates {
         chosen
     }
 
-    /// The same rows, compared as integers; `None` if the items are no numerics, or one of them does not fit.
+    /// The rows of a column of `numeric` that come before the last entry, or tie with it if `ties`, found by comparing
+    /// integers. `None` if the items are of another type, or a number does not fit into 64 bits.
     fn numbers_before(
         &mut self,
         frame: &Frame<'_>,

@@ -23,7 +23,8 @@
 //!   for most texts. `bytes16_predicate`: tests of UUIDs.
 //! - [`external_predicate`]: tests that are evaluated outside of this crate, once for each value;
 //!   `truth_memo`: their results. [`external_value`]: functions of several columns that are computed outside of this
-//!   crate. [`text_length`]: one that is computed here. [`keyed_function`]: functions whose results are kept by a number.
+//!   crate. [`text_length`]: one that is computed here. [`keyed_function`]: functions whose results are kept by a
+//!   number.
 //! - [`item_list`]: a list of items that serves as the dictionary of computed lanes.
 //!   [`lane_buffer`]: the memory of computed lanes.
 //! - [`text`]: dictionary codes: items, results that are kept from segment to segment, tests of

@@ -234,8 +234,8 @@ impl Program {
         values
     }
 
-    /// Puts the groups so far aside, if they are many and take more memory than `limit`. The columns after the aggregates
-    /// have these values.
+    /// Puts the groups so far aside, if they are many and take more memory than `limit`. The columns after the
+    /// aggregates have the values `absent`.
     pub fn put_groups_aside(&mut self, limit: usize, absent: &[Option<i32>], node: ExecNode<'_>) {
         if !EarlyGroups::are_too_large(self.aggregation.groups(), self.bytes(), limit) {
             return;

@@ -35,7 +35,8 @@
 //! | `callable` | calls of functions, also of those of aggregates |
 //! | [`condition_test`] | conditions on one column |
 //! | [`function_call`] | calls of functions |
-//! | [`equality`], [`hashed_type`], [`value_codes`], [`value_order`] | equality, hashes, codes and order of values of any type |
+//! | [`equality`], [`hashed_type`] | equality and hashes of values of any type |
+//! | [`value_codes`], [`value_order`] | codes and order of values of any type |
 //!
 //! Invariants:
 //! - An `ExecNode` does not outlive its callback. All other handles may be kept in the node's state.

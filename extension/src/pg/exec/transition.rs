@@ -214,7 +214,7 @@ impl TransitionAggregate {
         self.step(group, has_null);
     }
 
-    /// Adds rows to a group by their arguments, so many of each: `value` returns an argument, by number, of the row at a
+    /// Adds rows with so many arguments each to a group. `value` returns an argument, by its number, of the row at a
     /// place, and whether it is NULL. It owns nothing that needs dropping, and does not panic.
     pub fn add_each(
         &mut self,

@@ -1,8 +1,8 @@
 //! The records of the store: small documents beside the images. Together they suffice to restore a
 //! database.
 //!
-//! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments: `lanes.object_scope()`. Rows are named by the
-//! storage id of the table's file (16 hexadecimal digits) and their number in it (20 digits), so
+//! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments: `lanes.object_scope()`.
+//! Rows are named by the storage id of the table's file (16 hexadecimal digits) and their number in it (20 digits), so
 //! that names sort as rows do. After a failover the same numbers may be assigned again, so the name
 //! of an entry ends with its timeline (8 hexadecimal digits). Names by older versions have no
 //! timeline.
