@@ -81,6 +81,10 @@ impl<'p> HashJoin<'p> {
         if sides.any(|side| side.kind.keeps_small_rows()) {
             return Err("a join that returns small rows without a match".into());
         }
+        let mut sides = self.sides.dimensions.iter();
+        if !sides.all(|side| side.is_repeatable(root)) {
+            return Err("a small side that may have other rows when it is read again".into());
+        }
         // The values that are grouped by are kept through all batches.
         let small = keys.filter(|key| self.plan.is_small(*key));
         let grouped: Vec<usize> = small
@@ -329,16 +333,23 @@ impl<'p> Side<'p> {
     fn is_small_table(&self, root: PlannerInfo<'p>) -> bool {
         let Side { small, .. } = self;
         // Of a table with children the planner knows only the rows that pass the conditions. It knows the rows of no
-        // function but that of the series. A sample has other rows each time that it is read.
+        // function but that of the series.
         let entry = root.entry(small.relid());
         let is_table = small.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL
             && entry.is_some_and(|entry| {
-                let is_plain = entry.is_relation() && !entry.inh() && entry.tablesample().is_none();
-                is_plain || metric_estimate::reads_series(entry)
+                entry.is_relation() && !entry.inh() || metric_estimate::reads_series(entry)
             });
         // The planner may not know how many rows a foreign table has.
         let rows = small.tuples().max(small.rows());
         is_table && rows * self.row_bytes() <= hash_memory_limit() as f64
+    }
+
+    /// Whether it has the same rows each time that it is read: it is no sample, and no condition on it is volatile.
+    fn is_repeatable(&self, root: PlannerInfo<'p>) -> bool {
+        let entry = root.entry(self.small.relid());
+        let is_sample = entry.is_some_and(|entry| entry.tablesample().is_some());
+        let mut quals = self.small.baserestrictinfo().iter();
+        !is_sample && !quals.any(|qual| qual.clause().is_volatile())
     }
 
     /// The expected bytes of one of its rows in memory.
