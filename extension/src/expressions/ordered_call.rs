@@ -73,17 +73,21 @@ impl Translator {
         let reader = RowReader::new(&[], node).ok()?;
         let state = TransitionAggregate::new(call, functions, &[], reader, false, node);
         let rows = self.rows(call, keys, values);
-        let states = OrderedAggregate::new(rows, arguments, coded, state, memory);
+        let spare = node.memory().child(c"lanes values in use");
+        let states = OrderedAggregate::new(rows, arguments, coded, state, [memory, spare]);
         let states: Box<dyn Accumulator> = Box::new(states);
         Some((Argument::Rows, states, Shape::Datum))
     }
 
-    /// The rows of a call. The first one of each group is enough if its element of an array is wanted, and numbers
-    /// order the rows. A datum that is no column would be kept of each row all the same.
+    /// The rows of a call. The first row of each group is enough if only the first element of the array is wanted and
+    /// all keys are numbers. An argument that is neither a column nor a number is evaluated and copied for each row, so
+    /// keeping only the first one would spare nothing.
     fn rows(&self, call: Aggref<'_>, keys: Vec<RowKey>, mut values: Vec<Value>) -> Rows {
-        let argument = call.args().first().map(TargetEntry::expr);
-        let is_column = argument.is_some_and(|it| it.stripped().as_var().is_some());
-        let is_number = argument.is_some_and(|it| number_type(it.type_of()).is_some());
+        let Some(argument) = call.args().first().map(TargetEntry::expr) else {
+            return Rows::All(OrderedRows::new(keys, values));
+        };
+        let is_column = argument.stripped().as_var().is_some();
+        let is_number = number_type(argument.type_of()).is_some();
         let is_array = call.aggfnoid().to_u32() == pg_sys::F_ARRAY_AGG_ANYNONARRAY;
         let are_numbers = keys.iter().all(|key| matches!(key, RowKey::Number(..)));
         let is_first_enough = self.wants_first_element && is_array && are_numbers;
@@ -94,9 +98,10 @@ impl Translator {
             RowKey::Number(value, order) => Some((value, order)),
             RowKey::Code(_) => None,
         });
-        let argument = values.remove(0);
+        let layout = ValueLayout::of_type(argument.type_of());
         // An argument that is no column may raise an error.
-        Rows::First(FirstRow::new(keys.collect(), argument, !is_column))
+        let first = FirstRow::new(keys.collect(), values.remove(0), !is_column);
+        Rows::First(first, layout)
     }
 
     /// A key that rows are ordered by: a number, or the code of a value that PostgreSQL computes.

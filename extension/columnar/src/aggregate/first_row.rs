@@ -66,7 +66,7 @@ impl FirstRow {
         self.ranks.resize(groups * self.keys.len(), Rank::LAST);
     }
 
-    /// Adds the selected rows of a vector. The grouping has no stretches.
+    /// Adds the selected rows of a vector. The grouping is not [`Grouping::Stretches`].
     ///
     /// # Errors
     /// The error that a key or an argument raises.
@@ -147,6 +147,17 @@ impl FirstRow {
         match self.first[group] {
             First::Of(argument) => Some(argument),
             First::None | First::Row(_) => None,
+        }
+    }
+
+    /// Replaces the argument of each first row that is not NULL. Functions outside of this crate may give equal rows
+    /// other results from now on.
+    pub fn replace(&mut self, mut by: impl FnMut(Scalar) -> Scalar) {
+        forget(&mut self.argument);
+        for first in &mut self.first {
+            if let First::Of(Some(argument)) = first {
+                *argument = by(*argument);
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys::Datum;
 
 use super::distinct_aggregate::SharedCodes;
-use super::memory::Memory;
+use super::memory::{Memory, ValueLayout};
 use super::transition::TransitionAggregate;
 use super::value_order::ValueOrder;
 
@@ -36,8 +36,8 @@ pub enum OrderedArgument {
 pub enum Rows {
     /// All of them.
     All(OrderedRows),
-    /// The first of each group, whose argument is the only one that varies.
-    First(FirstRow),
+    /// The first of each group, whose argument, with this layout, is the only one that varies.
+    First(FirstRow, ValueLayout),
 }
 
 /// The codes of a key's values.
@@ -57,7 +57,14 @@ pub struct OrderedAggregate {
     state: RefCell<TransitionAggregate>,
     /// The memory of values that are passed by reference, and of those that have codes.
     memory: Memory,
+    /// Memory for the values in use, while the others are freed.
+    spare: Memory,
+    /// The bytes of memory at which values that are no longer in use are freed.
+    freed_from: usize,
 }
+
+/// Fewer bytes of values are not worth freeing.
+const FREED_FROM: usize = 1 << 20;
 
 /// An argument in the rows of a group.
 enum Values<'a> {
@@ -80,13 +87,14 @@ impl Values<'_> {
 }
 
 impl OrderedAggregate {
-    /// An aggregate of rows, with the state of no row. The memory is for values alone.
+    /// An aggregate of rows, with the state of no row. Both memories are for values alone, and only the first one is in
+    /// use.
     pub fn new(
         rows: Rows,
         arguments: Vec<OrderedArgument>,
         coded: Vec<CodedKey>,
         state: TransitionAggregate,
-        memory: Memory,
+        [memory, spare]: [Memory; 2],
     ) -> OrderedAggregate {
         OrderedAggregate {
             rows,
@@ -94,22 +102,46 @@ impl OrderedAggregate {
             coded,
             state: RefCell::new(state),
             memory,
+            spare,
+            freed_from: FREED_FROM,
         }
+    }
+
+    /// Frees the values of rows that are no longer the first of their groups, once they may be most of the memory.
+    fn free_replaced(&mut self) {
+        let Rows::First(first, layout) = &mut self.rows else {
+            return;
+        };
+        if layout.by_value || self.memory.allocated_bytes() < self.freed_from {
+            return;
+        }
+        let (layout, memory, spare) = (*layout, self.memory, self.spare);
+        let copied = |to: Memory| {
+            move |value: Scalar| {
+                let value = Datum::from(value.0 as usize);
+                Scalar(to.copy(value, layout).value() as u64)
+            }
+        };
+        first.replace(copied(spare));
+        memory.reset();
+        first.replace(copied(memory));
+        spare.reset();
+        self.freed_from = FREED_FROM.max(2 * memory.allocated_bytes());
     }
 
     /// The arguments of a group's rows, and the rows in order.
     fn of_group(&self, group: usize) -> (Vec<Values<'_>>, &[u32]) {
         let rows: &[u32] = match &self.rows {
             Rows::All(rows) => rows.of_group(group),
-            Rows::First(first) if first.of_group(group).is_some() => &[0],
-            Rows::First(_) => &[],
+            Rows::First(first, _) if first.of_group(group).is_some() => &[0],
+            Rows::First(..) => &[],
         };
         let mut next = 0..;
         let values = self.arguments.iter().map(|argument| match argument {
             OrderedArgument::Same(value) => Values::Same(*value),
             OrderedArgument::Each(to_datum) => match &self.rows {
                 Rows::All(rows) => Values::Each(rows.argument(next.next().unwrap_or(0)), *to_datum),
-                Rows::First(first) => Values::One(first.of_group(group).flatten(), *to_datum),
+                Rows::First(first, _) => Values::One(first.of_group(group).flatten(), *to_datum),
             },
         });
         (values.collect(), rows)
@@ -120,7 +152,7 @@ impl Accumulator for OrderedAggregate {
     fn resize(&mut self, groups: usize) {
         match &mut self.rows {
             Rows::All(rows) => rows.resize(groups),
-            Rows::First(first) => first.resize(groups),
+            Rows::First(first, _) => first.resize(groups),
         }
     }
 
@@ -136,7 +168,11 @@ impl Accumulator for OrderedAggregate {
     ) -> Evaluation<()> {
         match &mut self.rows {
             Rows::All(rows) => rows.add(grouping, frame, selection),
-            Rows::First(first) => first.add(grouping, frame, selection),
+            Rows::First(first, _) => {
+                first.add(grouping, frame, selection)?;
+                self.free_replaced();
+                Ok(())
+            }
         }
     }
 
@@ -154,7 +190,7 @@ impl Accumulator for OrderedAggregate {
     fn clear(&mut self) {
         match &mut self.rows {
             Rows::All(rows) => rows.clear(),
-            Rows::First(first) => first.clear(),
+            Rows::First(first, _) => first.clear(),
         }
         let codes = self.coded.iter();
         codes.for_each(|coded| coded.codes.borrow_mut().clear());
@@ -179,9 +215,11 @@ impl Accumulator for OrderedAggregate {
     fn bytes(&self) -> usize {
         let rows = match &self.rows {
             Rows::All(rows) => rows.bytes(),
-            Rows::First(first) => first.bytes(),
+            Rows::First(first, _) => first.bytes(),
         };
-        let codes = self.coded.iter().map(|coded| coded.codes.borrow().bytes());
+        // The memory counts the values that have codes.
+        let codes = self.coded.iter();
+        let codes = codes.map(|coded| coded.codes.borrow().table_bytes());
         rows + codes.sum::<usize>() + self.memory.allocated_bytes()
     }
 }

@@ -102,8 +102,13 @@ impl ValueCodes {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
+        self.copied_bytes + self.table_bytes()
+    }
+
+    /// Bytes of memory besides the copied values.
+    pub fn table_bytes(&self) -> usize {
         let tables = self.by_hash.allocation_size() + self.by_bits.allocation_size();
-        self.copied_bytes + tables + self.values.capacity() * size_of::<Option<Datum>>()
+        tables + self.values.capacity() * size_of::<Option<Datum>>()
     }
 
     /// Bytes of a copied value, on average.
