@@ -47,9 +47,7 @@ fn offload_list(
     ),
 > {
     let mut due: Vec<Due> = Vec::new();
-    // A copy of a database whose remote rows are the other database's cannot offload.
-    let is_refused = scope::is_of_copy() && has_remote_parts();
-    if !transaction::is_in_recovery() && !is_refused {
+    if !transaction::is_in_recovery() && !is_refused() {
         for table in table_catalog::lanes_tables() {
             // A table that is locked exclusively at this moment is left for the next call.
             if let Some(opened) = OpenedTable::try_open_at_once(table, pg_sys::AccessShareLock) {
@@ -236,6 +234,11 @@ fn remote_keys() -> SetOfIterator<'static, String> {
         }
     }
     SetOfIterator::new(keys)
+}
+
+/// Whether this database is a copy of another one, with remote rows of that: it cannot offload.
+fn is_refused() -> bool {
+    scope::is_of_copy() && has_remote_parts()
 }
 
 /// Whether any table of this database has remote parts.

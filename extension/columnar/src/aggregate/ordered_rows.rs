@@ -81,7 +81,7 @@ impl OrderedRows {
         self.groups = groups;
     }
 
-    /// Adds the selected rows of a vector. The grouping has no stretches.
+    /// Adds the selected rows of a vector. The grouping is not [`Grouping::Stretches`].
     ///
     /// # Errors
     /// The error that a key or an argument raises.

@@ -27,7 +27,8 @@ use super::{ArenaStats, RelationKey};
 /// Slots of relations take at most this part of the area.
 const SLOTS_SHARE: u64 = 8;
 
-/// What can be done without takes no memory of this last part of the region.
+/// Memory that readers can do without is not taken from the last part of the region, which is as large as the region
+/// divided by this number.
 const SPARE_SHARE: u64 = 8;
 
 /// The smallest area: room for the header, a few relations and a few small segments.
@@ -132,7 +133,7 @@ impl Core {
             return None;
         }
         let payload = self.allocate(bytes)?;
-        self.belong(head, payload);
+        self.give_to_segment(head, payload);
         Some(payload)
     }
 
@@ -150,12 +151,12 @@ impl Core {
             return None;
         }
         let payload = self.region.allocate(bytes)?;
-        self.belong(head, payload);
+        self.give_to_segment(head, payload);
         Some(payload)
     }
 
     /// *Locked.* Notes that a payload belongs to a segment.
-    fn belong(&self, head: &SegmentHead, payload: u64) {
+    fn give_to_segment(&self, head: &SegmentHead, payload: u64) {
         let owner = head.owner.load(Relaxed);
         self.region.set_link(payload, head.blocks.load(Relaxed));
         head.blocks.store(payload, Relaxed);

@@ -131,7 +131,8 @@ impl DecimalColumn {
             // SAFETY: the lane has a slot for each row of the vector.
             let slots = unsafe { std::slice::from_raw_parts(slots.add(frame.place), VECTOR_ROWS) };
             let all = frame.present(self.attribute, &rows_with_items(slots));
-            // SAFETY: these rows have items.
+            // SAFETY: these rows have items. Those of rows that nobody sees may be of another type, of a column that
+            // was rolled back; readers stay within an item by its header, whatever it contains.
             let item = |row: usize| unsafe { heap.add(slots[row] as usize) };
             let fit = self.take_items(&all, item);
             let decimals = &self.decimals;

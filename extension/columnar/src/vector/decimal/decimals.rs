@@ -252,12 +252,9 @@ impl Decimals {
     /// Copies the valid rows of others, with their own scales. [`finish_copies`](Self::finish_copies) follows.
     pub(super) fn copy_rows(&mut self, from: &Decimals) {
         let (values, own_scales) = (&mut self.values, &mut self.own_scales);
-        let from_values = from.values();
         from.valid.for_each(|row| {
-            let scale = from.scale_of(row);
-            // Where the rows have scales of their own, the digits after a row's scale are zeros.
-            values[row] = from_values[row] / power_of_ten(from.scale - scale);
-            own_scales[row] = scale;
+            let Decimal { value, scale } = from.decimal(row);
+            (values[row], own_scales[row]) = (value, scale);
         });
     }
 
