@@ -64,7 +64,7 @@ pub struct OrderedAggregate {
 }
 
 /// Fewer bytes of values are not worth freeing.
-const FREED_FROM: usize = 1 << 20;
+const FREED_FROM: usize = 64 << 10;
 
 /// An argument in the rows of a group.
 enum Values<'a> {
