@@ -81,6 +81,10 @@ CREATE TABLE many USING lanes AS SELECT i % 3 AS g, i * 7919 % 60013 AS i, md5(i
 CREATE TABLE ordered_heap.many USING heap AS TABLE many;
 SELECT pg_temp.same('SELECT g, md5(string_agg(k, '','' ORDER BY i)) FROM many GROUP BY g');
 SELECT pg_temp.same('SELECT g, (array_agg(k ORDER BY i))[1] FROM many GROUP BY g');
+-- Values of rows that are no longer the first of their groups are freed.
+CREATE TABLE growing USING lanes AS SELECT i AS n, i % 1000 AS g, md5(i::text)::uuid AS u FROM generate_series(1, 200000) i;
+CREATE TABLE ordered_heap.growing USING heap AS TABLE growing;
+SELECT pg_temp.same('SELECT g, (array_agg(u ORDER BY n DESC))[1] FROM growing GROUP BY g');
 -- The same in memory.
 RESET work_mem;
 SELECT pg_temp.same('SELECT g, md5(string_agg(k, '','' ORDER BY i)), md5(string_agg(k, '','' ORDER BY k DESC)) FROM many GROUP BY g');
