@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by text alone.
+    /// What `round_double` returns, found from the written digits alone.
     fn expected(double: f64, places: u8) -> Option<i64> {
         let magnitude = round_digits(double.abs(), places)?;
         Some(if double < 0.0 { -magnitude } else { magnitude })
