@@ -114,12 +114,20 @@ pub fn fill(cluster: &Cluster) {
         .unwrap();
     let mut client = cluster.connect(DATABASE).unwrap();
     client.batch_execute("CREATE EXTENSION lanes").unwrap();
+    let takes_brin = takes_brin(cluster);
     // Each is a transaction of its own, so that rows can be sealed.
-    for statement in TABLES.iter().flat_map(|several| several.split("; ")) {
+    let statements = TABLES.iter().flat_map(|several| several.split("; "));
+    for statement in statements.filter(|one| takes_brin || !one.contains("USING brin")) {
         client
             .batch_execute(statement)
             .unwrap_or_else(|error| panic!("{statement}: {error:?}"));
     }
+}
+
+/// Whether lanes tables can have BRIN indexes on the cluster's version of PostgreSQL.
+pub fn takes_brin(cluster: &Cluster) -> bool {
+    let version = cluster.scalar("postgres", "SHOW server_version_num");
+    version.unwrap().parse::<u32>().unwrap() < 170_000
 }
 
 /// Creates a table and moves its rows to object storage.
